@@ -283,7 +283,7 @@ def test_l7_what_is_said_carries_no_bytes_of_an_item(
 
 def test_l7_and_is_capped(caplog: pytest.LogCaptureFixture) -> None:
     odd = [
-        {"content": "x", "name": f"\u202e{number}", "start_line": "x\x1b"}
+        {"content": "x", "name": f"\u202e{number}", "start_line": -1}
         for number in range(MAX_DIAGNOSTICS_PER_CODE * 2)
     ]
     bad = [{"contnt": number} for number in range(MAX_DIAGNOSTICS_PER_CODE * 2)]

@@ -443,3 +443,244 @@ def test_several_searches_are_interleaved_by_rank() -> None:
     # "three" is in both: its two ranks add up.
     assert [item.content for item in items] == ["three", "three", "one", "two", "four"]
     assert {item.score_order for item in items} == {"given"}
+
+
+# Shapes that no row names: spellings, bodies and lists further in.
+
+Ranked = namedtuple("Ranked", "index document relevance_score")
+UNLISTED: dict[str, object] = {
+    "vespa groups": {"root": {"children": [{"id": "group:root:0", "relevance": 1.0, "children": [
+        {"id": "group:a", "value": "a", "children": [{"id": "hitlist:hits", "children": [
+            {"id": "1", "relevance": 0.9, "fields": {"text": TAR}},
+            {"id": "2", "relevance": 0.8, "fields": {"text": FIND}},
+        ]}]},
+    ]}]}},
+    "typesense groups": {"found": 2, "grouped_hits": [
+        {"group_key": ["a"], "hits": [{"document": {"id": "1", "text": TAR}, "text_match": 9}]},
+        {"group_key": ["b"], "hits": [{"document": {"id": "2", "text": FIND}, "text_match": 5}]},
+    ]},
+    "meilisearch searches": {"results": [{"indexUid": "a", "hits": [
+        {"id": 1, "overview": TAR, "_rankingScore": 0.9}, {"id": 2, "overview": FIND},
+    ]}]},
+    "elasticsearch searches": {"responses": [
+        {"hits": {"hits": [{"_id": "1", "_score": 1.0, "_source": {"text": TAR}}]}},
+        {"hits": {"hits": [{"_id": "2", "_score": 1.0, "_source": {"text": FIND}}]}},
+    ]},
+    "redis documents": [
+        types.SimpleNamespace(id="doc:1", payload=None, content=TAR, vector_score="0.1"),
+        types.SimpleNamespace(id="doc:2", payload=None, content=FIND, vector_score="0.5"),
+    ],
+    "redis documents as JSON": [
+        types.SimpleNamespace(id="1", payload=None, json=json.dumps({"text": text}))
+        for text in (TAR, FIND)
+    ],
+    "redis, second protocol": [
+        2, b"doc:1", [b"content", TAR.encode(), b"score", b"0.1"], b"doc:2", [b"content", FIND.encode()],
+    ],
+    "redis, third protocol": {"attributes": [], "total_results": 2, "results": [
+        {"id": "doc:1", "extra_attributes": {"content": TAR, "vector_score": "0.1"}, "values": []},
+        {"id": "doc:2", "extra_attributes": {"content": FIND}, "values": []},
+    ]},
+    "mongodb atlas": [
+        {"_id": "65", "plot": TAR, "title": "T1", "plot_embedding": [0.1], "score": 0.9},
+        {"_id": "66", "plot": FIND, "awards": {"text": "1 win."}, "score": 0.8},
+    ],
+    "vertex ai search": {"results": [
+        {"id": "1", "document": {"id": "1", "derivedStructData": {
+            "title": "T1", "link": "https://example.org/1",
+            "extractive_segments": [{"content": TAR, "pageNumber": "2"}],
+            "snippets": [{"snippet": "<b>tar</b> saves …", "snippet_status": "SUCCESS"}],
+        }}},
+        {"id": "2", "document": {"id": "2", "derivedStructData": {
+            "title": "T2", "link": "gs://b/2.pdf", "snippets": [{"snippet": FIND}],
+        }}},
+    ]},
+    "vertex ai chunks": {"results": [
+        {"chunk": {"id": "c1", "content": TAR, "documentMetadata": {"uri": "gs://b/1.pdf"}}},
+        {"chunk": {"id": "c2", "content": FIND, "documentMetadata": {"uri": "gs://b/2.pdf"}}},
+    ]},
+    "vertex rag": {"contexts": {"contexts": [
+        {"sourceUri": "gs://b/1.txt", "text": TAR, "score": 0.3},
+        {"sourceUri": "gs://b/2.txt", "text": FIND, "score": 0.5},
+    ]}},
+    "gemini grounding": {"groundingChunks": [
+        {"retrievedContext": {"uri": "gs://1", "title": "T1", "text": TAR}},
+        {"retrievedContext": {"uri": "gs://2", "title": "T2", "text": FIND}},
+    ]},
+    "google custom search": {"kind": "customsearch#search", "items": [
+        {"kind": "customsearch#result", "title": "T1", "link": "https://e.org/1", "snippet": TAR},
+        {"kind": "customsearch#result", "title": "T2", "link": "https://e.org/2", "snippet": FIND},
+    ]},
+    "brave": {"type": "search", "query": {"original": "q"}, "web": {"results": [
+        {"title": "T1", "url": "https://e.org/1", "description": TAR, "extra_snippets": ["more"]},
+        {"title": "T2", "url": "https://e.org/2", "description": FIND},
+    ]}},
+    "exa": {"requestId": "x", "results": [
+        {"id": "https://e.org/1", "title": "T1", "url": "https://e.org/1", "text": "",
+         "highlights": [TAR, "more"], "highlightScores": [0.4]},
+        {"id": "https://e.org/2", "title": "T2", "url": "https://e.org/2", "text": FIND},
+    ]},
+    "serper": {"searchParameters": {"q": "q"}, "organic": [
+        {"title": "T1", "link": "https://e.org/1", "snippet": TAR, "position": 1},
+        {"title": "T2", "link": "https://e.org/2", "snippet": FIND, "position": 2},
+    ], "peopleAlsoAsk": [{"question": "why?", "snippet": "Because of that."}]},
+    "you.com": {"hits": [
+        {"description": "d", "snippets": [TAR, "more"], "title": "T1", "url": "https://e.org/1"},
+        {"description": "d", "snippets": [FIND], "title": "T2", "url": "https://e.org/2"},
+    ]},
+    "web and news": {"results": {"web": [
+        {"url": "https://e.org/1", "title": "T1", "description": "d", "snippets": [TAR]},
+        {"url": "https://e.org/2", "title": "T2", "snippets": [FIND]},
+    ], "news": []}},
+    "firecrawl": {"success": True, "data": {"web": [
+        {"url": "https://e.org/1", "title": "T1", "description": "d", "markdown": TAR},
+        {"url": "https://e.org/2", "title": "T2", "description": FIND},
+    ]}},
+    "wikipedia": {"query": {"searchinfo": {"totalhits": 2}, "search": [
+        {"ns": 0, "title": "T1", "pageid": 1, "snippet": TAR},
+        {"ns": 0, "title": "T2", "pageid": 2, "snippet": FIND},
+    ]}},
+    "news": {"status": "ok", "articles": [
+        {"source": {"id": None, "name": "E"}, "title": "T1", "url": "https://e.org/1", "content": TAR},
+        {"source": {"name": "E"}, "title": "T2", "url": "https://e.org/2", "description": FIND},
+    ]},
+    "github code": {"total_count": 2, "items": [
+        {"name": "a.py", "path": "src/a.py", "score": 1.0, "text_matches": [{"fragment": TAR}]},
+        {"name": "b.py", "path": "src/b.py", "score": 1.0, "text_matches": [{"fragment": FIND}]},
+    ]},
+    "voyage": types.SimpleNamespace(total_tokens=9, results=[
+        Ranked(0, TAR, 0.9),
+        Ranked(1, FIND, 0.3),
+    ]),
+    "jina": {"model": "jina-reranker", "results": [
+        {"index": 1, "relevance_score": 0.9, "document": {"text": TAR}},
+        {"index": 0, "relevance_score": 0.3, "document": {"text": FIND}},
+    ]},
+    "bedrock rerank": {"results": [
+        {"index": 0, "relevanceScore": 0.9, "document": {"textDocument": {"text": TAR}}},
+        {"index": 1, "relevanceScore": 0.5, "document": {"textDocument": {"text": FIND}}},
+    ]},
+    "bedrock answer": {"output": {"text": "an answer"}, "citations": [
+        {"generatedResponsePart": {"textResponsePart": {"text": "an answer"}},
+         "retrievedReferences": [{"content": {"text": TAR}}, {"content": {"text": FIND}}]},
+    ]},
+    "databricks": {
+        "manifest": {"column_count": 3, "columns": [{"name": "id"}, {"name": "text"}, {"name": "score"}]},
+        "result": {"row_count": 2, "data_array": [["1", TAR, 0.9], ["2", FIND, 0.5]]},
+    },
+    "pandas, split": {"columns": ["id", "text"], "index": [0, 1], "data": [[1, TAR], [2, FIND]]},
+    "bigquery": [
+        {"query": {"q": 1}, "base": {"id": 1, "content": TAR}, "distance": 0.1},
+        {"base": {"id": 2, "content": FIND}, "distance": 0.3},
+    ],
+    "s3 vectors": {"vectors": [
+        {"key": "1", "distance": 0.1, "metadata": {"source_text": TAR, "genre": "x"}},
+        {"key": "2", "distance": 0.3, "metadata": {"source_text": FIND}},
+    ]},
+    "upstash": {"result": [
+        {"id": "1", "score": 0.9, "data": TAR, "metadata": {"link": "example.org"}},
+        {"id": "2", "score": 0.5, "data": FIND},
+    ]},
+    "turbopuffer": [
+        {"id": 1, "dist": 0.1, "attributes": {"text": TAR}}, {"id": 2, "dist": 0.3, "attributes": {"text": FIND}},
+    ],
+    "astra": {"data": {"documents": [
+        {"_id": "1", "$vectorize": TAR, "$similarity": 0.9},
+        {"_id": "2", "$vectorize": FIND, "$similarity": 0.5},
+    ]}},
+    "pinecone assistant": {"snippets": [
+        {"type": "text", "content": TAR, "score": 0.9, "reference": {"file": {"name": "a.pdf"}}},
+        {"type": "text", "content": FIND, "score": 0.5, "reference": {"file": {"name": "b.txt"}}},
+    ]},
+    "dify": {"query": {"content": "a longer question than any of the texts"}, "records": [
+        {"segment": {"id": "1", "content": TAR, "document": {"name": "a.md"}}, "score": 0.9},
+        {"segment": {"content": FIND}, "score": 0.5},
+    ]},
+    "ragflow": {"code": 0, "data": {"total": 2, "chunks": [
+        {"content": TAR, "document_keyword": "a.pdf", "similarity": 0.9},
+        {"content": FIND, "similarity": 0.5},
+    ]}},
+    "zep": {"edges": [{"uuid": "1", "fact": TAR, "name": "A"}, {"uuid": "2", "fact": FIND}]},
+    "langchain in javascript": [
+        {"pageContent": TAR, "metadata": {"fileName": "a.md"}}, {"pageContent": FIND, "metadata": {}},
+    ],
+    "anthropic results": [
+        {"type": "search_result", "source": "https://e.org/1", "title": "T1",
+         "content": [{"type": "text", "text": TAR}]},
+        {"type": "search_result", "source": "https://e.org/2", "title": "T2",
+         "content": [{"type": "text", "text": FIND}]},
+    ],
+    "nested passages": {"hits": {"hits": [
+        {"_id": str(n), "_score": 1.0, "_source": {"title": f"T{n}"}, "inner_hits": {
+            "passages": {"hits": {"hits": [{"_source": {"text": text}, "_score": 0.5}]}}}}
+        for n, text in enumerate((TAR, FIND))
+    ]}},
+    "objects in objects": [
+        types.SimpleNamespace(doc=types.SimpleNamespace(body=TAR, title="T1"), score=0.9),
+        types.SimpleNamespace(doc=types.SimpleNamespace(body=FIND, title="T2"), score=0.5),
+    ],
+    "records by id": {"a": {"text": TAR}, "b": {"text": FIND}},
+    "number first": [(0.9, TAR), (0.5, FIND)],
+    "bytes": [TAR.encode(), FIND.encode()],
+    "bytes in a payload": [{"id": 1, "payload": {"text": TAR.encode()}}, {"id": 2, "payload": {"text": FIND}}],
+    "no number": [(TAR, float("nan")), (FIND, 0.5)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+def test_an_unlisted_shape_is_read_in_its_order(name: str) -> None:
+    items = load_records(UNLISTED[name], where="items", diagnostics=(said := Diagnostics()))
+    texts = [str(item.content) for item in items]
+    assert [TAR in texts[0], FIND in texts[1], len(texts)] == [True, True, 2]
+    assert {item.origin for item in items} == {"similarity"}
+    assert not [one for one in said if one.code == "PF204"]
+    assert sum(one.code == "PF201" for one in said) < 3
+    if '"T1"' in repr(UNLISTED[name]):
+        assert items[0].name == "T1"
+    if "https://e.org/2" in repr(UNLISTED[name]):
+        assert items[1].url == "https://e.org/2"
+
+
+def test_numbers_and_places_around_an_unlisted_body_are_kept() -> None:
+    first, _ = load_records(UNLISTED["dify"], where="items", diagnostics=Diagnostics())
+    assert (first.score, first.id) == (0.9, "1")
+    first, _ = load_records(UNLISTED["vertex ai search"], where="items", diagnostics=Diagnostics())
+    assert (first.name, first.url, first.content) == ("T1", "https://example.org/1", TAR)
+    first, _ = load_records(UNLISTED["nested passages"], where="items", diagnostics=Diagnostics())
+    assert first.name == "T0"
+
+
+def test_what_a_text_was_guessed_from_is_said() -> None:
+    films = [{"_id": n, "plot": TAR, "tagline": "a short one", "score": 1} for n in range(9)]
+    said = Diagnostics()
+    assert [item.content for item in load_records(films, where="i", diagnostics=said)] == [TAR] * 9
+    first = next(iter(said)).message
+    assert first == 'content is read from "plot", the longest text, not from "tagline"'
+
+
+def test_a_blank_text_is_none_and_said() -> None:
+    for blank in ("", " \n"):
+        said = Diagnostics()
+        pages = [{"page_content": text, "metadata": {}} for text in (blank, TAR)]
+        items = load_records(pages, where="items", diagnostics=said)
+        assert ([item.content for item in items], [one.code for one in said]) == ([TAR], ["PF204"])
+        with pytest.raises(ItemError, match="2 records is usable"):
+            load([{"id": 1, "text": blank}, {"id": 2, "text": blank}])
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ([{"index": 1, "relevance_score": 0.9}], "an index alone: give pairs"),
+    ({TAR, FIND}, "a set has no order"),
+    ([("1", TAR, 0.9)], r"such as a dict, or a pair \(text, number\), found tuple"),
+    ({"nearestNeighbors": [{"neighbors": [{"datapoint": {"datapointId": "1"}, "distance": 0.3}]}]},
+     "nearestNeighbors"),
+])  # fmt: skip
+def test_what_has_no_text_is_an_error_with_the_way_out(given: object, expected: str) -> None:
+    with pytest.raises(ItemError, match=expected):
+        load(given)
+
+
+def test_an_id_that_stands_for_a_text_is_said() -> None:
+    said = Diagnostics()
+    load_records([("doc-17", 0.9)], where="items", diagnostics=said)
+    assert 'one word, "doc-17"; an id alone is no content' in next(iter(said)).message

@@ -24,9 +24,17 @@ from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean,
 from ..model import MAX_LINE_NUMBER, Item, UnsoundMetadata
 from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, is_flat, type_name, type_name_of
 from .shapes import (
-    Document, Inside, Row, describe, fields_of, guarded, is_pair, open_answer, read_shape,
+    Document,
+    Inside,
+    Row,
+    describe,
+    fields_of,
+    guarded,
+    is_pair,
+    open_answer,
+    read_shape,
     search_inside,
-)  # fmt: skip
+)
 
 MAX_RECORDS = 1_000_000
 """Records that one call reads; the rest is left out, and said (PF204)."""
@@ -170,7 +178,7 @@ class _Loading:
 
 
 def _add_once(said: Diagnostics, diagnostics: Diagnostics) -> None:
-    """Add what was said of records; a note of many alike is said of the first, with their number."""
+    """Add what was said of records; of many alike notes the first, with their number."""
     count = Counter((one.code, one.message) for one in said if one.severity == "info")
     for one in said:
         alike = count.get((one.code, one.message), 1)
@@ -320,6 +328,8 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records; an iterable that fails half way ends there, and that is said."""
     # Of its type, never `isinstance`: an object may raise where its `__class__` is asked for.
     is_known = issubclass(type(records), list | tuple | Mapping)
+    if type(records) is list and records and type(records[0]) is int:
+        is_known = False  # a plain answer of Redis begins with its number of hits
     if not is_known and (searches := open_answer(records)) is not None:
         records = [Inside("", searches)]  # a reader of a table gives its rows once only
     is_set = issubclass(type(records), set | frozenset)
@@ -411,34 +421,43 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
     kind = type(given)
     if issubclass(kind, str):
         return {"text": exact_str(given)}  # type: ignore[arg-type]
-    if is_pair(given):
-        # `tuple`'s own methods: a subclass may have others, which raise or lie.
-        own: Any = list if issubclass(kind, list) else tuple
-        inner, score = own.__getitem__(given, slice(None))
-        if isinstance(inner, Real):
-            inner, score = score, inner  # some write the number first
-        if isinstance(inner, str) and inner.isascii() and len(inner.split()) < 2:
-            message = f"the text of a pair is one word, {quote(inner)}; an id alone is no content"
-            notes.say("PF202", message)
-        if issubclass(type(inner), dict) or isinstance(inner, Mapping):
-            return {**_text_keys(inner, notes), "score": score}
-        return {**_read_document(inner, notes), "score": score}
     if issubclass(kind, bytes | bytearray):
         return {"text": given}
+    if is_pair(given):
+        return _read_pair(given, notes)
+    expected = "expected an object with the fields of an item"
     if not issubclass(kind, int | float | list | set | type | type(None)):
-        if not issubclass(kind, tuple):
-            document = Document(given)
-            if found := document.read():
-                for name, error in document.failed.items():
-                    reason = f"{error} while looking at it"
-                    notes.say("PF203", f"{name}: cannot be read, {reason}; left out")
-                return found
+        if issubclass(kind, tuple):
+            expected += ", such as a dict, or a pair (text, number)"
+        elif found := _read_object(given, notes):
+            return found
         if fields := fields_of(given):
             return fields if _TEXTS & fields.keys() else Row(fields)
-    expected = "expected an object with the fields of an item"
-    if issubclass(kind, tuple):
-        expected = f"{expected}, such as a dict, or a pair (text, number)"
     raise notes.refusal(None, f"{expected}, found {type_name(kind)}")
+
+
+def _read_pair(pair: Any, notes: _Notes) -> _Fields:
+    # `tuple`'s own methods: a subclass may have others, which raise or lie.
+    own: Any = list if issubclass(type(pair), list) else tuple
+    inner, score = own.__getitem__(pair, slice(None))
+    if isinstance(inner, Real):
+        inner, score = score, inner  # some write the number first
+    if issubclass(type(inner), dict) or isinstance(inner, Mapping):
+        return {**_text_keys(inner, notes), "score": score}
+    if isinstance(inner, str) and inner.isascii() and len(inner.split()) < 2:
+        message = f"the text of a pair is one word, {quote(inner)}; an id alone is no content"
+        notes.say("PF202", message)
+    return {**_read_document(inner, notes), "score": score}
+
+
+def _read_object(given: object, notes: _Notes) -> _Fields | None:
+    """Return the fields of a document of a framework, and say which of them cannot be read."""
+    document = Document(given)
+    found = document.read()
+    for name, error in document.failed.items() if found else ():
+        reason = f"{error} while looking at it"
+        notes.say("PF203", f"{name}: cannot be read, {reason}; left out")
+    return found
 
 
 # ---- fields as an item

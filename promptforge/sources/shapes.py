@@ -52,10 +52,10 @@ def guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
 
 TEXT_KEYS = (
     "content", "page_content", "text", "chunk_text", "chunk", "chunk_content", "body", "document",
-    "passage", "passage_text", "snippet", "snippets", "memory", "raw_content", "markdown", "fact",
-    "fragment", "extractive_segments", "extractive_answers", "description", "abstract", "answer",
-    "caption", "message", "$vectorize", "data", "html", "highlights", "highlight",
-    "document_excerpt",
+    "passage", "passage_text", "source_text", "AMAZON_BEDROCK_TEXT", "extractive_segments",
+    "extractive_answers", "snippet", "snippets", "memory", "raw_content", "markdown", "fact",
+    "fragment", "description", "abstract", "answer", "caption", "message", "$vectorize", "data",
+    "html", "highlights", "highlight", "document_excerpt",
 )  # fmt: skip
 """Keys of a record's text, in any spelling; the first that holds one is taken."""
 _NAME_KEYS = ("name", "title", "headline", "document_title", "question", "source_display_name")
@@ -74,6 +74,8 @@ _NUMBER_KEYS = (
     "distance", "_distance", "$dist", "dist", "vector_distance", "vector_score", "similarity_score",
     "$similarity", "_rankingScore",
 )  # fmt: skip
+MAX_KEY_CHARACTERS = 5_000
+"""Characters of all keys of an object that are read in any spelling; more is no record."""
 _LABEL_KEYS = (*_ID_KEYS, *_NAME_KEYS, *_PLACE_KEYS, *_NUMBER_KEYS)
 _VECTOR_KEYS = frozenset(
     ("vector", "vectors", "embedding", "embeddings", "values", "sparse_values", "$vector")
@@ -83,36 +85,39 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATH = re.compile(r"[./\\]")
 
 
-@lru_cache(4096)
 def _fold(key: str) -> str:
     """Return a key without case and marks: one for `pageContent`, `PageContent`, `page_content`."""
     return "".join(filter(str.isalnum, key[:80])).lower()
 
 
 _USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS))}
-_USUAL_KEYS = frozenset(_USUAL.values())
+_NUMBERS = frozenset(_NUMBER_KEYS)
 
 
 def _respelt(fields: Fields) -> Fields:
     """Return fields that have the keys above in their usual spelling too."""
-    odd = {
-        usual: value
-        for key, value in fields.items()
-        if key not in _USUAL_KEYS and (usual := _USUAL.get(_fold(key))) and usual not in fields
-    }
-    return {**fields, **odd} if odd else fields
+    odd = _odd_spellings(tuple(fields)) if sum(map(len, fields)) <= MAX_KEY_CHARACTERS else ()
+    return {**fields, **{usual: fields[key] for key, usual in odd}} if odd else fields
+
+
+@lru_cache(4096)  # all records of a store have the same keys
+def _odd_spellings(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    usual = {_USUAL[folded]: key for key in reversed(keys) if (folded := _fold(key)) in _USUAL}
+    return tuple((key, name) for name, key in usual.items() if name not in keys)
 
 
 @guarded
-def _text_of(value: object) -> str | bytes | None:
+def _text_of(value: object) -> Any:
     """Return a text, the texts of a list, or the text in an object, as several stores nest it.
 
     Blanks are none: the text is under another key. Bytes are judged by the builder of items.
     """
     if isinstance(value, str | bytes | bytearray):
-        found = exact_str(value) if isinstance(value, str) else bytes(value)
+        found: str | bytes = exact_str(value) if isinstance(value, str) else bytes(value)
         return found if found.strip() else None
     if isinstance(value, list | tuple):
+        if any(_labels(mapping(part)) for part in value[:MAX_DATA_VALUES]):
+            return None  # results, each with a place or a number of its own
         parts = [_text_of(part) for part in value[:MAX_DATA_VALUES]]
         return "\n\n".join(part for part in parts if isinstance(part, str)) or None
     inner = _respelt(mapping(value))
@@ -225,13 +230,17 @@ def find_shape(record: Fields) -> RecordShape | None:
 def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     """Return the native fields of a search result, with origin, place, number and metadata."""
     body = record
-    if shape.body and record.get(shape.body) is not None:  # documents of Redis have an empty payload
+    if shape.body and record.get(shape.body) is not None:  # it is in a document of Redis
         body = mapping(record[shape.body]) or {"text": record[shape.body]}
     text_key, text = _find_text(body)
+    if text is None and body is not record:  # Upstash keeps the text beside the metadata
+        body = {**{k: v for k, v in record.items() if k != shape.body}, **body}
+        text_key, text = _find_text(body)
     if text is None:
         text_key, text = _guess_text(body, notes)
     elif nested := mapping(body.get(text_key or "")):  # a document under `document`
-        body = {**body, text_key: None, **nested}
+        body = {**{k: v for k, v in body.items() if k != text_key}, **nested}
+        text_key, text = _find_text(nested)
     # LangChain and others keep their own metadata inside of a payload.
     inner = mapping(body.get("metadata")) or mapping(body.get("attributes"))
     outer = record if shape.body else {}
@@ -245,10 +254,10 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     number, order, number_key = _find_number(record, shape)
     gone = {text_key, number_key, shape.body, "metadata", "attributes", "_node_content", *own}
     gone |= {"id", "_id", "_additional"}
+    if text_key not in body:  # it was written otherwise
+        gone |= {key for key in body if _USUAL.get(_fold(key)) == text_key}
     metadata = {
-        k: v
-        for k, v in {**outer, **body}.items()
-        if k not in gone and _USUAL.get(_fold(k)) != text_key and not _is_vector(k, v)
+        k: v for k, v in {**outer, **body}.items() if k not in gone and not _is_vector(k, v)
     }
     metadata = {k: v for k, v in (metadata | inner).items() if v is not None}
     if number is not None:
@@ -297,7 +306,9 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
         notes.say("PF201", f"content is read from {quote(key)}", "info")
     else:
         listed = ", ".join(quote(one) for one in texts if one != key)
-        notes.say("PF201", f"content is read from {quote(key)}, its longest text; not from {listed}")
+        notes.say(
+            "PF201", f"content is read from {quote(key)}, the longest text, not from {listed}"
+        )
     return key, body[key]
 
 
@@ -336,7 +347,7 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
     numbers = (known.get("score"), metadata.get("score"), metadata.get("relevance_score"))
     number = next((found for found in map(_real, numbers) if found is not None), None)
-    if number is None and "score" not in known:
+    if number is None and not _NUMBERS.isdisjoint(_respelt(record)):
         number = _find_number(record, shape._replace(numbers=""))[0]
     if number is not None:
         metadata["score"] = number
@@ -549,7 +560,7 @@ def read_shape(record: Fields, notes: Any) -> Fields:
     Raises nothing: the builder of items judges wrong types, under the native name of the field.
     """
     shape = find_shape(record)
-    if shape is None and type(record) is Row:
+    if type(record) is Row and (shape is None or shape.read is _read_lisp):
         shape = _ROW
     if shape is None:
         return _rename(record)
@@ -638,7 +649,7 @@ def _attributes(value: Any) -> Fields:
     if hasattr(type(value), "keys") and hasattr(type(value), "__getitem__"):  # sqlite3.Row
         return {exact_str(key): value[key] for key in list(value.keys())}
     if (mapper := getattr(value, "__mapper__", None)) is not None:  # SQLAlchemy's declared classes
-        return {name: getattr(value, name) for name in mapper.column_attrs.keys()}
+        return {name: getattr(value, name) for name in list(mapper.column_attrs.keys())}
     if type(getattr(value, "__data__", None)) is dict:  # Peewee
         return text_keys(value.__data__)
     if hasattr(type(value), "ListFields"):  # a message of Protocol Buffers
@@ -764,6 +775,7 @@ ANSWERS = (
 
 A key leads through lists too: each is a search of its own. `*` is every key.
 """
+_ANSWER_KEYS = frozenset(answer.key.partition(".")[0] for answer in ANSWERS)
 _COLUMNS = {
     **{"ids": "id", "documents": "document", "metadatas": "metadata", "distances": "distance"},
     **{"uris": "uri"},
@@ -793,8 +805,11 @@ def open_answer(value: Any) -> list[list[Any]] | None:
         return columns
     if (rows := _read_matrix(found)) is not None:
         return [rows]
+    if _ANSWER_KEYS.isdisjoint(found):
+        return None
     for answer in ANSWERS:
-        if searches := _lists_at(found, answer.key.split(".")):
+        first, *more = answer.key.split(".")
+        if first in found and (searches := _lists_at(found[first], more)):
             return searches
     return None
 
@@ -823,20 +838,22 @@ def _read_matrix(found: Fields) -> list[Any] | None:
     columns = [c if type(c) is str else mapping(c).get("name") for c in named or ()]
     for key in ("data_array", "rows", "data", "values", "records"):
         rows = known.get(key)
-        if type(rows) is list and rows and columns:
-            if all(type(row) in (list, tuple) and len(row) == len(columns) for row in rows):
-                return [Row(zip(columns, row, strict=True)) for row in rows]
+        if type(rows) is not list or not rows or not all(columns):
+            continue
+        if all(type(row) in (list, tuple) and len(row) == len(columns) for row in rows):
+            return [Row(zip(map(str, columns), row, strict=True)) for row in rows]
     return None
 
 
 def _read_flat(value: list[Any]) -> list[list[Any]] | None:
-    """Return the hits in a plain answer of Redis: a number, then key and list of fields by turns."""
+    """Return the hits in a plain answer of Redis: number, then a key and its fields by turns."""
     keys, lists = value[1::2], value[2::2]
     if len(value) < 3 or type(value[0]) is not int or {*map(type, lists)} != {list}:
         return None
+    hits = [[_word(word) for word in hit] for hit in lists]
     return [[
-        Row({"id": _word(key), **dict(zip(map(_word, hit[::2]), map(_word, hit[1::2])))})
-        for key, hit in zip(keys, lists, strict=True)
+        Row({"id": _word(key), **dict(zip(hit[::2], hit[1::2], strict=False))})
+        for key, hit in zip(keys, hits, strict=True)
     ]]  # fmt: skip
 
 
@@ -959,8 +976,9 @@ def search_inside(record: object) -> Inside | None:
         about = _labels(mapping(record.get(shape.body)), (*_NAME_KEYS, *_PLACE_KEYS))
     for _ in range(MAX_DEPTH_SEARCHED):
         for where, fields in level:
-            for key, value in fields.items():
-                if found := _records_in(f"{where}.{key}".lstrip("."), {**about, **fields}, key, value):
+            for key in fields:
+                place = f"{where}.{key}".lstrip(".")
+                if found := _records_in(place, about, fields, key):
                     return found
         deeper = [
             (f"{where}.{key}".lstrip("."), {**_labels(fields), **inner})
@@ -976,8 +994,9 @@ def search_inside(record: object) -> Inside | None:
     return None
 
 
-def _records_in(where: str, fields: Fields, key: str, value: Any) -> Inside | None:
+def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside | None:
     """Return the records in a list of objects, of which at least one has a text."""
+    value = fields[key]
     if type(value) not in (list, tuple) or not value or key in _VECTOR_KEYS:
         return None
     members = [mapping(each) for each in value]
@@ -988,7 +1007,6 @@ def _records_in(where: str, fields: Fields, key: str, value: Any) -> Inside | No
         searches = [search for each in opened if each for search in each]
         return Inside(where, searches) if searches and None not in opened else None
     if any(map(_labels, members)):
-        about = _labels(fields, (*_NAME_KEYS, *_PLACE_KEYS)) if type(fields) is Row else {}
         return Inside(where, [[Row({**about, **each}) for each in members]])
     texts = [text for each in members if isinstance(text := _text_in(each), str)]
     whole = {name: inner for name, inner in fields.items() if name != key}
