@@ -805,8 +805,10 @@ def open_answer(value: Any) -> list[list[Any]] | None:
         return columns
     if (rows := _read_matrix(found)) is not None:
         return [rows]
-    if _ANSWER_KEYS.isdisjoint(found):
-        return None
+    return None if _ANSWER_KEYS.isdisjoint(found) else _open_known(found)
+
+
+def _open_known(found: Fields) -> list[list[Any]] | None:
     for answer in ANSWERS:
         first, *more = answer.key.split(".")
         if first in found and (searches := _lists_at(found[first], more)):
