@@ -1016,7 +1016,7 @@ def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside |
 
 
 def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
-    """Return what tells a result from a passage: its id, name, place and number."""
+    """Return the id, names, places and numbers of a record: a passage of one has none."""
     return {
         key: value
         for key, value in _respelt(fields).items()
