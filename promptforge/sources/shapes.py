@@ -997,7 +997,7 @@ def search_inside(record: object) -> Inside | None:
 
 
 def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside | None:
-    """Return the records in a list of objects, of which at least one has a text."""
+    """Return the records in a list of objects, if one of them has a text."""
     value = fields[key]
     if type(value) not in (list, tuple) or not value or key in _VECTOR_KEYS:
         return None
