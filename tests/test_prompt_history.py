@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge.errors import Diagnostics
-from promptforge.prompts.messages import ToolCall, ToolOutput, read_history
+from promptforge.prompts.histories import read_history
+from promptforge.prompts.messages import ToolCall, ToolOutput
 
 CALL = {"id": "c1", "name": "look"}
 SHAPES: dict[str, list[Any]] = {
@@ -320,7 +321,7 @@ def test_what_is_left_out_of_a_message_is_said() -> None:
 
 
 def test_of_too_many_messages_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptforge.prompts.messages.MAX_HISTORY_MESSAGES", 4)
+    monkeypatch.setattr("promptforge.prompts.histories.MAX_HISTORY_MESSAGES", 4)
     messages = [
         {"role": role, "content": f"m{n}"} for n, role in enumerate(["user", "assistant"] * 3)
     ]

@@ -21,7 +21,8 @@ from ..config.profiles import load_profile
 from ..errors import Diagnostics, ItemError, OptionError, PromptForgeError, quote, suggest_name
 from ..files import Folders, folder_paths, naming_path, shipped_folder
 from ..model import Item
-from ..prompts.messages import Message, read_history
+from ..prompts.histories import read_history
+from ..prompts.messages import Message
 from ..prompts.prompt import Renderer
 from ..prompts.providers import SHAPES
 from ..sources.attack import TechniqueIndex, read_attack

@@ -853,7 +853,7 @@ def _read_text(flag: str, given: dict[str, Any]) -> str | None:
 def _read_history(
     texts: dict[str, str | None], history: Any, request: CommandRequest
 ) -> GivenTexts:
-    from ..prompts.messages import read_history
+    from ..prompts.histories import read_history
     from ..sources.item_files import load_messages
 
     diagnostics = request.diagnostics

@@ -28,8 +28,10 @@ from ..tokenizers.base import Counter
 from .messages import (
     ROLES,
     CitedItem,
+    ImageBlock,
     Message,
     MessageBlock,
+    OpaqueBlock,
     Role,
     TextBlock,
     ToolCall,
@@ -37,10 +39,15 @@ from .messages import (
     block_texts,
     join_messages,
     message_texts,
+    weigh,
 )
 
 MAX_TITLE_CHARS = 200
 """Characters kept of the title and of the source of a cited item."""
+BYTES_PER_TOKEN = 2
+"""Bytes of an encrypted thought for each token that it may cost: texts have more."""
+IMAGES_PER_FILE = 10
+"""A file or recording whose length is not known costs as many images at most."""
 # Parts that the caller wrote. To name a tag in them is no forgery; only closing one is.
 _CALLERS_PARTS = ("system", "instructions")
 # The roles of the parts that are not always the user's.
@@ -140,6 +147,7 @@ class Composer:
         blocks = [block for message in composed.messages for block in message.blocks]
         others = sum(not isinstance(block, TextBlock) for block in blocks)
         overhead = self.options.message_tokens * (len(composed.messages) + others)
+        overhead += sum(map(self.hidden_cost, blocks))
         texts = [text for block in blocks for text in block_texts(block)]
         return self.options.prompt_tokens + overhead + counter.count("\n\n".join(texts))
 
@@ -160,16 +168,27 @@ class Composer:
         return self.options.message_tokens + tokens + sum(map(self._block_cost, message.blocks))
 
     def _block_cost(self, block: MessageBlock) -> int:
-        """Return the tokens of a block that is no text."""
+        """Return the tokens of a block beside its plain text."""
+        hidden = self.hidden_cost(block)
         if isinstance(block, TextBlock):
-            return 0
-        overhead = self.options.message_tokens
+            return hidden
+        overhead = self.options.message_tokens + hidden
         if isinstance(block, ToolCall):
             # Many LLMs are shown each argument in tags of its own, so each costs an overhead.
-            overhead = self.options.call_tokens * (1 + len(json.loads(block.arguments)))
+            overhead = hidden + self.options.call_tokens * (1 + len(json.loads(block.arguments)))
         elif isinstance(block, ToolOutput):
-            overhead = self.options.call_tokens
+            overhead = hidden + self.options.call_tokens
         return overhead + sum(map(self.count, block_texts(block)))
+
+    def hidden_cost(self, block: MessageBlock) -> int:
+        """Return the most that images, files and what is encrypted in a block may cost."""
+        if isinstance(block, ImageBlock):
+            return self.options.image_tokens
+        if block.original is None:
+            return 0
+        weight = weigh(block.original)
+        pictures = weight.images + IMAGES_PER_FILE * weight.files
+        return pictures * self.options.image_tokens + weight.hidden_bytes // BYTES_PER_TOKEN
 
     def unprinted(self, composed: ComposedPrompt) -> list[tuple[str, str]]:
         """Return the parts that are not printed, each with the template at fault."""

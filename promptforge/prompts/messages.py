@@ -1,21 +1,18 @@
-"""Messages in one form of our own, and the histories of all providers read into it.
+"""Messages in one form of our own: blocks of text, tool calls, results, images, and opaque blocks.
 
-A history may be in the shape of OpenAI (chat and responses), Anthropic or Gemini, or of plain
-messages with `role` and `content`. A bad message costs only itself (PF208), and a tool call without
-its result is left out, as is a result without its call (PF209).
+A block may keep the `original` of a provider's family. It goes back to this family as it came; any
+other family gets the block in its own shape, or nothing, and a diagnostic says so (PF208).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
-from ..plaindata import copy_plain, type_name_of
+from ..errors import Diagnostics, Severity, quote
 from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE
 
@@ -30,13 +27,32 @@ def replace_surrogates(text: str) -> str:
     return SURROGATE.sub("\ufffd", text)
 
 
-class TextBlock(msgspec.Struct, frozen=True):
+class Loss(NamedTuple):
+    """The sentence for a block that a request cannot carry."""
+
+    message: str
+    where: str
+    severity: Severity
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """The part that all blocks share: how a provider wrote it."""
+
+    original: dict[str, Any] | None = None
+    """As it came, for the same `family` of providers."""
+    family: str = ""
+    """`anthropic gemini openai openai-responses`; empty without an original."""
+    loss: Loss | None = None
+    """What another family does not get."""
+
+
+class TextBlock(Block, frozen=True):
     """Plain text in a message."""
 
     text: str
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ToolCall(Block, frozen=True):
     """A tool call by the LLM."""
 
     id: str
@@ -45,7 +61,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     """A JSON object, as text."""
 
 
-class ToolOutput(msgspec.Struct, frozen=True):
+class ToolOutput(Block, frozen=True):
     """The result of a tool call."""
 
     id: str
@@ -56,7 +72,24 @@ class ToolOutput(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
-class CitedItem(msgspec.Struct, frozen=True):
+class ImageBlock(Block, frozen=True):
+    """An image, by its data or its address."""
+
+    mime: str
+    data: str
+    """Base64; empty if there is a URL."""
+    url: str = ""
+
+
+class OpaqueBlock(Block, frozen=True):
+    """A block that means something to its own family alone: a thought, a file, a server's tool."""
+
+    kind: str
+    reasoning: bool = False
+    """True for a thought: its family wants it right before the block that follows it."""
+
+
+class CitedItem(Block, frozen=True):
     """An item as a block of its own, for providers that let answers point at such blocks."""
 
     title: str
@@ -66,7 +99,9 @@ class CitedItem(msgspec.Struct, frozen=True):
     """True if a search found the item, false if the user named it."""
 
 
-MessageBlock = TextBlock | ToolCall | ToolOutput | CitedItem
+MessageBlock = TextBlock | ToolCall | ToolOutput | ImageBlock | OpaqueBlock | CitedItem
+FIELDS = "fields"
+"""The kind of an opaque block that holds fields of a whole message, such as `name`."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -84,14 +119,17 @@ class Message(msgspec.Struct, frozen=True):
 
 
 def block_texts(block: MessageBlock) -> list[str]:
-    """Return every text in a block."""
+    """Return every text in a block that an LLM reads."""
     if isinstance(block, TextBlock):
         return [block.text]
     if isinstance(block, ToolCall):
         return [block.name, block.id, block.arguments]
     if isinstance(block, ToolOutput):
-        return [block.name, block.id, block.text]
-    return [block.title, block.source, block.text]
+        more = weigh(block.original).texts if block.original else ()
+        return [block.name, block.id, *(more or [block.text])]
+    if isinstance(block, CitedItem):
+        return [block.title, block.source, block.text]
+    return list(weigh(block.original).texts) if isinstance(block, OpaqueBlock) else []
 
 
 def message_texts(message: Message) -> list[str]:
@@ -104,11 +142,61 @@ def message_texts(message: Message) -> list[str]:
     return texts
 
 
+class Weight(NamedTuple):
+    """What a provider's own block holds."""
+
+    texts: tuple[str, ...] = ()
+    """Texts that an LLM may read."""
+    hidden_bytes: int = 0
+    """Bytes that only the provider can read: signatures and encrypted thoughts."""
+    images: int = 0
+    files: int = 0
+
+
+# Keys of texts that a provider has signed or encrypted, in the spellings of all of them.
+_HIDDEN = {
+    *("signature", "data", "encrypted_content", "encrypted_index", "encrypted_stdout"),
+    *("thought_signature", "thoughtSignature"),
+}
+_IMAGES = {"image", "image_url", "input_image", "computer_screenshot", "image_generation_call"}
+_FILES = {"input_file", "file", "input_audio", "audio", "base64", "url"}
+# Places of no text that an LLM reads.
+_NAMES = {"type", "id", "call_id", "tool_use_id", "tool_call_id", "status", "role", "mime_type"}
+
+
+def weigh(value: Any) -> Weight:
+    """Add up what a block holds, by the documented names of its fields."""
+    texts: list[str] = []
+    hidden = images = files = 0
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += reversed(part)
+        elif isinstance(part, str):
+            texts.append(part)
+        if not isinstance(part, dict):
+            continue
+        kind = part.get("type")
+        mime = part.get("mime_type") or part.get("mimeType")
+        if kind in _IMAGES or (isinstance(mime, str) and mime.startswith("image/")):
+            images += 1
+        elif kind in _FILES or isinstance(mime, str) or "transcript" in part:
+            files += 1
+        else:
+            for key, member in reversed(part.items()):
+                if key in _HIDDEN and isinstance(member, str):
+                    hidden += len(member) * 3 // 4
+                elif key not in _NAMES:
+                    waiting.append(member)
+    return Weight(tuple(texts), hidden, images, files)
+
+
 def join_messages(messages: Iterable[Message]) -> list[Message]:
     """Merge neighbouring messages of the same role."""
     joined: list[Message] = []
     for message in messages:
-        if joined and joined[-1].role == message.role:
+        if joined and joined[-1].role == message.role and not _has_fields(joined[-1], message):
             last = joined.pop()
             moved = tuple(len(last.blocks) + n for n in message.breaks)
             message = Message(message.role, last.blocks + message.blocks, last.breaks + moved)
@@ -116,298 +204,52 @@ def join_messages(messages: Iterable[Message]) -> list[Message]:
     return joined
 
 
-MAX_HISTORY_MESSAGES = 100_000
-"""The largest number of messages in one history."""
-
-_ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
-    "model": "assistant",
-    "function": "tool",
-    "human": "user",
-    "ai": "assistant",
-}
-# An LLM's thoughts are signed or encrypted for its own family, so no other takes them.
-_THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
-_TEXTS = ("text", "input_text", "output_text")
+def _has_fields(*messages: Message) -> bool:
+    # Fields of a message, such as a name, are not those of its neighbour.
+    return any(
+        isinstance(block, OpaqueBlock) and block.kind == FIELDS
+        for message in messages
+        for block in message.blocks
+    )
 
 
-def read_history(
-    history: object,
-    where: str,
-    diagnostics: Diagnostics,
-    locate: Callable[[int], str] | None = None,
+def keep_for(
+    family: str, messages: Iterable[Message], diagnostics: Diagnostics, images: Collection[str]
 ) -> list[Message]:
-    """Read a history; every call in the answer has its result and every result its call.
+    """Return the messages for one family of providers; losses are said (PF208).
 
-    `history` is an iterable of messages: mappings, or objects of an SDK with `model_dump`. `where`
-    names it in diagnostics, so the fourth message is `history[3]`; `locate` gives a better place.
-
-    Raises `ItemError` if it is no list of messages at all.
+    A block of this family keeps its original. Others lose it, and an opaque block is left out, as
+    is an image that comes by `data` or `url` while the family takes none of these `images`.
     """
-    if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable):
-        kind = type_name_of(history)
-        raise ItemError(f"expected a list of messages, found {kind}", where=where)
-    found: list[Message] = []
-    for index, given in _newest(history, where, diagnostics):
-        place = locate(index) if locate else f"{where}[{index}]"
-        reader = _MessageReader(diagnostics, place)
-        try:
-            found += reader.read(given)
-        except _Refusal as refusal:
-            reader.say(f"message skipped: {refusal}")
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        # A stranger's object may raise anything at all when it is merely looked at.
-        except BaseException as error:
-            reader.say(f"message skipped: {type_name_of(error)} while looking at it")
-    return join_messages(pair_calls(join_messages(found), where, diagnostics))
+    made = []
+    for message in messages:
+        kept: list[MessageBlock] = []
+        for block in message.blocks:
+            own, loss = _keep_block(block, family, images)
+            if own is not None:
+                kept.append(own)
+            if loss is not None:
+                diagnostics.add("PF208", loss.message, where=loss.where, severity=loss.severity)
+        if kept:
+            made.append(msgspec.structs.replace(message, blocks=tuple(kept)))
+    return join_messages(made)
 
 
-def _newest(
-    history: Iterable[Any], where: str, diagnostics: Diagnostics
-) -> Iterable[tuple[int, Any]]:
-    """Yield messages with their indexes: all, or the last of a sequence, or the first."""
-    start = 0
-    if isinstance(history, Sequence):
-        start = max(0, len(history) - MAX_HISTORY_MESSAGES)
-    lost = None
-    for index, given in enumerate(islice(history, start, start + MAX_HISTORY_MESSAGES + 1), start):
-        if index == start + MAX_HISTORY_MESSAGES:
-            lost = "the rest was"
-            break
-        yield index, given
-    else:
-        if start:
-            lost = f"the first {start:,} were"
-    if lost:
-        message = f"more than {MAX_HISTORY_MESSAGES:,} messages; {lost} left out"
-        diagnostics.add("PF208", message, where=where)
-
-
-class _Refusal(Exception):  # noqa: N818  never leaves this module
-    """A message that cannot be read, and why."""
-
-
-class _MessageReader:
-    """Reads one message of a history and reports its losses (PF208)."""
-
-    def __init__(self, diagnostics: Diagnostics, place: str) -> None:
-        self._diagnostics = diagnostics
-        self._place = place
-
-    def say(self, message: str, severity: Severity = "warning") -> None:
-        self._diagnostics.add("PF208", message, where=self._place, severity=severity)
-
-    def read(self, given: Any) -> list[Message]:
-        if isinstance(given, Message):
-            return [given]
-        value = given
-        # The SDKs' messages are pydantic models. Asked of the type, since an object may lie.
-        if callable(dump := getattr(type(given), "model_dump", None)):
-            value = dump(given, exclude_none=True)
-        if not isinstance(value, Mapping):
-            kind = type_name_of(given)
-            raise _Refusal(f"expected an object with role and content, found {kind}")
-        message = copy_plain(
-            value, lambda change: self.say(change, "warning" if "left out" in change else "info")
-        )
-        return list(map(self._sound, self._read(dict(message))))
-
-    def _sound(self, message: Message) -> Message:
-        """Replace lone surrogates in every text."""
-        blocks = tuple(map(_sound_block, message.blocks))
-        if blocks != message.blocks:
-            self.say("lone surrogates in it were replaced by U+FFFD")
-        return Message(message.role, blocks)
-
-    def _read(self, message: dict[str, Any]) -> list[Message]:
-        kind = message.get("type")
-        # Items of OpenAI's responses have a type and no role.
-        if kind == "function_call":
-            return [Message("assistant", (self._call(message),))]
-        if kind == "function_call_output":
-            return [Message("tool", (self._output(message, "output"),))]
-        if kind in _THOUGHTS and "role" not in message:
-            self.say(f"an item of type {quote(kind)} was left out", "info")
-            return []
-        role = _role(message)
-        if "parts" in message:
-            blocks = self._parts(message["parts"])
-        elif role == "tool":
-            blocks = [self._output(message, "content")]
-        else:
-            blocks = self._content(message.get("content"))
-        if role != "tool":
-            blocks += self._tool_calls(message)
-            if isinstance(message.get("refusal"), str):
-                blocks.append(TextBlock(message["refusal"]))
-            if not blocks:
-                self.say("a message without text was left out", "info")
-        return join_messages(Message(_role_of(block, role), (block,)) for block in blocks)
-
-    def _tool_calls(self, message: dict[str, Any]) -> list[MessageBlock]:
-        """Read `tool_calls` of OpenAI's chat, and the older `function_call`."""
-        calls = message.get("tool_calls")
-        if calls is None:
-            calls = []
-        if not isinstance(calls, list):
-            raise _Refusal(f"tool_calls: expected a list, found {type_name_of(calls)}")
-        if message.get("function_call"):
-            calls = [*calls, message["function_call"]]
-        blocks: list[MessageBlock] = []
-        for call in calls:
-            if not isinstance(call, dict):
-                raise _Refusal(f"tool_calls: expected objects, found {type_name_of(call)}")
-            if isinstance(inner := call.get("function"), dict):
-                call = {"id": call.get("id"), **inner}
-            blocks.append(self._call(call))
-        return blocks
-
-    def _content(self, content: Any) -> list[MessageBlock]:
-        if content is None:
-            return []
-        if isinstance(content, str):
-            return _text(content)
-        if not isinstance(content, list):
-            kind = type_name_of(content)
-            raise _Refusal(f"content: expected text or a list of blocks, found {kind}")
-        return [block for part in content for block in self._content_block(part)]
-
-    def _content_block(self, part: Any) -> list[MessageBlock]:
-        if isinstance(part, str):
-            return _text(part)
-        named, kind = type_name_of(part), None
-        if isinstance(part, dict):
-            kind = part.get("type")
-            if kind in _TEXTS and isinstance(part.get("text"), str):
-                return _text(part["text"])
-            if kind == "refusal" and isinstance(part.get("refusal"), str):
-                return [TextBlock(part["refusal"])]
-            if kind == "tool_use":
-                return [self._call(part)]
-            if kind == "tool_result":
-                return [self._output(part, "content")]
-        if kind in _THOUGHTS:
-            self.say(f"content: a block of type {quote(kind)} was left out", "info")
-            return []
-        if isinstance(kind, str):
-            named = quote(kind)
-        self.say(f"content: a block of type {named} is not text and was left out")
-        return []
-
-    def _parts(self, parts: Any) -> list[MessageBlock]:
-        """Read the parts of a Gemini message."""
-        if not isinstance(parts, list):
-            raise _Refusal(f"parts: expected a list, found {type_name_of(parts)}")
-        blocks: list[MessageBlock] = []
-        for part in parts:
-            if isinstance(part, str):
-                part = {"text": part}
-            if not isinstance(part, dict):
-                raise _Refusal(f"parts: expected objects, found {type_name_of(part)}")
-            # The SDK writes snake_case, the REST interface camelCase.
-            call = part.get("function_call") or part.get("functionCall")
-            output = part.get("function_response") or part.get("functionResponse")
-            if isinstance(call, dict):
-                blocks.append(self._call(call))
-            elif isinstance(output, dict):
-                blocks.append(self._output(output, "response"))
-            elif isinstance(part.get("text"), str) and not part.get("thought"):
-                blocks += _text(part["text"])
-            else:
-                key = quote(next(iter(part), ""))
-                self.say(f"parts: a part with {key} is not text and was left out")
-        return blocks
-
-    def _call(self, given: dict[str, Any]) -> ToolCall:
-        name = given.get("name")
-        if not isinstance(name, str) or not name:
-            raise _Refusal("a call: its name is missing")
-        values = (given.get(key) for key in ("arguments", "input", "args"))
-        arguments: Any = next((value for value in values if value is not None), {})
-        problem = "are no object; they are kept inside one"
-        if isinstance(arguments, str):
-            text = _arguments(arguments)
-            if text is not None:
-                return ToolCall(_id(given), name, text)
-            problem = "are no plain JSON object; they are kept as a text in one"
-        if not isinstance(arguments, dict):
-            self.say(f"the arguments of the call of {quote(name)} {problem}")
-            arguments = {"arguments": arguments}
-        return ToolCall(_id(given), name, json.dumps(arguments, ensure_ascii=False))
-
-    def _output(self, given: dict[str, Any], field: str) -> ToolOutput:
-        value = given.get(field)
-        failed = given.get("is_error") is True
-        # Gemini wraps a result in {"output": …} or {"error": …}.
-        if field == "response" and isinstance(value, dict) and set(value) == {"error"}:
-            value, failed = value["error"], True
-        if isinstance(value, dict) and set(value) == {"output"}:
-            value = value["output"]
-        if isinstance(value, list):
-            text = Message("tool", tuple(self._content(value))).text
-        elif isinstance(value, str):
-            text = value
-        elif value is None:
-            text = ""
-        else:
-            text = json.dumps(value, ensure_ascii=False)
-        name = given.get("name")
-        if not isinstance(name, str):
-            name = ""
-        return ToolOutput(_id(given), name, text, failed)
-
-
-def _sound_block(block: MessageBlock) -> MessageBlock:
-    fields = msgspec.structs.asdict(block)
-    texts = {key: replace_surrogates(value) for key, value in fields.items() if type(value) is str}
-    return msgspec.structs.replace(block, **texts)
-
-
-def _role(message: dict[str, Any]) -> Role:
-    given = message.get("role")
-    if not isinstance(given, str):
-        found, hint = "missing", ""
-        if given is not None:
-            found = f"found {type_name_of(given)}"
-        if isinstance(kind := message.get("type"), str):
-            hint = f"; an item of type {quote(kind)} is not read"
-        raise _Refusal(f"role: {found}{hint}")
-    role = _ROLES.get(given.lower())
-    if role is None:
-        raise _Refusal(f"role: unknown {quote(given)}{suggest_name(given, _ROLES)}")
-    return role
-
-
-def _role_of(block: MessageBlock, role: Role) -> Role:
-    """Return the role for a block: results are the tool's, calls the assistant's."""
-    if isinstance(block, ToolOutput):
-        return "tool"
-    if isinstance(block, ToolCall):
-        return "assistant"
-    return "user" if role == "tool" else role
-
-
-def _text(text: str) -> list[MessageBlock]:
-    """Make a block of a text that is not blank."""
-    return [TextBlock(text)] if text.strip() else []
-
-
-def _arguments(text: str) -> str | None:
-    """Return arguments given as JSON, unchanged if a request can carry them; `None` if not."""
-    try:
-        arguments = json.loads(text)
-        # The copy differs for NaN and 1e999, and for nesting too deep to be sent.
-        if isinstance(arguments, dict) and copy_plain(arguments, lambda _: None) == arguments:
-            plain = json.dumps(arguments, ensure_ascii=False)
-            return plain if SURROGATE.search(plain) else text
-    except (ValueError, RecursionError):
-        pass
-    return None
-
-
-def _id(given: dict[str, Any]) -> str:
-    ids = (given.get(key) for key in ("call_id", "tool_call_id", "tool_use_id", "id"))
-    return str(next(filter(None, ids), ""))
+def _keep_block(
+    block: MessageBlock, family: str, images: Collection[str]
+) -> tuple[MessageBlock | None, Loss | None]:
+    if block.original is not None and block.family == family:
+        return block, None
+    if isinstance(block, OpaqueBlock):
+        return None, block.loss
+    neutral = block
+    if block.original is not None or block.loss is not None:
+        neutral = msgspec.structs.replace(block, original=None, family="", loss=None)
+    if not isinstance(block, ImageBlock):
+        return neutral, block.loss
+    if ("data" if block.data else "url") in images:
+        return neutral, None
+    return None, block.loss
 
 
 class _Waiting(NamedTuple):
@@ -444,7 +286,7 @@ def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) ->
                     id_ = f"{id_ or 'call'}_{index}_{len(row)}"
                     while id_ in given_ids:
                         id_ += "_"
-                call = ToolCall(id_, block.name, block.arguments)
+                call = _with_id(block, id_)
                 waiting[id_] = _Waiting(call, row, len(row))
                 row.append(call)
             elif isinstance(block, ToolOutput):
@@ -454,14 +296,45 @@ def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) ->
                     row.append(None)
                     continue
                 id_, name = answered.call.id, answered.call.name
-                row.append(ToolOutput(id_, name, block.text, block.failed))
+                row.append(msgspec.structs.replace(_with_id(block, id_), name=name))
             else:
                 row.append(block)
     lost += _give_up(waiting)
+    kept = [tuple(_without_loose_thoughts(row)) for row in rows]
+    for row, blocks in zip(rows, kept, strict=True):
+        if len(blocks) < sum(block is not None for block in row):
+            lost.append("a thought has nothing after it")
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
-    kept = [tuple(block for block in row if block is not None) for row in rows]
     return [Message(m.role, blocks) for m, blocks in zip(messages, kept, strict=True) if blocks]
+
+
+_Paired = TypeVar("_Paired", ToolCall, ToolOutput)
+
+
+def _with_id(block: _Paired, id_: str) -> _Paired:
+    if block.id == id_:
+        return block
+    # Gemini pairs by place: without an id, the part goes back without one.
+    original = block.original if not block.id else None
+    return msgspec.structs.replace(block, id=id_, original=original)
+
+
+def _without_loose_thoughts(row: Sequence[MessageBlock | None]) -> Iterator[MessageBlock]:
+    """Yield kept blocks, and each thought that has a block after it, as providers demand."""
+    thoughts: list[MessageBlock] = []
+    dropped = False
+    for block in row:
+        if isinstance(block, OpaqueBlock) and block.reasoning:
+            if dropped:
+                thoughts, dropped = [], False
+            thoughts.append(block)
+        elif block is None:
+            dropped = bool(thoughts)
+        else:
+            yield from thoughts
+            yield block
+            thoughts, dropped = [], False
 
 
 def _first_waiting(waiting: dict[str, _Waiting], name: str) -> str:
@@ -496,15 +369,22 @@ def break_up_controls(
 
 
 def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, int]:
+    assert not isinstance(block, CitedItem)  # made from items later, which have been treated
+    original, count = controls.break_up_data(block.original)
+    if isinstance(block, OpaqueBlock):
+        return msgspec.structs.replace(block, original=original), count
+    if isinstance(block, ImageBlock):
+        (mime, url), changes = controls.break_up_data([block.mime, block.url])
+        return msgspec.structs.replace(block, mime=mime, url=url, original=original), changes
     if isinstance(block, TextBlock):
         text, count = controls.break_up(block.text)
-        return TextBlock(text), count
-    assert not isinstance(block, CitedItem)  # made from items later, which have been treated
+        return msgspec.structs.replace(block, text=text, original=original), count
     # A chat template prints ids and names too.
     (id_, name), changes = controls.break_up_data([block.id, block.name])
+    named: Any = msgspec.structs.replace(block, id=id_, name=name, original=original)
     if isinstance(block, ToolOutput):
         text, count = controls.break_up(block.text)
-        return ToolOutput(id_, name, text, block.failed), count + changes
+        return msgspec.structs.replace(named, text=text), count + changes
     arguments, count = block.arguments, 0
     # A server may decode the escapes, so "\u003c|im_end|>" is a token too. The change is made in
     # the decoded texts, so that the arguments stay JSON.
@@ -512,4 +392,5 @@ def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, 
         decoded, count = controls.break_up_data(json.loads(arguments))
         if count or controls.holds(arguments):
             arguments = json.dumps(decoded, ensure_ascii=False)
-    return ToolCall(id_, name, arguments), count + changes
+            named = msgspec.structs.replace(named, original=None)
+    return msgspec.structs.replace(named, arguments=arguments), count + changes

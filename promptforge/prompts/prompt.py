@@ -33,13 +33,15 @@ from .compose import (
     PromptTemplates,
     show_context,
 )
+from .histories import read_history
 from .messages import (
     Message,
+    MessageBlock,
     TextBlock,
     break_up_controls,
     join_messages,
+    keep_for,
     message_texts,
-    read_history,
     replace_surrogates,
 )
 from .providers import SHAPES, SYSTEM_ROLES, ProviderShape
@@ -236,6 +238,8 @@ class Renderer(ContextRenderer):
             "question": _text(user, "user", diagnostics),
         }
         messages = read_history(history, "history", diagnostics) if history is not None else []
+        shape = SHAPES[to]
+        messages = keep_for(shape.family, messages, diagnostics, shape.images)
         messages = _hoist(messages, texts, diagnostics)
         # The words of the query are compared with the items' own, so it keeps its control tokens.
         query = texts["question"]
@@ -421,7 +425,15 @@ class _PromptMaker:
             own = {"name": printed.name, "role": printed.role}
             parts.append(PromptPart(**own, tokens=tokens, kept=kept, dropped=dropped))
         # The LLM sees calls, outputs and cited items in a form that only the provider knows.
-        plain = all(isinstance(block, TextBlock) for m in composed.messages for block in m.blocks)
+        blocks = [block for message in composed.messages for block in message.blocks]
+        plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
+        hidden = sum(map(fitter.composer.hidden_cost, blocks))
+        if hidden and self.verify is None:
+            message = (
+                f"images, files and encrypted thoughts of the history are taken as {hidden:,}"
+                " tokens, the most they are thought to cost; verify counts them"
+            )
+            diagnostics.add("PF504", message, severity="info")
         options = msgspec.structs.asdict(self.options) | {"tokenizer": counter.name}
         # The context may have taken the question for its query.
         options["query"] = context.get("options", {}).get("query", self.options.query)
@@ -485,7 +497,7 @@ def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
     hashes = []
     for part in composed.parts:
         # All that the LLM is shown: roles, calls and results, and the nonce in the delimiters.
-        shown = [[m.role, *map(msgspec.structs.astuple, m.blocks)] for m in part.messages]
+        shown = [[m.role, *map(_shown, m.blocks)] for m in part.messages]
         hashes.append(_digest(json.dumps([composed.boundary, part.role, shown or part.text])))
     names = [part.name for part in composed.parts]
     # A part may come twice; the prefix ends at its first place.
@@ -495,6 +507,11 @@ def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
         prefix = {"after": names[end - 1], "sha256": _digest("\n".join(hashes[:end]))}
     named = zip(names, hashes, strict=True)
     return {**prefix, "parts": [{"name": name, "sha256": sha256} for name, sha256 in named]}
+
+
+def _shown(block: MessageBlock) -> Any:
+    fields = msgspec.structs.asdict(block)
+    return [value for key, value in fields.items() if key != "loss" and value not in (None, "")]
 
 
 def _digest(text: str) -> str:

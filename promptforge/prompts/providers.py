@@ -12,7 +12,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .messages import Message, MessageBlock, TextBlock, ToolCall, ToolOutput
+import msgspec
+
+from .messages import (
+    FIELDS,
+    ImageBlock,
+    Message,
+    MessageBlock,
+    OpaqueBlock,
+    TextBlock,
+    ToolCall,
+    ToolOutput,
+)
 
 Request = dict[str, Any]
 # "developer" is the newer name of OpenAI for the same.
@@ -49,27 +60,52 @@ def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str,
         return made
     # OpenAI wants the key "content" beside calls too, as null.
     one: dict[str, Any] = {"role": message.role, "content": None}
-    if any(isinstance(block, TextBlock) for block in message.blocks):
-        one["content"] = content(message)
+    fields = [block for block in message.blocks if _is_field(block)]
+    shown = tuple(block for block in message.blocks if block not in fields)
+    if any(isinstance(block, TextBlock | ImageBlock | OpaqueBlock) for block in shown):
+        one["content"] = content(msgspec.structs.replace(message, blocks=shown))
+    for block in fields:
+        one |= block.original or {}
     for call in message.blocks:
         if isinstance(call, ToolCall):
             function = {"name": call.name, "arguments": call.arguments}
-            calls = one.setdefault("tool_calls", [])
-            calls.append({"id": call.id, "type": "function", "function": function})
+            made_up = {"id": call.id, "type": "function", "function": function}
+            one.setdefault("tool_calls", []).append(dict(call.original or made_up))
     return [one]
+
+
+def _is_field(block: MessageBlock) -> bool:
+    """Return True for a block that stands beside the content of a chat message."""
+    if isinstance(block, OpaqueBlock):
+        return block.kind == FIELDS
+    return isinstance(block, TextBlock) and block.original is not None and len(block.original) == 1
 
 
 def _chat_content(message: Message) -> str | list[dict[str, Any]]:
     """Return one text as it is; several as parts, so that none passes for another's end."""
-    texts = [(n, b.text) for n, b in enumerate(message.blocks, 1) if isinstance(b, TextBlock)]
-    if len(texts) == 1 and not message.breaks:
+    shown = [(n, b) for n, b in enumerate(message.blocks, 1) if not isinstance(b, ToolCall)]
+    plain = all(isinstance(block, TextBlock) and block.original is None for _, block in shown)
+    if len(shown) == 1 and plain and not message.breaks:
         return message.text
-    parts: list[dict[str, Any]] = [{"type": "text", "text": text} for _, text in texts]
+    parts = list(map(_chat_part, (block for _, block in shown)))
     for end in message.breaks:
         # A call of a tool takes no mark, so the text before it carries the mark.
-        if before := [part for (n, _), part in zip(texts, parts, strict=True) if n <= end]:
+        if before := [part for (n, _), part in zip(shown, parts, strict=True) if n <= end]:
             before[-1] |= _OPENAI_CACHE_MARK
     return parts
+
+
+def _chat_part(block: MessageBlock) -> dict[str, Any]:
+    if block.original is not None:
+        return dict(block.original)
+    if isinstance(block, ImageBlock):
+        return {"type": "image_url", "image_url": {"url": _image_url(block)}}
+    assert isinstance(block, TextBlock)
+    return {"type": "text", "text": block.text}
+
+
+def _image_url(block: ImageBlock) -> str:
+    return block.url or f"data:{block.mime};base64,{block.data}"
 
 
 def openai_responses(messages: Sequence[Message]) -> Request:
@@ -80,7 +116,16 @@ def openai_responses(messages: Sequence[Message]) -> Request:
         said: list[dict[str, Any]] = []
         for n, block in enumerate(message.blocks, 1):
             mark = _OPENAI_CACHE_MARK if n in message.breaks else {}
-            if isinstance(block, TextBlock) and message.role == "assistant":
+            if isinstance(block, ImageBlock) or (
+                isinstance(block, OpaqueBlock) and message.role == "user"
+            ):
+                markable = {**(block.original or _input_image(block)), **mark}
+                said.append(markable)
+            elif block.original is not None:
+                items.append(dict(block.original))
+                if markable:
+                    markable.update(mark)
+            elif isinstance(block, TextBlock) and message.role == "assistant":
                 items.append({"type": "message", "role": "assistant", "content": block.text})
                 # An earlier answer takes no mark, so the text before it carries the mark.
                 if markable:
@@ -100,6 +145,11 @@ def openai_responses(messages: Sequence[Message]) -> Request:
         if said:
             items.append({"type": "message", "role": message.role, "content": said})
     return {"input": items}
+
+
+def _input_image(block: MessageBlock) -> dict[str, Any]:
+    assert isinstance(block, ImageBlock)
+    return {"type": "input_image", "image_url": _image_url(block)}
 
 
 def anthropic(messages: Sequence[Message]) -> Request:
@@ -131,6 +181,14 @@ def _add(turns: list[dict[str, Any]], role: str, key: str, blocks: list[dict[str
 
 
 def _anthropic_block(block: MessageBlock) -> dict[str, Any]:
+    if block.original is not None:
+        return dict(block.original)
+    if isinstance(block, ImageBlock):
+        source = {"type": "url", "url": block.url}
+        if block.data:
+            source = {"type": "base64", "media_type": block.mime, "data": block.data}
+        return {"type": "image", "source": source}
+    assert not isinstance(block, OpaqueBlock)  # it has an original of this family
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text}
     if isinstance(block, ToolCall):
@@ -179,6 +237,11 @@ def gemini(messages: Sequence[Message]) -> Request:
 
 
 def _gemini_part(block: MessageBlock) -> dict[str, Any]:
+    if block.original is not None:
+        return dict(block.original)
+    if isinstance(block, ImageBlock):
+        return {"inline_data": {"mime_type": block.mime, "data": block.data}}
+    assert not isinstance(block, OpaqueBlock)  # it has an original of this family
     if isinstance(block, ToolCall):
         call = {"id": block.id, "name": block.name, "args": json.loads(block.arguments)}
         return {"function_call": call}
@@ -202,14 +265,37 @@ class ProviderShape(NamedTuple):
     """True if the system text stands before all messages, outside of them."""
     caches: bool = False
     """True if it can mark the end of a prefix to be cached."""
+    family: str = ""
+    """The family whose own blocks go back to it as they came; empty for none."""
+    images: tuple[str, ...] = ()
+    """How it takes an image of any family: `data`, `url`."""
 
 
 SHAPES: Mapping[str, ProviderShape] = {
     "text": ProviderShape(text),
     "roles": ProviderShape(roles),
-    "openai": ProviderShape(openai, blocks=True, caches=True),
-    "openai-responses": ProviderShape(openai_responses, "input", blocks=True, caches=True),
-    "anthropic": ProviderShape(anthropic, blocks=True, cites=True, system_first=True, caches=True),
-    "gemini": ProviderShape(gemini, "contents", blocks=True, system_first=True),
+    "openai": ProviderShape(
+        openai, blocks=True, caches=True, family="openai", images=("data", "url")
+    ),
+    "openai-responses": ProviderShape(
+        openai_responses,
+        "input",
+        blocks=True,
+        caches=True,
+        family="openai-responses",
+        images=("data", "url"),
+    ),
+    "anthropic": ProviderShape(
+        anthropic,
+        blocks=True,
+        cites=True,
+        system_first=True,
+        caches=True,
+        family="anthropic",
+        images=("data", "url"),
+    ),
+    "gemini": ProviderShape(
+        gemini, "contents", blocks=True, system_first=True, family="gemini", images=("data",)
+    ),
 }
 """The values of `to`."""

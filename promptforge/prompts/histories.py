@@ -1,0 +1,614 @@
+"""The histories of all providers and frameworks, read into messages of one form.
+
+A history may be in the shape of OpenAI (chat and responses), Anthropic or Gemini, of LangChain,
+LlamaIndex or Haystack, or of plain messages with `role` and `content`; as objects of these
+libraries or as plain data. A bad message costs only itself (PF208), and a tool call without its
+result is left out, as is a result without its call (PF209).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
+from ..plaindata import copy_plain, type_name_of
+from ..text.escape import SURROGATE
+from .messages import (
+    FIELDS,
+    ROLES,
+    ImageBlock,
+    Loss,
+    Message,
+    MessageBlock,
+    OpaqueBlock,
+    Role,
+    TextBlock,
+    ToolCall,
+    ToolOutput,
+    join_messages,
+    pair_calls,
+    replace_surrogates,
+)
+
+MAX_HISTORY_MESSAGES = 100_000
+"""The largest number of messages in one history."""
+_MAX_OBJECT_DEPTH = 20
+"""Deepest lists and objects in which objects of a library are looked for."""
+
+_ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
+    "model": "assistant",
+    "function": "tool",
+    "human": "user",
+    "ai": "assistant",
+}
+# The types of LangChain's messages, which have no role.
+_TYPES_AS_ROLES = {"human", "ai", "system", "tool", "function"}
+# An LLM's thoughts are signed or encrypted for its own family, so no other takes them.
+_THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+_TEXTS = ("text", "input_text", "output_text")
+_OWNERS = {"anthropic": "anthropic", "google": "gemini", "openai": "openai"}
+"""The families of the libraries whose objects are messages."""
+# Blocks of contents, by family. A server's tools end in one of the last two.
+_ANTHROPIC = {
+    *("image", "document", "search_result", "thinking", "redacted_thinking", "compaction"),
+    *("container_upload", "server_tool_use", "mcp_tool_use", "fallback", "mcp_tool_listing"),
+}
+_ANTHROPIC_RESULT = "_tool_result"
+_CHAT = {"image_url", "input_audio", "file"}
+_RESPONSES = {"input_image", "input_file"}
+# Items of OpenAI's responses that no other family knows; results belong to the tool's side.
+_ITEMS = {
+    *("reasoning", "web_search_call", "file_search_call", "computer_call", "item_reference"),
+    *("image_generation_call", "code_interpreter_call", "local_shell_call", "shell_call"),
+    *("apply_patch_call", "mcp_list_tools", "mcp_approval_request", "mcp_call", "compaction"),
+    *("tool_search_call", "tool_search_output", "computer_call_output", "shell_call_output"),
+    *("local_shell_call_output", "apply_patch_call_output", "mcp_approval_response"),
+}
+# Fields of a chat message that servers of this shape give and want back.
+_CHAT_FIELDS = (
+    *("name", "reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"),
+    *("provider_specific_fields", "extra_content"),
+)
+# Marks of a cache are set by the option cache_after alone: a request may have few.
+_MARKS = ("cache_control", "prompt_cache_breakpoint")
+# Keys that LangChain adds to a provider's blocks while it joins a stream.
+_STREAM_KEYS = ("index", "partial_json")
+
+
+def read_history(
+    history: object,
+    where: str,
+    diagnostics: Diagnostics,
+    locate: Callable[[int], str] | None = None,
+) -> list[Message]:
+    """Read a history; every call in the answer has its result and every result its call.
+
+    `history` is an iterable of messages: mappings, or objects of an SDK or a framework. `where`
+    names it in diagnostics, so the fourth message is `history[3]`; `locate` gives a better place.
+
+    Raises `ItemError` if it is no list of messages at all.
+    """
+    if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable):
+        kind = type_name_of(history)
+        raise ItemError(f"expected a list of messages, found {kind}", where=where)
+    found: list[Message] = []
+    for index, given in _newest(history, where, diagnostics):
+        place = locate(index) if locate else f"{where}[{index}]"
+        reader = _MessageReader(diagnostics, place)
+        try:
+            found += reader.read(given)
+        except _Refusal as refusal:
+            reader.say(f"message skipped: {refusal}")
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        # A stranger's object may raise anything at all when it is merely looked at.
+        except BaseException as error:
+            reader.say(f"message skipped: {type_name_of(error)} while looking at it")
+    return join_messages(pair_calls(join_messages(found), where, diagnostics))
+
+
+def _newest(
+    history: Iterable[Any], where: str, diagnostics: Diagnostics
+) -> Iterable[tuple[int, Any]]:
+    """Yield messages with their indexes: all, or the last of a sequence, or the first."""
+    start = 0
+    if isinstance(history, Sequence):
+        start = max(0, len(history) - MAX_HISTORY_MESSAGES)
+    lost = None
+    for index, given in enumerate(islice(history, start, start + MAX_HISTORY_MESSAGES + 1), start):
+        if index == start + MAX_HISTORY_MESSAGES:
+            lost = "the rest was"
+            break
+        yield index, given
+    else:
+        if start:
+            lost = f"the first {start:,} were"
+    if lost:
+        message = f"more than {MAX_HISTORY_MESSAGES:,} messages; {lost} left out"
+        diagnostics.add("PF208", message, where=where)
+
+
+class _Refusal(Exception):  # noqa: N818  never leaves this module
+    """A message that cannot be read, and why."""
+
+
+class _MessageReader:
+    """Reads one message of a history and reports its losses (PF208)."""
+
+    def __init__(self, diagnostics: Diagnostics, place: str) -> None:
+        self._diagnostics = diagnostics
+        self._place = place
+        self._owner = ""
+        """The family of the library whose object it is; empty for plain data."""
+
+    def say(self, message: str, severity: Severity = "warning") -> None:
+        self._diagnostics.add("PF208", message, where=self._place, severity=severity)
+
+    def read(self, given: Any) -> list[Message]:
+        if isinstance(given, Message):
+            return [given]
+        value = self._dump(given, 0)
+        if not isinstance(value, Mapping):
+            kind = type_name_of(given)
+            raise _Refusal(f"expected an object with role and content, found {kind}")
+        message = copy_plain(
+            value, lambda change: self.say(change, "warning" if "left out" in change else "info")
+        )
+        return list(map(self._sound, self._read(dict(message))))
+
+    def _dump(self, value: Any, depth: int) -> Any:
+        """Write out the objects of libraries, wherever they stand."""
+        kind = type(value)
+        if kind is bytes:
+            return base64.b64encode(value).decode()
+        if depth < _MAX_OBJECT_DEPTH and kind in (list, tuple):
+            return [self._dump(member, depth + 1) for member in value]
+        if depth < _MAX_OBJECT_DEPTH and kind is dict:
+            return {key: self._dump(member, depth + 1) for key, member in value.items()}
+        # The SDKs' messages are pydantic models. Asked of the type, since an object may lie.
+        dump = getattr(kind, "model_dump", None)
+        library = kind.__module__.partition(".")[0]
+        if callable(dump) and library in _OWNERS:
+            self._owner = _OWNERS[library]
+            # As the SDK itself sends it: with the fields that came, `null` among them.
+            hidden = getattr(value, "__api_exclude__", None)
+            return dump(value, mode="json", exclude_unset=True, exclude=hidden, warnings=False)
+        if callable(dump):
+            return self._dump(dump(value, exclude_none=True), depth + 1)
+        if library == "haystack" and callable(write := getattr(kind, "to_dict", None)):
+            return self._dump(write(value), depth + 1)
+        return value
+
+    def _sound(self, message: Message) -> Message:
+        """Replace lone surrogates in every text."""
+        blocks = tuple(map(_sound_block, message.blocks))
+        if blocks != message.blocks:
+            self.say("lone surrogates in it were replaced by U+FFFD")
+        return Message(message.role, blocks)
+
+    def _read(self, message: dict[str, Any]) -> list[Message]:
+        kind = message.get("type")
+        if "role" not in message and isinstance(kind, str):
+            langchain = kind.removesuffix("MessageChunk").lower()
+            if langchain not in _TYPES_AS_ROLES:
+                return self._item(kind, message)
+            message = {**message, "role": langchain}
+        role = _role(message)
+        if isinstance(message.get("blocks"), list):
+            message = {**message, "content": message["blocks"]}  # LlamaIndex
+        if "parts" in message:
+            blocks = self._parts(message["parts"])
+        elif role == "tool" and not _is_haystack(message.get("content")):
+            blocks = [self._tool_message(message)]
+        elif role == "assistant" and (item := self._output_message(message)):
+            blocks = item
+        else:
+            blocks = self._content(message.get("content"))
+        if role != "tool":
+            blocks += self._tool_calls(message, blocks)
+            blocks += self._chat_fields(message)
+            if not blocks:
+                self.say("a message without text was left out", "info")
+        return join_messages(Message(_role_of(block, role), (block,)) for block in blocks)
+
+    def _loss(self, message: str, severity: Severity = "warning") -> Loss:
+        return Loss(message, self._place, severity)
+
+    # --- OpenAI's responses: items with a type and no role ---
+
+    def _item(self, kind: str, item: dict[str, Any]) -> list[Message]:
+        kept = {"original": item, "family": "openai-responses"}
+        if kind in ("function_call", "custom_tool_call"):
+            call = self._call(item)
+            return [Message("assistant", (msgspec.structs.replace(call, **kept),))]
+        if kind in ("function_call_output", "custom_tool_call_output"):
+            output = msgspec.structs.replace(self._output(item, "output"), **kept)
+            return [Message("tool", (output,))]
+        known = kind in _ITEMS or self._owner == "openai"
+        if not known and kind not in _THOUGHTS:
+            raise _Refusal(f"role: missing; an item of type {quote(kind)} is not read")
+        severity: Severity = "info" if kind in _THOUGHTS else "warning"
+        loss = self._loss(f"an item of type {quote(kind)} was left out", severity)
+        reasoning = kind in _THOUGHTS
+        block = OpaqueBlock(kind=kind, reasoning=reasoning, loss=loss, **kept)
+        # What the program answers stands with the results of tools, and begins no turn.
+        answered = kind.endswith(("_output", "_response"))
+        return [Message("tool" if answered else "assistant", (block,))]
+
+    def _output_message(self, message: dict[str, Any]) -> list[MessageBlock]:
+        """Read an answer of OpenAI's responses, which goes back as one item."""
+        content = message.get("content")
+        if not isinstance(content, list) or message.get("type") != "message":
+            return []
+        parts = [part for part in content if isinstance(part, dict)]
+        if "id" not in message or any(
+            part.get("type") not in ("output_text", "refusal") for part in parts
+        ):
+            return []
+        said = [part.get("text", part.get("refusal")) for part in parts]
+        text = "\n\n".join(each for each in said if isinstance(each, str))
+        return [TextBlock(text, original=message, family="openai-responses")] if text else []
+
+    # --- chat ---
+
+    def _tool_message(self, message: dict[str, Any]) -> MessageBlock:
+        more = message.get("additional_kwargs")  # LlamaIndex keeps the id there
+        if isinstance(more, dict) and "tool_call_id" not in message:
+            message = {**more, **message}
+        return self._output(message, "content")
+
+    def _tool_calls(
+        self, message: dict[str, Any], found: Sequence[MessageBlock]
+    ) -> list[MessageBlock]:
+        """Read `tool_calls` of OpenAI's chat and of LangChain, and the older `function_call`."""
+        calls = message.get("tool_calls")
+        if calls is None:
+            calls = []
+        if not isinstance(calls, list):
+            raise _Refusal(f"tool_calls: expected a list, found {type_name_of(calls)}")
+        if message.get("function_call"):
+            calls = [*calls, message["function_call"]]
+        # LangChain names a call in the content and beside it.
+        known = {block.id for block in found if isinstance(block, ToolCall)}
+        blocks: list[MessageBlock] = []
+        for call in calls:
+            if not isinstance(call, dict):
+                raise _Refusal(f"tool_calls: expected objects, found {type_name_of(call)}")
+            kept: dict[str, Any] = {}
+            inner = call.get("function") or call.get("custom")
+            if isinstance(inner, dict):
+                if not call.keys() <= {"id", "type", "function"}:
+                    kept = {"original": _unmarked(call), "family": "openai"}
+                call = {"id": call.get("id"), **inner}
+            block = self._call(call)
+            if not block.id or block.id not in known:
+                blocks.append(msgspec.structs.replace(block, **kept))
+        return blocks
+
+    def _chat_fields(self, message: dict[str, Any]) -> list[MessageBlock]:
+        """Read the fields of a whole message of OpenAI's chat, and of servers like it."""
+        blocks: list[MessageBlock] = []
+        if isinstance(refusal := message.get("refusal"), str):
+            kept = {"original": {"refusal": refusal}, "family": "openai"}
+            blocks.append(TextBlock(refusal, **kept))
+        fields = {key: message[key] for key in _CHAT_FIELDS if message.get(key)}
+        if isinstance(audio := message.get("audio"), dict) and "id" in audio:
+            fields["audio"] = {"id": audio["id"]}  # the documented form of a request
+        if "content" in message and fields and "parts" not in message:
+            names = ", ".join(map(quote, fields))
+            loss = self._loss(f"fields of the message were left out: {names}", "info")
+            kept = {"original": fields, "family": "openai", "loss": loss}
+            blocks.append(OpaqueBlock(kind=FIELDS, **kept))
+        return blocks
+
+    def _content(self, content: Any) -> list[MessageBlock]:
+        if content is None:
+            return []
+        if isinstance(content, str):
+            return _text(content)
+        if not isinstance(content, list):
+            kind = type_name_of(content)
+            raise _Refusal(f"content: expected text or a list of blocks, found {kind}")
+        return [block for part in content for block in self._content_block(part)]
+
+    def _content_block(self, part: Any) -> list[MessageBlock]:
+        if isinstance(part, str):
+            return _text(part)
+        if not isinstance(part, dict):
+            return self._unread(type_name_of(part))
+        kind = part.get("type")
+        if kind is None or "block_type" in part:
+            return self._framework_block(part)
+        if kind in _TEXTS and isinstance(part.get("text"), str):
+            if "citations" not in part:
+                return _text(part["text"])
+            loss = None
+            if part["citations"]:
+                loss = self._loss("citations of a text were left out", "info")
+            kept = {"original": _unmarked(part), "family": "anthropic", "loss": loss}
+            return [TextBlock(part["text"], **kept)]
+        if kind == "refusal" and isinstance(part.get("refusal"), str):
+            return [TextBlock(part["refusal"], original=part, family="openai")]
+        if kind in ("tool_use", "tool_call"):
+            call = self._call(part)
+            if kind == "tool_use":
+                call = msgspec.structs.replace(
+                    call, original=_call_of_anthropic(part, call), family="anthropic"
+                )
+            return [call]
+        if kind == "tool_result":
+            output = self._output(part, "content")
+            kept = {"original": _unmarked(part), "family": "anthropic"}
+            return [msgspec.structs.replace(output, **kept)]
+        if isinstance(kind, str):
+            return self._opaque(kind, part)
+        return self._unread(type_name_of(part))
+
+    def _unread(self, named: str) -> list[MessageBlock]:
+        self.say(f"content: a block of type {named} is not text and was left out")
+        return []
+
+    def _opaque(self, kind: str, part: dict[str, Any]) -> list[MessageBlock]:
+        """Read a block that is no text for the family that it is of."""
+        part = _unmarked(part)
+        loss = self._loss(f"content: a block of type {quote(kind)} is not text and was left out")
+        if kind in _THOUGHTS:
+            loss = self._loss(f"content: a block of type {quote(kind)} was left out", "info")
+        family = _family_of(kind, part, self._owner)
+        if image := _image_of(part):
+            return [ImageBlock(*image, original=part, family=family, loss=loss)]
+        if kind == "reasoning" and isinstance(extras := part.get("extras"), dict):  # LangChain
+            return self._thought(part.get("reasoning"), extras.get("signature"))
+        if not family:
+            self.say(loss.message, loss.severity)
+            return []
+        reasoning = kind in _THOUGHTS
+        kept = {"original": part, "family": family, "loss": loss}
+        return [OpaqueBlock(kind=kind, reasoning=reasoning, **kept)]
+
+    def _thought(self, text: Any, signature: Any) -> list[MessageBlock]:
+        """Make a thought of Anthropic out of a framework's; without its signature it is lost."""
+        loss = self._loss('content: a block of type "thinking" was left out', "info")
+        if not isinstance(signature, str) or not isinstance(text, str):
+            self.say(loss.message, loss.severity)
+            return []
+        thought = {"type": "thinking", "thinking": text, "signature": signature}
+        kept = {"original": thought, "family": "anthropic", "loss": loss}
+        return [OpaqueBlock(kind="thinking", reasoning=True, **kept)]
+
+    # --- LlamaIndex and Haystack: blocks of their own ---
+
+    def _framework_block(self, part: dict[str, Any]) -> list[MessageBlock]:
+        if isinstance(part.get("text"), str):
+            return _text(part["text"])
+        kind = part.get("block_type") or next(iter(part), "")
+        if kind == "thinking":
+            more = part.get("additional_information")
+            return self._thought(
+                part.get("content"), more.get("signature") if isinstance(more, dict) else None
+            )
+        inner = part.get(kind) if kind in part else None
+        if kind == "tool_call":
+            return [self._call(_renamed(inner if isinstance(inner, dict) else part))]
+        if kind == "tool_call_result" and isinstance(inner, dict):
+            origin = inner.get("origin")
+            named = _renamed(origin) if isinstance(origin, dict) else {}
+            result = {"content": inner.get("result"), "is_error": inner.get("error")}
+            return [self._output({**named, **result}, "content")]
+        if image := _image_of(inner if isinstance(inner, dict) else part):
+            loss = self._loss(f"content: a block of type {quote(kind)} is not text and was left out")
+            return [ImageBlock(*image, loss=loss)]
+        return self._unread(quote(str(kind)))
+
+    # --- Gemini ---
+
+    def _parts(self, parts: Any) -> list[MessageBlock]:
+        """Read the parts of a Gemini message."""
+        if not isinstance(parts, list):
+            raise _Refusal(f"parts: expected a list, found {type_name_of(parts)}")
+        blocks: list[MessageBlock] = []
+        for part in parts:
+            if isinstance(part, str):
+                part = {"text": part}
+            if not isinstance(part, dict):
+                raise _Refusal(f"parts: expected objects, found {type_name_of(part)}")
+            blocks += self._part(part)
+        return blocks
+
+    def _part(self, part: dict[str, Any]) -> list[MessageBlock]:
+        kept: dict[str, Any] = {"original": part, "family": "gemini"}
+        # The SDK writes snake_case, the REST interface camelCase.
+        call = part.get("function_call") or part.get("functionCall")
+        output = part.get("function_response") or part.get("functionResponse")
+        if isinstance(call, dict):
+            return [msgspec.structs.replace(self._call(call), **kept)]
+        if isinstance(output, dict):
+            return [msgspec.structs.replace(self._output(output, "response"), **kept)]
+        text = part.get("text")
+        if isinstance(text, str) and text.strip() and not part.get("thought"):
+            return [TextBlock(text, **(kept if len(part) > 1 else {}))]
+        if part.keys() <= {"text"}:
+            return []
+        key = quote(next(iter(part), ""))
+        severity: Severity = "info" if "text" in part else "warning"
+        loss = self._loss(f"parts: a part with {key} is not text and was left out", severity)
+        inline = part.get("inline_data") or part.get("inlineData")
+        if isinstance(inline, dict) and (image := _image_of(inline)):
+            return [ImageBlock(*image, loss=loss, **kept)]
+        return [OpaqueBlock(kind=next(iter(part), ""), loss=loss, **kept)]
+
+    # --- calls and results ---
+
+    def _call(self, given: dict[str, Any]) -> ToolCall:
+        name = given.get("name")
+        if not isinstance(name, str) or not name:
+            raise _Refusal("a call: its name is missing")
+        values = (given.get(key) for key in ("arguments", "input", "args"))
+        arguments: Any = next((value for value in values if value is not None), {})
+        # The input of a custom tool is a text of any form.
+        if isinstance(arguments, str) and "input" in given and "arguments" not in given:
+            arguments = {"input": arguments}
+        problem = "are no object; they are kept inside one"
+        if isinstance(arguments, str):
+            text = _arguments(arguments)
+            if text is not None:
+                return ToolCall(_id(given), name, text)
+            problem = "are no plain JSON object; they are kept as a text in one"
+        if not isinstance(arguments, dict):
+            self.say(f"the arguments of the call of {quote(name)} {problem}")
+            arguments = {"arguments": arguments}
+        return ToolCall(_id(given), name, json.dumps(arguments, ensure_ascii=False))
+
+    def _output(self, given: dict[str, Any], field: str) -> ToolOutput:
+        value = given.get(field)
+        failed = given.get("is_error") is True or given.get("status") == "error"
+        # Gemini wraps a result in {"output": …} or {"error": …}.
+        if field == "response" and isinstance(value, dict) and set(value) == {"error"}:
+            value, failed = value["error"], True
+        if isinstance(value, dict) and set(value) == {"output"}:
+            value = value["output"]
+        loss = None
+        if isinstance(value, list):
+            blocks = self._content(value)
+            text = Message("tool", tuple(blocks)).text
+            loss = next((block.loss for block in blocks if block.loss), None)
+        elif isinstance(value, str):
+            text = value
+        elif value is None:
+            text = ""
+        else:
+            text = json.dumps(value, ensure_ascii=False)
+        name = given.get("name")
+        if not isinstance(name, str):
+            name = ""
+        return ToolOutput(_id(given), name, text, failed, loss=loss)
+
+
+def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key not in (*_MARKS, *_STREAM_KEYS)}
+
+
+def _call_of_anthropic(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    # A stream of LangChain leaves the input as a text in the content.
+    return {**_unmarked(part), "input": json.loads(call.arguments)}
+
+
+def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
+    """Return the family that takes a block of content; empty if none is known."""
+    if kind == "image_url" and isinstance(part.get("image_url"), dict):
+        return "openai"
+    if kind in _RESPONSES:
+        return "openai-responses"
+    if kind in _CHAT and isinstance(part.get(kind), dict):
+        return "openai"
+    # LangChain has an "image" and a "file" of its own, without a source.
+    if kind in ("image", "document") and "source" not in part:
+        return ""
+    if kind in _ANTHROPIC or kind.endswith(_ANTHROPIC_RESULT) or owner == "anthropic":
+        return "anthropic"
+    return ""
+
+
+def _image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
+    """Return type, data and URL of an image in any provider's or framework's words."""
+    is_image = "image" in str(part.get("type", part.get("block_type", "image")))
+    source: Any = part.get("source")
+    if is_image and isinstance(source, dict):  # Anthropic
+        part = source
+    mime = next((part[key] for key in _MIMES if isinstance(part.get(key), str)), "")
+    data = next((part[key] for key in _DATAS if isinstance(part.get(key), str)), "")
+    url: Any = part.get("url") or part.get("image_url")
+    if isinstance(url, dict):  # OpenAI's chat
+        url = url.get("url")
+    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
+        head, _, data = url.partition(";base64,")
+        mime, url = head.removeprefix("data:"), ""
+    if mime.startswith("image/") and data:
+        return mime, data, ""
+    return (mime, "", url) if is_image and isinstance(url, str) and url else None
+
+
+_MIMES = ("media_type", "mime_type", "mimeType", "image_mimetype")
+_DATAS = ("data", "base64", "base64_image", "image")
+
+
+def _renamed(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool call of LlamaIndex or Haystack in the words of the others."""
+    arguments = call.get("tool_kwargs", call.get("arguments"))
+    id_ = call.get("tool_call_id") or call.get("id")
+    return {"id": id_, "name": call.get("tool_name"), "arguments": arguments}
+
+
+def _is_haystack(content: Any) -> bool:
+    return isinstance(content, list) and any(
+        isinstance(part, dict) and "tool_call_result" in part for part in content
+    )
+
+
+def _sound_block(block: MessageBlock) -> MessageBlock:
+    fields = msgspec.structs.asdict(block)
+    texts = {key: replace_surrogates(value) for key, value in fields.items() if type(value) is str}
+    return msgspec.structs.replace(block, **texts, original=_sound_data(block.original))
+
+
+def _sound_data(value: Any) -> Any:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return [_sound_data(member) for member in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(key): _sound_data(member) for key, member in value.items()}
+    return value
+
+
+def _role(message: dict[str, Any]) -> Role:
+    given = message.get("role")
+    if not isinstance(given, str):
+        found, hint = "missing", ""
+        if given is not None:
+            found = f"found {type_name_of(given)}"
+        if isinstance(kind := message.get("type"), str):
+            hint = f"; an item of type {quote(kind)} is not read"
+        raise _Refusal(f"role: {found}{hint}")
+    role = _ROLES.get(given.lower())
+    if role is None:
+        raise _Refusal(f"role: unknown {quote(given)}{suggest_name(given, _ROLES)}")
+    return role
+
+
+def _role_of(block: MessageBlock, role: Role) -> Role:
+    """Return the role for a block: results are the tool's, calls the assistant's."""
+    if isinstance(block, ToolOutput):
+        return "tool"
+    if isinstance(block, ToolCall):
+        return "assistant"
+    return "user" if role == "tool" else role
+
+
+def _text(text: str) -> list[MessageBlock]:
+    """Make a block of a text that is not blank."""
+    return [TextBlock(text)] if text.strip() else []
+
+
+def _arguments(text: str) -> str | None:
+    """Return arguments given as JSON, unchanged if a request can carry them; `None` if not."""
+    try:
+        arguments = json.loads(text)
+        # The copy differs for NaN and 1e999, and for nesting too deep to be sent.
+        if isinstance(arguments, dict) and copy_plain(arguments, lambda _: None) == arguments:
+            plain = json.dumps(arguments, ensure_ascii=False)
+            return plain if SURROGATE.search(plain) else text
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def _id(given: dict[str, Any]) -> str:
+    ids = (given.get(key) for key in ("call_id", "tool_call_id", "tool_use_id", "id"))
+    return str(next(filter(None, ids), ""))
