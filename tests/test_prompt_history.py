@@ -163,7 +163,11 @@ def test_a_system_message_at_the_beginning_is_the_system_text() -> None:
         ),
         (
             {"type": "web_search_call"},
-            'role: missing; an item of type "web_search_call" is not read',
+            'an item of type "web_search_call" was left out',
+        ),
+        (
+            {"type": "no_such_item"},
+            'role: missing; an item of type "no_such_item" is not read',
         ),
         ({"role": "user", "content": "a\ud800"}, "lone surrogates in it were replaced by U+FFFD"),
     ],

@@ -76,6 +76,7 @@ class OptionKeywords(TypedDict, total=False):
     message_tokens: int
     call_tokens: int
     prompt_tokens: int
+    image_tokens: int
     cite: bool
     citation: str | None
     cache_after: PromptPart | Sequence[PromptPart] | None

@@ -31,7 +31,6 @@ from .messages import (
     ImageBlock,
     Message,
     MessageBlock,
-    OpaqueBlock,
     Role,
     TextBlock,
     ToolCall,

@@ -326,22 +326,16 @@ class _MessageReader:
         if kind is None or "block_type" in part:
             return self._framework_block(part)
         if kind in _TEXTS and isinstance(part.get("text"), str):
-            if "citations" not in part:
-                return _text(part["text"])
-            loss = None
-            if part["citations"]:
-                loss = self._loss("citations of a text were left out", "info")
-            kept = {"original": _unmarked(part), "family": "anthropic", "loss": loss}
-            return [TextBlock(part["text"], **kept)]
+            return self._text_block(part)
         if kind == "refusal" and isinstance(part.get("refusal"), str):
             return [TextBlock(part["refusal"], original=part, family="openai")]
-        if kind in ("tool_use", "tool_call"):
+        if kind == "tool_call":  # LangChain
+            return [self._call(part)]
+        if kind == "tool_use":
             call = self._call(part)
-            if kind == "tool_use":
-                call = msgspec.structs.replace(
-                    call, original=_call_of_anthropic(part, call), family="anthropic"
-                )
-            return [call]
+            # A stream of LangChain leaves the input as a text in the content.
+            original = {**_unmarked(part), "input": json.loads(call.arguments)}
+            return [msgspec.structs.replace(call, original=original, family="anthropic")]
         if kind == "tool_result":
             output = self._output(part, "content")
             kept = {"original": _unmarked(part), "family": "anthropic"}
@@ -349,6 +343,15 @@ class _MessageReader:
         if isinstance(kind, str):
             return self._opaque(kind, part)
         return self._unread(type_name_of(part))
+
+    def _text_block(self, part: dict[str, Any]) -> list[MessageBlock]:
+        if "citations" not in part:
+            return _text(part["text"])
+        loss = None
+        if part["citations"]:
+            loss = self._loss("citations of a text were left out", "info")
+        kept = {"original": _unmarked(part), "family": "anthropic"}
+        return [TextBlock(part["text"], loss=loss, **kept)]
 
     def _unread(self, named: str) -> list[MessageBlock]:
         self.say(f"content: a block of type {named} is not text and was left out")
@@ -402,7 +405,9 @@ class _MessageReader:
             result = {"content": inner.get("result"), "is_error": inner.get("error")}
             return [self._output({**named, **result}, "content")]
         if image := _image_of(inner if isinstance(inner, dict) else part):
-            loss = self._loss(f"content: a block of type {quote(kind)} is not text and was left out")
+            loss = self._loss(
+                f"content: a block of type {quote(kind)} is not text and was left out"
+            )
             return [ImageBlock(*image, loss=loss)]
         return self._unread(quote(str(kind)))
 
@@ -492,11 +497,6 @@ class _MessageReader:
 
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key not in (*_MARKS, *_STREAM_KEYS)}
-
-
-def _call_of_anthropic(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    # A stream of LangChain leaves the input as a text in the content.
-    return {**_unmarked(part), "input": json.loads(call.arguments)}
 
 
 def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:

@@ -225,7 +225,9 @@ def keep_for(
     for message in messages:
         kept: list[MessageBlock] = []
         for block in message.blocks:
-            own, loss = _keep_block(block, family, images)
+            # The LLM's own images go back to its family alone.
+            taken = () if message.role == "assistant" else images
+            own, loss = _keep_block(block, family, taken)
             if own is not None:
                 kept.append(own)
             if loss is not None:
@@ -283,9 +285,7 @@ def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) ->
                 id_ = block.id
                 # Gemini's calls may come without an id, and a broken history may use one id twice.
                 if not id_ or id_ in waiting:
-                    id_ = f"{id_ or 'call'}_{index}_{len(row)}"
-                    while id_ in given_ids:
-                        id_ += "_"
+                    id_ = _unused_id(f"{id_ or 'call'}_{index}_{len(row)}", given_ids)
                 call = _with_id(block, id_)
                 waiting[id_] = _Waiting(call, row, len(row))
                 row.append(call)
@@ -301,12 +301,17 @@ def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) ->
                 row.append(block)
     lost += _give_up(waiting)
     kept = [tuple(_without_loose_thoughts(row)) for row in rows]
-    for row, blocks in zip(rows, kept, strict=True):
-        if len(blocks) < sum(block is not None for block in row):
-            lost.append("a thought has nothing after it")
+    loose = sum(len(row) - row.count(None) for row in rows) - sum(map(len, kept))
+    lost += ["a thought has nothing after it"] * loose
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
     return [Message(m.role, blocks) for m, blocks in zip(messages, kept, strict=True) if blocks]
+
+
+def _unused_id(id_: str, given: Collection[str]) -> str:
+    while id_ in given:
+        id_ += "_"
+    return id_
 
 
 _Paired = TypeVar("_Paired", ToolCall, ToolOutput)

@@ -116,40 +116,41 @@ def openai_responses(messages: Sequence[Message]) -> Request:
         said: list[dict[str, Any]] = []
         for n, block in enumerate(message.blocks, 1):
             mark = _OPENAI_CACHE_MARK if n in message.breaks else {}
-            if isinstance(block, ImageBlock) or (
-                isinstance(block, OpaqueBlock) and message.role == "user"
-            ):
-                markable = {**(block.original or _input_image(block)), **mark}
+            if message.role not in ("assistant", "tool"):
+                markable = {**_response_part(block), **mark}
                 said.append(markable)
-            elif block.original is not None:
-                items.append(dict(block.original))
-                if markable:
-                    markable.update(mark)
-            elif isinstance(block, TextBlock) and message.role == "assistant":
-                items.append({"type": "message", "role": "assistant", "content": block.text})
-                # An earlier answer takes no mark, so the text before it carries the mark.
-                if markable:
-                    markable.update(mark)
-            elif isinstance(block, TextBlock):
-                markable = {"type": "input_text", "text": block.text, **mark}
-                said.append(markable)
-            elif isinstance(block, ToolCall):
-                call = {"call_id": block.id, "name": block.name, "arguments": block.arguments}
-                items.append({"type": "function_call", **call})
-            elif isinstance(block, ToolOutput):
-                output: Any = block.text
-                if mark:
-                    output = [{"type": "input_text", "text": block.text, **mark}]
-                named = {"call_id": block.id, "output": output}
-                items.append({"type": "function_call_output", **named})
+                continue
+            items.append(_response_item(block, mark))
+            # An earlier answer takes no mark, so the text before it carries the mark.
+            if markable and not isinstance(block, ToolOutput):
+                markable.update(mark)
         if said:
             items.append({"type": "message", "role": message.role, "content": said})
     return {"input": items}
 
 
-def _input_image(block: MessageBlock) -> dict[str, Any]:
-    assert isinstance(block, ImageBlock)
-    return {"type": "input_image", "image_url": _image_url(block)}
+def _response_part(block: MessageBlock) -> dict[str, Any]:
+    if block.original is not None:
+        return block.original
+    if isinstance(block, ImageBlock):
+        return {"type": "input_image", "image_url": _image_url(block)}
+    assert isinstance(block, TextBlock)
+    return {"type": "input_text", "text": block.text}
+
+
+def _response_item(block: MessageBlock, mark: dict[str, Any]) -> dict[str, Any]:
+    if block.original is not None:
+        return dict(block.original)
+    if isinstance(block, ToolCall):
+        call = {"call_id": block.id, "name": block.name, "arguments": block.arguments}
+        return {"type": "function_call", **call}
+    if isinstance(block, ToolOutput):
+        output: Any = block.text
+        if mark:
+            output = [{"type": "input_text", "text": block.text, **mark}]
+        return {"type": "function_call_output", "call_id": block.id, "output": output}
+    assert isinstance(block, TextBlock)
+    return {"type": "message", "role": "assistant", "content": block.text}
 
 
 def anthropic(messages: Sequence[Message]) -> Request:
