@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import msgspec
@@ -215,7 +215,8 @@ class _MessageReader:
             blocks += self._chat_fields(message)
             if not blocks:
                 self.say("a message without text was left out", "info")
-        return join_messages(Message(_role_of(block, role), (block,)) for block in blocks)
+        by_role = groupby(blocks, lambda block: _role_of(block, role))
+        return [Message(own, tuple(group)) for own, group in by_role]
 
     def _loss(self, message: str, severity: Severity = "warning") -> Loss:
         return Loss(message, self._place, severity)

@@ -1,0 +1,440 @@
+"""What a provider's own library returns goes back to it as it came.
+
+Each library talks to a server on this machine that enforces its provider's rules (400 for a missing
+signature, a thought out of place, a result without its call).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from provider_rules import Data, RuleServer, serving
+
+import promptforge as pf
+
+RENDERER = pf.Renderer(max_tokens=None)
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def prompt(history: Any, to: str, **given: Any) -> pf.Prompt:
+    return RENDERER.prompt(history=history, to=to, **given)
+
+
+# --- Anthropic ------------------------------------------------------------------------------------
+
+THOUGHT = {"type": "thinking", "thinking": "I search, then look.", "signature": "c2lnbmVk" * 20}
+CITED = {
+    "type": "text",
+    "text": "tar saves files.",
+    "citations": [
+        {
+            "type": "web_search_result_location",
+            "url": "https://a.example",
+            "title": "tar",
+            "encrypted_index": "RW5j",
+            "cited_text": "saves",
+        }
+    ],
+}
+FIRST: list[Data] = [
+    THOUGHT,
+    {"type": "redacted_thinking", "data": "aGlkZGVu" * 9},
+    {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "tar"}},
+    {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srv1",
+        "content": [
+            {
+                "type": "web_search_result",
+                "title": "tar",
+                "url": "https://a.example",
+                "encrypted_content": "Y29udGVudA==",
+                "page_age": None,
+            }
+        ],
+    },
+    CITED,
+    {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"path": "a", "n": None}},
+]
+
+
+def said_by_claude(content: list[Data], reason: str = "end_turn") -> Data:
+    return {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
+        "stop_reason": reason, "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def claude() -> Any:
+    anthropic = pytest.importorskip("anthropic", reason="the library of Anthropic is not installed")
+    answers = [said_by_claude(FIRST, "tool_use"), said_by_claude([{"type": "text", "text": "x"}])]
+    with serving(answers * 2) as server:
+        with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client:
+            server.client = client  # type: ignore[attr-defined]
+            yield server
+
+
+def ask_claude(server: Any, made: pf.Prompt) -> Any:
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    return server.client.messages.create(
+        model="m", max_tokens=2048, thinking=thinking, **made.request
+    )
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_thoughts_citations_and_tools_of_anthropic(claude: Any, whole: bool) -> None:
+    asked: list[Any] = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "what is in a?"},
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/png", "data": PNG},
+                },
+                {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+            ],
+        }
+    ]
+    answer = ask_claude(claude, prompt(asked, "anthropic"))
+    assert claude.got[-1]["messages"] == asked
+    # The message itself, or a message made of its content: both hold objects of the library.
+    history = [*asked, answer if whole else {"role": "assistant", "content": answer.content}]
+    result = {
+        "type": "tool_result",
+        "tool_use_id": "toolu_1",
+        "content": [
+            {"type": "text", "text": "x = 1"},
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": PNG},
+            },
+        ],
+    }
+    history.append({"role": "user", "content": [result]})
+    made = prompt(history, "anthropic")
+    ask_claude(claude, made)
+    sent = claude.got[-1]["messages"]
+    assert sent[1]["content"] == FIRST
+    assert sent[2]["content"] == [result]
+    assert {d.code for d in made.warnings} == {"PF504"} | {"PF501"} & {
+        d.code for d in made.warnings
+    }
+    assert not made.exact
+
+
+def test_the_server_refuses_what_anthropic_refuses(claude: Any) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    asked: list[Any] = [{"role": "user", "content": "q"}]
+    answer = ask_claude(claude, prompt(asked, "anthropic"))
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}
+    content = [block.model_dump() for block in answer.content]
+    for broken in (
+        [block for block in content if "thinking" not in block["type"]],
+        [{**content[0], "thinking": "other"}, *content[1:]],
+        [content[0], *content[3:]],
+        content[:-1],
+    ):
+        messages = [
+            *asked,
+            {"role": "assistant", "content": broken},
+            {"role": "user", "content": [result]},
+        ]
+        with pytest.raises(anthropic.BadRequestError):
+            claude.client.messages.create(
+                model="m", max_tokens=2048, messages=messages,
+                thinking={"type": "enabled", "budget_tokens": 1024},
+            )  # fmt: skip
+
+
+def test_a_call_that_is_lost_takes_its_thought_along(claude: Any) -> None:
+    asked: list[Any] = [{"role": "user", "content": "q"}]
+    answer = {"role": "assistant", "content": [THOUGHT, FIRST[-1]]}
+    made = prompt([*asked, answer, {"role": "user", "content": "never mind"}], "anthropic")
+    ask_claude(claude, made)
+    assert [message["role"] for message in claude.got[-1]["messages"]] == ["user"]
+    assert [d.code for d in made.warnings] == ["PF209", "PF209"]
+
+
+def test_other_families_get_what_they_can_read_and_the_rest_is_said() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    history: list[Any] = [
+        {"role": "user", "content": [{"type": "text", "text": "q"}, image]},
+        {"role": "assistant", "content": FIRST},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x = 1"}],
+        },
+    ]
+    made = prompt(history, "openai")
+    url = f"data:image/png;base64,{PNG}"
+    call = {"name": "look", "arguments": '{"path": "a", "n": null}'}
+    assert list(made) == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "q"},
+                {"type": "image_url", "image_url": {"url": url}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": "tar saves files.",
+            "tool_calls": [{"id": "toolu_1", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "toolu_1", "content": "x = 1"},
+    ]
+    said = [d.message for d in made.warnings if d.code == "PF208"]
+    assert [message.partition(" was")[0].partition(" were")[0] for message in said] == [
+        'content: a block of type "thinking"',
+        'content: a block of type "redacted_thinking"',
+        'content: a block of type "server_tool_use" is not text and'.partition(" is")[0]
+        + " is not text and",
+        'content: a block of type "web_search_tool_result" is not text and',
+        "citations of a text",
+    ]
+    parts = prompt(history, "gemini").request["contents"][0]["parts"]
+    assert parts[1] == {"inline_data": {"mime_type": "image/png", "data": PNG}}
+    assert prompt(history, "openai-responses")[0]["content"][1] == {
+        "type": "input_image",
+        "image_url": url,
+    }
+    text = prompt(history, "roles")
+    assert text[0]["content"] == "q" and any("image" in d.message for d in text.warnings)
+
+
+# --- OpenAI ---------------------------------------------------------------------------------------
+
+OUTPUT: list[Data] = [
+    {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "Z0FBQUFB" * 9},
+    {
+        "id": "fc_1", "type": "function_call", "status": "completed", "call_id": "c1",
+        "name": "look", "arguments": '{"path":"a"}',
+    },
+    {"id": "rs_2", "type": "reasoning", "summary": [], "encrypted_content": "b3RoZXI=" * 9},
+    {
+        "id": "ctc_1", "type": "custom_tool_call", "status": "completed", "call_id": "c2",
+        "name": "run", "input": "ls -l",
+    },
+]  # fmt: skip
+LAST: list[Data] = [
+    {"id": "rs_3", "type": "reasoning", "summary": [], "encrypted_content": "bGFzdA==" * 9},
+    {
+        "id": "msg_3", "type": "message", "status": "completed", "role": "assistant",
+        "content": [
+            {"type": "output_text", "text": "x is 1", "annotations": [], "logprobs": []},
+            {"type": "output_text", "text": "and y is 2", "annotations": [], "logprobs": []},
+        ],
+    },
+]  # fmt: skip
+
+
+def response(output: list[Data]) -> Data:
+    return {
+        "id": "resp_1", "object": "response", "created_at": 0, "model": "m", "output": output,
+        "status": "completed", "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+    }  # fmt: skip
+
+
+def openai_client(server: RuleServer) -> Any:
+    openai = pytest.importorskip("openai", reason="the library of OpenAI is not installed")
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+
+
+def test_reasoning_and_custom_tools_of_responses() -> None:
+    with serving([response(OUTPUT), response(LAST), response(LAST)]) as server:
+        with openai_client(server) as client:
+            part = {"type": "input_image", "image_url": "https://a.example/x.png", "detail": "low"}
+            file = {"type": "input_file", "file_id": "file_1"}
+            asked = [{"type": "input_text", "text": "what is in a?"}, part, file]
+            history: list[Any] = [{"role": "user", "content": asked}]
+            answer = client.responses.create(
+                model="m", **prompt(history, "openai-responses").request
+            )
+            assert server.got[-1]["input"][0]["content"] == asked
+            history += answer.output
+            history += [
+                {"type": "function_call_output", "call_id": "c1", "output": "x = 1"},
+                {"type": "custom_tool_call_output", "call_id": "c2", "output": "total 0"},
+            ]
+            answer = client.responses.create(
+                model="m", **prompt(history, "openai-responses").request
+            )
+            sent = server.got[-1]["input"]
+            assert sent[1:5] == OUTPUT
+            assert sent[5:] == history[5:]
+            history += answer.output
+            made = prompt(history, "openai-responses", user="and b?")
+            client.responses.create(model="m", **made.request)
+            assert server.got[-1]["input"][7:9] == LAST
+            assert [d.code for d in made.warnings if d.severity != "info"] == []
+
+
+def test_calls_without_results_take_their_reasoning_along() -> None:
+    with serving([response(LAST)]) as server, openai_client(server) as client:
+        server.signed += OUTPUT
+        history = [
+            {"role": "user", "content": "q"},
+            *OUTPUT,
+            {"type": "function_call_output", "call_id": "c1", "output": "x = 1"},
+        ]
+        made = prompt(history, "openai-responses", user="go on")
+        client.responses.create(model="m", **made.request)
+        assert [item.get("id") for item in made][1:3] == ["rs_1", "fc_1"] and len(made) == 5
+        said = [d.message for d in made.warnings if d.code == "PF209"]
+        assert said == [
+            'the call of "run" has no result; it was left out',
+            "a thought has nothing after it; it was left out",
+        ]
+
+
+def test_messages_of_chat_completions() -> None:
+    calls = [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"path":"a"}'}},
+        {"id": "c2", "type": "custom", "custom": {"name": "run", "input": "ls"}},
+    ]
+    message = {
+        "role": "assistant", "content": None, "refusal": None, "tool_calls": calls,
+        "reasoning_content": "I look.",
+    }  # fmt: skip
+    answers = [
+        {
+            "id": "c", "object": "chat.completion", "created": 0, "model": "m",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": each}],
+        }
+        for each in (message, {"role": "assistant", "content": None, "refusal": "No."}, message)
+    ]  # fmt: skip
+    with serving(answers) as server, openai_client(server) as client:
+        image = {
+            "type": "image_url",
+            "image_url": {"url": "https://a.example/x.png", "detail": "low"},
+        }
+        audio = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+        file = {"type": "file", "file": {"file_id": "file_1"}}
+        asked = [{"type": "text", "text": "what is in a?"}, image, audio, file]
+        history: list[Any] = [{"role": "user", "content": asked, "name": "bob"}]
+        answer = client.chat.completions.create(model="m", **prompt(history, "openai").request)
+        assert server.got[-1]["messages"] == history
+        history.append(answer.choices[0].message)
+        history += [{"role": "tool", "tool_call_id": i, "content": "x"} for i in ("c1", "c2")]
+        answer = client.chat.completions.create(model="m", **prompt(history, "openai").request)
+        sent = server.got[-1]["messages"]
+        assert sent[1] == {key: value for key, value in message.items() if key != "refusal"}
+        history.append(answer.choices[0].message)
+        made = prompt(history, "openai", user="please")
+        client.chat.completions.create(model="m", **made.request)
+        assert server.got[-1]["messages"][-2] == {
+            "role": "assistant", "content": None, "refusal": "No.",
+        }  # fmt: skip
+        audio_answer = {"role": "assistant", "content": None, "audio": {"id": "a1", "data": "AA=="}}
+        made = prompt([*history, audio_answer], "openai", user="please")
+        assert made[-2] == {"role": "assistant", "content": None, "audio": {"id": "a1"}}
+
+
+# --- Gemini ---------------------------------------------------------------------------------------
+
+PARTS: list[Data] = [
+    {"text": "I look.", "thought": True},
+    {
+        "functionCall": {"name": "look", "args": {"path": "a", "n": None}},
+        "thoughtSignature": "AbC/+w==",
+    },
+    {"functionCall": {"name": "look", "args": {"path": "b"}}},
+]
+
+
+def said_by_gemini(parts: list[Data]) -> Data:
+    content = {"role": "model", "parts": parts}
+    return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+
+
+def plain(value: Any) -> Any:
+    """Write signatures alike: the library writes base64 for URLs."""
+    text = json.dumps(value)
+    return json.loads(text.replace("AbC_-w==", "AbC/+w==").replace("QQ_-", "QQ/+"))
+
+
+@pytest.mark.parametrize("form", ["object", "rest"])
+def test_signatures_of_gemini(form: str) -> None:
+    genai = pytest.importorskip("google.genai", reason="the library of Google is not installed")
+    types = genai.types
+    final = [{"text": "x is 1"}, {"text": "", "thoughtSignature": "QQ/+"}]
+    answers = [said_by_gemini(PARTS), said_by_gemini(final), said_by_gemini(final)]
+    with serving(answers) as server:
+        server.signed += [
+            {
+                **part,
+                "thoughtSignature": part["thoughtSignature"].replace("/", "_").replace("+", "-"),
+            }
+            for part in (*PARTS, *final)
+            if "thoughtSignature" in part
+        ]
+        client = genai.Client(
+            api_key="none", http_options=types.HttpOptions(base_url=server.url, timeout=9000)
+        )
+
+        def ask(made: pf.Prompt) -> Any:
+            return client.models.generate_content(model="gemini-3-pro", **made.request)
+
+        image = {"inline_data": {"mime_type": "image/png", "data": PNG}}
+        audio = {"file_data": {"mime_type": "audio/mpeg", "file_uri": "https://a.example/f"}}
+        history: list[Any] = [{"role": "user", "parts": [{"text": "q"}, image, audio]}]
+        answer = ask(prompt(history, "gemini")).candidates[0].content
+        assert len(server.got[-1]["contents"][0]["parts"]) == 3
+        history.append(answer if form == "object" else {"role": "model", "parts": PARTS})
+        result = {"functionResponse": {"name": "look", "response": {"output": "x = 1", "n": 1}}}
+        history.append({"role": "user", "parts": [result, result]})
+        answer = ask(prompt(history, "gemini")).candidates[0].content
+        sent = server.got[-1]["contents"]
+        assert plain(sent[1]["parts"]) == PARTS
+        assert sent[2]["parts"] == [result, result]
+        history.append(answer if form == "object" else {"role": "model", "parts": final})
+        made = prompt(history, "gemini", user="and b?")
+        ask(made)
+        assert plain(server.got[-1]["contents"][3]["parts"]) == final
+        assert [d.code for d in made.warnings if d.severity != "info"] == []
+
+
+# --- whatever it is -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("to", "history"),
+    [
+        (
+            "anthropic",
+            [{"role": "user", "content": "q"}, {"role": "assistant", "content": FIRST[:5]}],
+        ),
+        ("openai-responses", [{"role": "user", "content": "q"}, *LAST]),
+        (
+            "gemini",
+            [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": PARTS[:1]}],
+        ),
+    ],
+)
+def test_a_history_is_cut_by_turns_and_not_changed(to: str, history: list[Any]) -> None:
+    before = copy.deepcopy(history)
+    whole = prompt(history * 6, to, user="last")
+    assert list(whole)[: len(history)] != [] and history == before
+    cut = prompt(history * 6, to, user="last", context_window=whole.tokens // 2, reserve=0)
+    assert cut.tokens <= whole.tokens // 2 and 0 < cut.history.kept < 6
+    assert json.dumps(list(cut)[-1]) in json.dumps(list(whole))
+    assert history == before
+
+
+def test_images_and_thoughts_are_priced() -> None:
+    said = [{"role": "user", "content": "q"}]
+    image = {"type": "image", "source": {"type": "url", "url": "https://a.example/x.png"}}
+    thought = {"role": "assistant", "content": [{**THOUGHT, "signature": "A" * 4000}, CITED]}
+    base = prompt(said, "anthropic").tokens
+    pictured = prompt([{"role": "user", "content": ["q", image]}], "anthropic", image_tokens=700)
+    assert 700 <= pictured.tokens - base <= 730
+    thinking = prompt([*said, thought], "anthropic")
+    assert thinking.tokens - base >= 1500
+    (found,) = [d.message for d in thinking.warnings if d.code == "PF504"]
+    assert found.startswith("images, files and encrypted thoughts of the history are taken as 1,5")
