@@ -142,9 +142,9 @@ def chat(body: Data, signed: list[Data]) -> str | None:
         if waiting:
             return f"tool_call_ids did not have response messages: {sorted(waiting)}"
         waiting = {call["id"] for call in message.get("tool_calls") or ()}
-        if message["role"] == "assistant" and message.get("content") is None:
-            if not (waiting or message.get("refusal") or message.get("audio")):
-                return f"messages.[{n}].content: expected a string, got null"
+        said = any(message.get(key) for key in ("content", "refusal", "audio"))
+        if message["role"] == "assistant" and not (waiting or said):
+            return f"messages.[{n}].content: expected a string, got null"
     return f"no response messages: {sorted(waiting)}" if waiting else changed(body, signed)
 
 

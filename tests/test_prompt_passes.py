@@ -73,10 +73,12 @@ def said_by_claude(content: list[Data], reason: str = "end_turn") -> Data:
 def claude() -> Any:
     anthropic = pytest.importorskip("anthropic", reason="the library of Anthropic is not installed")
     answers = [said_by_claude(FIRST, "tool_use"), said_by_claude([{"type": "text", "text": "x"}])]
-    with serving(answers * 2) as server:
-        with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client:
-            server.client = client  # type: ignore[attr-defined]
-            yield server
+    with (
+        serving(answers * 2) as server,
+        anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client,
+    ):
+        server.client = client  # type: ignore[attr-defined]
+        yield server
 
 
 def ask_claude(server: Any, made: pf.Prompt) -> Any:
@@ -247,32 +249,30 @@ def openai_client(server: RuleServer) -> Any:
 
 
 def test_reasoning_and_custom_tools_of_responses() -> None:
-    with serving([response(OUTPUT), response(LAST), response(LAST)]) as server:
-        with openai_client(server) as client:
-            part = {"type": "input_image", "image_url": "https://a.example/x.png", "detail": "low"}
-            file = {"type": "input_file", "file_id": "file_1"}
-            asked = [{"type": "input_text", "text": "what is in a?"}, part, file]
-            history: list[Any] = [{"role": "user", "content": asked}]
-            answer = client.responses.create(
-                model="m", **prompt(history, "openai-responses").request
-            )
-            assert server.got[-1]["input"][0]["content"] == asked
-            history += answer.output
-            history += [
-                {"type": "function_call_output", "call_id": "c1", "output": "x = 1"},
-                {"type": "custom_tool_call_output", "call_id": "c2", "output": "total 0"},
-            ]
-            answer = client.responses.create(
-                model="m", **prompt(history, "openai-responses").request
-            )
-            sent = server.got[-1]["input"]
-            assert sent[1:5] == OUTPUT
-            assert sent[5:] == history[5:]
-            history += answer.output
-            made = prompt(history, "openai-responses", user="and b?")
-            client.responses.create(model="m", **made.request)
-            assert server.got[-1]["input"][7:9] == LAST
-            assert [d.code for d in made.warnings if d.severity != "info"] == []
+    with (
+        serving([response(OUTPUT), response(LAST), response(LAST)]) as server,
+        openai_client(server) as client,
+    ):
+        part = {"type": "input_image", "image_url": "https://a.example/x.png", "detail": "low"}
+        file = {"type": "input_file", "file_id": "file_1"}
+        asked = [{"type": "input_text", "text": "what is in a?"}, part, file]
+        history: list[Any] = [{"role": "user", "content": asked}]
+        answer = client.responses.create(model="m", **prompt(history, "openai-responses").request)
+        assert server.got[-1]["input"][0]["content"] == asked
+        history += answer.output
+        history += [
+            {"type": "function_call_output", "call_id": "c1", "output": "x = 1"},
+            {"type": "custom_tool_call_output", "call_id": "c2", "output": "total 0"},
+        ]
+        answer = client.responses.create(model="m", **prompt(history, "openai-responses").request)
+        sent = server.got[-1]["input"]
+        assert sent[1:5] == OUTPUT
+        assert sent[5:] == history[5:]
+        history += answer.output
+        made = prompt(history, "openai-responses", user="and b?")
+        client.responses.create(model="m", **made.request)
+        assert server.got[-1]["input"][7:9] == LAST
+        assert [d.code for d in made.warnings if d.severity != "info"] == []
 
 
 def test_calls_without_results_take_their_reasoning_along() -> None:

@@ -180,7 +180,9 @@ class _MessageReader:
             hidden = getattr(value, "__api_exclude__", None)
             return dump(value, mode="json", exclude_unset=True, exclude=hidden, warnings=False)
         if callable(dump):
-            return self._dump(dump(value, exclude_none=True), depth + 1)
+            # LlamaIndex keeps base64 as bytes, which are a text in JSON.
+            mode = "json" if library == "llama_index" else "python"
+            return self._dump(dump(value, mode=mode, exclude_none=True), depth + 1)
         if library == "haystack" and callable(write := getattr(kind, "to_dict", None)):
             return self._dump(write(value), depth + 1)
         return value
@@ -224,7 +226,7 @@ class _MessageReader:
     # --- OpenAI's responses: items with a type and no role ---
 
     def _item(self, kind: str, item: dict[str, Any]) -> list[Message]:
-        kept = {"original": item, "family": "openai-responses"}
+        kept: dict[str, Any] = {"original": item, "family": "openai-responses"}
         if kind in ("function_call", "custom_tool_call"):
             call = self._call(item)
             return [Message("assistant", (msgspec.structs.replace(call, **kept),))]
@@ -285,7 +287,7 @@ class _MessageReader:
             inner = call.get("function") or call.get("custom")
             if isinstance(inner, dict):
                 if not call.keys() <= {"id", "type", "function"}:
-                    kept = {"original": _unmarked(call), "family": "openai"}
+                    kept: dict[str, Any] = {"original": _unmarked(call), "family": "openai"}
                 call = {"id": call.get("id"), **inner}
             block = self._call(call)
             if not block.id or block.id not in known:
@@ -296,7 +298,7 @@ class _MessageReader:
         """Read the fields of a whole message of OpenAI's chat, and of servers like it."""
         blocks: list[MessageBlock] = []
         if isinstance(refusal := message.get("refusal"), str):
-            kept = {"original": {"refusal": refusal}, "family": "openai"}
+            kept: dict[str, Any] = {"original": {"refusal": refusal}, "family": "openai"}
             blocks.append(TextBlock(refusal, **kept))
         fields = {key: message[key] for key in _CHAT_FIELDS if message.get(key)}
         if isinstance(audio := message.get("audio"), dict) and "id" in audio:
@@ -304,7 +306,7 @@ class _MessageReader:
         if "content" in message and fields and "parts" not in message:
             names = ", ".join(map(quote, fields))
             loss = self._loss(f"fields of the message were left out: {names}", "info")
-            kept = {"original": fields, "family": "openai", "loss": loss}
+            kept: dict[str, Any] = {"original": fields, "family": "openai", "loss": loss}
             blocks.append(OpaqueBlock(kind=FIELDS, **kept))
         return blocks
 
@@ -339,7 +341,7 @@ class _MessageReader:
             return [msgspec.structs.replace(call, original=original, family="anthropic")]
         if kind == "tool_result":
             output = self._output(part, "content")
-            kept = {"original": _unmarked(part), "family": "anthropic"}
+            kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
             return [msgspec.structs.replace(output, **kept)]
         if isinstance(kind, str):
             return self._opaque(kind, part)
@@ -351,7 +353,7 @@ class _MessageReader:
         loss = None
         if part["citations"]:
             loss = self._loss("citations of a text were left out", "info")
-        kept = {"original": _unmarked(part), "family": "anthropic"}
+        kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
         return [TextBlock(part["text"], loss=loss, **kept)]
 
     def _unread(self, named: str) -> list[MessageBlock]:
@@ -373,7 +375,7 @@ class _MessageReader:
             self.say(loss.message, loss.severity)
             return []
         reasoning = kind in _THOUGHTS
-        kept = {"original": part, "family": family, "loss": loss}
+        kept: dict[str, Any] = {"original": part, "family": family, "loss": loss}
         return [OpaqueBlock(kind=kind, reasoning=reasoning, **kept)]
 
     def _thought(self, text: Any, signature: Any) -> list[MessageBlock]:
@@ -383,7 +385,7 @@ class _MessageReader:
             self.say(loss.message, loss.severity)
             return []
         thought = {"type": "thinking", "thinking": text, "signature": signature}
-        kept = {"original": thought, "family": "anthropic", "loss": loss}
+        kept: dict[str, Any] = {"original": thought, "family": "anthropic", "loss": loss}
         return [OpaqueBlock(kind="thinking", reasoning=True, **kept)]
 
     # --- LlamaIndex and Haystack: blocks of their own ---
