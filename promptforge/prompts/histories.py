@@ -287,7 +287,7 @@ class _MessageReader:
             inner = call.get("function") or call.get("custom")
             if isinstance(inner, dict):
                 if not call.keys() <= {"id", "type", "function"}:
-                    kept: dict[str, Any] = {"original": _unmarked(call), "family": "openai"}
+                    kept = {"original": _unmarked(call), "family": "openai"}
                 call = {"id": call.get("id"), **inner}
             block = self._call(call)
             if not block.id or block.id not in known:
@@ -306,7 +306,7 @@ class _MessageReader:
         if "content" in message and fields and "parts" not in message:
             names = ", ".join(map(quote, fields))
             loss = self._loss(f"fields of the message were left out: {names}", "info")
-            kept: dict[str, Any] = {"original": fields, "family": "openai", "loss": loss}
+            kept = {"original": fields, "family": "openai", "loss": loss}
             blocks.append(OpaqueBlock(kind=FIELDS, **kept))
         return blocks
 
