@@ -290,13 +290,29 @@ def _gather_again(request: CommandRequest) -> list[Item] | None:
         return None
 
 
+class _HostAndPort(click.ParamType[tuple[str, int]]):
+    """`PORT` of this machine, or `HOST:PORT`."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
+        host, _, port = str(value).rpartition(":")
+        if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            self.fail("takes a port from 1 to 65535, or HOST:PORT", param, ctx)
+        return host or "127.0.0.1", int(port)
+
+
 @click.command("mcp", cls=GroupedCommand)
 @option_flags
-def mcp_command(**given: Any) -> None:
+@click.option(
+    "--http", type=_HostAndPort(), metavar="[HOST:]PORT", help="Serve over HTTP, at /mcp."
+)
+def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
     """Serve the Model Context Protocol: render_context, explain, list_layouts, and prompts.
 
-    The options are the defaults of each request. No file is opened for a client. Needs the extra
-    `mcp`.
+    The options are the defaults of each request. No file is opened for a client. It speaks to the
+    program that started it; with --http, streamable HTTP to any, by default of this machine
+    alone. Needs the extra `mcp`.
     """
     settings = take_settings(given)
     try:
@@ -305,7 +321,13 @@ def mcp_command(**given: Any) -> None:
         raise click.UsageError(str(error)) from None
     options = settings.under(given_options(given), flag_names(given))
     profile = given["profile"] or settings.profile
-    make_mcp_server(profile=profile, **settings.folders, **options).run()
+    server = make_mcp_server(profile=profile, **settings.folders, **options)
+    if http is None:
+        server.run()
+    else:
+        host, port = http
+        print_message(f"MCP at http://{host}:{port}/mcp (Ctrl-C stops)")
+        server.run("streamable-http", host=host, port=port)
 
 
 # --- counting -------------------------------------------------------------------------------------

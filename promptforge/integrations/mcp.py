@@ -1,4 +1,4 @@
-"""MCP server: tools to render and explain a context, and each layout as a prompt.
+"""MCP server: tools to render and explain a context, layouts as prompts, templates as resources.
 
 It opens no file for a client: clients send items and options, and the name of a file as tokenizer
 or profile is refused. Only the operator names folders, when he starts the server.
@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypedDict
 
 import msgspec
 
+from .._version import __version__
 from ..config.options import OPTION_VOCABULARY
 from ..config.profiles import find_profiles
 from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_name
@@ -26,7 +27,14 @@ try:
     from mcp import MCPError
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-    from mcp.types import INVALID_PARAMS
+    from mcp.types import (
+        INVALID_PARAMS,
+        CallToolResult,
+        Completion,
+        PromptReference,
+        TextContent,
+        ToolAnnotations,
+    )
     from pydantic import Field
 except ImportError as error:
     raise missing_extra("mcp", error) from error
@@ -38,9 +46,8 @@ max_tokens, counted exactly, with every item escaped. explain says why an item i
 
 
 class RenderedContext(TypedDict):
-    """A context text and its figures."""
+    """The account of a context, beside its text."""
 
-    text: str
     tokens: int
     max_tokens: int | None
     exact: bool
@@ -80,14 +87,40 @@ Name = Annotated[str | None, Field(description="A name, as list_layouts gives it
 OtherOptions = Annotated[
     dict[str, Any] | None, Field(description="Other options by name; list_layouts lists them.")
 ]
+# Hints for clients: no tool changes anything, and none reaches out of the server.
+_ANNOTATIONS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_TITLES = {
+    "render_context": "Render a context",
+    "explain": "Explain a context",
+    "list_layouts": "List layouts and options",
+}
+_SCHEME = "promptforge://"
+MAX_COMPLETIONS = 100
+"""Values in one completion, as the protocol allows."""
 ItemsText = Annotated[str, Field(description="A JSON array of objects with content, path, kind, …")]
 QueryText = Annotated[str, Field(description="The question.")]
 BudgetText = Annotated[str, Field(description="The most tokens that the context may cost.")]
-FormatText = Annotated[str, Field(description="markdown, xml, json or plain.")]
+FormatText = Annotated[str, Field(description="markdown, xml, json, yaml or plain.")]
+ProfileText = Annotated[str, Field(description="The profile of an LLM.")]
 
 
 class _Server(MCPServer):
-    """A server that refuses unknown arguments, which the library would drop without a word."""
+    """A server of short definitions; unknown arguments, which the library drops, are refused."""
+
+    async def list_tools(self) -> Any:
+        # The definitions stand in each prompt of the client's LLM, so every token counts.
+        return [
+            tool.model_copy(
+                update={
+                    "input_schema": _short(tool.input_schema),
+                    # The others' accounts are too rich for a schema to say much.
+                    "output_schema": _short(tool.output_schema)
+                    if tool.name == "render_context"
+                    else None,
+                }
+            )
+            for tool in await super().list_tools()
+        ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         for tool in await self.list_tools():
@@ -103,6 +136,30 @@ class _Server(MCPServer):
                 known = [argument.name for argument in prompt.arguments or ()]
                 _refuse_unknown(arguments or {}, known, _invalid)
         return await super().get_prompt(name, arguments, context)
+
+
+def _short(schema: Any, nullable: bool = True) -> Any:
+    """Drop titles, and the `null` of arguments that may be left out."""
+    if isinstance(schema, list):
+        return [_short(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "anyOf" in schema and not nullable:
+        given = [member for member in schema["anyOf"] if member != {"type": "null"}]
+        if len(given) == 1:
+            rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+            return _short({**given[0], **rest})
+    made = {}
+    for key, value in schema.items():
+        if key == "properties":
+            required = schema.get("required", ())
+            made[key] = {name: _short(one, name in required) for name, one in value.items()}
+        elif not (key == "title" and isinstance(value, str)) and (key, value) != (
+            "additionalProperties",
+            True,
+        ):
+            made[key] = _short(value)
+    return made
 
 
 def _refuse_unknown(
@@ -148,13 +205,13 @@ def make_mcp_server(
         _check_size(items)
         return renderer.render(items, **checked)
 
-    def list_layouts() -> Listed:
+    def list_layouts() -> Annotated[CallToolResult, Listed]:
         """List layouts with their formats, profiles, tokenizers and all options."""
         layouts = [
             {"name": n, "description": found.settings(n).description, "formats": found.formats(n)}
             for n in found.layouts()
         ]
-        return Listed(
+        listed = Listed(
             layouts=layouts,
             profiles=[{"name": n, "description": about} for n, about, _ in find_profiles(folders)],
             # A colon: the start of a file's name, which no client may give.
@@ -167,14 +224,70 @@ def make_mcp_server(
             ],
         )
 
-    server = _Server("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
-    server.tool()(_tool(_rendered, "render_context", render))
-    server.tool()(_tool(_explained, "explain", render))
-    server.tool()(list_layouts)
+        return _answer(msgspec.json.encode(listed).decode(), listed)
+
+    server = _Server(
+        "promptforge",
+        title="promptforge",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        log_level="WARNING",
+    )
+    for tool in (
+        _tool(_rendered, "render_context", render),
+        _tool(_explained, "explain", render),
+        list_layouts,
+    ):
+        title = _TITLES[tool.__name__]
+        server.tool(title=title, annotations=_ANNOTATIONS)(tool)
     for name in found.layouts():
         prompt = _prompt(name, render)
-        server.prompt(name=name, description=found.settings(name).description)(prompt)
+        about = found.settings(name).description
+        server.prompt(name=name, title=name, description=about)(prompt)
+    _add_resources(server, found, folders)
     return server
+
+
+def _add_resources(server: MCPServer, found: Templates, folders: Folders) -> None:
+    """Add the sources of templates and profiles as resources, and completions of all names."""
+
+    def template(name: str) -> str:
+        """Return the source of a template."""
+        if name not in found.names():
+            raise _invalid(f"there is no template {quote(name)}{suggest_name(name, found.names())}")
+        return found.source(name)[0]
+
+    def profile(name: str) -> str:
+        """Return the source of a profile."""
+        files = {known: path for known, _, path in find_profiles(folder_paths(folders))}
+        if name not in files:
+            raise _invalid(f"there is no profile {quote(name)}{suggest_name(name, files)}")
+        return files[name].read_text(encoding="utf-8")
+
+    server.resource(f"{_SCHEME}templates/{{+name}}", title="Template", mime_type="text/plain")(
+        template
+    )
+    server.resource(f"{_SCHEME}profiles/{{name}}", title="Profile", mime_type="text/yaml")(profile)
+
+    def names_for(reference: Any, argument: str) -> Iterable[str]:
+        profiles = [known for known, _, _ in find_profiles(folder_paths(folders))]
+        if isinstance(reference, PromptReference):
+            if argument == "format" and reference.name in found.layouts():
+                return found.formats(reference.name)
+            return profiles if argument == "profile" else ()
+        return found.names() if f"{_SCHEME}templates/" in reference.uri else profiles
+
+    @server.completion()
+    async def complete(reference: Any, argument: Any, context: Any) -> Completion:
+        begun = names_for(reference, argument.name)
+        names = [name for name in begun if name.startswith(argument.value)]
+        shown = names[:MAX_COMPLETIONS]
+        return Completion(values=shown, total=len(names), has_more=len(names) > len(shown))
+
+
+def _answer(text: str, account: Mapping[str, Any]) -> CallToolResult:
+    content = [TextContent(type="text", text=text)]
+    return CallToolResult(content=content, structured_content=msgspec.to_builtins(account))
 
 
 def _tool(
@@ -210,16 +323,18 @@ def _merged(named: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     return wanted | options
 
 
-def _rendered(result: Result) -> RenderedContext:
+def _rendered(result: Result) -> Annotated[CallToolResult, RenderedContext]:
     """Turn items into one context text for an LLM that costs at most max_tokens."""
     facts = {name: getattr(result, name) for name in RenderedContext.__annotations__}
-    return msgspec.convert({**facts, "warnings": list(map(str, result.warnings))}, RenderedContext)
+    account = {**facts, "warnings": list(map(str, result.warnings))}
+    # The budget is for the text, so nothing stands around it.
+    return _answer(result.text, msgspec.convert(account, RenderedContext))
 
 
-def _explained(result: Result) -> Explained:
+def _explained(result: Result) -> Annotated[CallToolResult, Explained]:
     """Explain each item: in the text, shortened or left out, why, its cost, the budget it fits."""
     rows = [msgspec.to_builtins(item) for item in result.items]
-    return Explained(
+    account = Explained(
         tokens=result.tokens,
         max_tokens=result.max_tokens,
         items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
@@ -227,6 +342,7 @@ def _explained(result: Result) -> Explained:
         ways=msgspec.to_builtins(list(result.remedies())),
         warnings=list(map(str, result.warnings)),
     )
+    return _answer(msgspec.json.encode(account).decode(), account)
 
 
 def _prompt(layout: str, render: Callable[[Any, Mapping[str, Any]], Result]) -> Callable[..., str]:
@@ -235,8 +351,11 @@ def _prompt(layout: str, render: Callable[[Any, Mapping[str, Any]], Result]) -> 
         query: QueryText = "",
         max_tokens: BudgetText = "",
         format: FormatText = "",
+        profile: ProfileText = "",
     ) -> str:
-        wanted: dict[str, Any] = {"query": query, "max_tokens": max_tokens, "format": format}
+        wanted: dict[str, Any] = {
+            "query": query, "max_tokens": max_tokens, "format": format, "profile": profile,
+        }  # fmt: skip
         # Arguments of prompts are texts; one that is no number is refused where options are.
         if re.fullmatch("[0-9]{1,18}", max_tokens):
             wanted["max_tokens"] = int(max_tokens)

@@ -46,7 +46,7 @@ MAX_TITLE_CHARS = 200
 BYTES_PER_TOKEN = 2
 """Bytes of an encrypted thought for each token that it may cost: texts have more."""
 IMAGES_PER_FILE = 10
-"""A file or recording whose length is not known costs as many images at most."""
+"""Images that a file or recording of unknown length costs at most."""
 # Parts that the caller wrote. To name a tag in them is no forgery; only closing one is.
 _CALLERS_PARTS = ("system", "instructions")
 # The roles of the parts that are not always the user's.

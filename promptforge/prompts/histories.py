@@ -39,7 +39,7 @@ from .messages import (
 MAX_HISTORY_MESSAGES = 100_000
 """The largest number of messages in one history."""
 _MAX_OBJECT_DEPTH = 20
-"""Deepest lists and objects in which objects of a library are looked for."""
+"""Deepest nesting at which objects of a library are looked for."""
 
 _ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
     "model": "assistant",
@@ -53,7 +53,7 @@ _TYPES_AS_ROLES = {"human", "ai", "system", "tool", "function"}
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 _TEXTS = ("text", "input_text", "output_text")
 _OWNERS = {"anthropic": "anthropic", "google": "gemini", "openai": "openai"}
-"""The families of the libraries whose objects are messages."""
+"""The family of each library that has objects for messages."""
 # Blocks of contents, by family. A server's tools end in one of the last two.
 _ANTHROPIC = {
     *("image", "document", "search_result", "thinking", "redacted_thinking", "compaction"),
@@ -145,7 +145,7 @@ class _MessageReader:
         self._diagnostics = diagnostics
         self._place = place
         self._owner = ""
-        """The family of the library whose object it is; empty for plain data."""
+        """The family of the library that made the object; empty for plain data."""
 
     def say(self, message: str, severity: Severity = "warning") -> None:
         self._diagnostics.add("PF208", message, where=self._place, severity=severity)

@@ -43,7 +43,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     family: str = ""
     """`anthropic gemini openai openai-responses`; empty without an original."""
     loss: Loss | None = None
-    """What another family does not get."""
+    """The sentence for another family, about the part that it does not get."""
 
 
 class TextBlock(Block, frozen=True):
@@ -143,7 +143,7 @@ def message_texts(message: Message) -> list[str]:
 
 
 class Weight(NamedTuple):
-    """What a provider's own block holds."""
+    """The contents of a provider's own block."""
 
     texts: tuple[str, ...] = ()
     """Texts that an LLM may read."""
@@ -165,7 +165,7 @@ _NAMES = {"type", "id", "call_id", "tool_use_id", "tool_call_id", "status", "rol
 
 
 def weigh(value: Any) -> Weight:
-    """Add up what a block holds, by the documented names of its fields."""
+    """Add up the contents of a block, by the documented names of its fields."""
     texts: list[str] = []
     hidden = images = files = 0
     waiting = [value]

@@ -267,9 +267,9 @@ class ProviderShape(NamedTuple):
     caches: bool = False
     """True if it can mark the end of a prefix to be cached."""
     family: str = ""
-    """The family whose own blocks go back to it as they came; empty for none."""
+    """Its family: blocks of this family go back to it as they came; empty for none."""
     images: tuple[str, ...] = ()
-    """How it takes an image of any family: `data`, `url`."""
+    """The forms of an image that it takes from any family: `data`, `url`."""
 
 
 SHAPES: Mapping[str, ProviderShape] = {

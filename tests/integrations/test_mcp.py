@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -51,9 +55,12 @@ def call(tool: str, server: Any = None, **arguments: Any) -> tuple[bool, Any]:
 
     async def work(client: Any) -> tuple[bool, Any]:
         answer = await client.call_tool(tool, arguments)
-        return bool(answer.is_error), answer.content[
-            0
-        ].text if answer.is_error else answer.structured_content
+        (block,) = answer.content
+        if answer.is_error:
+            return True, block.text
+        account = answer.structured_content
+        # The text of the answer is the context; the account beside it does not repeat it.
+        return False, {**account, "text": block.text} if tool == "render_context" else account
 
     found: tuple[bool, Any] = talk(work, server)
     return found
@@ -199,7 +206,7 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"items": "[]", "max_tokens": "many"}, "max_tokens takes a whole number"),
         (
             {"items": "[]", "budget": "9"},
-            'there is no argument "budget"; there are: format, items, max_tokens, query',
+            'there is no argument "budget"; there are: format, items, max_tokens, profile, query',
         ),
     ]:
         assert message in talk(lambda client, arguments=arguments: ask(client, arguments))  # type: ignore[misc]
@@ -214,6 +221,104 @@ def test_the_operator_says_where_requests_begin(tmp_path: Path) -> None:
     assert call("render_context", own, items=ITEMS)[1]["text"] == "mine of 3"
     with pytest.raises(pf.OptionError, match="max_tokens takes"):
         bridge.make_mcp_server(max_tokens="many")
+
+
+def test_the_definitions_are_short_and_say_what_a_tool_does() -> None:
+    async def work(client: Any) -> Any:
+        return (await client.list_tools()).tools, client.server_info
+
+    tools, info = talk(work)
+    written = [tool.model_dump(mode="json", exclude_none=True, by_alias=True) for tool in tools]
+    assert pf.get_tokenizer("o200k_base").count(json.dumps(written)) <= 800
+    assert [tool.title for tool in tools] == [
+        "Render a context",
+        "Explain a context",
+        "List layouts and options",
+    ]
+    assert all(tool.annotations.read_only_hint for tool in tools)
+    assert info.version == pf.__version__
+
+
+def test_the_answer_costs_what_the_budget_says() -> None:
+    async def work(client: Any) -> Any:
+        return await client.call_tool("render_context", {"items": ITEMS, "max_tokens": 120})
+
+    answer = talk(work)
+    (block,) = answer.content
+    tokens = pf.get_tokenizer("o200k_base").count(block.text)
+    assert tokens == answer.structured_content["tokens"] <= 120
+    assert "text" not in answer.structured_content
+
+
+def test_templates_and_profiles_are_resources_and_names_are_completed(tmp_path: Path) -> None:
+    from mcp.types import PromptReference, ResourceTemplateReference
+
+    async def work(client: Any) -> Any:
+        listed = (await client.list_resource_templates()).resource_templates
+        read = [
+            (await client.read_resource(f"promptforge://{name}")).contents[0].text
+            for name in ("templates/chunks/item.md.j2", "profiles/claude")
+        ]
+        for wrong in ("templates/../../pyproject.toml", "profiles/cloude", "profiles/..%2Fx"):
+            with pytest.raises(MCPError):
+                await client.read_resource(f"promptforge://{wrong}")
+        layout = PromptReference(type="ref/prompt", name="chunks")
+        asked = [
+            (layout, "format", "x"),
+            (layout, "profile", "gemm"),
+            (layout, "items", ""),
+            *(
+                (
+                    ResourceTemplateReference(type="ref/resource", uri=one.uri_template),
+                    "name",
+                    start,
+                )
+                for one, start in zip(listed, ("chunks/item.m", "deepseek-"), strict=True)
+            ),
+        ]
+        completed = [
+            (await client.complete(reference, {"name": name, "value": value})).completion.values
+            for reference, name, value in asked
+        ]
+        return read, completed
+
+    (template, profile), completed = talk(work)
+    assert "item" in template and profile.startswith("# yaml-language-server")
+    assert completed == [
+        ["xml"],
+        ["gemma", "gemma-3"],
+        [],
+        ["chunks/item.md.j2"],
+        ["deepseek-r1"],
+    ]
+
+
+def test_the_command_serves_over_http_too() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "promptforge",
+        "mcp",
+        "--max-tokens",
+        "99",
+        "--http",
+        str(port),
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert f"http://127.0.0.1:{port}/mcp" in process.stderr.readline()
+            for _ in range(200):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.05)
+            failed, said = call("render_context", f"http://127.0.0.1:{port}/mcp", items=ITEMS)
+            assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text
+        finally:
+            process.terminate()
 
 
 def test_the_command_speaks_to_whoever_started_it() -> None:
