@@ -131,8 +131,8 @@ class Bridge:
         self._ranked = score_order is not None or options.get("min_score") is not None
         self._on_result = on_result
         self._asks = "query" not in options
-        tokenizer: Any = options.get("tokenizer", set_already.get("tokenizer", Options().tokenizer))
-        self._counter = get_tokenizer(tokenizer)
+        self._set: Mapping[str, Any] = {**set_already, **options}
+        self._counter = get_tokenizer(self.setting("tokenizer"))
         self._renderer = ContextRenderer(
             profile=profile,
             templates=folders,
@@ -144,6 +144,20 @@ class Bridge:
         # small even for that; this error belongs to the first request.
         with contextlib.suppress(BudgetError):
             self._renderer.render([])
+
+    def setting(self, option: str) -> Any:
+        """Return the value of an option: as given, else the profile's, else the default."""
+        return self._set.get(option, getattr(Options(), option))
+
+    def count(self, text: str) -> int:
+        """Return the tokens of a text."""
+        return self._counter.count(text)
+
+    @property
+    def window(self) -> int | None:
+        """Tokens of a whole prompt: `context_window` less `reserve`; None if it is not known."""
+        window: int | None = self.setting("context_window")
+        return None if window is None else max(0, window - (self.setting("reserve") or 0))
 
     def fit(
         self,

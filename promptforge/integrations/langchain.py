@@ -1,11 +1,14 @@
-"""LangChain: documents fitted to a budget, and a chat prompt that holds the rendered context."""
+"""LangChain: documents and messages fitted to a budget, and a chat prompt with a context in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from ..errors import OptionError, quote
+from ..errors import BudgetError, Diagnostics, OptionError, quote
+from ..rendering.pipeline import log_diagnostics
 from .bridge import (
     NOTE_KEY,
     Bridge,
@@ -19,14 +22,23 @@ from .bridge import (
 
 try:
     from langchain_core.documents import BaseDocumentCompressor, Document
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
     from langchain_core.prompts import ChatPromptTemplate
     from langchain_core.prompts.chat import BaseChatPromptTemplate
+    from langchain_core.utils.function_calling import convert_to_openai_tool
     from pydantic import PrivateAttr
 except ImportError as error:
     raise missing_extra("langchain", error) from error
 
-__all__ = ["ContextCompressor", "ContextPrompt", "aretrieve", "embedding", "retrieve"]
+__all__ = [
+    "ContextCompressor",
+    "ContextNode",
+    "ContextPrompt",
+    "MessageWindow",
+    "aretrieve",
+    "embedding",
+    "retrieve",
+]
 _MESSAGES = (("human", "{context}\n\n{question}"),)
 
 
@@ -71,7 +83,10 @@ class ContextPrompt(BaseChatPromptTemplate):
 
     `prompt` is a `ChatPromptTemplate` or its messages. The variable `context_key` takes documents,
     pairs with a score, or a text; `query_key` holds the question. Takes every option by its name,
-    and the arguments of `Bridge`. The budget is for the context alone.
+    and the arguments of `Bridge`. `max_tokens` is for the context; with a `context_window`, all
+    messages together cost at most this less `reserve`.
+
+        prompt = ContextPrompt([("human", "{context} {question}")], context_window=8000)
     """
 
     prompt: ChatPromptTemplate
@@ -113,8 +128,19 @@ class ContextPrompt(BaseChatPromptTemplate):
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
-        """Return False: an option may be any object of the caller's."""
-        return False
+        """Return True: `dumps` writes the prompt and its options; objects among them it marks."""
+        return True
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Return the place for LangChain's `loads(…, valid_namespaces=["promptforge"])`."""
+        return ["promptforge", "integrations", "langchain"]
+
+    def __add__(self, other: Any) -> ContextPrompt:
+        """Return this prompt with a message, messages or another prompt after it."""
+        given = {"context_key": self.context_key, "query_key": self.query_key}
+        more = other.prompt if isinstance(other, ContextPrompt) else other
+        return ContextPrompt(self.prompt + more, options=self.options, **given)
 
     def format_messages(self, **kwargs: Any) -> list[BaseMessage]:
         """Return the messages, with the context in the place of the documents."""
@@ -132,12 +158,292 @@ class ContextPrompt(BaseChatPromptTemplate):
         query = values.get(self.query_key)
         if not isinstance(query, str):
             query = None
-        fitted = self._bridge.fit(values[self.context_key], query)
-        return {**values, self.context_key: fitted.result.text}
+        documents, window = values[self.context_key], self._bridge.window
+        if window is None:
+            return {**values, self.context_key: self._bridge.fit(documents, query).result.text}
+        meter = MessageMeter(self._bridge)
+
+        def cost(text: str) -> int:
+            filled = {**values, self.context_key: text}
+            return meter.total(self.prompt.format_messages(**filled))
+
+        most = self._bridge.setting("max_tokens")
+        room = window - cost("")
+        if room < 0:
+            raise _too_small(window - room, window, "the prompt without a context")
+        while True:
+            limit = room if most is None else min(most, room)
+            text = self._bridge.fit(documents, query, max_tokens=limit).result.text
+            # Tokens of joined texts are no sums, so the finished messages are counted.
+            over = cost(text) - window
+            if over <= 0 or not text:
+                return {**values, self.context_key: text}
+            room = max(0, min(room, meter.count(text)) - over)
 
     def pretty_repr(self, html: bool = False) -> str:
         """Return the prompt with its variables unfilled."""
         return str(self.prompt.pretty_repr(html))
+
+
+class ContextNode:
+    """A node of a graph: renders the documents in its state into one text.
+
+    Works in LangGraph's `add_node`, and as any function of a mapping. Takes every option by its
+    name, and the arguments of `Bridge`.
+
+        graph.add_node("context", ContextNode(max_tokens=2000))
+    """
+
+    def __init__(
+        self,
+        *,
+        documents_key: str = "documents",
+        query_key: str = "question",
+        context_key: str = "context",
+        **options: Any,
+    ) -> None:
+        self._documents, self._query, self._context = documents_key, query_key, context_key
+        self._bridge = Bridge(**{"score_order": None, **options})
+
+    def __call__(self, state: Any) -> dict[str, str]:
+        """Return the context, under its key, as a change of the state."""
+        query = _value(state, self._query)
+        documents = _value(state, self._documents)
+        if documents is None:
+            message = f"documents_key: the state has no {quote(self._documents)}"
+            raise OptionError(message, option="documents_key")
+        fitted = self._bridge.fit(documents, query if isinstance(query, str) else None)
+        return {self._context: fitted.result.text}
+
+
+def _value(state: Any, name: str) -> Any:
+    return state.get(name) if isinstance(state, Mapping) else getattr(state, name, None)
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+_IMAGES = ("image", "image_url", "input_image")
+_FILES = ("file", "document", "audio", "video", "input_file", "input_audio", "media")
+IMAGES_PER_FILE = 10
+"""Images that a file or recording of unknown length costs at most."""
+CUT_STEPS = 4
+"""The oldest turns go by fourths of the room, so the cut moves seldom and caches stay warm."""
+
+
+class MessageMeter:
+    """Counts messages of LangChain, rather too many tokens than too few."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        # An agent sends its whole history again with each step.
+        self.count = lru_cache(maxsize=4096)(bridge.count)
+
+    def total(self, messages: Iterable[BaseMessage], tools: Iterable[Any] = ()) -> int:
+        """Return the tokens of messages and of definitions of tools, with all overhead."""
+        defined = (json.dumps(_definition(tool), ensure_ascii=False) for tool in tools)
+        overhead: int = self._bridge.setting("prompt_tokens")
+        return overhead + sum(map(self.cost, messages)) + sum(map(self.count, defined))
+
+    def cost(self, message: BaseMessage) -> int:
+        """Return the tokens of one message."""
+        content: Any = message.content
+        parts = [content] if isinstance(content, str) else content
+        tokens: int = self._bridge.setting("message_tokens") + sum(map(self._part, parts))
+        shown = {part.get("id") for part in parts if isinstance(part, dict)}
+        each: int = self._bridge.setting("call_tokens")
+        for call in getattr(message, "tool_calls", ()):
+            tokens += each * (1 + len(call["args"]))
+            if call["id"] not in shown:
+                tokens += self.count(json.dumps(call, ensure_ascii=False, default=str))
+        if isinstance(message, ToolMessage):
+            tokens += each + self.count(message.tool_call_id)
+        beside = {k: v for k, v in message.additional_kwargs.items() if k not in _CALLS}
+        if beside:
+            tokens += self.count(json.dumps(beside, ensure_ascii=False, default=str))
+        return tokens
+
+    def _part(self, part: Any) -> int:
+        if isinstance(part, str):
+            return self.count(part)
+        kind = part.get("type")
+        if kind == "text":
+            return 1 + self.count(part.get("text", ""))
+        image: int = self._bridge.setting("image_tokens")
+        if kind in _IMAGES:
+            return image
+        if kind in _FILES:
+            return IMAGES_PER_FILE * image
+        return self.count(json.dumps(part, ensure_ascii=False, default=str))
+
+
+_CALLS = ("tool_calls", "function_call")
+
+
+def _definition(tool: Any) -> Any:
+    return tool if isinstance(tool, Mapping) else convert_to_openai_tool(tool)
+
+
+class FittedMessages(NamedTuple):
+    """Messages after fitting."""
+
+    messages: list[BaseMessage]
+    """The same objects, but copies of the question with its context and of shortened results."""
+    tokens: int
+    """Tokens of messages and tools, rather too many than too few."""
+    dropped: int
+    """Messages left out, the oldest."""
+
+
+class MessageWindow:
+    """Keeps messages of LangChain within the window of an LLM.
+
+    `context_window` less `reserve` is the room; a profile may say both. Takes every option by its
+    name, and the arguments of `Bridge`. First the oldest turns go, then the oldest steps of the
+    turn that runs (a call of tools with its results), then the longest results are shortened.
+
+        window = MessageWindow(profile="claude")
+        messages = window.fit(state["messages"], tools=tools).messages
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._bridge = Bridge(**{"score_order": None, **options})
+        if self._bridge.window is None:
+            message = "context_window: say it, or name a profile that does"
+            raise OptionError(message, option="context_window")
+        self._shortener = Bridge(
+            **{"alone": True, **options, "on_result": None, "embed": None, "max_items": None}
+        )
+        self._window: int = self._bridge.window
+        self._meter = MessageMeter(self._bridge)
+
+    def fit(
+        self, messages: Sequence[BaseMessage], *, tools: Iterable[Any] = (), documents: Any = None
+    ) -> FittedMessages:
+        """Return the messages that keep the window; what is left out is said in the log (PF116).
+
+        `documents` are rendered before the question, the last message of the user. Raises
+        `BudgetError` if the system text, the tools, the question and the last step do not fit.
+        """
+        system = [message for message in messages if isinstance(message, SystemMessage)]
+        turns = _turns([message for message in messages if not isinstance(message, SystemMessage)])
+        room = self._window - self._meter.total(system, tools)
+        need = self._cost([_required(turns)])
+        text = ""
+        if documents is not None and turns:
+            promised = int((room - need) * self._bridge.setting("history_share"))
+            spent = min(promised, self._cost(turns) - need)
+            text = self._context(documents, turns[-1], room - need - spent)
+        if text:
+            turns = [*turns[:-1], [_with_context(turns[-1][0], text), *turns[-1][1:]]]
+        fitted = self._shortened(self._newest(turns, room), room)
+        kept = {id(message) for step in _steps(fitted) for message in step}
+        left_out = sum(len(step) for step in _steps(turns)) - len(kept)
+        self._say(left_out)
+        made = [*system, *(message for step in _steps(fitted) for message in step)]
+        return FittedMessages(made, self._meter.total(made, tools), left_out)
+
+    def _cost(self, turns: _Turns) -> int:
+        return sum(self._meter.cost(message) for step in _steps(turns) for message in step)
+
+    def _context(self, documents: Any, turn: list[list[BaseMessage]], room: int) -> str:
+        most = self._bridge.setting("max_tokens")
+        overhead: int = self._bridge.setting("message_tokens")
+        limit = max(0, room - overhead)
+        if most is not None:
+            limit = min(most, limit)
+        return self._bridge.fit(documents, turn[0][-1].text, max_tokens=limit).result.text
+
+    def _newest(self, turns: _Turns, room: int) -> _Turns:
+        """Drop the oldest turns, then the oldest steps of the last one."""
+        over = self._cost(turns) - room
+        step = max(1, room // CUT_STEPS)
+        goal = -(-over // step) * step
+        at = 0
+        while over > 0 and goal > 0 and at < len(turns) - 1:
+            goal -= self._cost([turns[at]])
+            at += 1
+        turns = turns[at:]
+        while self._cost(turns) > room and len(turns[-1]) > 2:
+            turns = [[turns[-1][0], *turns[-1][2:]]]
+        return turns
+
+    def _shortened(self, turns: _Turns, room: int) -> _Turns:
+        """Shorten the longest results of tools until the messages fit."""
+        tried: set[int] = set()
+        while (over := self._cost(turns) - room) > 0:
+            results = [
+                message
+                for step in _steps(turns)
+                for message in step
+                if isinstance(message, ToolMessage) and isinstance(message.content, str)
+                if id(message) not in tried
+            ]
+            if not results:
+                raise _too_small(self._window + over, self._window, "what cannot be left out")
+            longest = max(results, key=self._meter.cost)
+            limit = max(0, self._meter.count(longest.text) - over)
+            shown = self._shortener.fit([longest.text], max_tokens=limit).result.text
+            short = longest.model_copy(update={"content": shown})
+            tried.add(id(short))
+            turns = [
+                [[short if one is longest else one for one in step] for step in turn]
+                for turn in turns
+            ]
+        return turns
+
+    def _say(self, left_out: int) -> None:
+        if left_out:
+            diagnostics = Diagnostics()
+            message = f"{left_out} messages were left out, the oldest, to keep the window"
+            diagnostics.add("PF116", message, severity="info")
+            log_diagnostics(None, tuple(diagnostics), strict=False)
+
+
+_Turns = list[list[list[BaseMessage]]]
+
+
+def _turns(messages: Sequence[BaseMessage]) -> _Turns:
+    """Split messages into turns of the user, and these into steps: an answer with its results."""
+    turns: _Turns = []
+    for message in messages:
+        human = isinstance(message, HumanMessage)
+        begins = not turns or (human and not isinstance(turns[-1][-1][-1], HumanMessage))
+        if begins:
+            turns.append([[message]])
+        elif human or isinstance(message, ToolMessage):
+            turns[-1][-1].append(message)
+        else:
+            turns[-1].append([message])
+    return turns
+
+
+def _steps(turns: _Turns) -> list[list[BaseMessage]]:
+    return [step for turn in turns for step in turn]
+
+
+def _required(turns: _Turns) -> list[list[BaseMessage]]:
+    """Return the question and the last step."""
+    if not turns:
+        return []
+    return [turns[-1][0], *turns[-1][1:][-1:]]
+
+
+def _with_context(question: list[BaseMessage], context: str) -> list[BaseMessage]:
+    # In a block of its own, so nothing in a document passes for the question.
+    last = question[-1]
+    content: Any = last.content
+    said = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    made = last.model_copy(update={"content": [{"type": "text", "text": context}, *said]})
+    return [*question[:-1], made]
+
+
+def _too_small(needed: int, window: int, what: str) -> BudgetError:
+    return BudgetError(
+        f"{what} needs {needed:,} tokens and the window has room for {window:,};"
+        " shorten it, or raise context_window or lower reserve",
+        needed=needed,
+        largest=window,
+    )
 
 
 def _document(given: Any) -> Document:

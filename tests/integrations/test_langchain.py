@@ -25,7 +25,12 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.prompts import (
+    ChatPromptTemplate,
+    HumanMessagePromptTemplate,
+    MessagesPlaceholder,
+    PromptTemplate,
+)
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -33,6 +38,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from promptforge.integrations.bridge import aretrieve, embedding, retrieve
 from promptforge.integrations.langchain import ContextCompressor, ContextPrompt
 
+PROMPT_PARTS = [HumanMessagePromptTemplate, PromptTemplate]
 DOCUMENTS = [
     Document(page_content=text, metadata={"source": f"f{n}.md", "n": n})
     for n, text in enumerate(FACTS)
@@ -318,3 +324,40 @@ def test_stores_and_retrievers_are_awaited() -> None:
     pairs, found = asyncio.run(ask())
     assert pairs == retrieve(store, FACTS[7], score_order="higher", k=3)
     assert found[0].page_content == FACTS[7]
+
+
+def test_a_window_is_for_the_whole_prompt() -> None:
+    chat = [("system", "be brief " * 20), ("human", "{context}\n\n{question}")]
+    prompt = ContextPrompt(chat, context_window=200, reserve=20, tokenizer="o200k_base")
+    given = {"context": DOCUMENTS, "question": "archive number 7"}
+    messages = prompt.invoke(given).to_messages()
+    assert 120 < tokens(*(message.text for message in messages)) <= 180
+    assert "archive number 7" in messages[1].text
+    with pytest.raises(pf.BudgetError, match="the prompt without a context needs"):
+        ContextPrompt(chat, context_window=40, reserve=0).invoke(given)
+
+
+def test_a_message_or_a_prompt_can_be_added() -> None:
+    prompt = ContextPrompt([("system", "{context}")], max_tokens=60) + HumanMessage("and now?")
+    prompt = prompt + ChatPromptTemplate.from_messages([("human", "{question}")])
+    assert isinstance(prompt, ContextPrompt)
+    given = {"context": DOCUMENTS, "question": "archive number 7"}
+    system, *rest = prompt.invoke(given).to_messages()
+    assert [message.text for message in rest] == ["and now?", "archive number 7"]
+    assert "archive number 7" in system.text and tokens(system.text) <= 60
+
+
+@pytest.mark.filterwarnings("ignore:The function `loads` is in beta")
+def test_a_prompt_is_written_and_read_again() -> None:
+    from langchain_core.load import dumps, loads
+
+    prompt = ContextPrompt([("human", "{context}\n\n{question}")], max_tokens=60, layout="context")
+    text = dumps(prompt)
+    assert "not_implemented" not in text
+    again = loads(
+        text,
+        valid_namespaces=["promptforge"],
+        allowed_objects=[ContextPrompt, ChatPromptTemplate, *PROMPT_PARTS],
+    )
+    given = {"context": DOCUMENTS, "question": "archive number 7"}
+    assert again.invoke(given) == prompt.invoke(given)

@@ -1,0 +1,191 @@
+"""LangChain's agents, and LangGraph, with every call of the model within its window."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypedDict
+
+import pytest
+from documents import FACTS, tokens
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+
+pytest.importorskip("langchain_core", reason="needs langchain-core: pip install '.[langchain]'")
+
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+
+from promptforge.integrations.langchain import ContextNode, MessageWindow
+
+OPTIONS: dict[str, Any] = {"reserve": 0, "tokenizer": "o200k_base"}
+
+
+def step(n: int, result: str = "x = 1", calls: int = 1) -> list[BaseMessage]:
+    ids = [f"c{n}_{i}" for i in range(calls)]
+    made = [{"name": "look", "args": {"path": "a"}, "id": i} for i in ids]
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    return [
+        AIMessage([thought], tool_calls=made),
+        *(ToolMessage(result, tool_call_id=i) for i in ids),
+    ]
+
+
+def paired(messages: list[BaseMessage]) -> bool:
+    """Return whether each result follows its call, and each call has all of its results."""
+    waiting: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting:
+                return False
+            waiting.discard(message.tool_call_id)
+        elif waiting:
+            return False
+        elif isinstance(message, AIMessage):
+            waiting = {str(call["id"]) for call in message.tool_calls}
+    return not waiting
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[BaseMessage]:
+    made: list[BaseMessage] = [SystemMessage("be brief")] * draw(st.integers(0, 1))
+    for turn in range(draw(st.integers(1, 5))):
+        made.append(HumanMessage(f"question {turn}"))
+        for n in range(draw(st.integers(0, 4))):
+            result = "word " * draw(st.integers(0, 60))
+            made += step(turn * 10 + n, result, draw(st.integers(1, 2)))
+        if draw(st.booleans()):
+            made.append(AIMessage("an answer " * draw(st.integers(1, 20))))
+    return made
+
+
+@cases(150)
+@given(conversations(), st.integers(20, 900), st.booleans())
+def test_law_what_is_left_keeps_the_window_and_its_pairs(
+    messages: list[BaseMessage], size: int, with_documents: bool
+) -> None:
+    window = MessageWindow(context_window=size, **OPTIONS)
+    documents = FACTS[:3] if with_documents else None
+    try:
+        fitted = window.fit(messages, documents=documents)
+    except pf.BudgetError as error:
+        assert error.needed > size
+        return
+    assert fitted.tokens <= size and paired(fitted.messages)
+    assert tokens(*(message.text for message in fitted.messages)) <= size
+    questions = [message for message in messages if isinstance(message, HumanMessage)]
+    assert fitted.messages[-1].id == messages[-1].id
+    assert questions[-1].text in [m.text for m in fitted.messages if m.type == "human"][-1]
+    if fitted.dropped == 0 and not with_documents:
+        whole = [message.text for message in messages]
+        assert [message.text for message in fitted.messages][: len(whole)] != [] or not whole
+
+
+def test_the_order_of_what_goes() -> None:
+    old = [HumanMessage("old"), AIMessage("an old answer")]
+    now = [HumanMessage("now"), *step(1), *step(2), *step(3)]
+    big = MessageWindow(context_window=10_000, **OPTIONS).fit([*old, *now])
+    assert (big.dropped, big.messages) == (0, [*old, *now])
+    assert all(one is other for one, other in zip(big.messages, [*old, *now], strict=True))
+    some = MessageWindow(context_window=big.tokens - 1, **OPTIONS).fit([*old, *now])
+    assert some.messages == now
+    few = MessageWindow(context_window=some.tokens - 1, **OPTIONS).fit([*old, *now])
+    assert few.messages == [now[0], *step(2), *step(3)]
+    long = [HumanMessage("now"), *step(1, "\n".join(FACTS))]
+    cut = MessageWindow(context_window=400, **OPTIONS).fit(long)
+    assert cut.tokens <= 400 and "[Content truncated...]" in cut.messages[-1].text
+    assert cut.messages[-1].tool_call_id == "c1_0"
+    with pytest.raises(pf.BudgetError, match="what cannot be left out needs"):
+        MessageWindow(context_window=10, **OPTIONS).fit([HumanMessage("word " * 50)])
+    with pytest.raises(pf.OptionError, match="context_window: say it"):
+        MessageWindow()
+
+
+def test_documents_stand_before_the_question_in_a_block_of_their_own() -> None:
+    window = MessageWindow(context_window=500, max_tokens=150, **OPTIONS)
+    question = HumanMessage("archive number 7")
+    documents = [Document(text, metadata={"source": f"{n}.md"}) for n, text in enumerate(FACTS)]
+    fitted = window.fit([question, *step(1)], documents=documents)
+    context, said = fitted.messages[0].content
+    assert isinstance(context, dict) and "7.md" in context["text"]
+    assert said == {"type": "text", "text": "archive number 7"}
+    assert fitted.tokens <= 500 and question.content == "archive number 7"
+
+
+class Model(BaseChatModel):
+    """A model that calls its tool some times and keeps what it was sent."""
+
+    seen: list[list[BaseMessage]]
+    calls: int = 3
+
+    @property
+    def _llm_type(self) -> str:
+        return "fake"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+        self.seen.append(messages)
+        answer = AIMessage("done")
+        if len(self.seen) <= self.calls:
+            call = {"name": "look", "args": {"path": "a"}, "id": f"c{len(self.seen)}"}
+            answer = AIMessage("", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+@tool
+def look(path: str) -> str:
+    """Return the text of a file."""
+    return "word " * 300
+
+
+def test_every_call_of_an_agent_keeps_the_window() -> None:
+    agents = pytest.importorskip("langchain.agents", reason="needs langchain 1")
+    from promptforge.integrations.langchain_agents import WindowMiddleware
+
+    for run in ("invoke", "ainvoke"):
+        middleware = WindowMiddleware(
+            context_window=900, retriever=lambda query: FACTS[:2], max_tokens=100, **OPTIONS
+        )
+        model = Model(seen=[])
+        agent = agents.create_agent(
+            model, [look], system_prompt="be brief", middleware=[middleware]
+        )
+        given = {"messages": [HumanMessage("what is in a?")]}
+        state = getattr(agent, run)(given)
+        if run == "ainvoke":
+            state = asyncio.run(state)
+        assert state["messages"][-1].text == "done" and len(model.seen) == 4
+        for sent in model.seen:
+            assert paired(sent) and sent[0].text == "be brief"
+            assert tokens(*(message.text for message in sent)) <= 900
+            assert "archive number 0" in sent[1].text and "what is in a?" in sent[1].text
+        # The state keeps all: only the calls are cut.
+        assert len(state["messages"]) == 8
+
+
+class State(TypedDict):
+    """The state of a graph."""
+
+    documents: list[Any]
+    question: str
+    context: str
+
+
+def test_a_node_of_a_graph() -> None:
+    graphs = pytest.importorskip("langgraph.graph", reason="needs langgraph")
+    graph = graphs.StateGraph(State)
+    graph.add_node("render", ContextNode(max_tokens=120))
+    graph.add_edge(graphs.START, "render")
+    graph.add_edge("render", graphs.END)
+    state = {"documents": [Document(text) for text in FACTS], "question": "archive number 7"}
+    context = graph.compile().invoke(state)["context"]
+    assert "archive number 7" in context and 0 < tokens(context) <= 120
+    with pytest.raises(pf.OptionError, match='the state has no "documents"'):
+        ContextNode()({"question": "x"})
