@@ -1,13 +1,11 @@
 """`promptforge explain`: say why each item is in or out, and where the budget went.
 
 The tables come in this order: items, reasons with the flags that bring items back, costs, and the
-gain of a larger budget. `reason_lines` and `as_flags` put reasons and options into words.
+gain of a larger budget. `reason_lines` puts reasons into words.
 """
 
 from __future__ import annotations
 
-import json
-import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from ..authoring.recipes import as_flags, flag_value
 from ..config.options import OPTION_VOCABULARY
 from ..model import Explanation, Remedy, Result, ResultItem, path_with_lines
 from ..text.format import plural
@@ -266,31 +265,6 @@ def _remedy(remedy: Remedy, name: str) -> str:
     return f"{line}, and {words}"
 
 
-def as_flags(options: Mapping[str, Any]) -> str:
-    """Return options as one types them; in words the flags to leave out."""
-    typed, left_out = [], []
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is None and name in ("kinds", "paths", "languages"):
-            # These take a list, and `none` would be a kind of that name.
-            left_out.append(f"leaving out {flag}")
-        elif isinstance(value, bool):
-            typed.append(flag.replace("--", ("--no-", "--")[value], 1))
-        else:
-            typed.append(f"{flag} {shlex.quote(_flag_value(value))}")
-    return " and ".join(filter(None, [" ".join(typed), *left_out]))
-
-
-def _flag_value(value: object) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        return ",".join(value)
-    return str(value)
-
-
 def _wrapped(head: str, text: str) -> list[str]:
     return textwrap.wrap(
         text,
@@ -323,7 +297,7 @@ def _place_lines(request: CommandRequest, result: Result) -> Iterator[str]:
     set_by: dict[str, list[str]] = {}
     for name, place in option_places(request, result).items():
         if not place.startswith(("--", "layout ")):
-            value = shorten(printable(_flag_value(values[name])), MAX_NAME_COLUMNS)
+            value = shorten(printable(flag_value(values[name])), MAX_NAME_COLUMNS)
             set_by.setdefault(place.rpartition(":")[0] or place, []).append(f"{name} {value}")
     if set_by:
         yield ""

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +249,7 @@ def preview_command(
         texts=PromptTexts(**around.texts, history=around.history),
         tests=tests,
         items_file=_only_item_file(request),
+        words=_words_of_text(sys.argv, whole=any(around.texts.values())),
     )
     run_preview(
         session,
@@ -257,6 +258,18 @@ def preview_command(
         gather=lambda: _gather_again(request),
         tell=print_message,
     )
+
+
+def _words_of_text(typed: Sequence[str], *, whole: bool) -> list[str]:
+    """Return the command that prints the same text: the words of `preview` but its own flags."""
+    words = ["promptforge", "prompt" if whole else "render"]
+    own = iter(typed[2:])
+    for word in own:
+        if word in ("--port", "--tests"):
+            next(own, None)
+        elif word != "--edit" and not word.startswith(("--port=", "--tests=")):
+            words.append(word)
+    return words
 
 
 def _named_files(request: CommandRequest) -> list[Path]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
@@ -99,6 +99,42 @@ def check(
     asked = [f for f in sort_findings(own.found) if targets.asks_for(Path(f.path))]
     files = {*own.asked.values(), *targets.profiles}
     return LintReport(drop_doubtful_edits(asked), measured, tokenizer, len(files))
+
+
+def check_draft(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
+    """Return the findings of one file as plain data, for an editor; a task of the sandbox.
+
+    `request` has the `path` of the draft, in a folder of its own, and the folders `templates` and
+    `profiles` that it builds on. Places are in UTF-16 units, as JavaScript counts.
+    """
+    begin()
+    targets, path = LintTargets(), Path(request["path"])
+    targets.add(path)
+    report = check(targets, *([Path(p) for p in request[n]] for n in ("templates", "profiles")))
+    text = path.read_text(encoding="utf-8")
+    starts = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]
+
+    def at(place: int) -> int:
+        return len(text[:place].encode("utf-16-le")) // 2
+
+    findings = []
+    for each in report.findings:
+        # Of the file as a whole only errors: a draft lies alone in its folder, which says nothing.
+        if Path(each.path) != path or not (each.line or each.severity == "error"):
+            continue
+        start = starts[min(max(each.line, 1), len(starts)) - 1]
+        end = start + len(each.source)
+        if each.column:
+            end = start + max(each.end_column, each.column + 1) - 1
+            start += each.column - 1
+        edit = each.edit and [at(each.edit.start), at(each.edit.end), each.edit.text]
+        findings.append(
+            {
+                "from": at(start), "to": at(end), "code": each.code, "edit": edit,
+                "severity": each.severity, "message": each.message,
+            }
+        )  # fmt: skip
+    return {"findings": findings}
 
 
 class _Check:

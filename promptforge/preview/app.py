@@ -13,7 +13,7 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 import uvicorn
@@ -27,9 +27,12 @@ from ..errors import OptionError, PromptForgeError
 from ..model import Item
 from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddleware, SessionSecrets
 from .session import (
+    CHECK_TASK,
     DRAW_TASK,
+    OPTION_SCHEMAS,
     RECORD_TASK,
     TIME_LIMIT_SECONDS,
+    WORKER_OF,
     CaseRequest,
     ChangeFeed,
     OvertakenError,
@@ -37,6 +40,7 @@ from .session import (
     SaveError,
     Session,
     View,
+    case_request,
     decode_request,
     describe_error,
     load_cases,
@@ -47,6 +51,7 @@ from .session import (
     save_file,
     watch_files,
     watch_folders,
+    words_of_templates,
 )
 
 MAX_REQUESTS = 48
@@ -119,10 +124,10 @@ class PreviewApp:
         """`reload` reads the items anew after a change of a file in `watched`."""
         self.session = session
         self._changes = ChangeFeed()
-        self._queues = {
-            what: RenderQueue(session, seconds, RECORD_TASK if what == "case" else DRAW_TASK)
-            for what, seconds in TIME_LIMIT_SECONDS.items()
+        workers = {
+            name: RenderQueue(session, seconds) for name, seconds in TIME_LIMIT_SECONDS.items()
         }
+        self._queues = {what: workers[name] for what, name in WORKER_OF.items()}
         self._watched, self._reload = watched, reload
         self._static = {
             f"/{path.relative_to(STATIC_FOLDER).as_posix()}": path
@@ -132,10 +137,10 @@ class PreviewApp:
         self._drafts_folder = Path()
         api: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
             ("GET", "/api/start", self._start),
-            ("POST", "/api/page", self._draw("page")),
-            ("POST", "/api/account", self._draw("account")),
-            ("POST", "/api/comparison", self._draw("comparison")),
-            ("POST", "/api/prompt", self._draw("prompt")),
+            *(("POST", f"/api/{what}", self._draw(what)) for what in WORKER_OF if what != "case"),
+            ("POST", "/api/recipes", self._recipes),
+            ("POST", "/api/items", self._take_items),
+            ("GET", "/api/words", self._words),
             ("GET", "/api/cases", self._cases),
             ("PUT", "/api/cases", self._record),
             ("GET", "/api/files/{id}", self._load),
@@ -164,7 +169,7 @@ class PreviewApp:
             finally:
                 for task in tasks:
                     task.cancel()
-                for queue in self._queues.values():
+                for queue in set(self._queues.values()):
                     queue.close()
                 # A cancelled task raises when it is awaited, and all must have ended.
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -215,6 +220,9 @@ class PreviewApp:
                 "edit": session.edit,
                 "mine": session.describe_files(own=True),
                 "items": len(session.items),
+                "stamp": session.stamp,
+                "around": [name for name, text in session.texts._asdict().items() if text],
+                "vocabulary": OPTION_SCHEMAS,
                 "given": {"profile": session.profile or "default", **given},
                 "own": own,
             }
@@ -226,13 +234,20 @@ class PreviewApp:
             try:
                 asked = read_request(await request.body())
                 wanted: dict[str, Any] = {"what": what, "tokens": asked.tokens}
+                wanted |= {"rows": asked.rows, "picked": asked.picked, "top": asked.top}
+                line, task = (asked.tab, what), DRAW_TASK
                 wanted["settings"] = session.settings(asked.view, asked.drafts, self._drafts_folder)
                 if what == "comparison":
                     other = asked.other or asked.view
                     wanted["other"] = session.settings(other, asked.drafts, self._drafts_folder)
                 if what == "prompt":
                     wanted |= {"to": asked.to, "texts": session.prompt_texts(asked.view)}
-                drawn = await self._queues[what].draw(wanted)
+                if what == "findings":
+                    task = CHECK_TASK
+                    wanted = session.draft_to_check(asked.file, asked.drafts, self._drafts_folder)
+                if what == "as_case":
+                    wanted |= case_request(session)
+                drawn = await self._queues[what].draw(wanted, task, line)
             except OvertakenError:
                 return _json({"overtaken": True})
             except PromptForgeError as error:
@@ -244,6 +259,25 @@ class PreviewApp:
             return _json(drawn)
 
         return answer
+
+    async def _recipes(self, request: Request) -> Response:
+        try:
+            return _json(self.session.recipes(read_request(await request.body()).view))
+        except PromptForgeError as error:
+            return _json({"error": describe_error(error, self.session)})
+
+    async def _take_items(self, request: Request) -> Response:
+        try:
+            given = decode_request(await request.body(), _Given)
+            take = self.session.take_items
+            said = await asyncio.to_thread(take, given.text, given.name, sample=given.sample)
+        except PromptForgeError as error:
+            return self._error(error, 409)
+        self._changes.tell()
+        return _json({"items": len(self.session.items), "said": said})
+
+    async def _words(self, _request: Request) -> Response:
+        return _json(await asyncio.to_thread(words_of_templates))
 
     async def _load(self, request: Request) -> Response:
         try:
@@ -279,7 +313,8 @@ class PreviewApp:
             wanted = decode_request(await request.body(), CaseRequest)
             settings = session.settings(wanted.view, {}, self._drafts_folder)
             found = await asyncio.to_thread(load_cases, session, seen)
-            made = await self._queues["case"].draw(record_request(session, found, settings, wanted))
+            asked = record_request(session, found, settings, wanted)
+            made = await self._queues["case"].draw(asked, RECORD_TASK)
             if "error" in made:
                 return _json(made, 409)
             await asyncio.to_thread(save_cases, session, found, made["source"])
@@ -313,6 +348,12 @@ def _seen(request: Request) -> str:
     if not seen:
         raise SaveError("say with If-Match what was seen", 428)
     return seen
+
+
+class _Given(msgspec.Struct, forbid_unknown_fields=True):
+    text: str
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    sample: bool = False
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):

@@ -14,16 +14,17 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from ..authoring.compare import build_from_result, compare_builds
+from ..authoring.compare import BuildItem, build_from_result, compare_builds
 from ..authoring.golden import add_case, case_name_of_item, parse_cases, run_case
-from ..errors import Diagnostic, ItemError, TemplateError
+from ..errors import BudgetError, Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
+from ..rendering.report import place_items
 from ..templating.loader import Templates
 from ..text.split_points import split_at_points
 from ..tokenizers.base import Counter
@@ -42,36 +43,40 @@ _SAID = (
     "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
     "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",
 )  # fmt: skip
-_TOLD = (
+_ROW = (
     "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
-    "tokens_full", "reason", "fits_at", "rank", "section",
+    "reason", "rank", "section",
 )  # fmt: skip
-_OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
+"""Fields of an item's row on the page, in their order; its rank in numbers comes after them."""
+MAX_RESULTS_KEPT = 3
+"""Renderings kept, so that an account does not render again what it tells more of."""
+MAX_CURVE_TOKENS = 10_000_000
+CURVE_STEPS = 24
+"""Budgets that the curve of worth is made of."""
+MAX_VALUE_CHARS = 400
+"""Characters of a value that is shown over a name in the editor."""
 Request = Mapping[str, Any]
 Answer = dict[str, Any]
 _NEEDS_ITEMS: Answer = {"needs": "items"}
 # The items of the last request that brought some, under its `items_key`.
 _items: dict[str, list[Item]] = {}
+# The last renderings by their settings, the newest last.
+_results: dict[bytes, Result] = {}
 
 
 def draw(request: Request, begin: Callable[[], None]) -> Answer:
-    """Answer a request for `request["what"]`: `page`, `account`, `comparison` or `prompt`.
+    """Answer a request for `request["what"]`, a key of `_TASKS` or `prompt`.
 
     Returns `{"needs": "items"}` for an `items_key` that is not known here: the caller then sends
     the request again, with the items in `items`. `begin` starts the templates' time.
     """
+    what = request["what"]
     if not _keep_items(request):
         return _NEEDS_ITEMS
     renderer = _warm_renderer(request["settings"], begin)
-    what, tokens = request["what"], request["tokens"]
     if what == "prompt":
         return _prompt(renderer, request)
-    result = _render(renderer, request, "settings")
-    if what == "page":
-        return _page(result, tokens)
-    if what == "account":
-        return _account(result)
-    return _comparison(result, _render(_renderer(request["other"]), request, "other"), tokens)
+    return _TASKS[what](_render(renderer, request, "settings"), request)
 
 
 def record_case(request: Request, begin: Callable[[], None]) -> Answer:
@@ -97,6 +102,7 @@ def _keep_items(request: Request) -> bool:
     if request.get("items") is not None:
         # One set of items is kept, however often their file changes.
         _items.clear()
+        _results.clear()
         _items[request["items_key"]] = msgspec.convert(request["items"], list[Item])
     return request["items_key"] in _items
 
@@ -125,8 +131,14 @@ def _make_renderer(key: bytes) -> Renderer:
 
 
 def _render(renderer: Renderer, request: Request, side: str) -> Result:
-    result = renderer.render(_items[request["items_key"]], **request[side]["options"])
-    _refuse_stand_in(result.warnings)
+    key = msgspec.json.encode([request[side], request["items_key"]])
+    result = _results.pop(key, None)
+    if result is None:
+        result = renderer.render(_items[request["items_key"]], **request[side]["options"])
+        _refuse_stand_in(result.warnings)
+    _results[key] = result
+    while len(_results) > MAX_RESULTS_KEPT:
+        del _results[next(iter(_results))]
     return result
 
 
@@ -144,46 +156,76 @@ def _prompt(renderer: Renderer, request: Request) -> Answer:
     prompt = renderer.prompt(_items[request["items_key"]], to=request["to"], **given)
     _refuse_stand_in(prompt.warnings)
     named = prompt.manifest["templates"]
+    messages = list(prompt) if prompt.to == "roles" else []
+    made_with = prompt.manifest["options"]
+    counter, cached = get_tokenizer(made_with["tokenizer"]), made_with.get("cache_after")
     return {
         "to": prompt.to,
         "sent": format_prompt(prompt),
-        "messages": list(prompt) if prompt.to == "roles" else [],
+        "messages": messages,
         "tokens": prompt.tokens,
         "window": prompt.window,
         "exact": prompt.exact,
         "parts": msgspec.to_builtins(prompt.parts),
+        "message_tokens": [
+            counter.count(str(message.get("content") or "")) for message in messages
+        ],
+        "cache_after": list(cached or ()),
         "files": [["templates", name] for name in named if name.startswith("prompt/")],
         "warnings": [msgspec.to_builtins(said) for said in prompt.warnings],
     }
 
 
-def _page(result: Result, tokens: bool) -> Answer:
-    """Describe a rendering: its text, the items and template lines behind each part of it."""
-    text, sources = result.text, result.sources
-    options = result.report.page.options
+def _page(result: Result, request: Request) -> Answer:
+    """Describe a rendering: its text, its items, the template lines behind each part of it."""
+    text, report = result.text, result.report
     names = dict.fromkeys(span.template for span in result.map)
     numbers = {name: number for number, name in enumerate(names)}
-    places: dict[str | None, int] = {source.id: place for place, source in enumerate(sources)}
+    places: dict[str | None, int] = {item.id: n for n, item in enumerate(report.brief) if item.form}
     at = _units(text)
-    ends = token_ends(get_tokenizer(result.tokenizer), text) if tokens else None
     shown = []
     if text:
-        for source, item in zip(sources, result.report.placed.values(), strict=True):
+        for index, item in report.placed.items():
             facts = {name: getattr(item, name) for name in ("section", "title", "tokens", "whole")}
-            shown.append({"id": source.id, **facts})
+            shown.append({"index": index, "id": report.name(index), **facts})
+    answer: Answer = {name: getattr(result, name) for name in _SAID}
+    ranks = report.page.candidates.ranks
     return {
-        **{name: getattr(result, name) for name in _SAID},
-        "options": {name: getattr(options, name) for name in _OPTIONS},
+        **answer,
+        "options": _plain_options(result),
+        "overhead": report.page.count(report.page.render({})) if text else 0,
+        "items": [
+            [*(getattr(item, name) for name in _ROW), round(ranks[index], 4)]
+            for index, item in enumerate(report.brief)
+        ],
         "shown": shown,
         "spans": [
             [at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line]
             for s in result.map
         ],
         "templates": list(names),
-        "ends": None if ends is None else [at(end) for end in ends],
+        **_tokens(result, at, wanted=request["tokens"]),
         "warnings": [msgspec.to_builtins(said) for said in result.warnings],
         "files": _files(result),
     }
+
+
+def _plain_options(result: Result) -> dict[str, Any]:
+    options = msgspec.structs.asdict(result.report.page.options)
+    options["tokenizer"] = result.tokenizer
+    plain: dict[str, Any] = msgspec.to_builtins(options)
+    return plain
+
+
+def _tokens(result: Result, at: Callable[[int], int], *, wanted: bool) -> Answer:
+    """Return the ends of all tokens and their numbers; of an estimate those of its base."""
+    counter = get_tokenizer(result.tokenizer)
+    base = getattr(counter, "_counter", counter)
+    pieces = token_pieces(base, result.text) if wanted else None
+    if pieces is None:
+        return {"ends": None, "numbers": None, "base": None}
+    ends = [at(end) for end in pieces.ends]
+    return {"ends": ends, "numbers": pieces.numbers, "base": base.name}
 
 
 def _units(text: str) -> Callable[[int], int]:
@@ -222,34 +264,119 @@ def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
             _gather(templates, parent, found)
 
 
-def _account(result: Result) -> Answer:
-    items = [msgspec.to_builtins(item) for item in result.items]
+def _account(result: Result, request: Request) -> Answer:
+    """Say of the items in `request["rows"]` what they take whole, and which budget brings them.
+
+    `fits` of an item is None where no budget is known; `beyond` is the largest that was tried.
+    """
+    report = result.report
+    rows = [index for index in request["rows"] if index < len(report.given)]
+    items = [report.item(index, report.hints.near) for index in rows]
+    picked = request["picked"]
+    if picked is not None and picked < len(report.given):  # one item may take its time
+        rows, items = [*rows, picked], [*items, report.item(picked, report.hints.at)]
+    first = report.hints.first()
     return {
-        "items": [{name: item[name] for name in _TOLD} for item in items],
-        "explanation": msgspec.to_builtins(result.explain()),
+        "rows": rows,
+        "full": [item.tokens_full for item in items],
+        "fits": [item.fits_at for item in items],
+        "beyond": report.hints.beyond,
+        "next": None if first is None else {"at": first[0], "index": first[1]},
+        "lines": _line_tokens(result),
     }
 
 
-def _comparison(a: Result, b: Result, tokens: bool) -> Answer:
-    found = compare_builds(build_from_result(a), build_from_result(b))
+def _line_tokens(result: Result) -> dict[str, dict[int, int]]:
+    """Return the tokens of each template line; of an estimate by its share of the characters."""
+    text = result.text
+    pieces = token_pieces(get_tokenizer(result.tokenizer), text)
+    costs: dict[str, dict[int, float]] = {}
+    for span in result.map:
+        lines = costs.setdefault(span.template, {})
+        if pieces is None:
+            cost = result.tokens * (span.end - span.start) / max(len(text), 1)
+        else:
+            cost = bisect.bisect_right(pieces.ends, span.end)
+            cost -= bisect.bisect_right(pieces.ends, span.start)
+        lines[span.line] = lines.get(span.line, 0) + cost
+    return {name: {line: round(n) for line, n in lines.items()} for name, lines in costs.items()}
+
+
+def _remedies(result: Result, _request: Request) -> Answer:
+    return {"remedies": [msgspec.to_builtins(remedy) for remedy in result.remedies()]}
+
+
+def _curve(result: Result, request: Request) -> Answer:
+    """Return the worth of the text's items over the budget, up to `request["top"]` tokens."""
+    report, most = result.report, min(request["top"], MAX_CURVE_TOKENS)
+    points = []
+    budgets = {most * step // CURVE_STEPS for step in range(CURVE_STEPS + 1)}
+    for budget in sorted({*budgets, result.max_tokens or 0} - {0}):
+        try:
+            placed = place_items(*report.repack(budget))
+        except (BudgetError, TemplateError):  # required items do not fit
+            continue
+        points.append([budget, round(sum(item.worth for item in placed.values()), 3), len(placed)])
+    return {"points": points}
+
+
+def _values(result: Result, request: Request) -> Answer:
+    """Return the value of each field that templates see of one item, as one line each."""
+    report, index = result.report, request["picked"] or 0
+    if index not in report.page.candidates:
+        return {"values": {}}
+    variant = report.packed.chosen.get(index) or report.page.variants(index)[0]
+    view = report.page.views.view(index, variant)
+    values = {f"item.{name}": _shorten(value) for name, value in view.items()}
+    for name, value in msgspec.structs.asdict(report.page.options).items():
+        values.setdefault(name, _shorten(value))
+    for name, value in report.page.candidates[index].item.metadata.items():
+        values[f"item.metadata.{name}"] = _shorten(value)
+    return {"values": values}
+
+
+def _shorten(value: object) -> str:
+    if value is None:
+        return "nothing"
+    text = str.__str__(value) if isinstance(value, str) else str(value)
+    if len(text) > MAX_VALUE_CHARS:
+        return f"{text[:MAX_VALUE_CHARS]}…"
+    return text
+
+
+def _case(result: Result, request: Request) -> Answer:
+    """Return the view as the text of a golden case, for the clipboard."""
+    keys = _case_keys(request, result, Path(request["path"]).parent)
+    return {"source": add_case("", Path(request["path"]), keys)}
+
+
+def _comparison(a: Result, request: Request) -> Answer:
+    b = _render(_renderer(request["other"]), request, "other")
+    found = compare_builds(build_from_result(a, brief=True), build_from_result(b, brief=True))
     texts = [result.text.split("\n") for result in (a, b)]
     rows = None
     if sum(map(len, texts)) <= MAX_LINES_COMPARED:
         matcher = difflib.SequenceMatcher(None, texts[0], texts[1])
         rows = [list(code) for code in matcher.get_opcodes()]
+    changes = []
+    for change in found.items:
+        if change.how not in ("same", "neither"):
+            sides = {"a": _side(change.a), "b": _side(change.b)}
+            changes.append({"how": change.how, "delta": change.delta, **sides})
     return {
-        "a": _page(a, tokens),
-        "b": _page(b, tokens),
+        "a": _page(a, request),
+        "b": _page(b, request),
         "figures": [msgspec.to_builtins(pair) for pair in found.figures],
-        "changes": [
-            {"id": (change.a or change.b).id, "how": change.how, "delta": change.delta}  # type: ignore[union-attr]
-            for change in found.items
-            if change.how not in ("same", "neither")
-        ],
+        "options": [msgspec.to_builtins(pair) for pair in found.options],
+        "changes": changes,
         "moved": found.moved,
         "sections": _sections(a, b),
         "rows": rows,
     }
+
+
+def _side(item: BuildItem | None) -> Answer | None:
+    return None if item is None else msgspec.structs.asdict(item)
 
 
 def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
@@ -300,15 +427,25 @@ def _record(item: Item) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value != default[name]}
 
 
-def token_ends(counter: Counter, text: str) -> list[int] | None:
-    """Return the end of each token, in characters.
+class TokenPieces(NamedTuple):
+    """The tokens of a text; those that share one character, as of an emoji, are one piece."""
 
-    Tokens that share one character, such as those of an emoji, count as one. Returns None for a
-    counter without tokens, such as an estimate, and for tokens that do not spell the text as it is.
+    ends: list[int]
+    """The end of each piece, in characters."""
+    numbers: list[list[int]]
+    """The numbers of the tokens of each piece in the vocabulary."""
+
+
+def token_pieces(counter: Counter, text: str) -> TokenPieces | None:
+    """Return the tokens of a text.
+
+    Returns None for a counter without tokens, such as an estimate, and for tokens that do not spell
+    the text as it is.
     """
     if not isinstance(counter, BytePairCounter):
         return None
-    found: list[int] = []
+    found = TokenPieces([], [])
+    held: list[int] = []
     at = 0
     for stretch in split_at_points(text, STRETCH_CHARS):
         tokens = counter.encode(stretch)
@@ -319,8 +456,22 @@ def token_ends(counter: Counter, text: str) -> list[int] | None:
         start = at
         for token in tokens:
             at += len(decoder.decode(counter.decode([token])))
+            held.append(token)
             if not decoder.getstate()[0]:
-                found.append(at)
+                found.ends.append(at)
+                found.numbers.append(held)
+                held = []
         if at - start != len(stretch):
             return None
     return found
+
+
+_TASKS: Mapping[str, Callable[[Result, Request], Answer]] = {
+    "page": _page,
+    "account": _account,
+    "remedies": _remedies,
+    "curve": _curve,
+    "values": _values,
+    "as_case": _case,
+    "comparison": _comparison,
+}

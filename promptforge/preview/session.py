@@ -13,6 +13,7 @@ import errno
 import hashlib
 import re
 import stat
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,13 +22,23 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 import watchfiles
 
+from ..authoring import golden
 from ..authoring.golden import parse_cases
+from ..authoring.recipes import as_command, as_profile, as_python
 from ..config.options import OPTION_VOCABULARY
 from ..config.profiles import find_profiles
-from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
+from ..errors import (
+    Diagnostics,
+    OptionError,
+    PromptForgeError,
+    TemplateError,
+    quote,
+    suggest_name,
+)
 from ..files import YAML_SUFFIXES, read_bytes, remove_unfinished, shipped_folder, write_whole
 from ..model import Item
 from ..sandbox.process import Sandbox
+from ..sources.item_files import parse_items
 from ..templating.loader import Templates
 from .render_worker import CASES_FILE_NAME
 
@@ -36,22 +47,42 @@ MAX_DRAFTS = 20
 MAX_EDITABLE_BYTES = 256 * 1024
 """Bytes of a file that can be edited on the page."""
 MAX_LISTENERS = 8
-"""Pages that may listen at a time."""
+"""Browsers that may listen at a time; all pages of one share a stream."""
+MAX_ROWS_ASKED = 200
+"""Items whose budgets are asked for in one request."""
+MAX_LINES_KEPT = 64
+"""Pages and kinds of requests whose newest request is known."""
+OVERTAKEN_SECONDS = 0.4
+"""Seconds after which work that nobody waits for any more is ended."""
 POLL_SECONDS = 0.5
 """Seconds between two looks at the files of items."""
 HEARTBEAT_SECONDS = 15.0
 """Seconds of silence after which listeners get a sign of life."""
 MEMORY_LIMIT_BYTES = 1 << 30
 """Bytes of memory for a rendering."""
-TIME_LIMIT_SECONDS = {"page": 4, "account": 20, "comparison": 20, "prompt": 20, "case": 20}
-"""Seconds that templates may take, by kind of request; more for many items."""
+TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}
+"""Seconds that templates may take, by worker; more for many items."""
+WORKER_OF = {
+    **dict.fromkeys(("page", "values"), "quick"),
+    **dict.fromkeys(("account", "remedies", "curve", "comparison", "prompt"), "thorough"),
+    **dict.fromkeys(("findings", "as_case", "case"), "thorough"),
+}
+"""The worker of each kind of request: a text never waits for its account."""
 DRAW_TASK = "promptforge.preview.render_worker:draw"
 RECORD_TASK = "promptforge.preview.render_worker:record_case"
+CHECK_TASK = "promptforge.lint.checker:check_draft"
 Answer = dict[str, Any]
+SAMPLE_FILE = Path(golden.__file__).with_name("start") / "items.json"
+FOLDERS = ("templates", "profiles")
+RECORD_SUFFIXES = (".json", ".jsonl", ".ndjson", *YAML_SUFFIXES)
 Changed = Callable[[], Awaitable[None]]
 
 
 # --- requests of the page -------------------------------------------------------------------------
+
+
+OWN_CHOICES = ("layout", "format", "max_tokens", "query")
+"""Options that the page always shows; the others are in its drawer."""
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,15 +93,20 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str | None = None
     max_tokens: int | None = None
     query: str | None = None
+    options: dict[str, Any] = {}
+    """Any other options, by their names."""
 
-    def options(self) -> dict[str, Any]:
-        """Return the options that are chosen."""
-        chosen: dict[str, Any] = msgspec.structs.asdict(self)
-        return {n: value for n, value in chosen.items() if n != "profile" and value is not None}
+    def chosen(self) -> dict[str, Any]:
+        """Return all options that are chosen."""
+        own = {name: getattr(self, name) for name in OWN_CHOICES}
+        return {**self.options, **{n: value for n, value in own.items() if value is not None}}
+
+
+Row = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request for a text, its account, a comparison or the whole prompt."""
+    """A request for a text, its account, a comparison, the whole prompt, or findings."""
 
     view: View
     other: View | None = None
@@ -81,6 +117,16 @@ class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Also return the ends of all tokens."""
     to: str = "roles"
     """Shape of the whole prompt."""
+    tab: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    """A word of each open page: a request overtakes older ones of its own page alone."""
+    rows: Annotated[list[Row], msgspec.Meta(max_length=MAX_ROWS_ASKED)] = []
+    """Numbers of the items in sight, whose budgets are asked for."""
+    picked: Row | None = None
+    """Number of the item that was chosen."""
+    top: Row = 0
+    """The largest budget of a curve, in tokens."""
+    file: str = ""
+    """Id of the draft that is checked."""
 
 
 class CaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,6 +213,8 @@ class Session:
     """Folder for golden cases; `None`: `tests` beside the first of the user's own folders."""
     items_file: Path | None = None
     """The file of all items, if they come from one."""
+    words: Sequence[str] = ()
+    """The command that prints the same text, without the choices of the page."""
     stamp: int = 0
     files: dict[str, EditableFile] = field(default_factory=dict)
     items_key: str = ""
@@ -232,7 +280,10 @@ class Session:
         options = dict(self.options)
         if self.texts.user:
             options.setdefault("query", self.texts.user)
-        for name, value in view.options().items():
+        for name, value in view.chosen().items():
+            # A file of a vocabulary is a path too.
+            if name == "tokenizer" and ":" in str(value):
+                raise OptionError("the page takes tokenizers by name alone", option=name)
             options[name] = OPTION_VOCABULARY.check(name, value)
         templates: list[Any] = [str(folder) for folder in self.templates]
         profiles = [str(folder) for folder in self.profiles]
@@ -251,6 +302,54 @@ class Session:
             "allow_outside": self.allow_outside,
             "options": msgspec.to_builtins(options),
         }
+
+    def draft_to_check(
+        self, id: str, drafts: Mapping[str, str], drafts_folder: Path
+    ) -> dict[str, Any]:
+        """Write a draft into a folder of its own; return the request that checks it."""
+        file = self.find_file(id)
+        text = drafts.get(id)
+        if text is None:
+            text = read_file(file).text
+        key = hashlib.sha256(f"{id}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
+        root = drafts_folder / "check" / key / file.what
+        path = root / file.shown
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="replace")
+        folders = {what: [str(each) for each in getattr(self, what)] for what in FOLDERS}
+        return {"path": str(path), **folders}
+
+    def recipes(self, view: View) -> dict[str, str]:
+        """Return the view as a command, as a profile of YAML and as Python."""
+        chosen = view.chosen()
+        words = [*(self.words or ["promptforge", "render", "items.json"])]
+        profile = {"profile": view.profile} if view.profile else {}
+        options = {**self.options, **chosen}
+        folders = {n: [str(each) for each in getattr(self, n)] for n in FOLDERS if getattr(self, n)}
+        named = {"profile": view.profile or self.profile} if view.profile or self.profile else {}
+        file = str(self.items_file) if self.items_file else None
+        return {
+            "command": as_command(words, {**profile, **chosen}),
+            "yaml": as_profile(view.profile or self.profile, msgspec.to_builtins(options)),
+            "python": as_python(file, {**named, **folders, **msgspec.to_builtins(options)}),
+        }
+
+    def take_items(self, text: str, name: str, *, sample: bool = False) -> list[str]:
+        """Replace the items by those in a text that was pasted or dropped; return what is said.
+
+        A text that holds no items is one item itself. Raises `ItemError` for half a file of them.
+        """
+        diagnostics = Diagnostics()
+        if sample:
+            text, name = SAMPLE_FILE.read_text(encoding="utf-8"), SAMPLE_FILE.name
+        if Path(name).suffix.lower() in RECORD_SUFFIXES or text.lstrip()[:1] in ("[", "{"):
+            found = parse_items(text, where=name, diagnostics=diagnostics)
+        else:
+            found = [Item(kind="document", name=name, content=text)]
+        self.replace_items(found)
+        self.items_file = None
+        self.stamp += 1
+        return [str(each) for each in diagnostics]
 
     def prompt_texts(self, view: View) -> dict[str, Any]:
         """Return the texts around the context; a query typed on the page is the question too."""
@@ -300,51 +399,132 @@ def _with_draft(drafts_folder: Path, name: str, text: str, folders: list[str]) -
     return [str(folder), *folders]
 
 
+# --- words for the editor -------------------------------------------------------------------------
+
+_WORD_TABLES = {
+    "variable": "variables", "field of `item`": "fields", "tag": "tags", "filter": "filters",
+    "key": "layout_keys",
+}  # fmt: skip
+"""Heading of the first column of a table in the guide to templates → the kind of its words."""
+OPTION_SCHEMAS = {name: rule.schema() for name, rule in OPTION_VOCABULARY.rules.items()}
+"""The options with their meaning, their values and their defaults."""
+
+
+def words_of_templates() -> dict[str, dict[str, str]]:
+    """Return what may stand in a template or a `layout.yaml`, by kind, each with its meaning.
+
+    The tables of the guide to templates say it, so it is written once.
+    """
+    found: dict[str, dict[str, str]] = {kind: {} for kind in _WORD_TABLES.values()}
+    kind = None
+    guide = shipped_folder("templates") / "README.md"
+    for line in guide.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not cells:
+            kind = None
+        elif cells[0] in _WORD_TABLES:
+            kind = _WORD_TABLES[cells[0]]
+            if cells[1:2] == ["holds"]:  # the keys of a case
+                kind = None
+        elif kind is not None:
+            meaning = " · ".join(cell.replace("\\|", "|") for cell in cells[1:])
+            for words in re.findall(r"`([^`]+)`", cells[0]):
+                for word in _words_in(kind, words):
+                    found[kind].setdefault(word, meaning)
+    found["variables"]["item"] = "the item of this template"
+    for name in ("headers", "line_numbers", "scores", "code"):
+        found["variables"][name] = OPTION_VOCABULARY.rules[name].doc
+    return found
+
+
+def _words_in(kind: str, words: str) -> list[str]:
+    if kind == "filters":  # `item.name \| code`, `list \| join(", ")`
+        return re.findall(r"\|\s*(\w+)", words)
+    if kind == "tags":
+        return re.findall(r"{%\s*(\w+)", words)
+    if kind == "fields":
+        return [words.removeprefix("item.")]
+    return [words]
+
+
 # --- renderings -----------------------------------------------------------------------------------
 
 
 class OvertakenError(Exception):
-    """A newer request came while this one waited."""
+    """A newer request of the same page and kind came."""
 
 
 class RenderQueue:
-    """A queue of one: of the requests that wait for a rendering to end, only the last is done."""
+    """The requests for one worker: of those that a page repeats, only the newest is done."""
 
-    def __init__(self, session: Session, seconds: float, task: str = DRAW_TASK) -> None:
-        """Start no process yet; `seconds` is the templates' time, `task` the function to call."""
+    def __init__(self, session: Session, seconds: float) -> None:
+        """Start no process yet; `seconds` is the templates' time."""
         self._session = session
-        self._task = task
         self._seconds = seconds
-        self._sandbox = Sandbox(seconds=self._allowed_seconds, memory=MEMORY_LIMIT_BYTES)
+        self._sandbox = self._new_sandbox()
         self._lock = asyncio.Lock()
-        self._last = 0
+        self._newest: dict[tuple[str, str], int] = {}
+        self._number = 0
+        self._running: tuple[tuple[str, str], float] | None = None
 
     @property
     def _allowed_seconds(self) -> float:
         return self._seconds + self._session.size / 250_000  # bytes of items in a second
 
-    async def draw(self, request: Mapping[str, Any]) -> Answer:
-        """Return the task's answer, or `{"error": …}`; raises `OvertakenError`."""
-        self._last += 1
-        mine = self._last
+    def _new_sandbox(self) -> Sandbox:
+        return Sandbox(seconds=self._allowed_seconds, memory=MEMORY_LIMIT_BYTES)
+
+    async def draw(
+        self, request: Mapping[str, Any], task: str = DRAW_TASK, line: tuple[str, str] = ("", "")
+    ) -> Answer:
+        """Return the task's answer, or `{"error": …}`; raises `OvertakenError`.
+
+        `line` is the page and the kind of the request: a newer one of the same line overtakes it.
+        """
+        self._number += 1
+        mine = self._newest[line] = self._number
+        while len(self._newest) > MAX_LINES_KEPT:
+            del self._newest[min(self._newest, key=self._newest.__getitem__)]
+        self._end_overtaken(line)
         async with self._lock:
             # Each keystroke asks for a rendering; only the latest is worth one.
-            if mine != self._last:
-                raise OvertakenError
+            self._refuse_overtaken(line, mine)
             if self._sandbox.seconds < self._allowed_seconds:  # there are more items than before
                 self._sandbox.close()
-                self._sandbox = Sandbox(seconds=self._allowed_seconds, memory=MEMORY_LIMIT_BYTES)
-            session, call = self._session, self._sandbox.call
-            given = {"items_key": session.items_key, "items": None, "tokens": False, **request}
+                self._sandbox = self._new_sandbox()
+            self._running = line, asyncio.get_running_loop().time()
             try:
-                answer: Answer = await asyncio.to_thread(call, self._task, given)
-                # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
-                if answer.get("needs") == "items":
-                    given["items"] = session.records
-                    answer = await asyncio.to_thread(call, self._task, given)
+                answer = await self._ask(request, task)
             except PromptForgeError as error:
-                return {"error": describe_error(error, session)}
+                self._refuse_overtaken(line, mine)  # it was ended for that
+                return {"error": describe_error(error, self._session)}
+            finally:
+                self._running = None
             return answer
+
+    async def _ask(self, request: Mapping[str, Any], task: str) -> Answer:
+        session, call = self._session, self._sandbox.call
+        given = {"items_key": session.items_key, "items": None, "tokens": False, **request}
+        answer: Answer = await asyncio.to_thread(call, task, given)
+        # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
+        if answer.get("needs") == "items":
+            given["items"] = session.records
+            answer = await asyncio.to_thread(call, task, given)
+        return answer
+
+    def _refuse_overtaken(self, line: tuple[str, str], mine: int) -> None:
+        if self._newest.get(line, mine) != mine:
+            raise OvertakenError
+
+    def _end_overtaken(self, line: tuple[str, str]) -> None:
+        """End the rendering under way if `line` no longer waits for it, unless it is about done."""
+        if self._running is None or self._running[0] != line:
+            return
+        if asyncio.get_running_loop().time() - self._running[1] > OVERTAKEN_SECONDS:
+            old, self._sandbox = self._sandbox, self._new_sandbox()
+            self._running = None
+            # Closing waits for the call to fail, which it does in its own thread.
+            threading.Thread(target=old.close, daemon=True).start()
 
     def close(self) -> None:
         """End the process of the sandbox."""
@@ -529,6 +709,17 @@ def record_request(
         "expect": wanted.expect,
         "source": found.source,
         "path": str(found.path),
+        "items_file": str(session.items_file) if session.items_file else None,
+    }
+
+
+def case_request(session: Session) -> dict[str, Any]:
+    """Return the request for the text of a case that is saved nowhere."""
+    folder = session.tests or (session.items_file.parent if session.items_file else Path.cwd())
+    return {
+        "name": "a case of the preview",
+        "expect": "bounds",
+        "path": str(folder / CASES_FILE_NAME),
         "items_file": str(session.items_file) if session.items_file else None,
     }
 

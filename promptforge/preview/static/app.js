@@ -1,29 +1,35 @@
 // The page: what is chosen goes to the server, what comes back is shown; the last good text stays until a better one is there.
 
+import * as assist from "./assist.js";
 import * as bar from "./bar.js";
 import * as choices from "./choices.js";
 import * as compare from "./compare.js";
-import { $, count, label, make, notice, tint } from "./dom.js";
+import { $, count, make, notice, plural } from "./dom.js";
 import * as editor from "./editor.js";
 import * as items from "./items.js";
+import * as keys from "./keys.js";
+import { seenText } from "./marks.js";
 import { get, listen, newest } from "./net.js";
+import * as options from "./options.js";
 import * as record from "./record.js";
+import * as rows from "./rows.js";
+import * as share from "./share.js";
 import * as state from "./state.js";
 import * as tabs from "./tabs.js";
 import * as text from "./text.js";
 import "./theme.js";
+import * as welcome from "./welcome.js";
 import * as whole from "./whole.js";
 
 const TYPED = 15; // milliseconds of rest after which a key press is rendered
-const REST = 150; // and after which what takes longer is asked for: reasons, and the budgets that bring items back
-const now = state.read();
-const draw = Object.fromEntries(["page", "account", "comparison", "prompt"].map((what) => [what, newest(`/api/${what}`)]));
+const REST = 150; // and after which what takes longer is asked for: budgets that bring items back, remedies, the curve of worth
+let now = state.read();
+const draw = Object.fromEntries(["page", "account", "remedies", "curve", "comparison", "prompt", "values"].map((what) => [what, newest(`/api/${what}`)]));
 let start = null;
-let page = null;
-let account = null;
-let sent = null; // the whole prompt, where it is shown
-let tints = new Map();
-let byId = new Map();
+let page = null; // the rendering that is shown; what is told of it later hangs on it, so nothing is drawn for another one
+let sent = null; // the whole prompt of the page, where it is known
+let asked = {}; // the request that the page answers
+let stamp = 0; // the state of the files that was heard of last
 let timer = 0;
 let rest = 0;
 let busy = 0;
@@ -45,12 +51,18 @@ function choose() {
 
 const wide = () => matchMedia("(min-width: 900px)").matches;
 
-function changed(wait = 0) {
-  state.write(now);
+// A choice is a step that the browser's way back undoes; typing and sliding go on in the same step.
+function changed(wait = 0, { push = true } = {}) {
+  state.write(now, { push });
   choose();
   clearTimeout(timer);
   timer = setTimeout(render, wait);
 }
+
+window.addEventListener("popstate", () => {
+  now = state.read();
+  changed(0, { push: false });
+});
 
 // --- rendering ------------------------------------------------------------------------------------------------------
 
@@ -65,104 +77,139 @@ async function working(promise) {
   }
 }
 
+// The page, and beside it what takes longer; typing delays that until it rests.
 async function render() {
-  const drafts = editor.drafts();
-  const ask = { view: state.asked(now.view), drafts };
-  const asked = performance.now();
-  const found = await working(draw.page({ ...ask, tokens: now.tokens }));
-  if (!found) return;
-  if (found.error) {
-    fail(found.error);
-  } else {
-    succeed(found);
-    $("made").title = `Asked and shown in ${Math.round(performance.now() - asked)} ms`;
-    if (now.show !== "text") await around(ask);
-  }
+  const ask = { view: state.asked(now.view), drafts: editor.drafts() };
+  const begun = performance.now();
+  const drawn = working(draw.page({ ...ask, tokens: now.tokens }));
   clearTimeout(rest);
-  rest = setTimeout(async () => {
-    if (!found.error) {
-      const more = await working(draw.account(ask));
-      if (more && !more.error) explain(more);
-      else if (more) items.draw(account, page, tints, false);
-    }
-    if (now.compare) await side(drafts);
-  }, account ? REST : 0);
+  const later = page ? REST : 0;
+  rest = setTimeout(() => explain(ask, drawn), later);
+  if (now.compare) beside(ask);
+  const found = await drawn;
+  if (!found) return;
+  asked = ask;
+  if (found.error) return fail(found.error);
+  succeed(found);
+  $("made").title = `Asked and shown in ${Math.round(performance.now() - begun)} ms`;
+  if (now.show !== "text") await around(ask, found);
 }
 
-// The whole prompt, in the shape that is looked at.
-async function around(ask) {
-  const found = await working(draw.prompt({ ...ask, to: now.show === "request" ? now.to : "roles" }));
-  if (!found) return;
-  if (found.error) return fail(found.error);
+// The whole prompt, in the shape that is looked at; of the others only its parts are drawn.
+async function around(ask, of) {
+  const to = now.show === "request" ? now.to : "roles";
+  const found = await working(draw.prompt({ ...ask, to }));
+  if (!found || of !== page) return;
+  if (found.error) return now.show === "text" ? undefined : fail(found.error);
   sent = found;
-  whole.draw(found);
+  bar.window_(page, sent);
+  if (now.show === "text") return;
+  whole.draw(found, page, pickItem);
   notes(found.warnings);
   editor.list(files(), now.file);
 }
 
-// The files of what is shown: the look, and the parts of a whole prompt.
-const files = () => [...page.files, ...(now.show === "text" || !sent ? [] : sent.files)];
-
-async function side(drafts) {
-  const other = { ...state.asked(now.view), ...state.asked(now.other) };
-  const found = await working(draw.comparison({ view: state.asked(now.view), other, drafts }));
-  if (!found) return;
-  notice("both-error", found.error);
-  if (!found.error) compare.draw(found, byId);
+// What is told of a rendering after its text: each part is drawn only while that rendering is shown.
+async function explain(ask, drawn) {
+  const first = working(draw.account({ ...ask, rows: items.inSight(), picked: items.pickedIndex() }));
+  const of = await drawn;
+  if (!of || of.error) return;
+  if (!take(of, "account", await first)) return;
+  await ask_more(rows.next(of));
+  if (start.around.length && now.show === "text") await around(ask, of);
+  if (!take(of, "remedies", await working(draw.remedies(ask)))) return;
+  take(of, "curve", await draw.curve({ ...ask, top: bar.reach() }));
 }
 
+function take(of, what, found) {
+  if (!found || of !== page) return false;
+  if (found.error) page.told.failed[what] = found.error;
+  else if (what === "account") rows.tell(page, found);
+  else if (what === "remedies") page.told.remedies = found.remedies;
+  else page.told.curve = found.points;
+  if (what === "curve") {
+    bar.curve(page);
+    return true;
+  }
+  items.refresh();
+  placeBar();
+  editor.price(page.told.lines);
+  return !found.error;
+}
+
+// The items in sight whose budgets are not known yet.
+async function ask_more(wanted) {
+  const of = page;
+  if (!wanted.length || !of || !of.told.begun) return;
+  take(of, "account", await draw.account({ ...asked, rows: wanted, picked: items.pickedIndex() }));
+}
+
+async function beside({ view, drafts }) {
+  compare.wait();
+  const found = await working(draw.comparison({ view, other: state.askedOther(now), drafts }));
+  if (!found) return;
+  const retry = make("button", { type: "button", onclick: () => beside({ view, drafts }) }, "Retry");
+  notice("both-error", found.error, { more: [retry] });
+  if (!found.error) compare.draw(found);
+}
+
+// The files of what is shown: the look, and the parts of a whole prompt.
+const files = () => [...page.files, ...(now.show === "text" || !sent ? [] : sent.files ?? [])];
+
+function placeBar() {
+  bar.place(budget(), page, now.compare ? otherBudget() : null);
+  bar.draw(page);
+  bar.ghosts(page);
+  bar.curve(page);
+  bar.window_(page, sent);
+}
+
+const budget = () => (page ? page.max_tokens : typeof now.view.max_tokens === "number" ? now.view.max_tokens : start.given.max_tokens ?? null);
+const otherBudget = () => (typeof now.other.max_tokens === "number" ? now.other.max_tokens : page?.max_tokens ?? null);
+
 function succeed(found) {
-  page = found;
-  for (const span of page.spans) if (span[2] !== null) span[2] = page.shown[span[2]].id;
-  for (const item of page.shown) if (!tints.has(item.id)) tints.set(item.id, tint(tints.size));
+  page = rows.take(found);
+  sent = null;
   notice("error", null);
   $("prompt").classList.remove("stale");
   editor.fault(null);
-  text.show(page, tints);
-  bar.place(page.max_tokens, page, total());
-  bar.draw(page, account, tints, byId);
-  bar.ticks(account, page.max_tokens);
-  items.draw(account, page, tints, true);
+  text.show(page, { heat: now.heat });
+  placeBar();
+  items.show(page);
   $("made").textContent = `${page.layout} · ${page.format} · ${count(page.chars)} characters`;
   notes(page.warnings);
   choose();
+  welcome.show(page.rows.length);
   document.title = `${count(page.tokens)} tokens – promptforge preview`;
   editor.list(files(), now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
-  if (now.tokens && !page.ends) said(`${page.tokenizer} has no tokens of its own to outline.`);
-}
-
-function explain(found) {
-  account = found;
-  byId = new Map(account.items.map((item) => [item.id, item]));
-  items.draw(account, page, tints, false);
-  bar.place(page.max_tokens, page, total());
-  bar.draw(page, account, tints, byId);
-  bar.ticks(account, page.max_tokens);
-}
-
-// The budget that brings the sixth next item back: as far as the slider has to reach.
-function total() {
-  const next = account?.items.map((item) => item.fits_at).filter((at) => at !== null) ?? [];
-  return [...new Set(next)].sort((a, b) => a - b)[5] ?? Math.max(0, ...next.slice(0, 6));
+  if (!now.tokens) return;
+  if (!page.ends) said(`${page.tokenizer} is an estimate without tokens: there is nothing to outline.`);
+  else if (page.base !== page.tokenizer) said(`Outlined by the tokens of ${page.base}: those of ${page.tokenizer} are not public.`);
 }
 
 function fail(error) {
   const more = page ? [make("span", { class: "quiet" }, "The last good text stays below.")] : [];
-  if (error.needed) more.push(make("button", { type: "button", onclick: () => setBudget(error.needed) }, `Set the budget to ${count(error.needed)}`));
+  if (error.needed) more.push(make("button", { type: "button", onclick: () => setBudget(error.needed, { push: true }) }, `Set the budget to ${count(error.needed)}`));
+  if (error.kind === "server") more.push(make("button", { type: "button", onclick: () => render() }, "Retry"));
   notice("error", error, { open: () => open(error.name, error.line, error.file), more });
-  bar.place(now.view.max_tokens ?? start.given.max_tokens ?? page?.max_tokens ?? null, page, total());
+  const tried = typeof now.view.max_tokens === "number" ? now.view.max_tokens : budget();
+  bar.place(tried, page);
   editor.fault(error);
   if (page) return $("prompt").classList.add("stale");
   for (const panel of ["text", "messages"]) $(panel).replaceChildren(make("p", { class: "wait" }, "There is no text yet: it shows as soon as what is wrong is mended."));
-  $("list").replaceChildren(make("p", { class: "wait" }, "What each item costs is told with the first text."));
+  items.wait("What each item costs is told with the first text.");
   editor.list(start.mine, error.file);
 }
 
 function notes(warnings) {
   const grave = warnings.filter((each) => each.severity !== "info").length;
   $("notes").hidden = warnings.length === 0;
-  $("notes").querySelector("summary").textContent = `${count(warnings.length)} note${warnings.length === 1 ? "" : "s"}${grave ? `, ${count(grave)} to look at` : ""}`;
-  $("notes").querySelector("ul").replaceChildren(...warnings.map((each) => make("li", { class: each.severity }, `${each.message} `, make("span", { class: "quiet" }, each.code))));
+  $("notes").querySelector("summary").textContent = `${plural(warnings.length, "note", "notes")}${grave ? `, ${count(grave)} to look at` : ""}`;
+  $("notes").querySelector("ul").replaceChildren(...warnings.slice(0, 200).map((each) => {
+    const row = each.item ? page.rows.find((known) => known.id === each.item) : null;
+    const leads = row ? [make("button", { type: "button", class: "line", onclick: () => pickItem(row.index) }, row.label), " "] : [];
+    return make("li", { class: each.severity }, ...leads, `${seenText(each.message)} `, make("span", { class: "quiet" }, each.code));
+  }));
 }
 
 function said(message) {
@@ -171,11 +218,29 @@ function said(message) {
 
 // --- what the reader does -------------------------------------------------------------------------------------------
 
-function setBudget(value) {
+function setBudget(value, { push = false } = {}) {
   now.view.max_tokens = value;
-  $("slider").value = value ?? $("slider").max;
-  if (document.activeElement !== $("budget")) $("budget").value = value ?? "";
-  changed(0);
+  delete now.view.options.max_tokens;
+  const number = typeof value === "number" ? value : null;
+  $("slider").value = number ?? $("slider").max;
+  if (document.activeElement !== $("budget")) $("budget").value = number ?? "";
+  changed(0, { push });
+}
+
+function setOther(value) {
+  now.other.max_tokens = value;
+  changed(0, { push: false });
+}
+
+// Options of a remedy, or one of the drawer: `undefined` leaves an option to the profile again.
+function setOptions(given) {
+  for (const [name, value] of Object.entries(given)) {
+    if (name === "max_tokens" && typeof value === "number") now.view.max_tokens = value;
+    else if (["layout", "format", "query"].includes(name)) now.view[name] = value;
+    else if (value === undefined) delete now.view.options[name];
+    else now.view.options[name] = value;
+  }
+  changed();
 }
 
 function open(name, line, id) {
@@ -184,31 +249,47 @@ function open(name, line, id) {
   else editor.showName(name, line);
 }
 
-function pickItem(id) {
-  items.pick(id);
-  if (id === null) return text.pick(null);
-  if (page?.shown.some((item) => item.id === id)) {
-    if (!wide() && now.pane === "items") return text.pick(id);
-    text.scrollTo(id);
-  }
+function pickItem(index) {
+  items.pick(index);
+  if (index === null) return text.pick(null);
+  if (page.rows[index].here && now.show === "text") {
+    if (!wide() && now.pane === "items") text.pick(index);
+    else text.scrollTo(index);
+  } else text.pick(null);
+  if (!page.told.fits.has(index)) ask_more([index]);
 }
 
 text.whenPicked((part) => {
-  const item = part.item === null ? null : byId.get(part.item);
+  const row = part.item === null ? null : page.rows[part.item];
   const where = make("button", { type: "button", class: "line", onclick: () => open(part.template, part.line) }, `${part.template}:${part.line}`);
-  $("place").replaceChildren(item ? `${label(item)} · printed by ` : "printed by ", where);
-  if (part.item !== null) {
-    text.pick(part.item);
-    items.pick(part.item);
+  $("place").replaceChildren(row ? `${row.label} · printed by ` : "printed by ", where);
+  if (row) {
+    text.pick(row.index);
+    items.pick(row.index);
   }
 });
-items.whenPicked({ pick: pickItem, budget: setBudget, line: open, lines: text.linesOf });
-bar.whenChanged(setBudget, pickItem);
+items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, options: setOptions, asked: ask_more, retry: () => {
+  page.told.failed = {};
+  items.refresh();
+  explain(asked, Promise.resolve(page));
+} });
+bar.whenChanged({ budget: (value) => setBudget(value, { push: document.activeElement !== $("slider") && document.activeElement !== $("budget") }), pick: pickItem, other: setOther });
+compare.setUp({
+  swap: () => {
+    const both = Object.fromEntries(["profile", "layout", "format", "max_tokens"].map((name) => [name, now.other[name] ?? now.view[name]]));
+    [now.view, now.other] = [{ ...now.view, ...both, options: { ...now.view.options, ...now.other.options } }, { ...now.view, query: undefined }];
+    changed();
+  },
+  // What is seen now stays as B, and further choices change A alone.
+  pin: () => {
+    now.other = { profile: now.view.profile, layout: page?.layout ?? now.view.layout, format: page?.format ?? now.view.format, max_tokens: page?.max_tokens ?? "none", options: { ...now.view.options } };
+    changed();
+  },
+});
 
 for (const name of ["profile", "layout", "format"]) {
   $(name).addEventListener("change", () => {
     now.view[name] = $(name).value || null;
-    if (name !== "format") now.file = null;
     changed();
   });
   $(`b-${name}`).addEventListener("change", () => {
@@ -218,34 +299,29 @@ for (const name of ["profile", "layout", "format"]) {
 }
 $("b-budget").addEventListener("input", () => {
   now.other.max_tokens = /^\d+$/.test($("b-budget").value) ? Number($("b-budget").value) : null;
-  changed(TYPED);
+  changed(TYPED, { push: false });
 });
 $("query").addEventListener("input", () => {
   now.view.query = $("query").value || (start.given.query ? "" : null);
-  changed(TYPED);
+  changed(TYPED, { push: false });
 });
 for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
 
 function flip(name) {
   now[name] = !now[name];
   if (name === "tokens") said("");
-  if (name === "tokens" && !now.tokens && page) text.show({ ...page, ends: null }, tints);
+  if (name === "tokens" && !now.tokens && page) text.show({ ...page, ends: null });
+  if (name === "heat" && page) text.show(page, { heat: now.heat });
   changed();
 }
-$("tokens").addEventListener("click", () => flip("tokens"));
-$("compare").addEventListener("click", () => flip("compare"));
+for (const name of ["tokens", "heat", "compare"]) $(name).addEventListener("click", () => flip(name));
 for (const tab of document.querySelectorAll(".tabs button")) {
   tab.addEventListener("click", () => {
     pane(tab.dataset.pane);
     state.write(now);
+    items.refresh();
   });
 }
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest?.("input, select, textarea, .editor");
-  if (typing || $("case").open || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "t") flip("tokens");
-  if (event.key === "c") flip("compare");
-});
 $("copy").addEventListener("click", async () => {
   const seen = now.show === "text" ? page?.text : sent?.sent;
   if (seen === undefined) return;
@@ -253,7 +329,6 @@ $("copy").addEventListener("click", async () => {
 });
 function showAs(chosen) {
   Object.assign(now, chosen);
-  sent = null;
   changed();
 }
 tabs.whenChosen((show) => showAs({ show }));
@@ -265,13 +340,46 @@ record.setUp(() => {
   if (drafted) return { page, refused: `Save or revert first: ${count(drafted)} file${drafted === 1 ? " has" : "s have"} changes that are not on the disk` };
   return { page, view: state.asked(now.view) };
 }, said);
+share.setUp(() => ({ view: state.asked(now.view) }), said);
+welcome.setUp(said);
+const drawer = () => options.open(now.view, page);
+$("options-open").addEventListener("click", drawer);
+const toPane = (name, id) => () => {
+  if (!wide()) pane(name);
+  $(id).focus();
+};
+keys.setUp({
+  j: () => items.move(1), k: () => items.move(-1), "]": () => items.moveDropped(1), "[": () => items.moveDropped(-1),
+  "/": toPane("items", "filter"), b: () => $("budget").focus(), e: () => {
+    if (!wide()) pane("edit");
+    editor.insight().view.focus();
+  },
+  1: () => showAs({ show: "text" }), 2: () => showAs({ show: "messages" }), 3: () => showAs({ show: "request" }),
+  t: () => flip("tokens"), c: () => flip("compare"), o: drawer, y: () => $("share-open").click(),
+});
 
 // --- begin ----------------------------------------------------------------------------------------------------------
 
+async function values() {
+  const of = page;
+  const index = items.pickedIndex() ?? page?.shown[0]?.index ?? 0;
+  if (of?.values?.index === index) return of.values.found;
+  const found = await draw.values({ ...asked, picked: index });
+  if (!found || found.error) return {};
+  if (of) of.values = { index, found: found.values };
+  return found.values;
+}
+
 try {
   start = await get("/api/start");
+  stamp = start.stamp;
   $("record").disabled = !start.edit;
   $("record").title = start.edit ? "" : "Start the preview with --edit to save";
+  options.setUp(start.vocabulary, (name, value) => {
+    setOptions({ [name]: value });
+    drawer();
+  });
+  assist.setUp(start, values);
   editor.setUp(start, {
     draft: () => {
       clearTimeout(timer);
@@ -282,14 +390,17 @@ try {
       state.write(now);
     },
   });
-  changed();
+  welcome.show(start.items);
+  changed(0, { push: false });
   listen(
-    async () => {
+    async (heard) => {
+      if (heard === stamp) return;
+      stamp = heard;
       start = { ...start, ...(await get("/api/start")) };
       await editor.refresh();
       render();
     },
-    (lost) => said(lost ? "The preview does not answer; it may have been stopped." : ""),
+    (lost) => lost !== ($("place").dataset.lost === "yes") && (said(lost ? "The preview does not answer; it may have been stopped." : ""), ($("place").dataset.lost = lost ? "yes" : "no")),
   );
 } catch (error) {
   notice("error", error);

@@ -1,36 +1,60 @@
-// Where the budget goes: the bar, the slider with its ticks, and the figures.
+// The budget on one scale: the bar is the slider. Segments of the text, a handle at the budget, ghosts of what comes back, the
+// curve of worth behind them; the window of the LLM on a thin line below, with a break where it is far larger.
 
-import { $, count, label, make, tint } from "./dom.js";
+import { $, count, make, plural } from "./dom.js";
+import { hue, kinds } from "./rows.js";
 
-const EACH = 250; // more items than this are drawn by section
-let onBudget = () => {};
-let onPick = () => {};
+const MOST_SEGMENTS = 80; // more items than this are merged into groups with a name
+const MOST_GHOSTS = 24;
+const EDGE = 8; // pixels at both ends: half a handle
+const SVG = "http://www.w3.org/2000/svg";
+let act = { budget() {}, pick() {}, other() {} };
 let top = 0;
 
-export function whenChanged(budget, pick) {
-  onBudget = budget;
-  onPick = pick;
-  $("slider").addEventListener("input", () => onBudget(Number($("slider").value)));
+export function whenChanged(given) {
+  act = given;
+  $("slider").addEventListener("input", () => act.budget(Number($("slider").value)));
+  $("slider-b").addEventListener("input", () => act.other(Number($("slider-b").value)));
   $("budget").addEventListener("input", () => {
     const value = $("budget").value;
-    if (value === "") onBudget(null);
-    else if (/^\d+$/.test(value)) onBudget(Number(value));
+    if (value === "") act.budget("none");
+    else if (/^\d+$/.test(value)) act.budget(Number(value));
+  });
+  $("bar").addEventListener("click", (event) => {
+    if (event.target === $("bar") || event.target.classList.contains("free")) act.budget(Math.round(valueAt(event.clientX)));
   });
 }
 
-// Sets slider and number; the reader's own typing is left alone.
-export function place(budget, page, all) {
-  const most = Math.max(100, budget ?? 0, page?.tokens ?? 0);
-  const wanted = Math.max(2 * most, Math.min(all ?? 0, 25 * most));
-  if (most > top || (wanted > top && document.activeElement !== $("slider"))) top = nice(wanted);
-  const slider = $("slider");
-  slider.max = top;
-  slider.step = top > 20_000 ? 10 : 1;
-  slider.disabled = budget === null;
-  if (budget === null) ticks(null, null);
-  if (document.activeElement !== slider) slider.value = budget ?? top;
+const valueAt = (x) => {
+  const box = $("bar").getBoundingClientRect();
+  return Math.min(top, Math.max(0, ((x - box.left) / box.width) * top));
+};
+
+export const reach = () => top;
+
+// Sets handle and number; the reader's own typing is left alone.
+export function place(budget, page, other = null) {
+  const all = page ? farthest(page) : 0;
+  const most = Math.max(100, budget ?? 0, page?.tokens ?? 0, other ?? 0);
+  const wanted = Math.max(1.25 * most, Math.min(all, 3 * most));
+  if (most > top || ((wanted > top || wanted < top / 3) && !document.activeElement?.classList.contains("slider"))) top = nice(wanted);
+  for (const [id, value] of [["slider", budget], ["slider-b", other]]) {
+    const slider = $(id);
+    slider.max = top;
+    slider.step = 1;
+    slider.disabled = value === null;
+    if (document.activeElement !== slider) slider.value = value ?? top;
+  }
+  $("slider-b").hidden = other === null;
+  $("slider").setAttribute("aria-valuetext", budget === null ? "no limit" : `${count(budget)} tokens`);
   if (document.activeElement !== $("budget")) $("budget").value = budget ?? "";
-  $("budget").placeholder = page ? "no limit" : "not set here";
+  axis();
+}
+
+// The budget that brings the sixth next item back: as far as the scale has to reach.
+function farthest(page) {
+  const next = [...page.told.fits.values()].filter((at) => at !== null).sort((a, b) => a - b);
+  return [...new Set(next)][5] ?? next.at(-1) ?? 0;
 }
 
 function nice(number) {
@@ -38,107 +62,163 @@ function nice(number) {
   return Math.ceil(number / step) * step;
 }
 
-// The parts of the page, in tokens: frame, headings by section, items, what is free, the reserve.
-function parts(page, account) {
+function axis() {
+  const rough = top / 8;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((each) => each * unit).find((each) => each >= rough);
+  const marks = [];
+  for (let at = 0; at <= top; at += step) {
+    const mark = make("span", {}, count(at));
+    mark.style.left = `${(at / top) * 100}%`;
+    if (at + step > top) mark.classList.add("last");
+    marks.push(mark);
+  }
+  $("axis").replaceChildren(...marks);
+}
+
+// The parts of the text in its order: the templates' own, headings, items or groups of them.
+function parts(page) {
   const items = page.shown.reduce((sum, item) => sum + item.tokens, 0);
   const around = Math.max(0, page.tokens - items);
+  const fixed = Math.min(page.overhead, around);
   const found = [];
-  const frame = account?.explanation.frame;
-  if (frame === undefined) {
-    if (around) found.push({ what: "frame", name: "frame and headings", tokens: around });
-  } else {
-    const fixed = Math.min(frame, around);
-    if (fixed) found.push({ what: "frame", name: "frame of the templates", tokens: fixed });
-    if (around > fixed) found.push({ what: "between", name: "headings and separators", tokens: around - fixed });
+  if (fixed) found.push({ what: "frame", name: "the templates' own text", tokens: fixed });
+  if (around > fixed) found.push({ what: "between", name: "headings and separators", tokens: around - fixed });
+  const scale = page.tokens < items ? page.tokens / items : 1; // texts side by side may take less than both alone
+  if (page.shown.length <= MOST_SEGMENTS) {
+    for (const here of page.shown) {
+      const row = page.rows[here.index];
+      found.push({ what: `item ${row.tint}${here.whole ? "" : " cut"}`, name: row.label, tokens: here.tokens, wide: here.tokens * scale, index: here.index });
+    }
+    return found;
   }
+  const groups = new Map();
+  for (const here of page.shown) {
+    const row = page.rows[here.index];
+    const name = here.title || row.kind;
+    const group = groups.get(name) ?? { what: `item ${hue(row.kind)}${groups.size % 2 ? " odd" : ""}`, name, tokens: 0, items: 0 };
+    group.tokens += here.tokens;
+    group.items += 1;
+    groups.set(name, group);
+  }
+  const sorted = [...groups.values()].sort((a, b) => b.tokens - a.tokens);
+  const rest = sorted.splice(MOST_SEGMENTS);
+  if (rest.length) sorted.push({ what: "item t7", name: `${count(rest.length)} more groups`, items: rest.reduce((n, group) => n + group.items, 0), tokens: rest.reduce((n, group) => n + group.tokens, 0) });
+  for (const group of sorted) found.push({ ...group, name: `${group.name}: ${plural(group.items, "item", "items")}`, wide: group.tokens * scale, group: true });
   return found;
 }
 
-export function draw(page, account, tints, byId) {
-  const bar = $("bar");
-  const segments = parts(page, account);
-  const sections = new Map();
-  page.shown.forEach((item) => {
-    if (!sections.has(item.section)) sections.set(item.section, { title: item.title, tokens: 0, items: 0 });
-    const section = sections.get(item.section);
-    section.tokens += item.tokens;
-    section.items += 1;
+export function draw(page) {
+  const segments = parts(page);
+  let at = 0;
+  const drawn = segments.map((part) => {
+    const element = segment(part, at);
+    at += part.wide ?? part.tokens;
+    return element;
   });
-  let number = 0;
-  if (page.shown.length <= EACH) {
-    for (const item of page.shown) {
-      const known = byId.get(item.id);
-      const name = known ? label(known) : item.id;
-      segments.push({ what: `item ${tints.get(item.id)}${item.whole ? "" : " cut"}`, name, tokens: item.tokens, id: item.id });
-    }
-  } else {
-    for (const section of sections.values()) {
-      const name = `${section.title || "items"}: ${count(section.items)} items`;
-      segments.push({ what: `item ${tint(number++)}`, name, tokens: section.tokens });
-    }
-  }
-  const most = page.max_tokens;
-  const reserve = page.options.reserve ?? 0;
-  const free = most === null ? 0 : Math.max(0, most - page.tokens);
-  if (free) segments.push({ what: "free", name: "free", tokens: free });
-  if (reserve) segments.push({ what: "reserve", name: "kept for the answer", tokens: reserve });
-  bar.replaceChildren(...segments.map((part) => segment(part)));
-  const said = segments.map((part) => `${part.name} ${count(part.tokens)}`);
-  bar.setAttribute("aria-label", `Tokens: ${said.slice(0, 12).join(", ")}${said.length > 12 ? ", and more" : ""}`);
+  const free = page.max_tokens === null ? 0 : Math.max(0, page.max_tokens - page.tokens);
+  if (free) drawn.push(segment({ what: "free", name: "free", tokens: free }, page.tokens));
+  $("bar").replaceChildren(...drawn);
+  const said = [...segments, ...(free ? [{ name: "free", tokens: free }] : [])].map((part) => `${part.name} ${count(part.tokens)}`);
+  $("bar").setAttribute("aria-label", `Tokens: ${said.slice(0, 12).join(", ")}${said.length > 12 ? ", and more" : ""}`);
   figures(page, free);
-  legend(page, segments, sections);
+  legend(page, segments, free);
 }
 
-function segment(part) {
-  const element = make("i", { class: part.what, title: `${part.name}: ${count(part.tokens)} tokens` });
-  element.style.flexGrow = String(part.tokens);
-  if (part.id !== undefined) element.addEventListener("click", () => onPick(part.id));
+function segment(part, at) {
+  const element = make("i", { class: part.what, title: `${part.name}: ${plural(part.tokens, "token", "tokens")}` }, part.group ? make("b", {}, part.name) : null);
+  span(element, at, at + (part.wide ?? part.tokens));
+  if (part.index !== undefined) element.addEventListener("click", () => act.pick(part.index));
   return element;
+}
+
+function span(element, from, to) {
+  element.style.left = `${(from / top) * 100}%`;
+  element.style.width = `${(Math.max(0, Math.min(to, top) - from) / top) * 100}%`;
 }
 
 function figures(page, free) {
   const kind = page.exact ? "exact" : "approximate";
-  const most = page.max_tokens === null ? "tokens, no limit" : `of ${count(page.max_tokens)} tokens`;
   $("spent").replaceChildren(
-    make("b", {}, count(page.tokens)), ` ${most}`,
+    make("b", {}, count(page.tokens)),
+    page.max_tokens === null ? " tokens, no limit" : ` of ${count(page.max_tokens)} tokens`,
     make("span", { class: "quiet" }, `${page.max_tokens === null ? "" : ` · ${count(free)} free`} · ${kind}, ${page.tokenizer}`),
   );
 }
 
-function legend(page, segments, sections) {
-  const entries = [];
-  for (const part of segments) {
-    if (!part.what.startsWith("item")) entries.push([part.what, part.name, part.tokens]);
-  }
-  const titled = [...sections.values()].filter((section) => section.title);
-  for (const section of titled.slice(0, 6)) entries.push(["section", section.title, section.tokens]);
-  if (titled.length > 6) entries.push(["section", `${titled.length - 6} more sections`, null]);
-  $("legend").replaceChildren(
-    ...entries.map(([what, name, tokens]) =>
-      make("li", { class: what }, make("i", {}), `${name}${tokens === null ? "" : ` ${count(tokens)}`}`),
-    ),
-  );
+function legend(page, segments, free) {
+  const entries = segments.filter((part) => !part.what.startsWith("item")).map((part) => [part.what, part.name, part.tokens]);
+  const found = kinds(page);
+  for (const each of found.slice(0, 7)) entries.push([hue(each.kind), `${each.kind} ×${count(each.items)}`, each.tokens]);
+  if (found.length > 7) entries.push(["none", `${found.length - 7} more kinds`, found.slice(7).reduce((sum, each) => sum + each.tokens, 0)]);
+  if (free) entries.push(["free", "free", free]);
+  $("legend").replaceChildren(...entries.map(([what, name, tokens]) => make("li", { class: what }, make("i", {}), `${name} ${count(tokens)}`)));
 }
 
-// Ticks where something comes back, the nearest first; the first of them is a button too.
-export function ticks(account, budget) {
+// --- what comes back, and how much a budget is worth ----------------------------------------------------------------
+
+export function ghosts(page) {
   const near = new Map();
-  for (const item of account?.items ?? []) {
-    if (item.fits_at !== null && item.fits_at > (budget ?? 0) && item.fits_at <= top) {
-      near.set(item.fits_at, [...(near.get(item.fits_at) ?? []), item]);
-    }
+  for (const [index, at] of page.told.fits) {
+    if (at !== null && at > (page.max_tokens ?? 0)) near.set(at, [...(near.get(at) ?? []), page.rows[index]]);
   }
-  const next = [...near.keys()].sort((a, b) => a - b).slice(0, 6);
-  $("ticks").replaceChildren(
-    ...next.map((at) => {
-      const names = near.get(at).slice(0, 3).map(label).join(", ");
-      const said = `${count(at)} tokens bring back ${names}${near.get(at).length > 3 ? ", …" : ""}`;
-      const tick = make("i", { title: said, onclick: () => onBudget(at) });
-      tick.style.left = `${(at / top) * 100}%`;
-      return tick;
-    }),
-  );
-  $("next").hidden = next.length === 0;
-  if (next.length) $("next").replaceChildren("Next: ", make("bdi", {}, label(near.get(next[0])[0])), ` at ${count(next[0])}`);
-  $("next").onclick = () => onBudget(next[0]);
+  const budgets = [...near.keys()].sort((a, b) => a - b);
+  const drawn = budgets.filter((at) => at <= top).slice(0, MOST_GHOSTS).map((at) => {
+    const rows = near.get(at);
+    const names = rows.slice(0, 3).map((row) => row.label).join(", ");
+    const says = `${count(at)} tokens bring back ${names}${rows.length > 3 ? `, and ${count(rows.length - 3)} more` : ""}`;
+    const ghost = make("i", { class: `ghost ${hue(rows[0].kind)}`, title: says, onclick: () => act.budget(at) });
+    span(ghost, Math.max(page.max_tokens ?? 0, at - (page.told.full.get(rows[0].index) ?? 0)), at);
+    return ghost;
+  });
+  $("ghosts").replaceChildren(...drawn);
+  const { next } = page.told;
+  $("next").hidden = next === null;
+  if (next === null) return;
+  $("next").replaceChildren("Next: ", make("bdi", {}, page.rows[next.index].label), ` at ${count(next.at)}`);
+  $("next").onclick = () => act.budget(next.at);
+}
+
+export function curve(page) {
+  const points = page?.told.curve ?? [];
+  const most = Math.max(...points.map(([, worth]) => worth), 0);
+  if (points.length < 2 || most === 0) return $("curve").replaceChildren();
+  const steps = points.filter(([budget]) => budget <= top).map(([budget, worth], place) => {
+    const x = ((budget / top) * 1000).toFixed(1);
+    return `${place ? `H${x}V` : `M${x} `}${(100 - (worth / most) * 92).toFixed(1)}`;
+  });
+  const line = document.createElementNS(SVG, "path");
+  line.setAttribute("d", `${steps.join("")}H1000`);
+  const title = document.createElementNS(SVG, "title");
+  title.textContent = `Worth of the text's items over the budget, up to ${most.toFixed(2)}`;
+  $("curve").replaceChildren(title, line);
+}
+
+// --- the window -----------------------------------------------------------------------------------------------------
+
+// `prompt` is the whole prompt where it is known: then its other parts have their share too.
+export function window_(page, prompt) {
+  const total = page.options.context_window;
+  const reserve = page.options.reserve ?? 0;
+  const own = prompt?.parts ?? [{ name: "context", tokens: page.tokens, dropped: 0 }];
+  const around = prompt ? Math.max(0, prompt.tokens - own.reduce((sum, part) => sum + part.tokens, 0)) : 0;
+  const used = own.reduce((sum, part) => sum + part.tokens, around);
+  $("window").hidden = total === null && own.length < 2;
+  if ($("window").hidden) return;
+  const room = total === null ? 0 : Math.max(0, total - reserve - used);
+  const shown = [...own.map((part) => [`part ${part.name}`, part.name, part.tokens]), ["part around", "around messages", around]].filter(([, , tokens]) => tokens);
+  // What is used keeps its scale; what is far larger is drawn broken, and says its number.
+  const largest = Math.max(used, 1);
+  const line = shown.map(([what, name, tokens]) => piece(what, name, tokens, tokens));
+  if (room) line.push(piece(`room${room > largest ? " broken" : ""}`, "unused", room, Math.min(room, largest * 0.5)));
+  if (reserve) line.push(piece(`reserve${reserve > largest ? " broken" : ""}`, "kept for the answer", reserve, Math.min(reserve, largest * 0.25)));
+  $("window-line").replaceChildren(...line);
+  const says = [...shown.map(([, name, tokens]) => `${name} ${count(tokens)}`), room ? `unused ${count(room)}` : null, reserve ? `kept for the answer ${count(reserve)}` : null].filter(Boolean);
+  $("window-said").textContent = `${total === null ? "Whole prompt" : `Window of ${count(total)}`}: ${says.join(" · ")}`;
+}
+
+function piece(what, name, tokens, wide) {
+  const element = make("i", { class: what, title: `${name}: ${plural(tokens, "token", "tokens")}` });
+  element.style.flexGrow = String(wide);
+  return element;
 }

@@ -1,6 +1,6 @@
 // The choices over the page: profile, layout, format, query, and those of the second view.
 
-import { $, make } from "./dom.js";
+import { $, count, make } from "./dom.js";
 
 function fill(id, names, chosen, otherwise) {
   const select = $(id);
@@ -26,8 +26,12 @@ export function draw(start, now, page) {
   if (document.activeElement !== $("query")) $("query").value = now.view.query ?? given.query ?? "";
   if (document.activeElement !== $("b-budget")) $("b-budget").value = now.other.max_tokens ?? "";
   $("tokens").setAttribute("aria-pressed", String(now.tokens));
+  $("heat").setAttribute("aria-pressed", String(now.heat));
+  $("heat").hidden = !now.tokens;
   $("compare").setAttribute("aria-pressed", String(now.compare));
   $("other").hidden = !now.compare;
   $("both").hidden = !now.compare;
+  const set = Object.keys(now.view.options).length;
+  $("options-open").textContent = set ? `Options (${count(set)})` : "Options";
   document.body.classList.toggle("comparing", now.compare);
 }

@@ -9,21 +9,18 @@ export function make(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.filter((child) => child !== null));
+  element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
 }
 
 export const count = (number) => number.toLocaleString("en-US");
+export const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;
+export const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 // What an item is called: its path and lines, its name, or its id.
 export function label(item) {
   if (item.path) return item.start_line ? `${item.path}:${item.start_line}-${item.end_line ?? item.start_line}` : item.path;
   return item.name || item.id;
-}
-
-// One of eight tints, the same for an item wherever it stands.
-export function tint(number) {
-  return `t${number % 8}`;
 }
 
 // The first place in a list, ascending by `end`, whose end is past `at`.

@@ -1,5 +1,6 @@
 // The editor: one file at a time, drafts of several, saved only when the user says so.
 
+import * as assist from "./assist.js";
 import * as cm from "./vendor/codemirror.js";
 import { $, make } from "./dom.js";
 import { get, put } from "./net.js";
@@ -12,6 +13,8 @@ let start = { edit: false, own: {} };
 let onDraft = () => {};
 let onOpen = () => {};
 let failed = null; // the last error's { file, line, message }
+let findings = { id: null, found: [] }; // of the check, for the text as it is
+let prices = {}; // template → line → tokens
 
 const theme = cm.EditorView.theme({
   "&": { height: "100%", color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "13px" },
@@ -27,7 +30,20 @@ const theme = cm.EditorView.theme({
   "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--select) !important", color: "inherit" },
   // Lint's own marks are pictures in data: addresses, which the page's policy does not load.
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn) 1px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-info, .cm-lintRange-hint": { backgroundImage: "none", textDecoration: "underline dotted var(--quiet) 1px", textUnderlineOffset: "3px" },
   ".cm-lintRange-active": { backgroundColor: "transparent" },
+  ".cm-lint-marker-warning": { content: "normal", backgroundColor: "var(--warn)", borderRadius: "2px", width: "9px", height: "9px", margin: "5px 2px" },
+  ".cm-lint-marker-info": { content: "normal", border: "2px solid var(--quiet)", borderRadius: "50%", width: "9px", height: "9px", margin: "5px 2px" },
+  ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
+  ".cm-diagnostic": { fontFamily: "var(--sans)", fontSize: "12.5px" },
+  ".cm-diagnosticAction": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-prices .cm-gutterElement": { color: "var(--quiet)", fontSize: "11px", textAlign: "right", paddingRight: "6px", fontVariantNumeric: "tabular-nums" },
+  ".cm-value": { padding: "5px 9px", maxWidth: "34em", fontFamily: "var(--sans)", fontSize: "12.5px", whiteSpace: "pre-wrap", overflowWrap: "anywhere" },
+  ".cm-value b": { fontFamily: "var(--mono)", fontWeight: "600" },
+  ".cm-value i": { color: "var(--quiet)" },
+  ".cm-tooltip-autocomplete .cm-completionDetail": { color: "var(--quiet)", fontStyle: "normal", fontFamily: "var(--sans)" },
+  ".cm-tooltip-autocomplete li[aria-selected] .cm-completionDetail": { color: "inherit" },
   ".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "50%", width: "9px", height: "9px", margin: "5px 2px" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
   ".cm-panel input, .cm-panel button": { font: "inherit" },
@@ -64,28 +80,50 @@ function state(id, text) {
       cm.basicSetup, cm.lintGutter(), theme, cm.syntaxHighlighting(colours), cm.EditorView.lineWrapping,
       cm.EditorState.lineSeparator.of("\n"),
       cm.EditorView.contentAttributes.of({ "aria-label": `Text of ${name}` }),
-      name.endsWith(".yaml") ? cm.yaml() : cm.jinja(),
+      name.endsWith(".yaml") ? cm.yaml() : cm.jinja().language, ...assist.extensions(files.get(id).about),
       cm.EditorView.updateListener.of((update) => {
         if (!update.docChanged) return;
         buttons();
+        checkSoon();
         if (!update.transactions.some((each) => each.annotation(outside))) onDraft();
       }),
     ],
   });
 }
 
-// The files of the current look, the ones with drafts included; opens the first where none is open.
+// The files of the current look, the ones with drafts included; opens the first where none is open. A file that the look
+// does not use makes way for its counterpart.
 export async function list(found, wanted, used) {
-  const drafted = [...files.values()].filter((file) => isDraft(file) && !found.some((each) => each.id === file.about.id));
+  const isListed = (id) => found.some((each) => each.id === id);
+  const drafted = [...files.values()].filter((file) => isDraft(file) && !isListed(file.about.id));
   const ids = () => listed.map((file) => `${file.id} ${file.shipped}`).join();
   const same = ids();
   listed = [...found, ...drafted.map((file) => file.about)];
   if (same !== ids()) options();
-  if (current && wanted === current && same === ids()) return mark();
-  const next = [wanted, current].find((id) => id && (files.has(id) || listed.some((each) => each.id === id)));
-  const first = listed.find((each) => each.name === used) ?? listed[0];
-  if (next !== current || current === null) await show(next ?? first?.id);
+  let next = [wanted, current].find((id) => id && (files.has(id) || isListed(id)));
+  let left = null;
+  if (next && !isListed(next) && files.has(next) && !(wanted === current && same === ids())) {
+    left = files.get(next);
+    next = counterpart(left.about, found)?.id;
+  }
+  if (current && next === current && same === ids()) return mark();
+  next ??= (listed.find((each) => each.name === used) ?? listed[0])?.id;
+  if (next !== current || current === null) await show(next);
+  if (left && next !== left.about.id) followed(left);
   mark();
+}
+
+// The file that does for this look what another did for its own: the same part of it, else the same kind of file.
+function counterpart(file, found) {
+  const stem = (name) => name.split("/").at(-1).split(".")[0];
+  const alike = found.filter((each) => each.what === file.what && each.name.endsWith(".j2") === file.name.endsWith(".j2"));
+  return alike.find((each) => stem(each.name) === stem(file.name)) ?? (file.what === "templates" && stem(file.name) !== "layout" ? alike.find((each) => stem(each.name) === "item") : null);
+}
+
+function followed(left) {
+  const now = files.get(current).about.name;
+  const stays = isDraft(left) ? " It has changes, so it stays in the list." : "";
+  tell(`${left.about.name} is not used now; this is ${now}.${stays}`);
 }
 
 function options() {
@@ -120,6 +158,9 @@ export async function show(id, line) {
     if (!listed.some((each) => each.id === id)) listed.push(file.about);
     options();
     onOpen(id);
+    findings = { id, found: [] };
+    checkSoon();
+    price(prices);
   }
   if (line) {
     const at = view.state.doc.line(Math.min(line, view.state.doc.lines)).from;
@@ -255,10 +296,29 @@ export function fault(error) {
   mark();
 }
 
+// The tokens that each line of a template has printed.
+export function price(found) {
+  prices = found;
+  const name = files.get(current)?.about.name;
+  if (name) assist.price(view, prices[name] ?? {});
+}
+
+export const insight = () => ({ findings: findings.found, view });
+
+function checkSoon() {
+  const id = current;
+  if (!files.has(id)) return;
+  assist.check(id, { ...drafts(), [id]: textOf(files.get(id)) }, (found) => {
+    if (id !== current) return;
+    findings = { id, found };
+    mark();
+  });
+}
+
 function mark() {
   const here = failed && files.get(current)?.about;
-  const found = [];
-  if (here && failed.line && (failed.file === here.id || failed.name === here.name)) {
+  const found = findings.id === current ? assist.diagnostics(findings.found, view.state.doc.length) : [];
+  if (here && !found.some((each) => each.severity === "error") && failed.line && (failed.file === here.id || failed.name === here.name)) {
     const line = view.state.doc.line(Math.min(failed.line, view.state.doc.lines));
     found.push({ from: line.from, to: line.to, severity: "error", message: failed.message });
   }

@@ -1,93 +1,263 @@
-// The list of what is in, shortened and out.
+// The items: a filter, chips, an order, what was dropped by reason on top, and rows that are made only where the reader looks.
 
-import { $, count, label, make } from "./dom.js";
+import { $, count, make, plural } from "./dom.js";
+import { seen } from "./marks.js";
+import { hue } from "./rows.js";
+import { broughtBack, optionWords, reasons, score, sentence, SHORT, STATUS } from "./why.js";
 
-const STEP = 200; // rows that are drawn at a time
-const GROUPS = [
-  ["included", "In the text"],
-  ["trimmed", "Shortened"],
-  ["dropped", "Left out"],
-];
-const WHY = {
-  fits: "fits", required: "required", budget: "too little room", section_budget: "its section is full",
-  max_items: "past max_items", min_score: "below min_score", kinds: "not one of the kinds",
-  paths: "no path matches", languages: "not one of the languages", duplicate: "held by another item",
-  merged: "joined with its neighbour", combine: "named items come first",
+const HIGH = 48; // pixels of a row
+const SPARE = 8; // rows that are made beyond both edges
+const HEADS = { included: "In the text", trimmed: "Shortened", dropped: "Left out" };
+const ORDERS = {
+  status: null,
+  rank: (a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity),
+  tokens: (a, b) => b.tokens - a.tokens || (a.rank ?? Infinity) - (b.rank ?? Infinity),
+  worth: (a, b) => b.worth - a.worth,
+  name: (a, b) => a.label.localeCompare(b.label),
+  given: (a, b) => a.index - b.index,
 };
-let picked = null;
-let open = { included: STEP, trimmed: STEP, dropped: STEP };
-let handlers = { pick() {}, budget() {}, line() {}, lines: () => [] };
-let last = null;
+let act = { pick() {}, budget() {}, line() {}, options() {}, retry() {}, asked() {}, lines: () => [] };
+let page = null;
+let entries = []; // rows and headings, in the order of the list
+let picked = null; // the number of an item
+const off = { kinds: new Set(), statuses: new Set(), reason: null };
+let timer = 0;
 
 export function whenPicked(given) {
-  handlers = given;
-}
-
-export function pick(id, { scroll = true } = {}) {
-  picked = id;
-  if (last) draw(...last);
-  if (scroll) $("list").querySelector(".picked")?.scrollIntoView({ block: "nearest" });
-}
-
-// `pending` is true while only the text is known and reasons are still being worked out.
-export function draw(account, page, tints, pending) {
-  last = [account, page, tints, pending];
-  const list = $("list");
-  list.classList.toggle("pending", pending);
-  if (!account) return list.replaceChildren(make("p", { class: "wait" }, "Working out what each item costs…"));
-  const here = new Map(page?.shown.map((item) => [item.id, item]) ?? []);
-  const status = (item) => (!pending ? item.status : !here.has(item.id) ? "dropped" : here.get(item.id).whole ? "included" : "trimmed");
-  const focus = list.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
-  const groups = GROUPS.map(([name, title]) => {
-    const all = account.items.filter((item) => status(item) === name);
-    all.sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
-    return { name, title, all };
+  act = given;
+  $("filter").addEventListener("input", () => sort());
+  $("order").addEventListener("change", () => sort());
+  $("list").addEventListener("scroll", () => look());
+  new ResizeObserver(() => look()).observe($("list"));
+  $("list").addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8, Home: -1e9, End: 1e9 }[event.key];
+    if (!step || !event.target.classList.contains("name")) return;
+    event.preventDefault();
+    move(step);
   });
-  $("counts").textContent = groups.map(({ name, all }) => `${count(all.length)} ${{ included: "in", trimmed: "cut", dropped: "out" }[name]}`).join(" · ");
-  list.replaceChildren(...groups.filter(({ all }) => all.length).map((group) => section(group, here, tints, pending)));
-  if (!account.items.length) list.replaceChildren(make("p", { class: "wait" }, "There are no items."));
-  if (focus !== undefined) list.querySelector(`button[data-id="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
 }
 
-function section({ name, title, all }, here, tints, pending) {
-  const rows = all.slice(0, open[name]).map((item) => row(item, name, here.get(item.id), tints, pending));
-  const left = all.length - rows.length;
-  const more = left > 0
-    ? make("button", { type: "button", class: "more", onclick: () => { open[name] += 5 * STEP; draw(...last); } }, `${count(left)} more`)
-    : null;
-  return make("section", { class: `group ${name}` }, make("h3", {}, title, make("span", { class: "quiet" }, ` ${count(all.length)}`)), make("ul", {}, ...rows), more);
+export const pickedIndex = () => picked;
+
+// Goes some rows on from the one that is picked, past headings, and picks that.
+export function move(step) {
+  const rows = entries.filter((entry) => entry.row);
+  if (!rows.length) return;
+  const now = rows.findIndex((entry) => entry.row.index === picked);
+  const next = Math.min(rows.length - 1, Math.max(0, now < 0 ? (step > 0 ? 0 : rows.length - 1) : now + step));
+  act.pick(rows[next].row.index);
+  $("list").querySelector(`.name[data-index="${rows[next].row.index}"]`)?.focus({ preventScroll: true });
 }
 
-function row(item, status, here, tints, pending) {
-  const chosen = item.id === picked;
-  const tokens = here ? count(here.tokens) : count(item.tokens_full);
-  const full = here && !here.whole ? ` of ${count(item.tokens_full)}` : "";
-  const name = make("button", { type: "button", class: "name", "data-id": item.id, "aria-expanded": String(chosen), onclick: () => handlers.pick(chosen ? null : item.id) },
-    make("i", { class: here ? tints.get(item.id) : "none" }), named(item), make("span", { class: "cost" }, `${tokens}${full}`));
-  const why = status === "included" && item.reason !== "required" ? [] : [WHY[item.reason] ?? item.reason];
-  const facts = [item.kind, `score ${score(item.score)}`, ...(pending ? [] : why)].join(" · ");
-  const back = !pending && item.fits_at !== null
-    ? make("button", { type: "button", class: "back", title: "Set the budget to this", onclick: () => handlers.budget(item.fits_at) }, `${status === "trimmed" ? "whole" : "back"} at ${count(item.fits_at)}`)
-    : null;
-  return make("li", { class: chosen ? "picked" : null }, name, make("p", { class: "facts" }, facts, back ? make("span", {}, " · ", back) : null), chosen ? detail(item) : null);
+// Goes to the next item of another status, or of the text.
+export function moveDropped(step) {
+  const rows = entries.filter((entry) => entry.row?.status !== "included" && entry.row);
+  const now = entries.findIndex((entry) => entry.row?.index === picked);
+  const next = step > 0 ? rows.find((entry) => entries.indexOf(entry) > now) : rows.findLast((entry) => entries.indexOf(entry) < now);
+  if (next) act.pick(next.row.index);
+}
+
+export function pick(index, { scroll = true } = {}) {
+  picked = index;
+  detail(); // first, as it takes room from the list
+  if (scroll && index !== null) {
+    const at = entries.findIndex((entry) => entry.row?.index === index);
+    const list = $("list");
+    if (at >= 0 && (at * HIGH < list.scrollTop || (at + 1) * HIGH > list.scrollTop + list.clientHeight)) list.scrollTop = Math.max(0, at * HIGH - list.clientHeight / 3);
+  }
+  look();
+}
+
+// A new rendering: statuses and reasons are there at once, budgets follow.
+export function show(given) {
+  page = given;
+  if (picked !== null && picked >= page.rows.length) picked = null;
+  const tally = { included: 0, trimmed: 0, dropped: 0 };
+  for (const row of page.rows) tally[row.status]++;
+  $("counts").textContent = page.rows.length ? Object.entries(tally).map(([status, number]) => `${count(number)} ${STATUS[status]}`).join(" · ") : "";
+  $("tools").hidden = page.rows.length === 0;
+  chips(tally);
+  sort();
+  refresh();
+}
+
+// More is told of the same rendering.
+export function refresh() {
+  if (!page) return;
+  summary();
+  look();
+  detail();
+}
+
+export function wait(message) {
+  page = null;
+  entries = [];
+  $("dropped").replaceChildren();
+  $("detail").hidden = true;
+  $("list").replaceChildren(make("p", { class: "wait" }, message));
+}
+
+// --- chips, filter, order -------------------------------------------------------------------------------------------
+
+function chips(tally) {
+  const kinds = new Map();
+  for (const row of page.rows) kinds.set(row.kind, (kinds.get(row.kind) ?? 0) + 1);
+  const chip = (set, value, name, number, tint) => make("button", {
+    type: "button", class: "chip", "aria-pressed": String(!set.has(value)),
+    onclick: () => {
+      if (set.has(value)) set.delete(value);
+      else set.add(value);
+      chips(tally);
+      sort();
+    },
+  }, tint ? make("i", { class: tint }) : null, `${name} `, make("span", {}, count(number)));
+  const statuses = Object.entries(tally).filter(([, number]) => number).map(([status, number]) => chip(off.statuses, status, STATUS[status], number));
+  const ofKinds = [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([kind, number]) => chip(off.kinds, kind, kind, number, hue(kind)));
+  $("chips").replaceChildren(...(statuses.length > 1 ? statuses : []), ...(ofKinds.length > 1 ? ofKinds : []));
+}
+
+function matches(row, words) {
+  if (off.kinds.has(row.kind) || off.statuses.has(row.status) || (off.reason && row.reason !== off.reason)) return false;
+  const text = `${row.label} ${row.kind} ${row.reason} ${row.name ?? ""} ${row.id}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+function sort() {
+  if (!page) return;
+  const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = page.rows.filter((row) => matches(row, words));
+  const order = ORDERS[$("order").value];
+  entries = [];
+  if (order) entries = rows.sort(order).map((row) => ({ row }));
+  else {
+    for (const status of Object.keys(HEADS)) {
+      const group = rows.filter((row) => row.status === status).sort(ORDERS.rank);
+      if (group.length) entries.push({ head: HEADS[status], number: group.length }, ...group.map((row) => ({ row })));
+    }
+  }
+  look();
+}
+
+// --- rows -----------------------------------------------------------------------------------------------------------
+
+export function inSight(most = 60) {
+  const list = $("list");
+  if (!page) return Array.from({ length: most }, (_, index) => index); // nothing is known yet: the first will do
+  const first = Math.max(0, Math.floor(list.scrollTop / HIGH) - 2);
+  return entries.slice(first, first + most).filter((entry) => entry.row).map((entry) => entry.row.index);
+}
+
+function look() {
+  if (!page) return;
+  const list = $("list");
+  if (!entries.length) {
+    const message = page.rows.length ? "No item matches." : "There are no items.";
+    return list.replaceChildren(make("p", { class: "wait" }, message));
+  }
+  const high = list.clientHeight || 600;
+  const first = Math.max(0, Math.floor(list.scrollTop / HIGH) - SPARE);
+  const last = Math.min(entries.length, Math.ceil((list.scrollTop + high) / HIGH) + SPARE);
+  const focus = list.contains(document.activeElement) ? document.activeElement.dataset.index : undefined;
+  const place = (element, at) => {
+    element.style.top = `${at * HIGH}px`;
+    return element;
+  };
+  const drawn = [];
+  for (let at = first; at < last; at++) {
+    const entry = entries[at];
+    drawn.push(place(entry.row ? line(entry.row, at) : make("li", { class: "head-row" }, make("h3", {}, entry.head, make("span", { class: "quiet" }, ` ${count(entry.number)}`))), at));
+  }
+  const box = make("ul", { class: "rows" }, ...drawn);
+  box.style.height = `${entries.length * HIGH}px`;
+  list.replaceChildren(box);
+  if (focus !== undefined) list.querySelector(`.name[data-index="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
+  clearTimeout(timer);
+  timer = setTimeout(() => page && act.asked(inSight().filter((index) => !page.told.full.has(index))), 60);
+}
+
+function line(row, at) {
+  const chosen = row.index === picked;
+  const tokens = row.here ? row.here.tokens : page.told.full.get(row.index);
+  const full = row.status === "trimmed" ? page.told.full.get(row.index) : undefined;
+  const cost = `${tokens === undefined ? "…" : count(tokens)}${full === undefined ? "" : ` of ${count(full)}`}`;
+  const name = make("button", { type: "button", class: "name", "data-index": row.index, "aria-pressed": String(chosen), onclick: () => act.pick(chosen ? null : row.index) },
+    make("i", { class: row.here ? row.tint : "none" }), named(row), make("span", { class: "cost" }, cost));
+  const why = row.reason === "fits" ? STATUS[row.status] : SHORT[row.reason] ?? row.reason;
+  const facts = make("p", { class: "facts" }, make("span", { class: "cutoff" }, `${row.kind} · ${why}`), back(row));
+  const place = { "aria-setsize": entries.length, "aria-posinset": at + 1 };
+  return make("li", { class: `entry ${row.status}${chosen ? " picked" : ""}`, ...place }, name, facts);
+}
+
+function back(row) {
+  if (row.status === "included" || !page.told.fits.has(row.index)) return null;
+  const at = page.told.fits.get(row.index);
+  if (at !== null) {
+    const words = `${row.status === "trimmed" ? "whole" : "back"} at ${count(at)}`;
+    return make("button", { type: "button", class: "back", title: "Set the budget to this", onclick: () => act.budget(at) }, words);
+  }
+  const { beyond } = page.told;
+  const unknown = beyond !== null && ["budget", "section_budget"].includes(row.reason);
+  return unknown ? make("span", { class: "quiet" }, `past ${count(beyond)}`) : null;
 }
 
 // A path is shortened in its folder, before its name is; any other name at its end.
-function named(item) {
-  const full = label(item);
-  const cut = item.path ? full.lastIndexOf("/") + 1 : 0;
-  const folder = cut ? make("bdi", { class: "folder" }, full.slice(0, cut)) : null;
-  return make("span", { class: "label", title: full }, folder, make("bdi", {}, full.slice(cut)));
+function named(row) {
+  const cut = row.path ? row.raw.lastIndexOf("/") + 1 : 0;
+  const folder = cut ? make("bdi", { class: "folder" }, ...seen(row.raw.slice(0, cut))) : null;
+  return make("span", { class: "label", title: row.label }, folder, make("bdi", {}, ...seen(row.raw.slice(cut))));
 }
 
-function detail(item) {
-  const lines = handlers.lines(item.id);
-  const buttons = lines.slice(0, 12).map(([template, line]) =>
-    make("button", { type: "button", class: "line", onclick: () => handlers.line(template, line) }, `${template}:${line}`));
-  const facts = [item.form ? `form: ${item.form}` : null, item.section ? `section: ${item.section}` : null, `id: ${item.id}`].filter(Boolean).join(" · ");
-  return make("div", { class: "detail" }, make("p", { class: "facts" }, facts), ...(buttons.length ? [make("p", { class: "facts" }, "printed by")] : []), ...buttons);
+// --- dropped by reason, with what brings it back --------------------------------------------------------------------
+
+function summary() {
+  const found = reasons(page);
+  const { remedies, failed } = page.told;
+  const rows = found.map(({ reason, items }) => {
+    const only = make("button", { type: "button", class: "reason", "aria-pressed": String(off.reason === reason), title: "Show only these", onclick: () => {
+      off.reason = off.reason === reason ? null : reason;
+      summary();
+      sort();
+    } }, make("b", {}, count(items)), ` ${SHORT[reason] ?? reason}`);
+    const remedy = remedies?.find((each) => each.reason === reason && Object.keys(each.options).length);
+    const press = remedy && make("button", { type: "button", class: "remedy", title: broughtBack(remedy), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`);
+    return make("li", {}, only, press);
+  });
+  if (off.reason && !found.some(({ reason }) => reason === off.reason)) {
+    off.reason = null;
+    sort();
+  }
+  const asked = failed.account ?? failed.remedies;
+  if (asked) rows.push(make("li", { class: "bad" }, `${asked.message} `, make("button", { type: "button", onclick: () => act.retry() }, "Retry")));
+  else if (found.length && (remedies === null || !page.told.begun)) {
+    const what = page.told.begun ? "options that bring items back" : "what items need, and the budgets that bring them back";
+    rows.push(make("li", { class: "quiet waits" }, `Working out ${what}…`));
+  }
+  $("dropped").replaceChildren(...rows);
+  $("dropped").hidden = rows.length === 0;
 }
 
-function score(value) {
-  return Math.abs(value) < 1000 ? value.toFixed(2) : value.toPrecision(3);
+// --- one item -------------------------------------------------------------------------------------------------------
+
+function detail() {
+  const row = picked === null ? null : page?.rows[picked];
+  $("detail").hidden = !row;
+  if (!row) return;
+  const at = page.told.fits.get(row.index);
+  const remedy = page.told.remedies?.find((each) => each.reason === row.reason && Object.keys(each.options).length);
+  const presses = [];
+  if (typeof at === "number") presses.push(make("button", { type: "button", onclick: () => act.budget(at) }, `Budget ${count(at)} brings it ${row.status === "trimmed" ? "back whole" : "back"}`));
+  if (remedy && row.status !== "included") presses.push(make("button", { type: "button", onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`));
+  const facts = [
+    row.kind, `score ${score(row.score)}`, row.rank === null ? null : `rank ${count(row.rank)} of ${count(page.rows.length)}`, row.rank === null ? null : `ranking score ${score(row.worth)}`,
+    row.form ? `form ${row.form}` : null, row.section ? `section ${row.section}` : null, `id ${row.id}`,
+  ].filter(Boolean).join(" · ");
+  const lines = act.lines(row.index).slice(0, 8).map(([template, number]) => make("button", { type: "button", class: "line", onclick: () => act.line(template, number) }, `${template}:${number}`));
+  $("detail").replaceChildren(...[
+    make("div", { class: "detail-head" }, make("h3", {}, make("bdi", {}, ...seen(row.raw))), make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => act.pick(null) }, "×")),
+    make("p", { class: "why" }, sentence(row, page)), make("p", { class: "facts" }, facts),
+    presses.length ? make("p", { class: "presses" }, ...presses) : null,
+    lines.length ? make("p", { class: "facts" }, "printed by ", ...lines.flatMap((each, n) => (n ? [" ", each] : [each]))) : null,
+  ].filter(Boolean));
 }
+
+export const summaryOf = (given) => plural(given.rows.length, "item", "items");

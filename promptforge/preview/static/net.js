@@ -1,6 +1,7 @@
 // Speaking to the server that sent this page, and to nobody else.
 
 const WRITES = { "Content-Type": "application/json", "X-Promptforge": "1" };
+const TAB = Array.from(crypto.getRandomValues(new Uint32Array(3)), (part) => part.toString(36)).join("");
 
 async function answer(response) {
   if (response.headers.get("content-type") !== "application/json") {
@@ -29,12 +30,36 @@ export async function put(path, body, tag) {
   }
 }
 
-// Calls `heard` for each change of a file, and `lost(true)` while the server does not answer.
+// Calls `heard(stamp)` for each change of a file, and `lost(true)` while the server does not answer.
+// A browser opens six connections to a host, so its pages share one stream: one of them holds it and tells the others.
 export function listen(heard, lost) {
+  if (!navigator.locks) return listenWhileVisible(heard, lost);
+  const channel = new BroadcastChannel("promptforge");
+  const hear = ({ stamp, gone }) => (gone ? lost(true) : (lost(false), heard(stamp)));
+  channel.addEventListener("message", (event) => hear(event.data));
+  const tell = (news) => {
+    channel.postMessage(news);
+    hear(news);
+  };
+  // The lock is held until this page closes; then another page gets it, and opens the stream.
+  navigator.locks.request("promptforge-events", () => new Promise(() => open(tell)));
+}
+
+function open(tell) {
   const source = new EventSource("/api/events");
-  source.addEventListener("hello", () => lost(false));
-  source.addEventListener("change", () => heard());
-  source.addEventListener("error", () => lost(true));
+  for (const name of ["hello", "change"]) source.addEventListener(name, (event) => tell({ stamp: Number(event.data) }));
+  source.addEventListener("error", () => tell({ gone: true }));
+  return source;
+}
+
+function listenWhileVisible(heard, lost) {
+  let source = null;
+  const follow = () => {
+    if (document.hidden) source = source?.close() ?? null;
+    else source ??= open(({ stamp, gone }) => (gone ? lost(true) : (lost(false), heard(stamp))));
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
 }
 
 // Only the newest of several requests counts: an older one is given up.
@@ -44,7 +69,7 @@ export function newest(path) {
     current?.abort();
     const mine = (current = new AbortController());
     try {
-      const found = await ask(path, body, mine.signal);
+      const found = await ask(path, { ...body, tab: TAB }, mine.signal);
       return mine === current && !found.overtaken ? found : null;
     } catch (error) {
       if (mine !== current || error.name === "AbortError") return null;

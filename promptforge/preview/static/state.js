@@ -1,15 +1,25 @@
-// What is chosen, kept in the address so that a view can be bookmarked.
+// What is chosen, kept in the address: a view can be bookmarked, and the browser's way back undoes a choice.
 
 const WORDS = ["profile", "layout", "format", "query"];
 const OTHER = ["profile", "layout", "format"];
+const NUMBER = /^\d{1,12}$/;
 
 export function read() {
   const given = new URLSearchParams(location.search);
-  const number = (name) => (/^\d{1,12}$/.test(given.get(name) ?? "") ? Number(given.get(name)) : null);
+  // An empty budget is none at all; a budget that is not named is the profile's.
+  const number = (name) => (NUMBER.test(given.get(name) ?? "") ? Number(given.get(name)) : given.get(name) === "none" ? "none" : null);
+  const options = (before) => Object.fromEntries([...given].filter(([name]) => name.startsWith(before)).flatMap(([name, value]) => {
+    try {
+      return [[name.slice(before.length), JSON.parse(value)]];
+    } catch {
+      return [];
+    }
+  }));
   return {
-    view: { ...Object.fromEntries(WORDS.map((name) => [name, given.get(name)])), max_tokens: number("budget") },
-    other: { ...Object.fromEntries(OTHER.map((name) => [name, given.get(`b.${name}`)])), max_tokens: number("b.budget") },
+    view: { ...Object.fromEntries(WORDS.map((name) => [name, given.get(name)])), max_tokens: number("budget"), options: options("o.") },
+    other: { ...Object.fromEntries(OTHER.map((name) => [name, given.get(`b.${name}`)])), max_tokens: number("b.budget"), options: options("b.o.") },
     tokens: given.get("tokens") === "1",
+    heat: given.get("heat") === "1",
     compare: given.get("compare") === "1",
     file: given.get("file"),
     pane: given.get("pane") ?? "prompt",
@@ -18,26 +28,42 @@ export function read() {
   };
 }
 
-export function write(state) {
+export function write(state, { push = false } = {}) {
   const kept = new URLSearchParams();
   const put = (name, value) => value !== null && value !== undefined && value !== "" && kept.set(name, value);
+  const putOptions = (before, options) => Object.entries(options).forEach(([name, value]) => kept.set(before + name, JSON.stringify(value)));
   WORDS.forEach((name) => put(name, state.view[name]));
   put("budget", state.view.max_tokens);
+  putOptions("o.", state.view.options);
   if (state.tokens) put("tokens", 1);
+  if (state.heat) put("heat", 1);
   if (state.compare) {
     put("compare", 1);
     OTHER.forEach((name) => put(`b.${name}`, state.other[name]));
     put("b.budget", state.other.max_tokens);
+    putOptions("b.o.", state.other.options);
   }
   put("file", state.file);
   if (state.pane !== "prompt") put("pane", state.pane);
   if (state.show !== "text") put("show", state.show);
   if (state.show === "request") put("to", state.to);
   const query = kept.toString();
-  history.replaceState(null, "", query ? `?${query}` : location.pathname);
+  const address = query ? `?${query}` : location.pathname;
+  if (push && address !== location.search) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
 }
 
 // A view as the server takes it: what is empty is left to the command line and the profile.
 export function asked(view) {
-  return Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null && value !== ""));
+  const kept = Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null && value !== ""));
+  if (kept.max_tokens !== "none") return kept;
+  const { max_tokens: _, ...others } = kept;
+  return { ...others, options: { ...kept.options, max_tokens: null } };
+}
+
+// The second view: its own choices over those of the first.
+export function askedOther(state) {
+  const options = { ...state.view.options, ...state.other.options };
+  const other = asked({ ...state.other, options: {} });
+  return { ...asked({ ...state.view, ...(other.max_tokens === undefined ? {} : { max_tokens: null }) }), ...other, options: { ...options, ...other.options } };
 }

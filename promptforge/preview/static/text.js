@@ -1,11 +1,12 @@
 // The finished text: a block of lines at a time, each item's part tinted, tokens outlined where the reader looks.
 
 import { $, count, make, past } from "./dom.js";
+import { seen as withMarks } from "./marks.js";
 
 const BLOCK = 6000; // characters of a block; those far from the window are not laid out
 export const MOST = 400_000; // characters that are shown unasked
 
-let shown = { page: null, blocks: [], all: false };
+let shown = { page: null, blocks: [], all: false, heat: false };
 const runs = new WeakMap(); // element → the part of the text that it shows
 let onPick = () => {};
 
@@ -23,7 +24,7 @@ export function whenPicked(handler) {
   onPick = handler;
 }
 
-export function show(page, tints, { all = false } = {}) {
+export function show(page, { all = false, heat = false } = {}) {
   const pane = $("text");
   const text = page.text;
   const end = all ? text.length : Math.min(text.length, MOST);
@@ -31,7 +32,7 @@ export function show(page, tints, { all = false } = {}) {
   const blocks = [];
   for (let start = 0, number = 0; start < end; number++) {
     const stop = cut(text, start, end);
-    const parts = runsOf(page, start, stop, tints);
+    const parts = runsOf(page, start, stop);
     const key = parts.map((part) => `${part.tint}|${part.item}|${part.template}:${part.line}|${text.slice(part.start, part.end)}`).join("\u0001");
     const same = before[number]?.key === key;
     const block = same ? before[number] : { key, element: drawn(text, parts) };
@@ -44,8 +45,8 @@ export function show(page, tints, { all = false } = {}) {
     blocks.push(block);
     start = stop;
   }
-  shown = { page, blocks, all };
-  const rest = end < text.length ? [more(page, tints, end)] : [];
+  shown = { page, blocks, all, heat };
+  const rest = end < text.length ? [more(page, end, heat)] : [];
   const wanted = text ? [...blocks.map((block) => block.element), ...rest] : [empty(page)];
   patch(pane, wanted);
   for (const block of blocks) {
@@ -62,14 +63,14 @@ function cut(text, start, end) {
   return Math.min(end, next < 0 ? end : next + 1);
 }
 
-function runsOf(page, start, stop, tints) {
+function runsOf(page, start, stop) {
   const found = [];
   for (let i = past(page.spans, start, (span) => span[1]); i < page.spans.length && page.spans[i][0] < stop; i++) {
     const [from, to, item, template, line] = page.spans[i];
     if (to <= start) continue;
     found.push({
       start: Math.max(from, start), end: Math.min(to, stop), item, line,
-      template: page.templates[template], tint: item === null ? "frame" : tints.get(item) ?? "frame",
+      template: page.templates[template], tint: item === null ? "frame" : page.rows[item].tint,
     });
   }
   return found;
@@ -80,7 +81,7 @@ function drawn(text, parts) {
   block.outlined = null;
   for (const part of parts) {
     const element = make("span", { class: `run ${part.tint}` });
-    element.textContent = text.slice(part.start, part.end);
+    element.append(...withMarks(text.slice(part.start, part.end)));
     if (part.item !== null) element.dataset.item = part.item;
     block.append(element);
   }
@@ -99,9 +100,9 @@ function patch(pane, wanted) {
   });
 }
 
-function more(page, tints, end) {
+function more(page, end, heat) {
   const said = `${count(end)} of ${count(page.text.length)} characters are shown. `;
-  const button = make("button", { type: "button", onclick: () => show(page, tints, { all: true }) }, "Show all");
+  const button = make("button", { type: "button", onclick: () => show(page, { all: true, heat }) }, "Show all");
   return make("p", { class: "wait" }, said, button);
 }
 
@@ -115,23 +116,46 @@ function empty(page) {
 // Splits the runs of a block where tokens end. Done for what is near the window alone.
 function outline(block) {
   const ends = (block.near && shown.page?.ends) || null;
-  if (block.outlined === ends) return;
+  const wanted = ends && `${shown.heat}`;
+  if (block.outlined === ends && block.heated === wanted) return;
   for (const run of block.children) {
     const part = runs.get(run);
-    run.replaceChildren(...(ends ? pieces(part, ends) : [run.textContent]));
+    run.replaceChildren(...(ends ? pieces(part, ends) : withMarks(shown.page.text.slice(part.start, part.end))));
   }
   block.outlined = ends;
+  block.heated = wanted;
 }
 
 function pieces(part, ends) {
   const found = [];
   for (let at = part.start, index = past(ends, at); at < part.end; index++) {
     const stop = Math.min(ends[index] ?? part.end, part.end);
-    found.push(make("span", { class: index % 2 ? "tok odd" : "tok" }, shown.page.text.slice(at, stop)));
+    const text = shown.page.text.slice(at, stop);
+    const numbers = shown.page.numbers[index] ?? [];
+    // Many tokens for few characters are hot: such text costs more than it looks.
+    const heat = shown.heat ? ` heat${Math.min(4, Math.floor((4 * numbers.length) / Math.max(1, [...text].length)))}` : "";
+    found.push(make("span", { class: `tok${index % 2 ? " odd" : ""}${heat}`, "data-token": index }, ...spaced(text)));
     at = stop;
   }
   return found;
 }
+
+// Blanks, tabs and line ends get a mark; the character itself stays.
+function spaced(text) {
+  return text.split(/([ \t\n]+)/).flatMap((piece, place) => {
+    if (place % 2 === 0) return piece ? withMarks(piece) : [];
+    const marks = piece.replace(/ /g, "·").replace(/\t/g, "→").replace(/\n/g, "↵");
+    return [make("span", { class: "blank", "data-marks": marks.replace(/↵$/, "↵") }, piece)];
+  });
+}
+
+$("text").addEventListener("mouseover", (event) => {
+  const token = event.target.closest?.(".tok");
+  if (!token || token.title || !shown.page?.numbers) return;
+  const numbers = shown.page.numbers[Number(token.dataset.token)] ?? [];
+  const bytes = [...new TextEncoder().encode(token.textContent)].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+  token.title = `${numbers.length === 1 ? "token" : `${numbers.length} tokens`} ${numbers.join(", ")} · ${shown.page.base}\nbytes ${bytes}`;
+});
 
 // --- picking --------------------------------------------------------------------------------------------------------
 
@@ -145,10 +169,10 @@ export function scrollTo(item) {
   const pane = $("text");
   const start = shown.page?.spans.find((span) => span[2] === item)?.[0];
   if (start === undefined) return;
-  if (start >= MOST && !shown.all) show(shown.page, new Map(), { all: true });
+  if (start >= MOST && !shown.all) show(shown.page, { all: true, heat: shown.heat });
   const block = shown.blocks.find((each) => each.element.stop > start)?.element;
   block?.scrollIntoView({ block: "nearest" });
-  const run = [...(block?.children ?? [])].find((element) => element.dataset.item === item);
+  const run = [...(block?.children ?? [])].find((element) => Number(element.dataset.item) === item);
   if (run) pane.scrollTop += run.getBoundingClientRect().top - pane.getBoundingClientRect().top - 24;
   pick(item);
 }
@@ -156,7 +180,7 @@ export function scrollTo(item) {
 export function pick(item) {
   for (const run of $("text").querySelectorAll(".run.picked")) run.classList.remove("picked");
   if (item === null) return;
-  for (const run of $("text").querySelectorAll(`.run[data-item="${CSS.escape(item)}"]`)) run.classList.add("picked");
+  for (const run of $("text").querySelectorAll(`.run[data-item="${item}"]`)) run.classList.add("picked");
 }
 
 // The template lines that printed an item: [template, line] each.
