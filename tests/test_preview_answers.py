@@ -17,10 +17,19 @@ from preview_process import ITEMS
 import promptforge as pf
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
 from promptforge.preview import render_worker, session
-from promptforge.preview.render_worker import token_ends
+from promptforge.preview.render_worker import TokenPieces, token_pieces
 from promptforge.tokenizers.registry import get_tokenizer
 
 COUNTER = get_tokenizer("o200k_base")
+
+
+def token_ends(counter: Any, text: str) -> list[int] | None:
+    found: TokenPieces | None = token_pieces(counter, text)
+    if found is None:
+        return None
+    assert len(found.ends) == len(found.numbers)
+    assert sum(map(len, found.numbers)) == counter.count(text)
+    return found.ends
 
 
 def settings(**given: Any) -> dict[str, Any]:
@@ -53,7 +62,8 @@ def draw(
         "settings": settings(**given),
         "tokens": tokens,
     }
-    return render_worker.draw({**request, "other": other, "to": to, "texts": texts}, lambda: None)
+    request |= {"other": other, "to": to, "texts": texts, "rows": range(len(items)), "top": 500}
+    return render_worker.draw({"picked": None, **request}, lambda: None)
 
 
 # --- tokens ---------------------------------------------------------------------------------------
@@ -118,7 +128,7 @@ def test_spans_cover_the_text_in_utf_16(contents: list[str]) -> None:
     edges = [0, *(span[1] for span in spans)]
     assert [span[0] for span in spans] == edges[:-1] and edges[-1] == units(page["text"])
     assert page["ends"][-1:] == [units(page["text"])]
-    assert {span[2] for span in spans} - {None} == set(range(len(page["shown"])))
+    assert {span[2] for span in spans} - {None} == {item["index"] for item in page["shown"]}
 
 
 def test_the_page_says_what_render_says() -> None:
@@ -128,9 +138,15 @@ def test_the_page_says_what_render_says() -> None:
     assert [item["id"] for item in page["shown"]] == [source.id for source in result.sources]
     shown = {item.id: item.tokens for item in result.items if item.form}
     assert {item["id"]: item["tokens"] for item in page["shown"]} == shown
-    for told, item in zip(account["items"], result.items, strict=True):
+    for row, item in zip(page["items"], result.items, strict=True):
+        names = ("id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form")
+        told = dict(zip((*names, "tokens", "reason", "rank", "section"), row, strict=False))
         assert told == {name: getattr(item, name) for name in told}
-    assert account["explanation"] == msgspec.to_builtins(result.explain())
+    assert account["full"] == [item.tokens_full for item in result.items]
+    assert account["fits"] == [item.fits_at for item in result.items]
+    assert page["overhead"] == result.explain().frame
+    priced = sum(sum(lines.values()) for lines in account["lines"].values())
+    assert abs(priced - result.tokens) <= 2
     names = [name for what, name in page["files"] if what == "templates"]
     assert names[0] == "chunks/layout.md.j2"
     assert {"chunks/item.md.j2", "chunks/layout.yaml", "_sources.md.j2"} <= {*names}

@@ -220,7 +220,7 @@ class PreviewApp:
                 "edit": session.edit,
                 "mine": session.describe_files(own=True),
                 "items": len(session.items),
-                "stamp": session.stamp,
+                "changes": self._changes.number,
                 "around": [name for name, text in session.texts._asdict().items() if text],
                 "vocabulary": OPTION_SCHEMAS,
                 "given": {"profile": session.profile or "default", **given},
@@ -333,10 +333,10 @@ class PreviewApp:
             return PlainTextResponse("too many pages listen", 503)
 
         async def stream() -> AsyncIterator[str]:
-            yield f"event: hello\ndata: {self.session.stamp}\n\n"
+            yield f"event: hello\ndata: {self._changes.number}\n\n"
             async for changed in self._changes.listen():
                 if changed:
-                    yield f"event: change\ndata: {self.session.stamp}\n\n"
+                    yield f"event: change\ndata: {self._changes.number}\n\n"
                 else:  # a comment, which keeps the connection from being taken for a dead one
                     yield ": still here\n\n"
 

@@ -348,7 +348,6 @@ class Session:
             found = [Item(kind="document", name=name, content=text)]
         self.replace_items(found)
         self.items_file = None
-        self.stamp += 1
         return [str(each) for each in diagnostics]
 
     def prompt_texts(self, view: View) -> dict[str, Any]:
@@ -744,9 +743,12 @@ class ChangeFeed:
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Event] = set()
+        self.number = 0
+        """Number of changes so far: a page that has heard of this one knows all of them."""
 
     def tell(self) -> None:
         """Wake all listeners."""
+        self.number += 1
         for listener in self._listeners:
             listener.set()
 

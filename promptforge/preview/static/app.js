@@ -28,8 +28,9 @@ const draw = Object.fromEntries(["page", "account", "remedies", "curve", "compar
 let start = null;
 let page = null; // the rendering that is shown; what is told of it later hangs on it, so nothing is drawn for another one
 let sent = null; // the whole prompt of the page, where it is known
+let promptFiles = []; // of the last whole prompt
 let asked = {}; // the request that the page answers
-let stamp = 0; // the state of the files that was heard of last
+let heardOf = 0; // the number of the last change of files that was heard of
 let timer = 0;
 let rest = 0;
 let busy = 0;
@@ -102,6 +103,7 @@ async function around(ask, of) {
   if (!found || of !== page) return;
   if (found.error) return now.show === "text" ? undefined : fail(found.error);
   sent = found;
+  promptFiles = found.files;
   bar.window_(page, sent);
   if (now.show === "text") return;
   whole.draw(found, page, pickItem);
@@ -154,7 +156,7 @@ async function beside({ view, drafts }) {
 }
 
 // The files of what is shown: the look, and the parts of a whole prompt.
-const files = () => [...page.files, ...(now.show === "text" || !sent ? [] : sent.files ?? [])];
+const files = () => [...page.files, ...(now.show === "text" ? [] : promptFiles)];
 
 function placeBar() {
   bar.place(budget(), page, now.compare ? otherBudget() : null);
@@ -181,7 +183,7 @@ function succeed(found) {
   choose();
   welcome.show(page.rows.length);
   document.title = `${count(page.tokens)} tokens – promptforge preview`;
-  editor.list(files(), now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
+  if (now.show === "text" || promptFiles.length) editor.list(files(), now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
   if (!now.tokens) return;
   if (!page.ends) said(`${page.tokenizer} is an estimate without tokens: there is nothing to outline.`);
   else if (page.base !== page.tokenizer) said(`Outlined by the tokens of ${page.base}: those of ${page.tokenizer} are not public.`);
@@ -372,7 +374,7 @@ async function values() {
 
 try {
   start = await get("/api/start");
-  stamp = start.stamp;
+  heardOf = start.changes;
   $("record").disabled = !start.edit;
   $("record").title = start.edit ? "" : "Start the preview with --edit to save";
   options.setUp(start.vocabulary, (name, value) => {
@@ -394,8 +396,8 @@ try {
   changed(0, { push: false });
   listen(
     async (heard) => {
-      if (heard === stamp) return;
-      stamp = heard;
+      if (heard === heardOf) return;
+      heardOf = heard;
       start = { ...start, ...(await get("/api/start")) };
       await editor.refresh();
       render();

@@ -84,6 +84,7 @@ function state(id, text) {
       cm.EditorView.updateListener.of((update) => {
         if (!update.docChanged) return;
         buttons();
+        outdate(update.changes);
         checkSoon();
         if (!update.transactions.some((each) => each.annotation(outside))) onDraft();
       }),
@@ -313,6 +314,12 @@ function checkSoon() {
     findings = { id, found };
     mark();
   });
+}
+
+// A finding about a place that was changed since is no longer true; the others move with their words.
+function outdate(changes) {
+  findings.found = findings.found.filter((each) => !changes.touchesRange(each.from, Math.max(each.to, each.from + 1)))
+    .map((each) => ({ ...each, from: changes.mapPos(each.from), to: changes.mapPos(each.to), edit: each.edit && [changes.mapPos(each.edit[0]), changes.mapPos(each.edit[1]), each.edit[2]] }));
 }
 
 function mark() {

@@ -5,7 +5,7 @@ import { seen } from "./marks.js";
 import { hue } from "./rows.js";
 import { broughtBack, optionWords, reasons, score, sentence, SHORT, STATUS } from "./why.js";
 
-const HIGH = 48; // pixels of a row
+const HIGH = 52; // pixels of a row
 const SPARE = 8; // rows that are made beyond both edges
 const HEADS = { included: "In the text", trimmed: "Shortened", dropped: "Left out" };
 const ORDERS = {
@@ -84,6 +84,7 @@ export function show(given) {
 // More is told of the same rendering.
 export function refresh() {
   if (!page) return;
+  $("list").classList.toggle("pending", !page.told.begun && !page.told.failed.account);
   summary();
   look();
   detail();

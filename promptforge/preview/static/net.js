@@ -30,12 +30,12 @@ export async function put(path, body, tag) {
   }
 }
 
-// Calls `heard(stamp)` for each change of a file, and `lost(true)` while the server does not answer.
+// Calls `heard(number)` for each change of a file, and `lost(true)` while the server does not answer.
 // A browser opens six connections to a host, so its pages share one stream: one of them holds it and tells the others.
 export function listen(heard, lost) {
   if (!navigator.locks) return listenWhileVisible(heard, lost);
   const channel = new BroadcastChannel("promptforge");
-  const hear = ({ stamp, gone }) => (gone ? lost(true) : (lost(false), heard(stamp)));
+  const hear = ({ number, gone }) => (gone ? lost(true) : (lost(false), heard(number)));
   channel.addEventListener("message", (event) => hear(event.data));
   const tell = (news) => {
     channel.postMessage(news);
@@ -47,7 +47,7 @@ export function listen(heard, lost) {
 
 function open(tell) {
   const source = new EventSource("/api/events");
-  for (const name of ["hello", "change"]) source.addEventListener(name, (event) => tell({ stamp: Number(event.data) }));
+  for (const name of ["hello", "change"]) source.addEventListener(name, (event) => tell({ number: Number(event.data) }));
   source.addEventListener("error", () => tell({ gone: true }));
   return source;
 }
@@ -56,7 +56,7 @@ function listenWhileVisible(heard, lost) {
   let source = null;
   const follow = () => {
     if (document.hidden) source = source?.close() ?? null;
-    else source ??= open(({ stamp, gone }) => (gone ? lost(true) : (lost(false), heard(stamp))));
+    else source ??= open(({ number, gone }) => (gone ? lost(true) : (lost(false), heard(number))));
   };
   document.addEventListener("visibilitychange", follow);
   follow();
