@@ -138,9 +138,10 @@ def test_the_page_says_what_render_says() -> None:
     assert [item["id"] for item in page["shown"]] == [source.id for source in result.sources]
     shown = {item.id: item.tokens for item in result.items if item.form}
     assert {item["id"]: item["tokens"] for item in page["shown"]} == shown
-    for row, item in zip(page["items"], result.items, strict=True):
+    for told_of, item in zip(page["items"], result.items, strict=True):
         names = ("id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form")
-        told = dict(zip((*names, "tokens", "reason", "rank", "section"), row, strict=False))
+        every = (*names, "tokens", "reason", "rank", "section")
+        told = dict(zip(every, told_of, strict=False))
         assert told == {name: getattr(item, name) for name in told}
     assert account["full"] == [item.tokens_full for item in result.items]
     assert account["fits"] == [item.fits_at for item in result.items]

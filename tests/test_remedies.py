@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.authoring.recipes import as_flags
 from promptforge.cli.explain import (
     REASON_TEXTS,
-    as_flags,
     explain_command,
     item_lines,
     reason_lines,

@@ -110,7 +110,8 @@ def check_draft(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[s
     begin()
     targets, path = LintTargets(), Path(request["path"])
     targets.add(path)
-    report = check(targets, *([Path(p) for p in request[n]] for n in ("templates", "profiles")))
+    folders = [[Path(folder) for folder in request[what]] for what in ("templates", "profiles")]
+    report = check(targets, folders[0], folders[1])
     text = path.read_text(encoding="utf-8")
     starts = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]
 

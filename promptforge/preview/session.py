@@ -49,9 +49,9 @@ MAX_EDITABLE_BYTES = 256 * 1024
 MAX_LISTENERS = 8
 """Browsers that may listen at a time; all pages of one share a stream."""
 MAX_ROWS_ASKED = 200
-"""Items whose budgets are asked for in one request."""
+"""Items in one request for budgets."""
 MAX_LINES_KEPT = 64
-"""Pages and kinds of requests whose newest request is known."""
+"""Kinds of requests by page, of each of which the newest request is known."""
 OVERTAKEN_SECONDS = 0.4
 """Seconds after which work that nobody waits for any more is ended."""
 POLL_SECONDS = 0.5
@@ -120,7 +120,7 @@ class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tab: Annotated[str, msgspec.Meta(max_length=40)] = ""
     """A word of each open page: a request overtakes older ones of its own page alone."""
     rows: Annotated[list[Row], msgspec.Meta(max_length=MAX_ROWS_ASKED)] = []
-    """Numbers of the items in sight, whose budgets are asked for."""
+    """Numbers of the items in sight: their budgets are asked for."""
     picked: Row | None = None
     """Number of the item that was chosen."""
     top: Row = 0
