@@ -139,8 +139,8 @@ def test_the_page_says_what_render_says() -> None:
     shown = {item.id: item.tokens for item in result.items if item.form}
     assert {item["id"]: item["tokens"] for item in page["shown"]} == shown
     for told_of, item in zip(page["items"], result.items, strict=True):
-        names = ("id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form")
-        every = (*names, "tokens", "reason", "rank", "section")
+        fields = ("id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form")
+        every = (*fields, "tokens", "reason", "rank", "section")
         told = dict(zip(every, told_of, strict=False))
         assert told == {name: getattr(item, name) for name in told}
     assert account["full"] == [item.tokens_full for item in result.items]
