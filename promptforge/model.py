@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -426,6 +427,12 @@ class Result:
     def __repr__(self) -> str:
         items = f"{self.items_included} of {self.total_available} items"
         return f"<Result {self.tokens} tokens, {items}, {self.layout} {self.format}>"
+
+    def _repr_html_(self) -> str:
+        """Draw the result for a notebook."""
+        # By name: the drawing is on a floor above, and notebooks alone ask for it.
+        charts = import_module(f"{__package__}.authoring.charts")
+        return str(charts.draw_result(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""

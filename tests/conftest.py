@@ -41,7 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "--update-golden is refused where CI is set: change expected texts by hand, and read"
         )
-    os.environ.pop("CI", None)  # the commands under test look at it too
+    for name in ("CI", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        os.environ.pop(name, None)  # the commands under test look at them too
     for name in [name for name in os.environ if name.startswith("PROMPTFORGE_")]:
         if name not in VARIABLES_OF_TESTS:  # the developer's own options are not under test
             del os.environ[name]

@@ -178,3 +178,16 @@ def test_explain_writes_them(tmp_path: Path) -> None:
     assert run("explain", source, "--max-tokens", "20", "--html", tmp_path / "a.html").code == 0
     assert (tmp_path / "a.html").read_bytes() == first
     assert run("explain", source, "--html", tmp_path / "no" / "a.html").code == 4
+
+
+def test_a_notebook_draws_a_result() -> None:
+    evil = "</pre><script>alert(1)</script>\x07"
+    result = pf.render([*ITEMS, pf.Item(name=evil, content=evil)], max_tokens=300)
+    html = result._repr_html_()
+    assert "<script" not in html and "\x07" not in html
+    assert html.count("<i class=") >= 2 * result.items_included
+    assert f"{result.tokens:,} of 300" in html and "guide.md" in html
+    assert html.count("<tr") == len(result.items)
+    assert "There" not in pf.render([])._repr_html_()
+    many = pf.render([pf.Item(content=f"item {n}") for n in range(900)], max_tokens=None)
+    assert many._repr_html_().count("<i class=") < 100

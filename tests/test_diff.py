@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -287,3 +288,14 @@ def test_what_stops_a_side_stops_the_comparison() -> None:
         json.dumps([{"content": "word " * 99, "required": True}]), encoding="utf-8"
     )
     assert "the required items need" in refused(3, "max_tokens=9", "max_tokens=999", "items.json")
+
+
+def test_a_difference_is_in_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "items.json"
+    source.write_text(json.dumps([{"content": "one " * 30}, {"content": "two"}]), encoding="utf-8")
+    words = ("diff", "max_tokens=20", "max_tokens=400", source, "--text")
+    plain = run(*words).out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    painted = run(*words).out
+    assert "\x1b[32m+" in painted and "\x1b[32monly B\x1b[0m" in painted
+    assert re.sub("\x1b\\[[0-9;]*m", "", painted) == plain

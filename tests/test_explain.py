@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,29 @@ def test_found_items_come_back_only_below_the_budget_of_a_named_one() -> None:
         for name, tokens in offers.items():
             again = pf.render(records, max_tokens=tokens, **options)
             assert name in {item.id for item in again.items if item.status == "included"}
+
+
+# --- colours and columns --------------------------------------------------------------------------
+
+
+def test_a_terminal_gets_colours_of_ours_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [{"content": "x " * 40, "name": f"\x1b[31mred {n}"} for n in range(3)]
+    plain = explained("--max-tokens", "60", records=records).out
+    assert "\x1b" not in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    painted = explained("--max-tokens", "60", records=records).out
+    assert "\x1b[32min\x1b[0m" in painted and "\x1b[31m" not in painted
+    assert re.sub("\x1b\\[[0-9;]*m", "", painted) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert explained("--max-tokens", "60", records=records).out == plain
+    assert "\x1b" not in explained("--json", records=records).out
+
+
+def test_columns_are_those_that_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [{"content": "x", "name": "a long name " * 12}]
+    widths = []
+    for columns in ("60", "140"):
+        monkeypatch.setenv("COLUMNS", columns)
+        table = explained(records=records).out.splitlines()[:2]
+        widths.append(max(map(text_columns, table)))
+    assert widths[0] <= 60 < widths[1] <= 140

@@ -48,6 +48,28 @@ class BudgetPoint(NamedTuple):
     items: int
 
 
+def draw_result(result: Result) -> str:
+    """Draw a result for a notebook: where its tokens went, its items, its text."""
+    report = result.report
+    placed = report.placed if result.text else {}
+    items = [report.brief[index] for index in report.ranked]
+    spent = sum(item.tokens for item in placed.values())
+    parts = [BudgetPart("between", "templates, headings, separators", result.tokens - spent)]
+    if len(placed) <= MAX_ITEMS_IN_BAR:
+        for n, index in enumerate(placed):
+            item = report.brief[index]
+            parts.append(BudgetPart("item", _name(item), item.tokens, n % TINTS))
+    else:
+        for n, section in enumerate(result.sections):
+            name = f"{section.title or 'items'}: {len(section.items):,} items"
+            parts.append(BudgetPart("item", name, section.tokens, n % TINTS))
+    if result.max_tokens is not None:
+        parts.append(BudgetPart("free", "free", result.max_tokens - result.tokens))
+    parts = [part for part in parts if part.tokens > 0]
+    drawing = _load("notebook.html.j2")
+    return drawing.render(result=result, parts=parts, items=items, points=())
+
+
 class BudgetChart:
     """The chart of one result. `render` makes the same result with another budget."""
 
@@ -139,6 +161,7 @@ def _load(template: str) -> jinja2.Template:
         comma=lambda number: f"{number:,}",
         most_tokens=lambda item: max(item.tokens_full, item.tokens),
         name=_name,
+        as_xml=lambda text: _NOT_XML.sub("\ufffd", text),
         number=lambda number: f"{number:.1f}".rstrip("0").rstrip("."),
         words=show_words,
     )

@@ -130,7 +130,7 @@ def diff_command(
         lines += _prefix_lines(found.prefix)
         lines += _item_lines(found.items, given["every"], fits_at)
         lines += [*_verdict(builds, found), *map(printable_line, changed)]
-        write_lines(lines, output)
+        write_lines(lines, output, _paint)
     return exit_code(*results.values()) or int(given["by_code"] and found.differs)
 
 
@@ -156,6 +156,22 @@ def _render_sides(
         printed = [d for result in results.values() for d in result.warnings]
         results[number] = own.render(renderer, loaded, printed=printed)
     return results
+
+
+_COLOURS = {"changed": "yellow", "only A": "red", "only B": "green"}
+
+
+def _paint(line: str) -> str:
+    for word, colour in _COLOURS.items():
+        if line.startswith(f"{word} "):
+            return click.style(word, fg=colour) + line[len(word) :]
+    if line.startswith(("+++", "---", "A: ", "B: ")):
+        return click.style(line, bold=True)
+    if line.startswith("@@"):
+        return click.style(line, fg="cyan")
+    if line.startswith(("+", "-")):
+        return click.style(line, fg="green" if line[0] == "+" else "red")
+    return line
 
 
 # --- sides ----------------------------------------------------------------------------------------

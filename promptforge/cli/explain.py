@@ -31,6 +31,7 @@ from .output import (
     printable,
     screen_columns,
     shorten,
+    stages,
     table_lines,
     write_json,
     write_lines,
@@ -86,33 +87,63 @@ def explain_command(
     request = read_request(items, given)
     renderer = request.renderer()
     loaded = request.gather()
-    result = request.render(renderer, loaded)
-    if given["html"] or given["svg"]:
-        from ..authoring.charts import BudgetChart
-
-        def render_at(max_tokens: int) -> Result:
-            return renderer.render(loaded, **{**request.options, "max_tokens": max_tokens})
-
-        chart = BudgetChart(result, render_at)
-        if given["html"]:
-            write_output(chart.html(), given["html"])
-        if given["svg"]:
-            write_output(chart.svg(), given["svg"])
+    with stages(len(loaded)) as say:
+        say(f"rendering {len(loaded):,} items")
+        result = request.render(renderer, loaded)
+        if given["html"] or given["svg"]:
+            say("drawing: other budgets are tried")
+            _draw(result, given)
+        if as_json:
+            say("working out budgets and options that bring items back")
+            facts = _facts(request, result)
+            if with_map:
+                facts["map"] = msgspec.to_builtins(result.map)
+        else:
+            say("working out the budgets that bring items back")
+            lines = [*item_lines(result.report, every), ""]
+            say("trying options that bring items back")
+            lines += _reason_lines(result)
+            say("working out costs")
+            lines += [*_cost_lines(result), *_gain_lines(result), *_place_lines(request, result)]
+            if with_map:
+                lines += _map_lines(result)
     if as_json:
-        facts = result.to_dict()
-        facts["explanation"] = msgspec.to_builtins(result.explain())
-        facts["set_by"] = option_places(request, result)
-        facts["ways"] = msgspec.to_builtins(result.remedies())
-        if with_map:
-            facts["map"] = msgspec.to_builtins(result.map)
         write_json(facts, output)
     else:
-        lines = [*item_lines(result.report, every), "", *_reason_lines(result)]
-        lines += [*_cost_lines(result), *_gain_lines(result), *_place_lines(request, result)]
-        if with_map:
-            lines += _map_lines(result)
-        write_lines(lines, output)
+        write_lines(lines, output, _paint)
     return exit_code(result)
+
+
+def _draw(result: Result, given: Mapping[str, Any]) -> None:
+    from ..authoring.charts import BudgetChart
+
+    chart = BudgetChart(result, lambda most: result.report.rerender({"max_tokens": most}))
+    if given["html"]:
+        write_output(chart.html(), given["html"])
+    if given["svg"]:
+        write_output(chart.svg(), given["svg"])
+
+
+def _facts(request: CommandRequest, result: Result) -> dict[str, Any]:
+    facts = result.to_dict()
+    facts["explanation"] = msgspec.to_builtins(result.explain())
+    facts["set_by"] = option_places(request, result)
+    facts["ways"] = msgspec.to_builtins(result.remedies())
+    return facts
+
+
+_COLOURS = {"in": "green", "cut": "yellow", "out": "bright_black"}
+
+
+def _paint(line: str) -> str:
+    word, _, rest = line.partition(" ")
+    if word == "out":
+        return click.style(line, fg=_COLOURS[word])
+    if word in _COLOURS and rest:
+        return f"{click.style(word, fg=_COLOURS[word])} {rest}"
+    if line.lstrip().startswith(("#", "section ")):
+        return click.style(line, bold=True)
+    return line
 
 
 # --- items ----------------------------------------------------------------------------------------

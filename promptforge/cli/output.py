@@ -1,8 +1,8 @@
 """Print and write everything that the command line says.
 
 Products go to standard output or a file (`write_output`, `write_json`). Diagnostics, notes and
-errors go to standard error, a line each. Tables and excerpts are plain text: no colours, no boxes,
-and no character of an item that could move the terminal's cursor.
+errors go to standard error, a line each. Tables and excerpts are plain text without boxes, and hold
+no character of an item that could move the terminal's cursor; `paint` colours some of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,9 +116,50 @@ def write_json(facts: dict[str, Any], path: str | None = None) -> None:
     write_output(json.dumps(data, ensure_ascii=False, indent=2) + "\n", path)
 
 
-def write_lines(lines: Iterable[str], path: str | None = None) -> None:
-    """Write lines, a line end after each."""
-    write_output("".join(f"{line}\n" for line in lines), path)
+Paint = Callable[[str], str]
+"""Adds colours to one line."""
+
+
+def write_lines(lines: Iterable[str], path: str | None = None, paint: Paint | None = None) -> None:
+    """Write lines, a line end after each; on a terminal, `paint` colours each."""
+    text = "".join(f"{line}\n" for line in lines)
+    if paint is None or path not in (None, "-") or not wants_colour():
+        write_output(text, path)
+        return
+    # Colours come after the escapes, so no item brings its own.
+    shown = _CONTROLS.sub(lambda m: ascii(m[0])[1:-1], text)
+    painted = "".join(f"{paint(line)}\n" for line in shown.splitlines())
+    sys.stdout.buffer.write(painted.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
+
+
+def wants_colour() -> bool:
+    """Tell whether standard output takes colours; `NO_COLOR` and `FORCE_COLOR` say so first."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return sys.stdout is not None
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return is_terminal and os.environ.get("TERM") != "dumb"
+
+
+@contextlib.contextmanager
+def stages(items: int) -> Iterator[Callable[[str], None]]:
+    """Give a function that says on a terminal what a long command is at; nothing stays of it."""
+    speaks = items >= MANY_ITEMS and sys.stderr is not None and sys.stderr.isatty()
+
+    def say(stage: str) -> None:
+        if speaks:
+            click.echo(f"\r\x1b[K{stage}", err=True, nl=False)
+
+    try:
+        yield say
+    finally:
+        say("")
+
+
+MANY_ITEMS = 500
+"""Items from which on a command says what it is at."""
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
@@ -161,7 +202,10 @@ class Column(NamedTuple):
 
 
 def screen_columns() -> int:
-    """Return the terminal's columns, or those of a table in a pipe."""
+    """Return the terminal's columns, or those of a table in a pipe; `COLUMNS` says them first."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and 0 < len(given) < 5:
+        return max(40, int(given))
     if sys.stdout is None or not sys.stdout.isatty():
         return DEFAULT_COLUMNS
     return max(40, min(MAX_COLUMNS, shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns))
