@@ -51,7 +51,7 @@ MAX_LISTENERS = 8
 MAX_ROWS_ASKED = 200
 """Items in one request for budgets."""
 MAX_LINES_KEPT = 64
-"""Kinds of requests by page, of each of which the newest request is known."""
+"""Newest requests that are remembered, one for each page and kind."""
 OVERTAKEN_SECONDS = 0.4
 """Seconds after which work that nobody waits for any more is ended."""
 POLL_SECONDS = 0.5

@@ -278,15 +278,23 @@ items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: t
 bar.whenChanged({ budget: (value) => setBudget(value, { push: document.activeElement !== $("slider") && document.activeElement !== $("budget") }), pick: pickItem, other: setOther });
 compare.setUp({
   swap: () => {
-    const both = Object.fromEntries(["profile", "layout", "format", "max_tokens"].map((name) => [name, now.other[name] ?? now.view[name]]));
-    [now.view, now.other] = [{ ...now.view, ...both, options: { ...now.view.options, ...now.other.options } }, { ...now.view, query: undefined }];
+    const { other, view } = now;
+    now.other = concrete();
+    const both = Object.fromEntries(["profile", "layout", "format", "max_tokens"].map((name) => [name, other[name] ?? view[name]]));
+    now.view = { ...view, ...both, options: { ...view.options, ...other.options } };
     changed();
   },
   // What is seen now stays as B, and further choices change A alone.
   pin: () => {
-    now.other = { profile: now.view.profile, layout: page?.layout ?? now.view.layout, format: page?.format ?? now.view.format, max_tokens: page?.max_tokens ?? "none", options: { ...now.view.options } };
+    now.other = concrete();
     changed();
   },
+});
+
+// The first view with all that it leaves to the profile, so that it stays itself as B.
+const concrete = () => ({
+  profile: now.view.profile ?? start.given.profile, layout: page?.layout ?? now.view.layout, format: page?.format ?? now.view.format,
+  max_tokens: now.view.max_tokens ?? page?.max_tokens ?? "none", options: { ...now.view.options },
 });
 
 for (const name of ["profile", "layout", "format"]) {

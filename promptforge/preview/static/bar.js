@@ -6,7 +6,7 @@ import { hue, kinds } from "./rows.js";
 
 const MOST_SEGMENTS = 80; // more items than this are merged into groups with a name
 const MOST_GHOSTS = 24;
-const EDGE = 8; // pixels at both ends: half a handle
+const FAR = 20; // times the text from which on a budget is out of scale
 const SVG = "http://www.w3.org/2000/svg";
 let act = { budget() {}, pick() {}, other() {} };
 let top = 0;
@@ -35,15 +35,18 @@ export const reach = () => top;
 // Sets handle and number; the reader's own typing is left alone.
 export function place(budget, page, other = null) {
   const all = page ? farthest(page) : 0;
-  const most = Math.max(100, budget ?? 0, page?.tokens ?? 0, other ?? 0);
+  const used = Math.max(100, page?.tokens ?? 0, other ?? 0);
+  // A budget as large as the window of an LLM would make the text a hair: then the handle stands at the end of a shorter scale.
+  const isFar = page !== null && (budget ?? 0) > FAR * Math.max(used, all);
+  const most = isFar ? 2 * used : Math.max(used, budget ?? 0);
   const wanted = Math.max(1.25 * most, Math.min(all, 3 * most));
-  if (most > top || ((wanted > top || wanted < top / 3) && !document.activeElement?.classList.contains("slider"))) top = nice(wanted);
+  if (most > top || isFar || ((wanted > top || wanted < top / 3) && !document.activeElement?.classList.contains("slider"))) top = nice(wanted);
   for (const [id, value] of [["slider", budget], ["slider-b", other]]) {
     const slider = $(id);
     slider.max = top;
     slider.step = 1;
     slider.disabled = value === null;
-    if (document.activeElement !== slider) slider.value = value ?? top;
+    if (document.activeElement !== slider) slider.value = Math.min(value ?? top, top);
   }
   $("slider-b").hidden = other === null;
   $("slider").setAttribute("aria-valuetext", budget === null ? "no limit" : `${count(budget)} tokens`);

@@ -119,7 +119,7 @@ function chips(tally) {
 
 function matches(row, words) {
   if (off.kinds.has(row.kind) || off.statuses.has(row.status) || (off.reason && row.reason !== off.reason)) return false;
-  const text = `${row.label} ${row.kind} ${row.reason} ${row.name ?? ""} ${row.id}`.toLowerCase();
+  const text = `${row.label} ${row.kind} ${row.reason} ${row.name ?? ""}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }
 

@@ -1,0 +1,394 @@
+"""The preview as a workbench in a real browser: true at every moment, in many tabs, at any width.
+
+One server and one browser for all: its items are given anew by the tests that need others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from preview_browser import (
+    Opener,
+    becomes,
+    entered,
+    give,
+    needs_browser,
+    open_file,
+    settled,
+    shows,
+    text,
+    type_at_start,
+    until,
+)
+from preview_process import Preview, preview
+
+from promptforge.preview.session import words_of_templates
+from promptforge.templating.language import FILTERS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = needs_browser
+KINDS = ("code", "document", "error", "man_page")
+ITEMS = [
+    {
+        "kind": KINDS[n % 4],
+        "name": f"item {n}",
+        "score": 1 - n / 100,
+        "content": f"Word {n} of a budget. " * (4 + n % 7),
+    }
+    for n in range(45)
+]
+ITEMS[2] |= {"name": "odd\u202ename", "content": "a\u200bb \u202ec\u0007 d 👨\u200d👩 e"}
+
+
+@pytest.fixture(scope="module")
+def bench(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
+    folder = tmp_path_factory.mktemp("bench")
+    (folder / "templates").mkdir()
+    flags = ("--templates", folder / "templates", "--edit", "--max-tokens", "600")
+    with preview(folder, *flags, "--profile", "claude", items=ITEMS) as running:
+        yield entered(browser, running)
+
+
+def rows(page: Page) -> dict[str, int]:
+    """Return how many items the head of the list says are in, cut and out."""
+    said = page.inner_text("#counts").replace(",", "")
+    return {word: int(number) for number, word in re.findall(r"(\d+) (in|cut|out)", said)}
+
+
+# --- true at every moment -------------------------------------------------------------------------
+
+
+def test_no_account_of_another_rendering_is_ever_seen(bench: Preview, open_page: Opener) -> None:
+    many = [
+        {"name": f"n{n}", "content": f"budget {n} " * 9, "origin": "similarity"} for n in range(600)
+    ]
+    give(bench, many)
+    page = open_page(bench, "?budget=900&query=budget", wait=False)
+    page.wait_for_selector("#list .name", state="attached")
+    for budget in ("400", "2000", "150"):
+        page.fill("#budget", budget)
+        shows(page, f"of {int(budget):,} tokens", place="spent")
+        # At once, before any account: as many items are in as the text has headings.
+        tally = rows(page)
+        shown = page.evaluate(
+            "new Set([...document.querySelectorAll('#text [data-item]')]"
+            ".map(e => e.dataset.item)).size"
+        )
+        assert tally["in"] + tally["cut"] == shown and sum(tally.values()) == 600
+    page.wait_for_selector("#list:not(.pending) .name", state="attached")
+    assert "too little room" in page.inner_text("#dropped")
+    give(bench, ITEMS)
+
+
+def test_a_failure_says_so_and_can_be_tried_again(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    failing = True
+
+    def route(route: Any) -> None:
+        if failing:
+            route.fulfill(status=200, content_type="application/json", body=json.dumps(
+                {"error": {"kind": "template", "message": "that took too long"}}
+            ))  # fmt: skip
+        else:
+            route.continue_()
+
+    page.route("**/api/account", route)
+    page.fill("#budget", "500")
+    shows(page, "that took too long", place="dropped")
+    failing = False
+    page.click("#dropped button:has-text('Retry')")
+    page.wait_for_selector("#ghosts i", state="attached")
+    assert "too long" not in page.inner_text("#dropped")
+
+
+def test_work_that_was_overtaken_is_ended(bench: Preview) -> None:
+    for tab in ("a", "b"):  # a request of one page does not overtake one of another
+        assert "text" in bench.draw(tab=tab)
+    account = bench.draw("account", rows=[0, 44, 10**9], picked=3)
+    assert account["rows"] == [0, 44, 3] and len(account["fits"]) == 3
+    assert bench.request("/api/account", "POST", body={"view": {}, "rows": [-1]}).json()["error"]
+
+
+# --- many tabs ------------------------------------------------------------------------------------
+
+
+def test_eight_tabs_of_one_browser_live(
+    bench: Preview, browser: Browser, open_page: Opener
+) -> None:
+    first = open_page(bench)
+    tabs = [first, *(first.context.new_page() for _ in range(7))]
+    for tab in tabs[1:]:
+        tab.goto(f"http://{bench.host}/")
+    for tab in tabs:
+        tab.wait_for_selector("#text .run", state="attached", timeout=60_000)
+    give(bench, [{"content": "a change that all of them see"}])
+    for tab in tabs:
+        shows(tab, "a change that all of them see")
+    first.close()  # it held the stream: another takes it
+    give(bench, ITEMS)
+    for tab in tabs[1:]:
+        shows(tab, "a change that all of them see", gone=True)
+    tabs[7].fill("#budget", "300")
+    shows(tabs[7], "of 300 tokens", place="spent")
+
+
+# --- the editor -----------------------------------------------------------------------------------
+
+
+def in_editor(page: Page, part: str) -> None:
+    inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
+    becomes(page, inside, part)
+
+
+def test_the_editor_follows_the_look(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    open_file(page, "documents/item.xml.j2")
+    page.select_option("#format", "markdown")
+    becomes(page, "document.querySelector('#file option:checked')?.text.includes('item.md.j2')")
+    shows(page, "documents/item.xml.j2 is not used now", place="about")
+    page.select_option("#layout", "chunks")
+    becomes(page, "document.querySelector('#file option:checked')?.text.startsWith('chunks/item')")
+    page.go_back()  # a choice is a step
+    becomes(page, "document.getElementById('layout').value === ''")
+    becomes(page, "document.querySelector('#file option:checked')?.text.startsWith('documents/')")
+
+
+def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench, "?layout=chunks&format=markdown")
+    open_file(page, "chunks/item.md.j2")
+    page.click("#editor .cm-content")
+    page.keyboard.press("Control+End")
+    page.keyboard.type("{{ item.na")
+    page.wait_for_selector(".cm-tooltip-autocomplete li:has-text('name or title')")
+    page.keyboard.press("Escape")
+    page.locator("#revert").dispatch_event("click")
+    type_at_start(page, "{{ item.nam }}\n")
+    page.wait_for_selector(".cm-lintRange-error")
+    page.hover(".cm-lintRange-error")
+    page.click(".cm-diagnosticAction:has-text('Fix')")
+    in_editor(page, "{{ item.name }}")
+    page.wait_for_selector("#error", state="hidden")
+    becomes(
+        page, "!document.getElementById('editor').shadowRoot.querySelector('.cm-lintRange-error')"
+    )
+    page.click("#list .name >> nth=0")
+    page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
+    page.wait_for_selector(".cm-value:has-text('item.name')")
+    assert page.locator("#editor .cm-prices .cm-gutterElement span").count() > 1
+    page.locator("#revert").dispatch_event("click")
+
+
+def test_every_filter_and_field_has_its_words() -> None:
+    words = words_of_templates()
+    assert FILTERS.keys() - {"escape", "e", "safe", "string"} <= words["filters"].keys() | {
+        name for name in FILTERS if name not in words["filters"] and name.startswith("_")
+    }
+    assert {"content", "name", "path", "metadata"} <= words["fields"].keys()
+    assert {"items", "item", "query", "headers"} <= words["variables"].keys()
+    assert {"if", "for", "extends", "block"} <= words["tags"].keys()
+    assert {"group_by", "base"} <= words["layout_keys"].keys()
+    assert "statuses" not in words["layout_keys"]
+
+
+# --- the bar, why, and the way home ---------------------------------------------------------------
+
+
+def test_the_bar_is_the_slider(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    page.wait_for_selector("#ghosts i", state="attached")
+    measure = (
+        "() => { const bar = document.getElementById('bar').getBoundingClientRect();"
+        " const spans = [...document.querySelectorAll('#bar i')].map(e => e.getBoundingClientRect());"
+        " const top = +document.getElementById('slider').max;"
+        " return { bar: bar.width, top, end: spans.at(-1).right - bar.left, sum: spans.length } }"
+    )
+    found = page.evaluate(measure)
+    assert abs(found["end"] - found["bar"] * 600 / found["top"]) < 4  # free ends at the budget
+    assert len(page.locator("#axis span").all_inner_texts()) >= 4
+    assert "Window of" in page.inner_text("#window-said")
+    assert page.locator("#window-line .broken").count() >= 1
+    kinds = page.locator("#legend li").all_inner_texts()
+    assert any(kind.startswith("code ×") for kind in kinds)
+    title = page.locator("#ghosts i").first.get_attribute("title") or ""
+    page.locator("#ghosts i").first.dispatch_event("click")
+    assert title.split(" ")[0] == f"{int(page.input_value('#budget')):,}"
+    page.fill("#budget", "")  # an empty budget is none
+    becomes(page, "document.getElementById('counts').textContent.endsWith(' 0 out')")
+    assert "budget=none" in page.url and int(page.get_attribute("#slider", "max") or 0) < 20_000
+
+
+def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    page.keyboard.press("]")
+    shows(page, "needs", place="detail")
+    assert page.inner_text("#detail .why").startswith("Shortened to")
+    page.click(".entry.dropped .name >> nth=0")
+    shows(page, "Out: needs", place="detail")
+    why = page.inner_text("#detail .why")
+    assert re.search(r"needs [\d,]+, \d+ (was|were) left; .+ took [\d,]+ because", why)
+    assert "ranking score" in page.inner_text("#detail")
+    page.click("#detail button:has-text('brings it back')")
+    becomes(page, "document.querySelector('#detail .why').textContent.startsWith('In:')")
+    page.go_back()
+    shows(page, "of 600 tokens", place="spent")
+    page.keyboard.press("o")
+    page.fill("#options-find", "packing")
+    page.select_option("#o-packing", "drop_last")
+    page.wait_for_selector(".option.set label[for=o-packing]")
+    page.click("#options-close")
+    assert "o.packing=" in page.url and page.inner_text("#options-open") == "Options (1)"
+    page.keyboard.press("y")
+    shows(page, "--packing drop_last", place="share-text")
+    assert page.inner_text("#share-text").startswith("promptforge render")
+    for shape, part in (
+        ("Profile", "packing: drop_last"),
+        ("Python", "packing='drop_last'"),
+        ("Test case", "statuses:"),
+    ):
+        page.click(f"#share-shapes button:has-text('{shape}')")
+        shows(page, part, place="share-text")
+    page.click("#share-close")
+
+
+def test_a_remedy_is_pressed(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench, '?o.kinds=["code"]&budget=4000')
+    page.click("#dropped .remedy")
+    becomes(page, "document.getElementById('counts').textContent.startsWith('2')")
+    assert page.locator("#dropped .reason:has-text('kinds')").count() >= 1
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+def test_two_views_are_compared_by_item(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench, "?compare=1&b.budget=250")
+    page.wait_for_selector(".changes .name")
+    heads = page.locator(".changes thead th").all_inner_texts()
+    assert heads == ["item", "A", "B", "tokens", "why"]
+    deltas = [
+        abs(int(cell.replace("−", "-").replace("±", "").replace(",", "")))
+        for cell in page.locator(".changes tbody td:nth-child(4)").all_inner_texts()
+    ]
+    assert deltas == sorted(deltas, reverse=True)
+    page.click(".changes .name >> nth=0")
+    page.wait_for_selector(".changes .forms pre")
+    assert page.is_visible("#slider-b") and page.input_value("#slider-b") == "250"
+    page.click("#swap")
+    shows(page, "of 250 tokens", place="spent")
+    becomes(page, "document.getElementById('b-budget').value === '600'")
+    page.click("#pin")
+    becomes(page, "document.getElementById('b-budget').value === '250'")
+    shows(page, "the texts are the same", place="verdict")
+
+
+# --- lists, keys, unseen characters ---------------------------------------------------------------
+
+
+def test_a_long_list_is_found_through_and_walked(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    page.keyboard.press("/")
+    page.keyboard.type("item 44")
+    becomes(page, "document.querySelectorAll('#list .name').length === 1")
+    page.keyboard.press("Escape")
+    page.fill("#filter", "")
+    page.click(".chip:has-text('code')")
+    becomes(
+        page,
+        "![...document.querySelectorAll('#list .facts')].some(e => e.textContent.startsWith('code'))",
+    )
+    page.click(".chip:has-text('code')")
+    page.select_option("#order", "name")
+    page.locator("#text").focus()
+    page.keyboard.press("j")
+    assert "item 0" in page.inner_text("#detail h3")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert "item 0" in page.inner_text("#detail h3")
+    page.keyboard.press("?")
+    assert page.is_visible("#keys") and page.locator("#keys kbd").count() > 12
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")
+    assert page.evaluate("document.activeElement.id") == "budget"
+
+
+def test_what_cannot_be_seen_has_a_box(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    names = page.eval_on_selector_all("#text .unseen", "all => all.map(e => e.dataset.name)")
+    assert {"ZWSP", "RLO"} <= set(names) and "ZWJ" not in names
+    assert "\u200b" in text(page) and "\u202e" in text(page)  # a copy is true
+    assert page.locator("#list .unseen[data-name=RLO]").count() == 1
+    titles = page.eval_on_selector_all("[title]", "all => all.map(e => e.title).join(' ')")
+    assert "\u202e" not in titles and "⟨RLO⟩" in titles
+    page.keyboard.press("t")
+    page.wait_for_selector(".tok")
+    shows(page, "are not public", place="place")  # of an estimate the base is outlined
+    page.hover(".tok >> nth=3")
+    becomes(
+        page, "[...document.querySelectorAll('.tok')].some(e => /bytes [0-9a-f]{2}/.test(e.title))"
+    )
+    page.keyboard.press("2")
+    page.wait_for_selector(".card .run[data-item]")
+    assert re.search(r"[\d,]+ tokens · \d+", page.inner_text(".card h2 >> nth=-1"))
+    page.click(".card .run[data-item] >> nth=0")
+    page.wait_for_selector("#detail:not([hidden])")
+
+
+# --- the first minute, and widths -----------------------------------------------------------------
+
+
+def test_an_empty_page_offers_a_beginning(bench: Preview, open_page: Opener) -> None:
+    give(bench, [])
+    page = open_page(bench, wait=False)
+    page.wait_for_selector("#welcome:not([hidden])")
+    assert page.locator("#welcome-commands code").count() == 3
+    page.fill("#welcome-text", '[{"name": 1, "content": ["x"')
+    page.click("#welcome-take")
+    page.wait_for_selector("#welcome-error:not([hidden])")
+    page.fill("#welcome-text", '[{"name": "pasted", "content": "out of a clipboard"}]')
+    page.click("#welcome-take")
+    shows(page, "out of a clipboard")
+    assert page.is_hidden("#welcome")
+    give(bench, [])
+    page.wait_for_selector("#welcome:not([hidden])")
+    page.click("#welcome-sample")
+    settled(page)
+    assert page.is_hidden("#welcome")
+    give(bench, ITEMS)
+
+
+OVERLAPS = """() => {
+  const found = [];
+  const seen = e => e.checkVisibility() && e.getBoundingClientRect().width > 0;
+  const all = [...document.querySelectorAll('button, select, input:not([type=range]), h1, h2')]
+    .filter(e => seen(e) && !e.closest('.list, .bar, dialog, .editor, #detail, .dropped-by'));
+  for (const [n, a] of all.entries()) {
+    const x = a.getBoundingClientRect();
+    if (x.right > innerWidth + 1) found.push(`past the edge: ${a.outerHTML.slice(0, 80)}`);
+    for (const b of all.slice(n + 1)) {
+      if (a.contains(b) || b.contains(a)) continue;
+      const y = b.getBoundingClientRect();
+      const wide = Math.min(x.right, y.right) - Math.max(x.left, y.left);
+      const high = Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top);
+      if (wide > 2 && high > 2) found.push(`${a.outerHTML.slice(0, 80)} over ${b.outerHTML.slice(0, 80)}`);
+    }
+  }
+  if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window');
+  return found;
+}"""
+
+
+def test_nothing_overlaps_at_any_width(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench, "?tokens=1")
+    for wide in (390, 480, 640, 768, 899, 900, 1024, 1100, 1180, 1280, 1440, 1920):
+        page.set_viewport_size({"width": wide, "height": 800})
+        for pane in ("prompt", "items", "edit") if wide < 900 else ("prompt",):
+            if wide < 900:
+                page.click(f".tabs [data-pane={pane}]")
+            assert page.evaluate(OVERLAPS) == [], (wide, pane)
+    until(lambda: bench.process.poll() is None)
