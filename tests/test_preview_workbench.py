@@ -168,18 +168,22 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
     page.wait_for_selector(".cm-tooltip-autocomplete li:has-text('name or title')")
     page.keyboard.press("Escape")
     page.locator("#revert").dispatch_event("click")
-    type_at_start(page, "{{ item.nam }}\n")
-    page.wait_for_selector(".cm-lintRange-error")
+    type_at_start(page, "{{ item.pth }}\n")
+    marked = (
+        "document.getElementById('editor').shadowRoot"
+        ".querySelector('.cm-lintRange-error')?.textContent === 'pth'"
+    )
+    becomes(page, marked)  # the word, not the line
     page.hover(".cm-lintRange-error")
     page.click(".cm-diagnosticAction:has-text('Fix')")
-    in_editor(page, "{{ item.name }}")
+    in_editor(page, "{{ item.path }}")
     page.wait_for_selector("#error", state="hidden")
     becomes(
         page, "!document.getElementById('editor').shadowRoot.querySelector('.cm-lintRange-error')"
     )
     page.click("#list .name >> nth=0")
     page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
-    page.wait_for_selector(".cm-value:has-text('item.name')")
+    page.wait_for_selector(".cm-value:has-text('item.path')")
     assert page.locator("#editor .cm-prices .cm-gutterElement span").count() > 1
     page.locator("#revert").dispatch_event("click")
 
