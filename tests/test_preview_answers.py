@@ -146,7 +146,9 @@ def test_the_page_says_what_render_says() -> None:
     assert account["full"] == [item.tokens_full for item in result.items]
     assert account["fits"] == [item.fits_at for item in result.items]
     assert page["overhead"] == result.explain().frame
-    priced = sum(sum(lines.values()) for lines in account["lines"].values())
+    needs = draw("needs", options={"max_tokens": 120})
+    assert needs["full"] == account["full"]
+    priced = sum(sum(lines.values()) for lines in needs["lines"].values())
     assert abs(priced - result.tokens) <= 2
     names = [name for what, name in page["files"] if what == "templates"]
     assert names[0] == "chunks/layout.md.j2"

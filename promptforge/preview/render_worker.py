@@ -264,6 +264,14 @@ def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
             _gather(templates, parent, found)
 
 
+def _needs(result: Result, request: Request) -> Answer:
+    """Say what the items in `request["rows"]` take whole, and each template line: that is quick."""
+    report = result.report
+    rows = [index for index in request["rows"] if index < len(report.given)]
+    full = [report.item(index, lambda _: None).tokens_full for index in rows]
+    return {"rows": rows, "full": full, "lines": _line_tokens(result)}
+
+
 def _account(result: Result, request: Request) -> Answer:
     """Say of the items in `request["rows"]` what they take whole, and which budget brings them.
 
@@ -282,7 +290,6 @@ def _account(result: Result, request: Request) -> Answer:
         "fits": [item.fits_at for item in items],
         "beyond": report.hints.beyond,
         "next": None if first is None else {"at": first[0], "index": first[1]},
-        "lines": _line_tokens(result),
     }
 
 
@@ -468,6 +475,7 @@ def token_pieces(counter: Counter, text: str) -> TokenPieces | None:
 
 _TASKS: Mapping[str, Callable[[Result, Request], Answer]] = {
     "page": _page,
+    "needs": _needs,
     "account": _account,
     "remedies": _remedies,
     "curve": _curve,

@@ -64,7 +64,7 @@ TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}
 """Seconds that templates may take, by worker; more for many items."""
 WORKER_OF = {
     **dict.fromkeys(("page", "values"), "quick"),
-    **dict.fromkeys(("account", "remedies", "curve", "comparison", "prompt"), "thorough"),
+    **dict.fromkeys(("needs", "account", "remedies", "curve", "comparison", "prompt"), "thorough"),
     **dict.fromkeys(("findings", "as_case", "case"), "thorough"),
 }
 """The worker of each kind of request: a text never waits for its account."""

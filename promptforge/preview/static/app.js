@@ -24,7 +24,7 @@ import * as whole from "./whole.js";
 const TYPED = 15; // milliseconds of rest after which a key press is rendered
 const REST = 150; // and after which what takes longer is asked for: budgets that bring items back, remedies, the curve of worth
 let now = state.read();
-const draw = Object.fromEntries(["page", "account", "remedies", "curve", "comparison", "prompt", "values"].map((what) => [what, newest(`/api/${what}`)]));
+const draw = Object.fromEntries(["page", "needs", "account", "remedies", "curve", "comparison", "prompt", "values"].map((what) => [what, newest(`/api/${what}`)]));
 let start = null;
 let page = null; // the rendering that is shown; what is told of it later hangs on it, so nothing is drawn for another one
 let sent = null; // the whole prompt of the page, where it is known
@@ -113,10 +113,11 @@ async function around(ask, of) {
 
 // What is told of a rendering after its text: each part is drawn only while that rendering is shown.
 async function explain(ask, drawn) {
-  const first = working(draw.account({ ...ask, rows: items.inSight(), picked: items.pickedIndex() }));
+  const first = working(draw.needs({ ...ask, rows: items.inSight() }));
   const of = await drawn;
   if (!of || of.error) return;
-  if (!take(of, "account", await first)) return;
+  if (!take(of, "needs", await first)) return;
+  if (!take(of, "account", await working(draw.account({ ...ask, rows: items.inSight(), picked: items.pickedIndex() })))) return;
   await ask_more(rows.next(of));
   if (start.around.length && now.show === "text") await around(ask, of);
   if (!take(of, "remedies", await working(draw.remedies(ask)))) return;
@@ -126,7 +127,7 @@ async function explain(ask, drawn) {
 function take(of, what, found) {
   if (!found || of !== page) return false;
   if (found.error) page.told.failed[what] = found.error;
-  else if (what === "account") rows.tell(page, found);
+  else if (what === "account" || what === "needs") rows.tell(page, found);
   else if (what === "remedies") page.told.remedies = found.remedies;
   else page.told.curve = found.points;
   if (what === "curve") {

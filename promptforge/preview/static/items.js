@@ -227,10 +227,10 @@ function summary() {
     off.reason = null;
     sort();
   }
-  const asked = failed.account ?? failed.remedies;
+  const asked = failed.needs ?? failed.account ?? failed.remedies;
   if (asked) rows.push(make("li", { class: "bad" }, `${asked.message} `, make("button", { type: "button", onclick: () => act.retry() }, "Retry")));
   else if (found.length && (remedies === null || !page.told.begun)) {
-    const what = page.told.begun ? "options that bring items back" : "what items need, and the budgets that bring them back";
+    const what = page.told.begun ? "options that bring items back" : page.told.full.size ? "the budgets that bring items back" : "what items need";
     rows.push(make("li", { class: "quiet waits" }, `Working out ${what}…`));
   }
   $("dropped").replaceChildren(...rows);

@@ -28,12 +28,10 @@ export function take(page) {
 
 export function tell(page, account) {
   const { told } = page;
-  told.begun = true;
-  account.rows.forEach((index, place) => {
-    told.full.set(index, account.full[place]);
-    told.fits.set(index, account.fits[place]);
-  });
-  Object.assign(told, { beyond: account.beyond, next: account.next, lines: account.lines });
+  account.rows.forEach((index, place) => told.full.set(index, account.full[place]));
+  if (account.lines) return Object.assign(told, { lines: account.lines });
+  account.rows.forEach((index, place) => told.fits.set(index, account.fits[place]));
+  return Object.assign(told, { begun: true, beyond: account.beyond, next: account.next });
 }
 
 // The first items, by rank, that a larger budget may bring back, as far as nothing is told of them.
