@@ -34,7 +34,7 @@ CHROMIUM = next(
 needs_browser = pytest.mark.skipif(
     bool(MISSING) or CHROMIUM is None, reason=f"needs {' and '.join(MISSING or ['chromium'])}"
 )
-PATIENCE = 20
+PATIENCE = 60
 """Seconds that anything may take."""
 FOLDERS = ("templates", "profiles", "tests")
 Opener = Callable[..., "Page"]
