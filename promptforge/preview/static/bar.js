@@ -37,7 +37,7 @@ export function place(budget, page, other = null) {
   const all = page ? farthest(page) : 0;
   const used = Math.max(100, page?.tokens ?? 0, other ?? 0);
   // A budget as large as the window of an LLM would make the text a hair: then the handle stands at the end of a shorter scale.
-  const isFar = page !== null && (budget ?? 0) > FAR * Math.max(used, all);
+  const isFar = Boolean(page?.tokens) && (budget ?? 0) > FAR * Math.max(used, all);
   const most = isFar ? 2 * used : Math.max(used, budget ?? 0);
   const wanted = Math.max(1.25 * most, Math.min(all, 3 * most));
   if (most > top || isFar || ((wanted > top || wanted < top / 3) && !document.activeElement?.classList.contains("slider"))) top = nice(wanted);
@@ -51,7 +51,7 @@ export function place(budget, page, other = null) {
   $("slider-b").hidden = other === null;
   $("slider").setAttribute("aria-valuetext", budget === null ? "no limit" : `${count(budget)} tokens`);
   if (document.activeElement !== $("budget")) $("budget").value = budget ?? "";
-  axis();
+  axis(isFar ? budget : null);
 }
 
 // The budget that brings the sixth next item back: as far as the scale has to reach.
@@ -65,7 +65,7 @@ function nice(number) {
   return Math.ceil(number / step) * step;
 }
 
-function axis() {
+function axis(far) {
   const rough = top / 8;
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * unit).find((each) => each >= rough);
@@ -75,6 +75,10 @@ function axis() {
     mark.style.left = `${(at / top) * 100}%`;
     if (at + step > top) mark.classList.add("last");
     marks.push(mark);
+  }
+  if (far !== null) {
+    while (marks.length > 1 && parseFloat(marks.at(-1).style.left) > 80) marks.pop();
+    marks.push(make("span", { class: "far" }, `… ${count(far)}`));
   }
   $("axis").replaceChildren(...marks);
 }
