@@ -5,13 +5,21 @@ from __future__ import annotations
 import ctypes
 import math
 import unicodedata
+from fractions import Fraction
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from promptforge.tokenizers.estimates import FAMILY_FACTORS
+from promptforge.tokenizers.estimates import (
+    BLOCK_CLASSES,
+    CHARACTER_CLASSES,
+    FAMILY_ESTIMATES,
+    ORDINARY_RATES,
+    count_classes,
+)
 from promptforge.tokenizers.registry import get_tokenizer
+from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
 
 TEXT = st.text(
     st.one_of(
@@ -98,10 +106,89 @@ def test_characters_are_code_points(text: str) -> None:
     assert get_tokenizer("characters").count(text) == len(text)
 
 
-@pytest.mark.parametrize("name", sorted(FAMILY_FACTORS))
+def class_of(char: str) -> list[str]:
+    """Return the class of a character, once for each UTF-16 unit of one beyond U+00FF."""
+    if ord(char) > 255:
+        highs = char.encode("utf-16-le", "surrogatepass")[1::2]
+        names = {byte: name for name, block in BLOCK_CLASSES.items() for byte in block}
+        return [names.get(byte, "other") for byte in highs]
+    if not char.isascii():
+        return ["latin_1"]
+    if char.isalnum():
+        return ["digit" if char.isdigit() else "upper" if char.isupper() else "lower"]
+    if char in " \t\r\n":
+        return ["space" if char == " " else "line"]
+    return ["sign" if char.isprintable() else "control"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXT)
+def test_characters_are_counted_by_class(text: str) -> None:
+    found = dict(zip(CHARACTER_CLASSES, count_classes(text), strict=True))
+    slow = [name for char in text for name in class_of(char)]
+    assert found == {name: slow.count(name) for name in CHARACTER_CLASSES}
+
+
+@pytest.mark.parametrize("name", sorted(FAMILY_ESTIMATES))
 @settings(deadline=None)
-@given(text=TEXT)
-def test_another_vocabulary_times_its_factor(name: str, text: str) -> None:
+@given(parts=st.lists(TEXT, max_size=4), n=st.integers(-1, 40))
+def test_a_family_is_estimated_by_tokens_and_characters(
+    name: str, parts: list[str], n: int
+) -> None:
+    text, rates, counter = "".join(parts), FAMILY_ESTIMATES[name], get_tokenizer(name)
     tokens = get_tokenizer("o200k_base").count(text)
-    assert get_tokenizer(name).count(text) == math.ceil(tokens * FAMILY_FACTORS[name].factor)
-    assert not get_tokenizer(name).exact
+    classes = [name for char in text for name in class_of(char)]
+    unusual = max(0, 100 * tokens - sum(ORDINARY_RATES.get(name, 0) for name in classes))
+    hundredths = rates.token * tokens + unusual * rates.unusual // 100
+    hundredths += sum(rates.rates.get(name, 0) for name in classes)
+    found = counter.count(text)
+    assert found == math.ceil(Fraction(hundredths, 100)) == counter.count_parts(parts)
+    assert counter.at_least(text, n) <= min(found, max(n, 0) + 1)
+    assert counter.count_upto(text, n) == min(found, max(n, 0) + 1)
+    assert len(text) <= counter.most_chars(found)
+    assert counter.count(counter.cut(text, n, "character")) <= max(n, 0)
+    assert not counter.exact
+
+
+SAMPLES = {
+    "json": '[{"id": 81733, "uuid": "0f3c9a61-77bd-4d0e-a1c5-2f6f6a0cf27b", "x": [1.5, -20.25]}]'
+    * 9,
+    "digits": "31415926535897932384626433832795028841971693993751" * 20,
+    "table": "\n".join(f"{n},{n * n},{n / 7:.4f},2026-11-{n % 28:02}" for n in range(60)),
+    "log": "2026-11-24 08:15:59,413 WARN [pool-7] 10.20.30.41 0x7ffd5e8f took 1840ms retry=3\n"
+    * 15,
+    "hex": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" * 12,
+    "emoji": "🎉 ✅ 🧪🔥 👩‍💻 🇩🇪 ⚠️ 🚀\n" * 20,
+    "hebrew": "בני אדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון. " * 6,
+    "hindi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है। " * 6,
+    "tamil": "மனிதப் பிறிவியினர் சகலரும் சுதந்திரமாகவே பிறக்கின்றனர்; அவர்கள் மதிப்பிலும், உரிமைகளிலும் சமமானவர்கள். "
+    * 6,
+    "thai": "มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ ต่างมีเหตุผลและมโนธรรม " * 6,
+    "georgian": "ყველა ადამიანი იბადება თავისუფალი და თანასწორი თავისი ღირსებითა და უფლებებით. "
+    * 6,
+    "vietnamese": "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. "
+    * 6,
+    "chinese": "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心。" * 12,
+    "english": "All human beings are born free and equal in dignity and rights. " * 9,
+    "code": "def total(orders):\n    return sum(order.price for order in orders if order.is_paid)\n"
+    * 9,
+}
+"""Texts that one factor for a family got wrong, and two that it should not be dear for."""
+
+
+@pytest.mark.parametrize(
+    ("estimate", "true"),
+    [
+        ("approximate-qwen", "qwen-3"),
+        ("approximate-deepseek", "deepseek-v3"),
+        ("approximate-mistral", "mistral-tekken"),
+    ],
+)
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_family_takes_no_more_than_its_estimate(estimate: str, true: str, kind: str) -> None:
+    if not is_installed(TOKENIZER_PACKAGES[true]):
+        pytest.skip(f"the extra {TOKENIZER_PACKAGES[true].extra} is not installed")
+    tokens = get_tokenizer(true).count(SAMPLES[kind])
+    assert tokens <= get_tokenizer(estimate).count(SAMPLES[kind])
+    if kind in ("english", "code"):
+        assert get_tokenizer(estimate).count(SAMPLES[kind]) <= 1.5 * tokens

@@ -20,7 +20,7 @@ from reference_encodings import HOSTILE, PARTS, random_parts
 
 from promptforge.errors import TokenizerError
 from promptforge.text.split_points import UNITS, unit_ends
-from promptforge.tokenizers.estimates import FAMILY_FACTORS
+from promptforge.tokenizers.estimates import FAMILY_ESTIMATES
 from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer
 from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
 
@@ -248,19 +248,18 @@ def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(
     request.getfixturevalue("nowhere")
     ran = run("list", "tokenizers")
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
-    assert set(TOKENIZER_PACKAGES) | set(FAMILY_FACTORS) | {"NAME*FACTOR", "file:PATH"} <= set(rows)
+    assert set(TOKENIZER_PACKAGES) | set(FAMILY_ESTIMATES) | {"NAME*FACTOR", "file:PATH"} <= set(
+        rows
+    )
     for name, family in TOKENIZER_PACKAGES.items():
         assert rows[name].endswith(f"(needs an extra: pip install '.[{family.extra}]')")
-    assert "1.96 times o200k_base (measured 2026-11 with ctok" in rows["approximate-claude-4"]
+    assert "Claude 3 to Opus 4.6 takes no more in 99.5 % of texts" in rows["approximate-claude-4"]
+    assert "(fitted 2026-11 to ctok 1.3.0" in rows["approximate-claude-4"]
     facts = {
         row["name"]: row
         for row in json.loads(run("list", "tokenizers", "--json").out)["tokenizers"]
     }
     assert facts["qwen-3"]["installed"] is False and facts["qwen-3"]["exact"] is True
     declared = facts["approximate-claude"]
-    assert (declared["factor"], declared["times"], declared["as_of"]) == (
-        2.12,
-        "o200k_base",
-        "2026-11",
-    )
+    assert (declared["base"], declared["as_of"]) == ("o200k_base", "2026-11")
     assert "ctok" in declared["source"] and declared["exact"] is False

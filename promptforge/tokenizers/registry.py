@@ -20,9 +20,10 @@ from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
 from .base import Counter, CustomCounter, Tokenizer
 from .bpe import BytePairCounter
 from .estimates import (
-    FAMILY_FACTORS,
+    FAMILY_ESTIMATES,
     CharacterCounter,
     CharacterEstimate,
+    FamilyCounter,
     ScaledCounter,
     WordEstimate,
 )
@@ -37,10 +38,9 @@ _DESCRIPTIONS = {
     "approximate-characters": "estimate: a quarter of the characters, more for punctuation",
     "approximate-words": "estimate: four thirds of the words, more for long and mixed-case ones",
     **{
-        name: f"estimate: at most what {declared.family} takes,"
-        f" {float(declared.factor):.2f} times o200k_base"
-        f" (measured {declared.as_of} with {declared.source})"
-        for name, declared in FAMILY_FACTORS.items()
+        name: f"estimate: {declared.family} takes no more in 99.5 % of texts;"
+        f" from o200k_base and kinds of characters (fitted {declared.as_of} to {declared.source})"
+        for name, declared in FAMILY_ESTIMATES.items()
     },
     **{name: f"exact: {family.about}" for name, family in TOKENIZER_PACKAGES.items()},
     "NAME*FACTOR": "estimate: any of these times a factor of your own, such as o200k_base*1.35",
@@ -51,7 +51,9 @@ _TOKENIZER_OF_LLM = {
     **{"gpt-4": "cl100k_base", "text-embedding": "cl100k_base"},
     **dict.fromkeys(("gpt", "o1", "o3", "o4", "tiktoken"), "o200k_base"),
     **{"gemma": "approximate-gemini", "words": "approximate-words"},
-    **{name.removeprefix("approximate-"): name for name in FAMILY_FACTORS if name.count("-") == 1},
+    **{
+        name.removeprefix("approximate-"): name for name in FAMILY_ESTIMATES if name.count("-") == 1
+    },
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
 _lock = threading.RLock()
@@ -66,14 +68,13 @@ def list_tokenizers() -> list[tuple[str, str]]:
 def describe_tokenizer(name: str) -> dict[str, object]:
     """Return the facts about a tokenizer of `names()`, a dict for JSON.
 
-    All have `exact`; an estimate for a family has its factor, date and source; a tokenizer from
+    All have `exact`; an estimate for a family has its base, date and source; a tokenizer from
     another package has its extra.
     """
     facts: dict[str, object] = {"exact": _DESCRIPTIONS[name].startswith("exact")}
-    if name in FAMILY_FACTORS:
-        declared = FAMILY_FACTORS[name]
-        facts |= {"times": "o200k_base", "factor": float(declared.factor)}
-        facts |= {"as_of": declared.as_of, "source": declared.source}
+    if name in FAMILY_ESTIMATES:
+        declared = FAMILY_ESTIMATES[name]
+        facts |= {"base": "o200k_base", "as_of": declared.as_of, "source": declared.source}
     if name in TOKENIZER_PACKAGES:
         family = TOKENIZER_PACKAGES[name]
         facts |= {"extra": family.extra, "installed": is_installed(family)}
@@ -182,8 +183,8 @@ def _make(name: str) -> Counter:
         )
         counter.lookup = LookupEncoder(shipped.pattern, lambda: load_table(name))
         return counter
-    if name in FAMILY_FACTORS:
-        return ScaledCounter(name, _find("o200k_base"), FAMILY_FACTORS[name].factor)
+    if name in FAMILY_ESTIMATES:
+        return FamilyCounter(name, _find("o200k_base"), FAMILY_ESTIMATES[name])
     if name in TOKENIZER_PACKAGES:
         return load_package(name)
     if name in _FORMULAS:
