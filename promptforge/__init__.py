@@ -1,11 +1,15 @@
 """promptforge: retrieved pieces in, one exact, safe, well-laid-out context text for an LLM out."""
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
 
+TYPE_CHECKING = False  # type checkers know the name; `typing` takes longer to import than all this
 if TYPE_CHECKING:
+    from typing import Any
+
     from .authoring.calibrate import calibrate
     from .errors import (
         BudgetError,

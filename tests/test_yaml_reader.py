@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.errors import ProfileError
+from promptforge.files import shipped_folder
 from promptforge.yaml_reader import (
     MAX_YAML_BYTES,
     MAX_YAML_DEPTH,
     MAX_YAML_VALUES,
     find_invisible,
+    load_shipped_yaml,
     load_yaml,
     load_yaml_with_lines,
 )
@@ -178,3 +180,24 @@ def test_the_corpus_of_attacks() -> None:
         except ProfileError:
             continue
         assert isinstance(value, dict | str), case["id"]
+
+
+def test_the_scanner_in_c_reads_shipped_files_alike() -> None:
+    files = [
+        *shipped_folder("profiles").glob("*.yaml"),
+        *shipped_folder("templates").rglob("*.yaml"),
+    ]
+    assert len(files) > 20
+    for path in files:
+        text = path.read_text("utf-8")
+        assert load_shipped_yaml(text, "f") == load_yaml_with_lines(text, "f"), path
+
+
+@pytest.mark.parametrize("text", ["a: [1", "a: 1\na: 2", "? [a]\n: b", "<<: x", "a: *b", "a: 'x"])
+def test_a_mistake_in_a_shipped_file_is_said_alike(text: str) -> None:
+    errors = []
+    for load in (load_shipped_yaml, load_yaml_with_lines):
+        with pytest.raises(ProfileError) as caught:
+            load(text, "f")
+        errors.append((str(caught.value), caught.value.where))
+    assert errors[0] == errors[1]

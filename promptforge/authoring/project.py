@@ -13,7 +13,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -244,6 +243,8 @@ def _read_settings(path: Path) -> tuple[dict[str, Any], str] | None:
         return None
     try:
         text = data.decode("utf-8-sig")
+        import tomllib  # late: most commands run outside of a project
+
         table: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         if is_shared and b"tool.promptforge" not in data:

@@ -15,7 +15,7 @@ from msgspec import Meta
 from ..errors import ProfileError, quote, suggest_name
 from ..files import shipped_folder
 from ..text.format import Marks
-from ..yaml_reader import load_yaml
+from ..yaml_reader import load_shipped_yaml
 from .options import OPTION_VOCABULARY, LibraryName
 from .profiles import read_values
 from .schema import Rule, Vocabulary, matching, rules_of
@@ -117,7 +117,7 @@ def _set_of(kind: KindSettings) -> list[tuple[str, str]]:
 def shipped_words() -> Mapping[str, Mapping[str, Any]]:
     """Return the shipped settings of all layouts, as their file has them: `words` and `kinds`."""
     path = shipped_folder("templates") / "layout.yaml"
-    found: dict[str, dict[str, Any]] = load_yaml(path.read_text("utf-8"), str(path))
+    found: dict[str, dict[str, Any]] = load_shipped_yaml(path.read_text("utf-8"), str(path))[0]
     return found
 
 

@@ -11,6 +11,7 @@ import errno
 import fnmatch
 import functools
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ from ..files import (
     shipped_folder,
     tokenizer_file,
 )
-from ..yaml_reader import load_yaml_with_lines
+from ..yaml_reader import load_shipped_yaml, load_yaml_with_lines
 from .options import OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, matching, rules_of
 
@@ -262,6 +263,11 @@ def _shipped_file(stem: str) -> Path | None:
     return path if path.is_file() else None
 
 
+@functools.cache
+def _shipped_folders() -> tuple[Path, ...]:
+    return shipped_folder("profiles"), shipped_folder("templates")
+
+
 def _is_there(path: Path) -> bool:
     try:
         return path.is_file()
@@ -302,7 +308,10 @@ def read_values(
     `file` is its name in messages. Raises `ProfileError` with `file:line`.
     """
     # Not in `schema`: flags are made from a vocabulary, and must not wait for the import of YAML.
-    values, lines = load_yaml_with_lines(text, file)
+    load = load_yaml_with_lines
+    if any(file.startswith(f"{folder}{os.sep}") for folder in _shipped_folders()):
+        load = load_shipped_yaml
+    values, lines = load(text, file)
     at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}
 
     def where(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..templating.failures import TemplateMistake
-from ..yaml_reader import load_yaml
+from ..yaml_reader import load_shipped_yaml
 
 _CODES_FILE = Path(__file__).with_name("codes.yaml")
 
@@ -33,8 +33,8 @@ class Code(NamedTuple):
 
 @cache
 def _load_codes() -> dict[str, Code]:
-    # 680 lines of YAML take 40 ms, so no rendering and no import may come here.
-    values = load_yaml(_CODES_FILE.read_text(encoding="utf-8"), str(_CODES_FILE))
+    # Several hundred lines of YAML: no rendering and no import may come here.
+    values = load_shipped_yaml(_CODES_FILE.read_text(encoding="utf-8"), str(_CODES_FILE))[0]
     return {code: Code(**fields) for code, fields in values.items()}
 
 
