@@ -394,6 +394,7 @@ class Layout:
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
         self._functions: dict[tuple[object, ...], ItemFunction | None] = {}
+        self._trimmers: dict[str, Trimmers] = {}
         self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
         if self.syntax == "txt":
@@ -406,7 +407,11 @@ class Layout:
 
     def trimmers(self, marker: str) -> Trimmers:
         """Return the ways to shorten items, in the words of its settings."""
-        return Trimmers(self.settings.marks(marker), self.settings.of_kinds("trim_as"))
+        known = self._trimmers.get(marker)
+        if known is None:
+            known = Trimmers(self.settings.marks(marker), self.settings.of_kinds("trim_as"))
+            self._trimmers = {marker: known}  # the last one alone: a marker may come from anywhere
+        return known
 
     def files(self) -> list[str]:
         """Return the names of its templates, sorted: the page and the item templates."""

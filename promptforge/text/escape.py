@@ -547,11 +547,14 @@ _INVISIBLE_IN_CONTENT = re.compile(
 )
 
 
+_RUNS = {mark: re.compile(f"{mark}{{3,}}") for mark in "`~"}
+
+
 def longest_run(text: str, mark: str) -> int:
     """Return the length of the longest run of the character `mark`; 0 if none reaches three."""
     if mark not in text or mark * 3 not in text:  # one character is found much faster than three
         return 0
-    return max(map(len, re.findall(re.escape(mark) + "{3,}", text)))
+    return max(map(len, _RUNS[mark].findall(text)))
 
 
 class CleanedContent(NamedTuple):

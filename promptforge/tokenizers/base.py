@@ -149,7 +149,7 @@ class RecentCache(Generic[Value]):
 
     def get(self, text: str) -> Value | None:
         """Return the value remembered for `text`, None if there is none."""
-        key = _key(text)
+        key = text if len(text) < MIN_CHARS_HASHED else _key(text)
         found = self._new.get(key)
         if found is None and (found := self._old.get(key)) is not None:
             self._put(key, found)
