@@ -500,9 +500,10 @@ class Layout:
         template = self.item_template(kind)
         function = self._function(template, flags)
         variables: dict[str, Any] = {"item": None, **flags}
-        context = template.new_context(variables, shared=True)
+        context: jinja2.runtime.Context | None = None
 
         def show(item: Fields, chars: int) -> tuple[Safe, int]:
+            nonlocal context
             use_tank(tank, 1, chars)
             left, before = tank.left, tank.imitations
             if function is not None:
@@ -517,6 +518,8 @@ class Layout:
                     tank.left, tank.imitations = left, before
             variables["item"] = item
             # One context serves all items; a variable set for the item before must not be seen.
+            if context is None:
+                context = template.new_context(variables, shared=True)
             context.vars.clear()
             context.exported_vars.clear()
             try:

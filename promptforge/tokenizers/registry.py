@@ -131,6 +131,9 @@ def expect_small_texts() -> None:
 
 
 def _find(name: str) -> Counter:
+    found = _counters.get(name)
+    if found is not None:
+        return found
     scaled = SCALED_TOKENIZER.fullmatch(name)
     if scaled is not None:
         base, factor = scaled[1], scaled[2]
@@ -139,12 +142,10 @@ def _find(name: str) -> Counter:
         return _scale(f"{base}*{factor}", base, Fraction(factor))
     if name.startswith(TOKENIZER_FILE):
         return _from_file(name)
-    found = _counters.get(name)
-    if found is None:
-        with _lock:
-            found = _counters.get(name)
-            if found is None:
-                found = _counters[name] = _make(name)
+    with _lock:
+        found = _counters.get(name)
+        if found is None:
+            found = _counters[name] = _make(name)
     return found
 
 
