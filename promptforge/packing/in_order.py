@@ -484,7 +484,11 @@ class Packer(PageState):
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)
         shorter = self.page.shorten(index, others, limit, room)
-        if shorter is None or (before and len(shorter[0].text) <= len(before.text)):
+        if shorter is None or shorter[0] == before:
+            return False
+        is_longer = before is None or len(shorter[0].text) > len(before.text)
+        # With its marks a cut text may be longer than the whole, which is better all the same.
+        if not is_longer and shorter[0].name in SHORTENED_VARIANTS:
             return False
         self.put(index, *shorter)
         return True

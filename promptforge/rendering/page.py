@@ -47,7 +47,7 @@ from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
 from ..text.split_points import UNITS
 from ..tokenizers.registry import get_tokenizer
-from ..trimming.pieces import Pieces, TrimmedVariants
+from ..trimming.pieces import Pieces, TrimmedVariants, speaks
 from .context import (
     CleaningNotes,
     ItemViews,
@@ -62,6 +62,8 @@ MIN_CHARACTERS_PER_TOKEN = 3
 """Most texts have more, so fewer items are prepared by it than there is room for."""
 MAX_UNUSED_TOKENS = 8
 """Unused tokens too few to be worth trimming an item for."""
+MIN_CHARACTERS_CUT = 8
+"""Characters that are kept at least where a cut is in a word: a letter says nothing."""
 MAX_PAGES_PER_ITEM = 12
 """Pages measured to shorten one item."""
 MAX_KINDS = 100
@@ -690,6 +692,8 @@ class Shortener:
         empty = page.item_cost(index, _EMPTY)
         if not fits_within(empty, left):
             return None
+        if whole := self._whole(index, chosen, limit, left):
+            return whole
         # The first guess is that content costs on the page what it costs alone. Then the bounds
         # grow by what was left over, or shrink by what was too much.
         bounds = start = subtract_costs(left, empty)
@@ -718,6 +722,18 @@ class Shortener:
                 break
             bounds = larger
         return best
+
+    def _whole(
+        self, index: int, chosen: Mapping[int, Variant], limit: Cost, left: Cost
+    ) -> tuple[Variant, Cost] | None:
+        """Return the content itself if it fits: a packing may have tried a longer variant alone."""
+        page = self._page
+        content = content_variant(page.variants(index))
+        if page.may_fit(index, content, left) and fits_within(page.item_cost(index, content), left):
+            cost = page.measure({**chosen, index: content})
+            if fits_within(cost, limit):
+                return content, cost
+        return None
 
     def _larger(self, bounds: Cost, spare: Cost, limit: Cost, variant: Variant) -> Cost | None:
         """Return larger bounds for what was left over; None where that is too little."""
@@ -818,7 +834,9 @@ class Shortener:
             if chars < UNLIMITED:
                 prefix = get_tokenizer("characters").cut(prefix, int(chars), unit)
             prefix = prefix.rstrip()
-            if len(best) < len(prefix) < len(text.rstrip()):
+            if unit == "character" and len(prefix) < MIN_CHARACTERS_CUT:
+                break
+            if len(best) < len(prefix) < len(text.rstrip()) and speaks(prefix, text):
                 best = prefix
             if not best:
                 continue

@@ -61,6 +61,11 @@ class Piece(NamedTuple):
     """The piece that this one ends (a closing brace), and stays exactly as long as; -1: none."""
 
 
+def speaks(part: str, whole: str) -> bool:
+    """Tell whether a part of a text says something: it has a letter or digit, or the text none."""
+    return any(map(str.isalnum, part)) or (bool(part) and not any(map(str.isalnum, whole)))
+
+
 def one_line(text: str) -> str:
     """Return `text` as a line."""
     return " ".join(text.split()) + "\n"
@@ -178,8 +183,9 @@ class Pieces:
         """
         order = self._order(worth or {})
         count = len(order)
-        if not self.closed(()):
-            count = max(0, count - 1)  # a mark alone is no variant
+        whole = "".join(part.text for part in self.parts)
+        while count and not self._shows(order[count:], whole):
+            count -= 1  # marks, brackets and prompts alone are no variant
 
         def make(number: int) -> TrimmedText:
             left = order[number + 1 :]
@@ -189,6 +195,10 @@ class Pieces:
             return TrimmedText(text)
 
         return TrimmedVariants(count, make)
+
+    def _shows(self, kept: Collection[int], whole: str) -> bool:
+        """Tell whether these pieces, with all they need, hold a word of the text."""
+        return speaks("".join(self.parts[i].text for i in self.closed(kept)), whole)
 
     def _order(self, worth: Mapping[int, float]) -> list[int]:
         """Return the pieces that may go, the first to go first; a heading goes after its text."""
