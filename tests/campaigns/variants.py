@@ -139,35 +139,47 @@ def record_of(made: Case) -> dict[str, Any]:
     return record
 
 
-def broken(made: Case) -> str | None:
-    """Return the promise that the rendering of a case breaks, `""` where it was not shortened."""
-    record = record_of(made)
+def options_of(made: Case) -> dict[str, Any]:
+    """Return the options of a case but its budget."""
     options: dict[str, Any] = {"packing": made.packing, "trim": made.trim}
     if made.query:
-        options["query"] = " ".join(WORD.findall(record["content"])[-2:]) or "alder"
+        options["query"] = " ".join(WORD.findall(record_of(made)["content"])[-2:])
+    return options
+
+
+def shown(made: Case) -> tuple[pf.ResultItem, pf.Result, int]:
+    """Return the item as it is shown, the text, and the size of the text without a budget."""
+    record, options = record_of(made), options_of(made)
+    size = "tokens" if made.unit == "max_tokens" else "chars"
+    longest = getattr(render([record], made.layout, made.format, **options), size)
+    options[made.unit] = int(longest * made.share)
+    result = render([record], made.layout, made.format, **options)
+    return result.report.brief[0], result, longest
+
+
+def broken(made: Case) -> str | None:
+    """Return the promise that the rendering of a case breaks, `""` where it was not shortened."""
+    record, options = record_of(made), options_of(made)
     size = "tokens" if made.unit == "max_tokens" else "chars"
     plain = {key: value for key, value in record.items() if key != "expanded"}
     full = getattr(render([plain], made.layout, made.format, **options), size)
-    longest = getattr(render([record], made.layout, made.format, **options), size)
-    budget = int(longest * made.share)
-    result = render([record], made.layout, made.format, **{**options, made.unit: budget})
-    shown = result.report.brief[0]
-    if shown.form == "stub" and made.packing not in STUB_PACKINGS:
+    item, result, longest = shown(made)
+    if item.form == "stub" and made.packing not in STUB_PACKINGS:
         return "a stub that nobody asked for"
-    if shown.status == "dropped" or shown.form in ("expanded", "stub"):
+    if item.status == "dropped" or item.form in ("expanded", "stub"):
         return ""
-    if shown.form == "content":
+    if item.form == "content":
         return None if getattr(result, size) <= longest else "the content is dearer than expanded"
     if getattr(result, size) >= full:
-        return f"{getattr(result, size)} {size} for the {shown.form} of a text of {full}"
+        return f"{getattr(result, size)} {size} for the {item.form} of a text of {full}"
     empty = render(
         [{**plain, "content": "…", "summary": None}], made.layout, made.format, **options
     )
     frame = {*WORD.findall(empty.text), *WORD.findall(MARKER)}
-    words = {*WORD.findall(result.text)} - frame
+    words = {*WORD.findall(result.text.replace("\\n", " "))} - frame  # as JSON writes it
     if {*WORD.findall(record["content"])} <= frame or any(map(_is_in(record), words)):
         return None
-    return f"nothing of its content is in the {shown.form}"
+    return f"nothing of its content is in the {item.form}"
 
 
 def _is_in(record: dict[str, Any]) -> Callable[[str], bool]:

@@ -1,0 +1,57 @@
+"""A law: what is shown shortened costs less than the next longer variant, and says something."""
+
+from __future__ import annotations
+
+import pytest
+from campaigns import variants
+from campaigns.variants import MAKERS, PACKINGS, Case
+from example_counts import MULTIPLIER, cases
+from hypothesis import given
+from hypothesis import strategies as st
+from unfiltered import FORMATS, LAYOUTS
+
+CASES = st.builds(
+    Case,
+    kind=st.sampled_from(list(MAKERS)),
+    size=st.integers(1, 12),
+    seed=st.integers(0, 2**16),
+    share=st.floats(0, 1),
+    unit=st.sampled_from(["max_tokens", "max_chars"]),
+    packing=st.sampled_from(PACKINGS),
+    trim=st.sampled_from(["structure", "prefix"]),
+    layout=st.sampled_from(LAYOUTS),
+    format=st.sampled_from(FORMATS),
+    query=st.booleans(),
+    longer=st.booleans(),
+)
+
+
+@given(CASES)
+@cases(150)
+def test_a_variant_is_cheaper_than_the_next_longer_one_and_holds_some_content(case: Case) -> None:
+    assert not variants.broken(case)
+
+
+@pytest.mark.unwatched
+def test_the_campaign_in_small_finds_dear_variants_in_its_control_alone() -> None:
+    report = variants.run(200 * MULTIPLIER)
+    assert not report.broken
+    assert report.figures["dearer in the control"] and report.figures["shortened"]
+
+
+@pytest.mark.parametrize("packing", ["drop_last", "proportional", "longest_first"])
+def test_a_content_that_fits_is_whole_where_its_longer_text_does_not(packing: str) -> None:
+    made = Case(
+        "repl-history",
+        9,
+        1,
+        0.8,
+        "max_chars",
+        packing,
+        "structure",
+        "entities",
+        "plain",
+        False,
+        True,
+    )
+    assert variants.shown(made)[0].form == "content"
