@@ -36,9 +36,10 @@ PACKINGS: list[Packing] = [
     "proportional",
     "longest_first",
     "drop_last",
+    "drop_first",
     "repository",
 ]
-SPREADING = ("proportional", "longest_first", "drop_last")
+SPREADING = ("proportional", "longest_first", "drop_last", "drop_first")
 MARK = "…"
 
 

@@ -72,6 +72,19 @@ def test_longest_first_leaves_the_short_ones_whole(budget: int) -> None:
     assert found["b"][1] >= found["c"][1] - 8
 
 
+def test_the_oldest_go_first_and_the_one_at_the_edge_is_cut() -> None:
+    found = kept(render(SET, 400, packing="drop_first"))
+    assert [status for status, _ in found.values()] == [
+        "dropped",
+        "trimmed",
+        "included",
+        "included",
+    ]
+    assert [s for s, _ in kept(render(SET, 300, packing="drop_first", trim="none")).values()] == [
+        "dropped", "dropped", "included", "included"
+    ]  # fmt: skip
+
+
 def test_the_last_of_the_list_go_and_the_one_at_the_edge_is_cut() -> None:
     found = kept(render(SET, 300, packing="drop_last"))
     assert [status for status, _ in found.values()] == ["included", "trimmed", "dropped", "dropped"]

@@ -31,6 +31,7 @@ PACKINGS = [
     "proportional",
     "longest_first",
     "drop_last",
+    "drop_first",
     "whole",
     "stop",
     "repository",

@@ -43,6 +43,7 @@ class OptionKeywords(TypedDict, total=False):
         "proportional",
         "longest_first",
         "drop_last",
+        "drop_first",
         "whole",
         "stop",
         "repository",

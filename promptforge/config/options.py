@@ -124,12 +124,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Share of the budget for named items, with combine: combined; the unused rest"
         " moves."] = 0.6
     packing: Annotated[
-        Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop",
-            "repository"],
+        Literal["score", "value", "proportional", "longest_first", "drop_last", "drop_first",
+            "whole", "stop", "repository"],
         "Choice of items and variants: the best first (score), the most worth (value), all a bit"
         " shorter (proportional), the longest shorter (longest_first), the last left out"
-        " (drop_last), whole items only (whole), whole until one does not fit (stop), outlines of"
-        " many files and then whole files, the most important first (repository)."] = "score"
+        " (drop_last) or the first (drop_first), whole items only (whole), whole until one does not"
+        " fit (stop), outlines of many files and then whole files, the most important first"
+        " (repository)."] = "score"
     stubs: Annotated[bool,
         "Show an item that does not fit as its heading and the marker, where room is"
         " left."] = False

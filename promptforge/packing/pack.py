@@ -27,10 +27,18 @@ from .types import (
 from .value import pack_most_worth
 
 Packing = Literal[
-    "score", "value", "proportional", "longest_first", "drop_last", "whole", "stop", "repository"
+    "score",
+    "value",
+    "proportional",
+    "longest_first",
+    "drop_last",
+    "drop_first",
+    "whole",
+    "stop",
+    "repository",
 ]
 
-FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last"})
+FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last", "drop_first"})
 """Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
 
 
@@ -81,7 +89,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
     - `whole`: like `score`, but nothing is shortened; `stop`: and the first misfit ends it
     - `proportional`: shorten all by one share; `longest_first`: the longest first; both keep
       every attribution
-    - `drop_last`: drop from the end of the list
+    - `drop_last`: drop from the end of the list; `drop_first`: from its beginning, the oldest
     - `repository`: a short outline of as many items as half of the room holds, the best first;
       then `score` with the rest of it
 
@@ -163,7 +171,7 @@ def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
         variant = packer.chosen.get(index)
         if index in packer.duplicate_of or variant == packer.page.variants(index)[0]:
             continue
-        if variant is None and packing != "drop_last":
+        if variant is None and packing not in ("drop_last", "drop_first"):
             continue
         longer = packer.take_whole(index, limit) or packer.take_shortened(index, limit)
         left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
@@ -224,7 +232,9 @@ def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Pac
         for index in walk[free:]:
             packer.drop(index, "max_items")
         walk = walk[:free]
-    if packing == "drop_last" or not packer.shorten:
+    if packing == "drop_first":
+        walk.reverse()
+    if packing in ("drop_last", "drop_first") or not packer.shorten:
         pack_drop_last(packer, walk, limit, again=step.again)
     else:
         longest_first = packing == "longest_first"

@@ -21,7 +21,7 @@ import promptforge as pf
 from .report import Report
 
 PACKINGS = (
-    *("score", "value", "proportional", "longest_first", "drop_last"),
+    *("score", "value", "proportional", "longest_first", "drop_last", "drop_first"),
     *("whole", "stop", "repository"),
 )
 STUB_PACKINGS = ("proportional", "longest_first")
