@@ -1,11 +1,13 @@
-"""LlamaIndex: nodes fitted to a budget, and a prompt template with the rendered context in it."""
+"""LlamaIndex: nodes fitted to a budget, in templates, query engines and chats."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import OptionError, quote
+from ..errors import BudgetError, Diagnostics, OptionError, quote
+from ..rendering.pipeline import log_diagnostics
 from .bridge import (
     NOTE_KEY,
     Bridge,
@@ -18,14 +20,28 @@ from .bridge import (
 )
 
 try:
+    from llama_index.core.base.llms.types import ChatMessage, TextBlock
     from llama_index.core.bridge.pydantic import PrivateAttr
+    from llama_index.core.chat_engine import ContextChatEngine
+    from llama_index.core.llms.llm import stream_chat_response_to_tokens
+    from llama_index.core.memory import ChatMemoryBuffer
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.prompts import PromptTemplate
+    from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
+    from llama_index.core.response_synthesizers import BaseSynthesizer
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 except ImportError as error:
     raise missing_extra("llama-index", error) from error
 
-__all__ = ["ContextPostprocessor", "ContextPromptTemplate", "aretrieve", "embedding", "retrieve"]
+__all__ = [
+    "ContextPostprocessor",
+    "ContextPromptTemplate",
+    "ContextSynthesizer",
+    "WindowChatEngine",
+    "aretrieve",
+    "embedding",
+    "retrieve",
+]
+_TEMPLATE = "{context_str}\n\n{query_str}"
 
 
 class ContextPostprocessor(BaseNodePostprocessor):
@@ -72,9 +88,8 @@ class ContextPostprocessor(BaseNodePostprocessor):
 class ContextPromptTemplate(PromptTemplate):
     """A prompt template that renders the nodes, or the joined text, in one of its variables.
 
-    A synthesizer joins the nodes into one text, which is fenced and cut as a whole. To choose and
-    shorten nodes one by one, call `format` with nodes, or put a `ContextPostprocessor` before the
-    synthesizer.
+    Query engines and chat engines join the nodes into one text, which is fenced and cut as a whole.
+    To choose and shorten nodes one by one, use a `ContextSynthesizer` or a `WindowChatEngine`.
 
     The variable `context_key` takes nodes or a text; `query_key` holds the question. Takes every
     option by its name, and the arguments of `Bridge`. The budget is for the context alone.
@@ -84,37 +99,235 @@ class ContextPromptTemplate(PromptTemplate):
     query_key: str = "query_str"
     options: Mapping[str, Any] = {}
     """As they were given."""
-    _bridge: Bridge = PrivateAttr()
 
     def __init__(
         self,
-        template: str = "{context_str}\n\n{query_str}",
+        template: str = _TEMPLATE,
         *,
         context_key: str = "context_str",
         query_key: str = "query_str",
         **options: Any,
     ) -> None:
-        bridge = Bridge(**options)
-        super().__init__(template)
+        # Chat engines take the words of a template and its functions, and never call `format`.
+        renders = {context_key: _Renders(Bridge(**options), context_key, query_key)}
+        super().__init__(template, function_mappings=renders)
         self.context_key, self.query_key, self.options = context_key, query_key, options
         if context_key not in self.template_vars:
             message = f"context_key: the template has no variable {quote(context_key)}"
             raise OptionError(f"{message}; it has {self.template_vars}", option="context_key")
-        self._bridge = bridge
 
-    def format(self, llm: Any = None, completion_to_prompt: Any = None, **kwargs: Any) -> str:
-        """Return the prompt, with the context in the place of the nodes or the joined text."""
-        values = {**self.kwargs, **kwargs}
-        documents = values.get(self.context_key)
-        if documents:
-            query = values.get(self.query_key)
-            if not isinstance(query, str):
-                query = None
-            fitted = self._bridge.fit(documents, query)
-            values[self.context_key] = fitted.result.text
-        elif documents is not None:
-            values[self.context_key] = ""
-        return str(super().format(llm, completion_to_prompt, **values))
+
+class _Renders:
+    """Renders the context of a template out of its variables."""
+
+    def __init__(self, bridge: Bridge, context_key: str, query_key: str) -> None:
+        self._bridge, self._context, self._query = bridge, context_key, query_key
+
+    def __call__(self, **values: Any) -> str:
+        """Return the text of the nodes, or of the joined text, within the budget."""
+        documents, query = values.get(self._context), values.get(self._query)
+        if not documents:
+            return ""
+        fitted = self._bridge.fit(documents, query if isinstance(query, str) else None)
+        return fitted.result.text
+
+
+class ContextSynthesizer(BaseSynthesizer):
+    """A response synthesizer that renders the nodes themselves, in any layout, in one call.
+
+    `template` has the variables `context_str` and `query_str`. Takes every option by its name, and
+    the arguments of `Bridge`. With a `context_window`, `system`, `history`, context and question
+    cost at most this less `reserve`: the oldest turns of the history go first.
+
+        engine = index.as_query_engine(response_synthesizer=ContextSynthesizer(max_tokens=2000))
+    """
+
+    def __init__(
+        self,
+        template: Any = _TEMPLATE,
+        *,
+        llm: Any = None,
+        streaming: bool = False,
+        system: Sequence[ChatMessage] = (),
+        history: Sequence[ChatMessage] = (),
+        **options: Any,
+    ) -> None:
+        super().__init__(llm=llm, streaming=streaming)
+        self._template = template
+        if not isinstance(template, BasePromptTemplate):
+            self._template = PromptTemplate(template)
+        self._system, self._history = list(system), list(history)
+        self._bridge = Bridge(**options)
+
+    def _get_prompts(self) -> dict[str, Any]:
+        return {"text_qa_template": self._template}
+
+    def _update_prompts(self, prompts: dict[str, Any]) -> None:
+        self._template = prompts.get("text_qa_template", self._template)
+
+    def synthesize(
+        self, query: Any, nodes: Any, additional_source_nodes: Any = None, **given: Any
+    ) -> Any:
+        """Answer the query from the nodes."""
+        # LlamaIndex hands on texts; the nodes travel beside them.
+        given["rendered_nodes"] = nodes
+        return super().synthesize(query, nodes, additional_source_nodes, **given)
+
+    async def asynthesize(
+        self, query: Any, nodes: Any, additional_source_nodes: Any = None, **given: Any
+    ) -> Any:
+        """Answer the query from the nodes; the rendering runs in a thread."""
+        given["rendered_nodes"] = nodes
+        return await super().asynthesize(query, nodes, additional_source_nodes, **given)
+
+    def get_response(self, query_str: str, text_chunks: Sequence[str], **given: Any) -> Any:
+        """Return the LLM's answer."""
+        messages = self.messages(query_str, given.get("rendered_nodes") or text_chunks)
+        if self._streaming:
+            return stream_chat_response_to_tokens(self._llm.stream_chat(messages))
+        return self._llm.chat(messages).message.content or ""
+
+    async def aget_response(self, query_str: str, text_chunks: Sequence[str], **given: Any) -> Any:
+        """Return the LLM's answer."""
+        documents = given.get("rendered_nodes") or text_chunks
+        messages = await run_in_thread(lambda: self.messages(query_str, documents))
+        if self._streaming:
+            answer = await self._llm.astream_chat(messages)
+
+            async def tokens() -> Any:
+                async for part in answer:
+                    yield part.delta or ""
+
+            return tokens()
+        return (await self._llm.achat(messages)).message.content or ""
+
+    def messages(self, query: str, documents: Any) -> list[ChatMessage]:
+        """Return the messages for the LLM; raises `BudgetError` if the fixed ones do not fit."""
+        bridge, history = self._bridge, _turns(self._history)
+        window, most = bridge.window, bridge.setting("max_tokens")
+        if window is None:
+            text = bridge.fit(documents, query).result.text
+            return [*self._system, *self._history, self._question(text, query)]
+        fixed: int = bridge.setting("prompt_tokens")
+        fixed += self._cost([*self._system, self._question("", query)])
+        room = window - fixed
+        if room < 0:
+            raise BudgetError(
+                f"system and question need {fixed:,} tokens and the window has room for"
+                f" {window:,}; shorten them, or raise context_window or lower reserve",
+                needed=fixed,
+                largest=window,
+            )
+        kept = self._newest(history, int(room * bridge.setting("history_share")))
+        limit = room - self._cost(kept)
+        while True:
+            allowed = limit if most is None else min(most, limit)
+            text = bridge.fit(documents, query, max_tokens=max(0, allowed)).result.text
+            asked = self._question(text, query)
+            # Tokens of joined texts are no sums, so the finished message is counted.
+            over = self._cost([*self._system, *kept, asked]) - (
+                window - bridge.setting("prompt_tokens")
+            )
+            if over <= 0 or not text:
+                break
+            limit = max(0, min(limit, bridge.count(text)) - over)
+        rest = window - bridge.setting("prompt_tokens") - self._cost([*self._system, asked])
+        kept = self._newest(history, rest)
+        if lost := len(self._history) - len(kept):
+            said = Diagnostics()
+            message = f"{lost} messages were left out, the oldest, to keep the window"
+            said.add("PF116", message, severity="info")
+            log_diagnostics(None, tuple(said), strict=False)
+        return [*self._system, *kept, asked]
+
+    def _question(self, context: str, query: str) -> ChatMessage:
+        text = self._template.format(context_str=context, query_str=query)
+        return ChatMessage(role="user", content=text)
+
+    def _cost(self, messages: Sequence[ChatMessage]) -> int:
+        return sum(_message_cost(self._bridge, message) for message in messages)
+
+    def _newest(self, turns: list[list[ChatMessage]], room: int) -> list[ChatMessage]:
+        kept: list[ChatMessage] = []
+        for turn in reversed(turns):
+            if self._cost([*turn, *kept]) > room:
+                break
+            kept = [*turn, *kept]
+        return kept
+
+
+def _turns(history: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
+    turns: list[list[ChatMessage]] = []
+    for message in history:
+        if not turns or message.role.value == "user":
+            turns.append([])
+        turns[-1].append(message)
+    return turns
+
+
+def _message_cost(bridge: Bridge, message: ChatMessage) -> int:
+    """Return the tokens of a message, rather too many than too few."""
+    tokens: int = bridge.setting("message_tokens")
+    for block in message.blocks:
+        if isinstance(block, TextBlock):
+            tokens += 1 + bridge.count(block.text)
+        elif block.block_type in ("thinking", "tool_call"):
+            call = json.dumps(block.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
+            tokens += bridge.setting("call_tokens") + bridge.count(call)
+        else:
+            images = 1 if block.block_type == "image" else 10
+            tokens += images * bridge.setting("image_tokens")
+    if message.additional_kwargs:
+        more = json.dumps(message.additional_kwargs, ensure_ascii=False, default=str)
+        tokens += bridge.setting("call_tokens") + bridge.count(more)
+    return tokens
+
+
+class WindowChatEngine(ContextChatEngine):
+    """A chat engine whose every call keeps the window: system, memory, context and question.
+
+    Takes every option by its name, and the arguments of `Bridge`; a `context_window` must be among
+    them or in the profile. The memory keeps all it holds: only the calls are cut.
+
+        chat = WindowChatEngine(index.as_retriever(), llm=llm, profile="claude")
+    """
+
+    def __init__(
+        self,
+        retriever: Any,
+        *,
+        llm: Any,
+        memory: Any = None,
+        system_prompt: str = "",
+        template: str = _TEMPLATE,
+        node_postprocessors: Any = None,
+        **options: Any,
+    ) -> None:
+        if Bridge(**options).window is None:
+            message = "context_window: say it, or name a profile that does"
+            raise OptionError(message, option="context_window")
+        system = [ChatMessage(role="system", content=system_prompt)] if system_prompt else []
+        super().__init__(
+            retriever,
+            llm=llm,
+            # The memory's own limit counts by another tokenizer; ours decides.
+            memory=memory or ChatMemoryBuffer.from_defaults(token_limit=10**9),
+            prefix_messages=system,
+            node_postprocessors=node_postprocessors,
+        )
+        self._words, self._options = template, options
+
+    def _get_response_synthesizer(
+        self, chat_history: list[ChatMessage], streaming: bool = False
+    ) -> ContextSynthesizer:
+        return ContextSynthesizer(
+            self._words,
+            llm=self._llm,
+            streaming=streaming,
+            system=self._prefix_messages,
+            history=chat_history,
+            **self._options,
+        )
 
 
 def _read(scored: NodeWithScore) -> str:

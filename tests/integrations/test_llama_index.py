@@ -23,14 +23,22 @@ pytest.importorskip(
 from llama_index.core import Settings, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
 from llama_index.core.embeddings import MockEmbedding
-from llama_index.core.llms import MockLLM
+from llama_index.core.llms import ChatMessage, LLMMetadata, MockLLM
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
-from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from promptforge.integrations.bridge import aretrieve, retrieve
-from promptforge.integrations.llama_index import ContextPostprocessor, ContextPromptTemplate
+from promptforge.integrations.llama_index import (
+    ContextPostprocessor,
+    ContextPromptTemplate,
+    ContextSynthesizer,
+    WindowChatEngine,
+)
 
 NODES = [
     NodeWithScore(node=TextNode(text=text, metadata={"file": f"f{n}.md", "n": n}), score=1 - n / 40)
@@ -221,3 +229,82 @@ def test_a_retriever_that_can_wait_is_awaited() -> None:
             return NODES
 
     assert asyncio.run(aretrieve(Told(), "archive")) == NODES
+
+
+# --- query engines and chats ----------------------------------------------------------------------
+
+
+class Told(MockLLM):
+    """An LLM that keeps the messages it was sent."""
+
+    sent: list[list[ChatMessage]] = Field(default_factory=list)
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(is_chat_model=True, context_window=100_000)
+
+    def chat(self, messages: Any, **kwargs: Any) -> Any:
+        self.sent.append(list(messages))
+        return super().chat(messages, **kwargs)
+
+    def stream_chat(self, messages: Any, **kwargs: Any) -> Any:
+        self.sent.append(list(messages))
+        return super().stream_chat(messages, **kwargs)
+
+
+class Found(BaseRetriever):
+    """A retriever that finds all nodes."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return NODES
+
+
+def test_a_synthesizer_gets_the_nodes_and_keeps_their_layout() -> None:
+    llm = Told(max_tokens=20)
+    synthesizer = ContextSynthesizer(
+        "Answer:\n{context_str}\n\n{query_str}", llm=llm, layout="documents", format="xml", max_tokens=150
+    )  # fmt: skip
+    engine = RetrieverQueryEngine(Found(), response_synthesizer=synthesizer)
+    answer = engine.query("archive number 7")
+    (message,) = llm.sent[-1]
+    text = message.content.removeprefix("Answer:\n").removesuffix("\n\narchive number 7")
+    assert text.startswith("<documents>") and text.rstrip().endswith("</documents>")
+    assert "archive number 7" in text and tokens(text) <= 150
+    assert len(answer.source_nodes) == len(NODES)
+    assert asyncio.run(engine.aquery("archive number 7")).response == answer.response
+    assert llm.sent[-1][0].content == message.content
+    streamed = ContextSynthesizer(llm=llm, streaming=True, max_tokens=150).synthesize("q", NODES)
+    assert "".join(streamed.response_gen)
+
+
+def test_a_chat_keeps_the_window_with_its_memory() -> None:
+    llm = Told(max_tokens=20)
+    chat = WindowChatEngine(
+        Found(), llm=llm, system_prompt="be brief", context_window=900, reserve=100,
+        max_tokens=400, layout="documents", format="xml",
+    )  # fmt: skip
+    for n in range(6):
+        assert chat.chat(f"question {n} " + "word " * 40).response
+        sent = llm.sent[-1]
+        assert [m.role.value for m in (sent[0], sent[-1])] == ["system", "user"]
+        assert "<documents>" in sent[-1].content and f"question {n}" in sent[-1].content
+        assert tokens(*(message.content for message in sent)) <= 800
+    assert 3 < len(llm.sent[-1]) < 13 and len(chat.chat_history) == 12
+    assert "".join(chat.stream_chat("and now?").response_gen)
+    assert asyncio.run(chat.achat("again")).response
+    with pytest.raises(pf.BudgetError, match="system and question need"):
+        chat.chat("word " * 900)
+    with pytest.raises(pf.OptionError, match="context_window: say it"):
+        WindowChatEngine(Found(), llm=llm)
+
+
+@pytest.mark.parametrize("mode", [ContextChatEngine, CondensePlusContextChatEngine])
+def test_a_template_keeps_its_budget_in_the_chats_of_llama_index(mode: Any) -> None:
+    llm = Told(max_tokens=20)
+    template = ContextPromptTemplate("Context:\n{context_str}", max_tokens=100)
+    named = "context_template" if mode is ContextChatEngine else "context_prompt"
+    memory = ChatMemoryBuffer.from_defaults(token_limit=1000)
+    chat = mode.from_defaults(Found(), llm=llm, memory=memory, **{named: template})
+    chat.chat("archive number 7")
+    context = llm.sent[-1][0].content.removeprefix("Context:\n")
+    assert 0 < tokens(context) <= 100
