@@ -508,3 +508,32 @@ def test_a_conversation_that_grows_begins_alike_from_one_question_to_the_next() 
     assert len(set(dropped)) <= 1 + len(dropped) // 3, (
         "questions of other lengths do not move the cut"
     )
+
+
+def test_of_a_running_turn_the_oldest_steps_go_and_the_question_stays() -> None:
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "an old question"},
+        {"role": "assistant", "content": "an old answer"},
+        {"role": "user", "content": "the question"},
+    ]
+    for n in range(8):
+        call = {"id": f"c{n}", "function": {"name": "look", "arguments": "{}"}}
+        history.append({"role": "assistant", "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": f"c{n}", "content": "word " * 50})
+    whole = pf.Renderer(context_window=100_000, reserve=0).prompt(history=history, to="openai")
+    assert len(whole) == len(history) and whole.history.kept == 2
+    for size in (whole.tokens - 1, 200, 400):
+        cut = pf.Renderer(context_window=size, reserve=0).prompt(history=history, to="openai")
+        assert cut.tokens <= size and cut.history.dropped == 1
+        assert cut[0]["content"] == "the question" and cut[-1]["tool_call_id"] == "c7"
+        assert [m["role"] for m in cut][1:] == ["assistant", "tool"] * (len(cut) // 2)
+    assert 1 < len(cut) // 2 < 8
+    (said,) = [d.message for d in cut.warnings if "steps" in d.message]
+    assert said.endswith("steps of the newest turn were left out, the oldest, to keep the window")
+    items = [{"content": f"word {n} " * 60, "name": f"n{n}"} for n in range(9)]
+    renderer = pf.Renderer(context_window=800, reserve=0)
+    both = renderer.prompt(items, history=history, to="openai")
+    assert both.tokens <= 800 and both.context is not None and both.context.items_included
+    assert "the question" in str(both[0]["content"]) and both[-1]["tool_call_id"] == "c7"
+    with pytest.raises(pf.BudgetError):
+        pf.Renderer(context_window=50, reserve=0).prompt(history=history, to="openai")

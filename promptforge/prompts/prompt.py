@@ -51,6 +51,7 @@ from .window import (
     WindowFitter,
     count_by_verify,
     fit_by_count,
+    split_steps,
     split_turns,
 )
 
@@ -340,9 +341,12 @@ class _PromptMaker:
         render = None
         if self.items:
             render = functools.partial(self._render, estimate, current)
-        turns = split_turns(self.history)
+        turns, running = split_turns(self.history), []
+        # Without a question, the newest turn is the one to be answered.
+        if turns and turns[-1][0].role == "user" and not self.texts["question"]:
+            running = split_steps(turns.pop())
         share = self.options.history_share
-        fitter = WindowFitter(composer, turns, render, self._show, self.cap, share)
+        fitter = WindowFitter(composer, turns, render, self._show, self.cap, share, running)
         fitted, counted = self._fit(fitter, counter)
         if not fitted.composed.parts:
             raise OptionError(
@@ -395,8 +399,15 @@ class _PromptMaker:
     ) -> Prompt:
         """Return the prompt with its parts, warnings and manifest."""
         composed, result = fitted.composed, fitted.result
-        history = PromptHistory(kept=fitted.turns, dropped=len(fitter.turns) - fitted.turns)
+        kept = fitted.turns + bool(fitter.running)
+        history = PromptHistory(kept=kept, dropped=len(fitter.turns) - fitted.turns)
         diagnostics = self._report(composed, history)
+        if fitted.steps_dropped:
+            message = (
+                f"{fitted.steps_dropped} steps of the newest turn were left out, the oldest, to"
+                " keep the window"
+            )
+            diagnostics.add("PF116", message, severity="info")
         if self.verify is None and counted is not None:
             message = (
                 f"the prompt was counted by {counter.name}; tokens of parts and items, and"

@@ -7,7 +7,7 @@ so the prompt is fitted by the tokenizer here and made again with the ratio of t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TokenizerError, quote
@@ -39,6 +39,8 @@ class FittedPrompt(NamedTuple):
     """The number of turns in it, the newest."""
     short: bool
     """True if anything of the context or the history was left out or cut."""
+    steps_dropped: int = 0
+    """Steps of the running turn that were left out, the oldest."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,39 @@ class WindowFitter:
     """Tokens of the context at most."""
     share: float
     """The part of the room that is promised to the history."""
+    running: Sequence[Sequence[Message]] = ()
+    """The turn to be answered, if the history ends with it: its question, then its steps."""
+    steps_dropped: int = 0
 
     def fit(self, window: int | None) -> FittedPrompt:
         """Return the prompt in at most `window` tokens (`None`: no limit).
 
         Raises `BudgetError` with the need of each part, if the required parts do not fit.
         """
+        if window is None or len(self.running) < 3:
+            return self._fit(window)
+        # The question stays, and so does the newest step: without them nothing is asked.
+        question, *steps, newest = self.running
+        least = replace(self, running=(question, newest))
+        room = window - least.composer.compose(None, least._tail).tokens
+        if self.render is not None:
+            room = int(room * self.share)
+        kept = count_turns_to_keep(self.composer.turn_costs(steps), room)
+        dropped = len(steps) - kept
+        running = (question, *steps[dropped:], newest)
+        # Older turns go before the steps of this one.
+        turns = () if dropped else self.turns
+        return replace(self, turns=turns, running=running, steps_dropped=dropped)._fit(window)
+
+    @property
+    def _tail(self) -> list[Message]:
+        return [message for step in self.running for message in step]
+
+    def _fit(self, window: int | None) -> FittedPrompt:
         if window is None:
             result = self.render(self.cap) if self.render else None
             return self._compose(result, len(self.turns))
-        fixed = self.composer.compose(None, ()).tokens
+        fixed = self.composer.compose(None, self._tail).tokens
         room = window - fixed
         if room < 0:
             raise self._too_small(self._least(), window)
@@ -72,7 +97,7 @@ class WindowFitter:
         if self.render is None:
             return self._shrink(None, 0, count_turns_to_keep(costs, room), window)
         # A context of one character shows the overhead of the templates around any context.
-        overhead = self.composer.compose(PromptContext("x"), ()).tokens - fixed
+        overhead = self.composer.compose(PromptContext("x"), self._tail).tokens - fixed
         promised = int(room * self.share)
         kept = count_turns_to_keep(costs, promised)
         limit = max(0, room - overhead - sum(costs[len(costs) - kept :]))
@@ -106,10 +131,12 @@ class WindowFitter:
 
     def _compose(self, result: Result | None, kept: int) -> FittedPrompt:
         history = [message for turn in self.turns[len(self.turns) - kept :] for message in turn]
-        context, short = None, kept < len(self.turns)
+        history += self._tail
+        context, short = None, kept < len(self.turns) or self.steps_dropped > 0
         if result is not None:
             context, short = self.show(result), short or result.truncated
-        return FittedPrompt(self.composer.compose(context, history), result, kept, short)
+        composed = self.composer.compose(context, history)
+        return FittedPrompt(composed, result, kept, short, self.steps_dropped)
 
     def _shrink(self, result: Result | None, limit: int, kept: int, window: int) -> FittedPrompt:
         """Shorten the context and then the history until the prompt keeps the window."""
@@ -240,6 +267,16 @@ def split_turns(messages: Sequence[Message]) -> list[list[Message]]:
             turns.append([])
         turns[-1].append(message)
     return turns
+
+
+def split_steps(turn: Sequence[Message]) -> list[list[Message]]:
+    """Split a turn into its question and its steps: an answer with the results of its calls."""
+    steps: list[list[Message]] = []
+    for message in turn:
+        if not steps or message.role == "assistant":
+            steps.append([])
+        steps[-1].append(message)
+    return steps
 
 
 def count_turns_to_keep(costs: Sequence[int], room: int) -> int:

@@ -14,8 +14,21 @@ from promptforge.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "promptforge" / "integrations" / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^<!-- (\w+) -->\n```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-LIBRARIES = {"langchain": "langchain_core", "prompts": "promptforge"}
+EXAMPLES = re.findall(
+    r"^<!-- ([\w.]+) -->\n```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
+)
+LIBRARIES = {
+    "langchain": "langchain_core",
+    "langchain_agents": "langchain.agents",
+    "prompts": "promptforge",
+}
+
+
+def is_there(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:  # the package around it is not there
+        return False
 
 
 @pytest.mark.parametrize(
@@ -23,7 +36,7 @@ LIBRARIES = {"langchain": "langchain_core", "prompts": "promptforge"}
 )
 def test_each_example_runs(bridge: str, body: str) -> None:
     library = LIBRARIES.get(bridge, bridge)
-    if find_spec(library) is None:
+    if not is_there(library):
         pytest.skip(f"needs {library}: pip install '.[test-integrations]'")
     exec(compile(body, f"<{bridge}>", "exec"), {})
 
@@ -41,4 +54,6 @@ def test_every_extra_is_there() -> None:
         "optional-dependencies"
     ]
     named = set(re.findall(r"'\.\[([a-z-]+)\]'", README))
-    assert named == {"langchain", "llama-index", "haystack", "mcp"} <= set(extras)
+    assert (
+        named == {"langchain", "langchain-agents", "llama-index", "haystack", "mcp"} <= set(extras)
+    )

@@ -1,0 +1,162 @@
+"""The recipes of the guide for other agents, run with the real packages."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from documents import FACTS, tokens
+from test_readme_of_bridges import EXAMPLES, is_there
+
+QUESTION = "what is archive number 7?"
+pytestmark = pytest.mark.filterwarnings("ignore")  # of other people's packages
+
+
+def recipe(library: str) -> dict[str, Any]:
+    if not is_there(library):
+        pytest.skip(f"needs {library}: pip install '.[test-agents]'")
+    names: dict[str, Any] = {}
+    exec(compile(dict(EXAMPLES)[library], f"<{library}>", "exec"), names)
+    return names
+
+
+def search(query: str) -> list[str]:
+    return FACTS
+
+
+def test_dspy() -> None:
+    names = recipe("dspy")
+    import dspy
+    from dspy.utils import DummyLM
+
+    lm = DummyLM([{"answer": "seven"}])
+    with dspy.context(lm=lm):
+        answer = names["Answer"](search)(question=QUESTION)
+    assert answer.answer == "seven"
+    sent = lm.history[-1]["messages"][-1]["content"]
+    assert FACTS[7][:40] in sent and tokens(sent) < 2300
+
+
+def test_pydantic_ai() -> None:
+    names = recipe("pydantic_ai")
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+
+    seen: list[Any] = []
+
+    def model(messages: Any, info: Any) -> Any:
+        seen.append(messages)
+        if len(seen) == 1:
+            return ModelResponse(parts=[ToolCallPart("find", {"query": QUESTION})])
+        return ModelResponse(parts=[TextPart("seven")])
+
+    agent = names["make_agent"](FunctionModel(model), search)
+    assert names["ask"](agent, search, QUESTION) == "seven"
+    context, question = seen[0][0].parts[0].content
+    assert question == QUESTION and FACTS[7][:40] in context and tokens(context) <= 2000
+    (result,) = [part for part in seen[1][-1].parts if isinstance(part, ToolReturnPart)]
+    assert FACTS[7][:40] in str(result.content) and tokens(str(result.content)) <= 500
+
+
+def test_openai_agents() -> None:
+    names = recipe("agents")
+    from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool
+    from openai.types.responses import (
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseReasoningItem,
+    )
+
+    import promptforge as pf
+
+    seen: list[list[Any]] = []
+
+    class Fake(Model):
+        async def get_response(self, system_instructions: Any, input: Any, **more: Any) -> Any:
+            seen.append(input)
+            n = len(seen)
+            output: list[Any] = [
+                ResponseReasoningItem(id=f"rs_{n}", type="reasoning", summary=[]),
+                ResponseFunctionToolCall(
+                    id=f"fc_{n}", call_id=f"c{n}", name="find", arguments="{}", type="function_call"
+                ),
+            ]
+            if n > 5:
+                said = [{"type": "output_text", "text": "seven", "annotations": []}]
+                output = [
+                    ResponseOutputMessage(
+                        id="msg_1", role="assistant", status="completed", type="message",
+                        content=said,
+                    )
+                ]  # fmt: skip
+            return ModelResponse(output=output, usage=Usage(), response_id=None)
+
+        def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+            raise NotImplementedError
+
+    @function_tool
+    def find() -> str:
+        """Search."""
+        return "word " * 300
+
+    agent = Agent(name="a", instructions="be brief", model=Fake(), tools=[find])
+    names["renderer"] = pf.Renderer(profile="gpt", context_window=1500, reserve=100)
+    config = names["run_config"]
+    config.tracing_disabled = True
+    result = asyncio.run(Runner.run(agent, QUESTION, run_config=config))
+    assert result.final_output == "seven"
+    last = seen[-1]
+    assert [item.get("role") for item in last[:2]] == ["developer", "user"]
+    kinds = [item["type"] for item in last[2:]]
+    assert 0 < len(kinds) < 15
+    assert kinds == ["reasoning", "function_call", "function_call_output"] * (len(kinds) // 3)
+
+
+def test_crewai() -> None:
+    names = recipe("crewai")
+    found = names["make_tool"](search).run(query=QUESTION)
+    assert FACTS[7][:40] in found and tokens(found) <= 500
+
+
+def test_google_adk() -> None:
+    names = recipe("google.adk")
+    from google.adk.agents import LlmAgent
+    from google.adk.models import BaseLlm, LlmResponse
+    from google.adk.runners import InMemoryRunner
+    from google.genai import types
+
+    import promptforge as pf
+
+    seen: list[Any] = []
+
+    class Fake(BaseLlm):
+        async def generate_content_async(self, request: Any, stream: bool = False) -> Any:
+            seen.append(list(request.contents))
+            part = types.Part(text="seven")
+            if len(seen) <= 5:
+                call = types.FunctionCall(name="find", args={})
+                part = types.Part(function_call=call, thought_signature=b"sig%d" % len(seen))
+            yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+    def find() -> str:
+        """Search."""
+        return "word " * 300
+
+    names["renderer"] = pf.Renderer(profile="gemini", context_window=2500, reserve=100)
+    agent = LlmAgent(
+        name="a", model=Fake(model="fake"), tools=[find], before_model_callback=names["fit"]
+    )
+
+    async def run() -> list[str]:
+        runner = InMemoryRunner(agent=agent, app_name="app")
+        session = await runner.session_service.create_session(app_name="app", user_id="u")
+        question = types.Content(role="user", parts=[types.Part(text=QUESTION)])
+        events = runner.run_async(user_id="u", session_id=session.id, new_message=question)
+        return [part.text async for event in events for part in event.content.parts if part.text]
+
+    assert asyncio.run(run()) == ["seven"]
+    assert seen[-1][0].parts[0].text == QUESTION
+    calls = [p for c in seen[-1] for p in c.parts if p.function_call]
+    assert 0 < len(calls) < 5 and all(part.thought_signature for part in calls)
+    assert len(calls) == sum(bool(p.function_response) for c in seen[-1] for p in c.parts)
