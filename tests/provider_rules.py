@@ -78,7 +78,7 @@ def walk(value: Any) -> Iterator[Data]:
             yield from walk(member)
 
 
-def signed_blocks(answer: Data) -> list[Data]:
+def signed_blocks(answer: Any) -> list[Data]:
     return [block for block in walk(answer) if block.keys() & SIGNED_KEYS or is_redacted(block)]
 
 

@@ -10,7 +10,11 @@ import copy
 import json
 from typing import Any
 
+import provider_rules
 import pytest
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
@@ -438,3 +442,85 @@ def test_images_and_thoughts_are_priced() -> None:
     assert thinking.tokens - base >= 1500
     (found,) = [d.message for d in thinking.warnings if d.code == "PF504"]
     assert found.startswith("images, files and encrypted thoughts of the history are taken as 1,5")
+
+
+# --- laws: whatever is lost or cut, the provider takes the rest -----------------------------------
+
+
+def claude_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
+    ids = [f"t{n}_{i}" for i in range(calls)]
+    uses = [{"type": "tool_use", "id": i, "name": "f", "input": {}} for i in ids]
+    results = [
+        {"type": "tool_result", "tool_use_id": i, "content": "word " * 9}
+        for i, is_there in zip(ids, answered, strict=False)
+        if is_there
+    ]
+    thought = {**THOUGHT, "thinking": f"thought {n}"}
+    said = {"role": "assistant", "content": [thought, *uses]}
+    return [said, {"role": "user", "content": results}] if results else [said]
+
+
+def response_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
+    made: list[Data] = []
+    for i in range(calls):
+        made.append({**OUTPUT[0], "id": f"rs_{n}_{i}"})
+        call = {"id": f"fc_{n}_{i}", "call_id": f"c{n}_{i}", "name": "f", "arguments": "{}"}
+        made.append({"type": "function_call", **call})
+    outputs = [
+        {"type": "function_call_output", "call_id": f"c{n}_{i}", "output": "word " * 9}
+        for i, is_there in enumerate(answered[:calls])
+        if is_there
+    ]
+    return made + outputs
+
+
+def gemini_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
+    uses: list[Data] = [{"functionCall": {"name": f"f{n}_{i}", "args": {}}} for i in range(calls)]
+    uses[0]["thoughtSignature"] = "QUJD"
+    results = [
+        {"functionResponse": {"name": f"f{n}_{i}", "response": {"output": "word " * 9}}}
+        for i, is_there in enumerate(answered[:calls])
+        if is_there
+    ]
+    # The first call carries the signature of all: it is answered, or none is.
+    if not answered[0]:
+        results = []
+    said = {"role": "model", "parts": uses}
+    return [said, {"role": "user", "parts": results}] if results else [said]
+
+
+FAMILIES: dict[str, Any] = {
+    "anthropic": (claude_step, provider_rules.anthropic, "messages"),
+    "openai-responses": (response_step, provider_rules.responses, "input"),
+    "gemini": (gemini_step, provider_rules.gemini, "contents"),
+}
+STEPS = st.lists(
+    st.tuples(st.integers(1, 3), st.lists(st.booleans(), min_size=3, max_size=3)), max_size=4
+)
+
+
+@pytest.mark.parametrize("to", FAMILIES)
+@cases(120)
+@given(st.lists(STEPS, min_size=1, max_size=3), st.integers(40, 900), st.booleans())
+def test_law_whatever_is_lost_or_cut_the_provider_takes_the_rest(
+    to: str, turns: list[Any], window: int, asks: bool
+) -> None:
+    make, rule, key = FAMILIES[to]
+    history: list[Data] = []
+    for number, steps in enumerate(turns):
+        text = f"question {number}"
+        user: Data = {"role": "user", "content": text}
+        if to == "gemini":
+            user = {"role": "user", "parts": [{"text": text}]}
+        history.append(user)
+        for n, (calls, answered) in enumerate(steps):
+            history += make(number * 10 + n, calls, answered)
+    question = "and now?" if asks else None
+    try:
+        made = prompt(history, to, user=question, context_window=window, reserve=0)
+    except pf.BudgetError:
+        return
+    assert made.tokens <= window
+    request = json.loads(json.dumps(made.request))
+    body = {**request, "thinking": {"type": "enabled"}, "messages": request.get("messages", [])}
+    assert request[key] and rule(body, provider_rules.signed_blocks(history)) is None
