@@ -113,10 +113,32 @@ def test_openai_agents() -> None:
     assert kinds == ["reasoning", "function_call", "function_call_output"] * (len(kinds) // 3)
 
 
-def test_crewai() -> None:
+def test_crewai(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CREWAI_DISABLE_TELEMETRY", "CREWAI_TESTING", "OTEL_SDK_DISABLED"):
+        monkeypatch.setenv(name, "true")
     names = recipe("crewai")
-    found = names["make_tool"](search).run(query=QUESTION)
-    assert FACTS[7][:40] in found and tokens(found) <= 500
+    from crewai import Agent, BaseLLM, Crew, Task
+
+    seen: list[Any] = []
+
+    class Fake(BaseLLM):
+        def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+            seen.append(str(messages))
+            if len(seen) == 1:
+                return f'Thought: search\nAction: search\nAction Input: {{"query": "{QUESTION}"}}'
+            return "Thought: I know\nFinal Answer: seven"
+
+        def supports_function_calling(self) -> bool:
+            return False
+
+    find = names["make_tool"](search)
+    agent = Agent(
+        role="r", goal="g", backstory="b", llm=Fake(model="fake"), tools=[find], verbose=False
+    )
+    task = Task(description=QUESTION, expected_output="a number", agent=agent)
+    assert str(Crew(agents=[agent], tasks=[task], verbose=False).kickoff()) == "seven"
+    assert FACTS[7][:40] in seen[1] and tokens(seen[1]) - tokens(seen[0]) < 700
+    assert tokens(find.run(query=QUESTION)) <= 500
 
 
 def test_google_adk() -> None:
