@@ -284,7 +284,7 @@ def _message_cost(bridge: Bridge, message: ChatMessage) -> int:
 
 
 class WindowChatEngine(ContextChatEngine):
-    """A chat engine whose every call keeps the window: system, memory, context and question.
+    """A chat engine that keeps the window in every call: system, memory, context and question.
 
     Takes every option by its name, and the arguments of `Bridge`; a `context_window` must be among
     them or in the profile. The memory keeps all it holds: only the calls are cut.
