@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from .errors import TemplateError, quote
+from .errors import ItemError, OptionError, TemplateError, quote
 
 fcntl: ModuleType | None
 try:
@@ -51,6 +51,69 @@ def shipped_folder(name: str) -> Path:
     # A wheel carries them inside the package; a checkout (and an editable install) beside it.
     inside = _HERE / "_files" / name
     return inside if inside.is_dir() else _HERE.parent / name
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_url(path: object) -> bool:
+    """Tell whether a path names a file elsewhere, as `s3://bucket/rows.jsonl` does."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+@contextmanager
+def local_copy(path: str) -> Iterator[str]:
+    """Yield `path`; for a URL the path of a copy, which is removed afterwards.
+
+    Raises `ItemError` for a URL that cannot be read, `OptionError` without the extra `remote`.
+    """
+    if not is_url(path):
+        yield path
+        return
+    files, remote = _open_remote(path)
+    with tempfile.TemporaryDirectory(prefix="promptforge-") as folder:
+        # The name stays, for its suffix tells JSON Lines from Parquet.
+        target = os.path.join(folder, os.path.basename(remote) or "input")
+        try:
+            files.get_file(remote, target)
+        except Exception as error:  # each store has its own
+            raise ItemError(f"cannot be read: {_reason(error)}", where=path) from None
+        yield target
+
+
+def copy_to_url(files: Mapping[str, Path], url: str) -> list[str]:
+    """Copy files into the folder at `url`; return their URLs. Raises `OptionError` if one fails."""
+    store, remote = _open_remote(url)
+    copied = []
+    for name, path in files.items():
+        target = f"{remote.rstrip('/')}/{name}"
+        try:
+            store.makedirs(target.rpartition("/")[0], exist_ok=True)
+            store.put_file(str(path), target)
+        except Exception as error:
+            raise OptionError(f"{url}: cannot write {name}: {_reason(error)}") from None
+        copied.append(f"{url.rstrip('/')}/{name}")
+    return copied
+
+
+def _open_remote(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+
+        found: tuple[Any, str] = url_to_fs(url)
+    except ImportError as error:
+        missing = error.name or str(error)
+        raise OptionError(
+            f"{url} is a URL, and needs a package ({missing}): pip install '.[remote]', and for"
+            " s3:// or gs:// the package s3fs or gcsfs"
+        ) from None
+    except Exception as error:
+        raise OptionError(f"{url}: {_reason(error)}") from None
+    return found
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {quote(str(error), 200)}"
 
 
 def folder_paths(folders: Folders) -> tuple[Path, ...]:

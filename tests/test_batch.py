@@ -784,3 +784,34 @@ def test_a_body_is_keys_and_values(body: str) -> None:
         "batch", "in.jsonl", "-o", "out", "--to", "openai-batch", "--model", "m", "--body", body
     )
     assert ran.code == 2 and "--body" in ran.err
+
+
+def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    rows = [{"id": "a", "items": [{"content": "one"}]}, {"id": "b", "items": 3}]
+    store.pipe("/rows/in.jsonl", "\n".join(map(json.dumps, rows)).encode())
+    ran = run("batch", "memory://rows/in.jsonl", "-o", "memory://done/out.jsonl", "--workers", "1")
+    assert ran.code == 1 and "results: memory://done/out.jsonl" in ran.err
+    assert "1 row failed: memory://done/out.jsonl.batch/errors.jsonl" in ran.err
+    assert json.loads(store.cat("/done/out.jsonl"))["id"] == "a"
+    assert json.loads(store.cat("/done/out.jsonl.batch/errors.jsonl"))["id"] == "b"
+    assert Path("out.jsonl").read_bytes() == store.cat("/done/out.jsonl")
+    again = run(
+        "batch", "memory://rows/in.jsonl", "-o", "memory://done/out.jsonl", "--workers", "1"
+    )
+    assert "2 rows, 2 of them by an earlier run" in again.err
+    assert not Path("memory:").exists()
+    lost = run("batch", "memory://rows/none.jsonl", "-o", "out2.jsonl")
+    assert lost.code == 4 and "memory://rows/none.jsonl: cannot be read" in lost.err
+    with pytest.raises(OptionError, match=r"s3://b/x\.jsonl is a URL"):
+        batch.run(rows, "s3://b/x.jsonl")
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    missing = run("batch", "s3://b/in.jsonl", "-o", "out3.jsonl")
+    assert missing.code == 2 and "pip install '.[remote]'" in missing.err
+
+
+def test_a_text_is_not_written_to_a_url() -> None:
+    Path("items.json").write_text('[{"content": "one"}]')
+    ran = run("render", "items.json", "-o", "s3://b/text.md")
+    assert ran.code == 4 and "is a URL; name a file of this machine" in ran.err

@@ -28,6 +28,7 @@ DOORWAYS = {"__init__", "__main__"}
 """The public list, which imports late, and the entry of `python -m promptforge`."""
 LIBRARY_DOORS = {
     "click": {"cli"},
+    "fsspec": {"files"},
     "haystack": {"integrations"},
     "identify": {"sources"},
     "jinja2": {"authoring", "lint", "templating"},

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..config.options import Options
 from ..errors import OptionError, quote, suggest_name
-from ..files import Folders, remove_unfinished
+from ..files import Folders, is_url, remove_unfinished
 from .ray import ray_workers
 from .requests import Shard, check_input, input_bytes, read_rows, split_shards
 from .rows import CONTEXT_ONLY, BatchSpec, check_spec, fingerprint_of, hash_inputs, make_spec
@@ -97,6 +97,9 @@ def run(  # noqa: PLR0913  its options are public
         report = run("requests.jsonl", "results.jsonl", to="openai", max_tokens=4000)
     """
     started = time.perf_counter()
+    for path in (input, output):
+        if is_url(path):
+            raise OptionError(f"{path} is a URL; copy it with fsspec, as `promptforge batch` does")
     shape = BATCH_SERVICES[to].shape if to in BATCH_SERVICES else to
     spec = make_spec(shape, profile, templates, profiles, workspace, attack, options)
     chosen, inputs = check_spec(spec), hash_inputs(spec)

@@ -15,6 +15,7 @@ import msgspec
 from ..batch.rows import CONTEXT_ONLY
 from ..batch.runner import ENGINES, SHARD_ROWS, Progress, run
 from ..batch.store import BATCH_SERVICES, RunReport
+from ..files import copy_to_url, is_url, local_copy
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml
@@ -79,7 +80,8 @@ def batch_command(
 
     A row has the keys of a job file: items or names of sources, and options. It may have an `id`,
     a `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. A row that
-    fails is a record in errors.jsonl. After a stop or a kill, the same command goes on.
+    fails is a record in errors.jsonl. After a stop or a kill, the same command goes on. INPUT and
+    OUTPUT may be URLs, such as s3://bucket/rows.jsonl (extra `remote`); shards stay here.
     """
     extra: object = {}
     if body:
@@ -92,17 +94,32 @@ def batch_command(
     run_options |= settings.under(given_options(given), flag_names(given))
     with _progress_bar(quiet) as progress:
         try:
-            report = run(source, Path(output), body=extra, progress=progress, **run_options)
+            with local_copy(source) as path:
+                here = Path(output.rstrip("/").rpartition("/")[2] if is_url(output) else output)
+                report = run(path, here, body=extra, progress=progress, **run_options)
         except KeyboardInterrupt:
             click.echo(err=True)
             print_message("stopped; finished rows are kept, the same command goes on")
             raise
+    if is_url(output):
+        report = _copy_results(report, output)
     if as_json:
         write_json(msgspec.to_builtins(report))
     if not quiet:
         for line in _summary(report):
             print_message(line)
     return int(not report.complete or report.errors > (given["max_errors"] or 0))
+
+
+def _copy_results(report: RunReport, url: str) -> RunReport:
+    """Copy the result files to a URL; the shards stay here, so the same command goes on."""
+    local = [*report.files, *filter(None, [report.errors_file])]
+    files = {Path(path).as_posix(): Path(path) for path in local}
+    copied = copy_to_url(files, url.rstrip("/").rpartition("/")[0])
+    errors_file = copied[-1] if report.errors_file else report.errors_file
+    return msgspec.structs.replace(
+        report, files=tuple(copied[: len(report.files)]), errors_file=errors_file
+    )
 
 
 @contextlib.contextmanager

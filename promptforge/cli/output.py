@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import Diagnostic, ItemError, quote, suggest_name
-from ..files import is_template_name, remove_unfinished, write_whole
+from ..files import is_template_name, is_url, remove_unfinished, write_whole
 from ..text.escape import to_label
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
@@ -62,6 +62,8 @@ def write_output(text: str, path: str | None = None) -> None:
         return
     if target.is_symlink():
         target = target.resolve()
+    if is_url(path):
+        raise ItemError("is a URL; name a file of this machine, or pipe the text", where=path)
     if not target.parent.is_dir():
         folder = quote(str(target.parent))
         raise ItemError(f"there is no folder {folder}; make it first", where=path)
