@@ -24,10 +24,7 @@ import click
 
 from ..errors import Diagnostic, ItemError, quote, suggest_name
 from ..files import is_template_name, is_url, remove_unfinished, write_whole
-from ..text.escape import to_label
-
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-"""Characters that move a terminal's cursor, change its colours or send it commands."""
+from ..text.escape import show_invisible, to_label
 
 JSON_VERSION = 1
 """Version of the JSON that `--json` prints."""
@@ -36,7 +33,7 @@ JSON_VERSION = 1
 def write_output(text: str, path: str | None = None) -> None:
     """Write the product to a file, whole or not at all, or to standard output.
 
-    A terminal gets controls as escapes; a pipe or a file gets the text as it is. A link is
+    A terminal gets unseen characters as escapes; a pipe or a file gets the text as it is. A link is
     followed. Raises `ItemError` where `path` is a folder or lies in none.
     """
     if path == "":
@@ -46,9 +43,9 @@ def write_output(text: str, path: str | None = None) -> None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
         stream = sys.stdout.buffer
         if stream.isatty():
-            # No item may steer the reader's screen, and the shell's prompt begins a line.
-            text = _CONTROLS.sub(lambda m: ascii(m[0])[1:-1], text)
-            text = f"{text.removesuffix(chr(10))}\n"
+            # No item may steer the reader's screen, or show him another order of its letters.
+            text = show_invisible(text)
+            text = f"{text.removesuffix(chr(10))}\n"  # the shell's prompt begins a line
         stream.write(text.encode("utf-8", "replace"))
         stream.flush()
         return
@@ -177,7 +174,7 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False)
 
 def print_message(message: str) -> None:
     """Print one line to standard error, with the name of the program before it."""
-    click.echo(f"promptforge: {message}", err=True)
+    click.echo(f"promptforge: {show_invisible(message)}", err=True)
 
 
 DEFAULT_COLUMNS = 80

@@ -545,6 +545,17 @@ for _token in TURNS:
 _INVISIBLE_IN_CONTENT = re.compile(
     INVISIBLE_CHARACTER.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f")
 )
+_INVISIBLE_IN_LINES = re.compile(f"\r|{_INVISIBLE_IN_CONTENT.pattern}")
+
+
+def show_invisible(text: str) -> str:
+    r"""Return a text of many lines with escapes for what is not seen, or steers a terminal.
+
+    >>> show_invisible("a\u202eb\n")
+    'a\\u202eb\n'
+    """
+    # A carriage return before a line feed is a line end.
+    return "\r\n".join(_INVISIBLE_IN_LINES.sub(_show, part) for part in text.split("\r\n"))
 
 
 _RUNS = {mark: re.compile(f"{mark}{{3,}}") for mark in "`~"}
