@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge.selection import ranking
+from promptforge.selection import evidence, ranking
 from promptforge.selection.evidence import (
     DividedText,
     Evidence,
@@ -19,6 +19,7 @@ from promptforge.selection.evidence import (
     choose_passages,
 )
 from promptforge.selection.ranking import diversify
+from promptforge.text import words
 from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
 from promptforge.trimming.prose import split_prose
 
@@ -343,3 +344,27 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
             max(left, key=lambda i: (share * relevance[i] - (1 - share) * max(likes[i], 0.0), -i))
         )
     assert diversify(scores, texts) == chosen
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.sampled_from(["omni", "air", "Bo", "Dunn", "in", "x", "東京", "\n", ".", "é"])),
+    st.integers(1, 30),
+)
+def test_a_text_read_in_blocks_tells_what_it_tells_as_a_whole(parts: list[str], size: int) -> None:
+    text = " ".join(parts)
+    pages = [*PAGES, RankedText("Notes", text, 1.0)]
+    whole = reading(QUERY, pages)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "MAX_BLOCK_CHARS", size)
+        assert "".join(words.split_blocks(text)) == text
+        in_blocks = reading(QUERY, pages)
+    assert (in_blocks.parts, in_blocks.weights) == (whole.parts, whole.weights)
+    last = PassageId(len(PAGES), 0).document
+    assert in_blocks.passage_scores(last) == whole.passage_scores(last)
+
+
+def test_a_word_for_itself_in_each_place_is_not_remembered() -> None:
+    text = " ".join(map(str, range(evidence.MAX_WORDS_REMEMBERED + 9_000)))
+    found = reading(QUERY, [RankedText("log", text, 1.0)])
+    assert len(found._occurrences) == evidence.MAX_WORDS_REMEMBERED

@@ -38,6 +38,17 @@ def test_a_terminal_is_shown_controls_and_a_pipe_is_given_them() -> None:
     assert "a\\x1b]0;PWNED\\x07\r\n\tb\\x9b2J" in shown
 
 
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
+def test_a_terminal_is_shown_what_is_unseen(format: str) -> None:
+    unseen = "\u202e\u2066\u200b\xad\ufeff\U000e0041\u2028\x85\u061c\u034f"
+    given = json.dumps([{"content": f"a{unseen}b\r\nc 👩\u200d🚀\n"}]).encode()
+    shown = run("render", "-", "--format", format, stdin=given, terminal=True)
+    assert not set(unseen) & set(shown.out + shown.err)
+    assert "👩\u200d🚀" in shown.out  # one sign, no disguise
+    piped = run("render", "-", "--format", format, stdin=given).out
+    assert format == "json" or "\u202e" in piped
+
+
 @pytest.mark.parametrize("text", ["a\x07", "a\x7f", "\x01", "\x1b[1m", "é\x07"])
 def test_a_control_in_a_content_is_said(text: str) -> None:
     assert set(codes(pf.render([{"content": text}]))) & {"PF702", "PF703"}

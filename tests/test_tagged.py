@@ -122,6 +122,17 @@ def test_the_word_is_the_first_that_is_in_no_text(texts: list[str]) -> None:
         earlier += 1
 
 
+@pytest.mark.parametrize("size", [3, 40])
+def test_a_long_text_is_searched_in_blocks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = [f"k{(417_082 + n * 618_033) % 10**6:06}" for n in range(6)]
+    unseen = f"k{chr(0x200B) * 99}{taken[1][1:]}"
+    texts = [f"a {taken[0]} b\n{unseen} &#107;{taken[2][1:]}", taken[3], f"{taken[4]} c d e f"]
+    whole = pick_nonce(texts)
+    monkeypatch.setattr("promptforge.text.words.MAX_BLOCK_CHARS", size)
+    monkeypatch.setattr(delimiters, "MAX_BLOCK_CHARS", size)
+    assert pick_nonce(texts) == whole == taken[5]
+
+
 # --- attacks on the word --------------------------------------------------------------------------
 
 

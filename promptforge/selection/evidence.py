@@ -26,6 +26,7 @@ from ..text.words import (
     inverse_document_frequency,
     is_distinctive_title,
     join_to_phrase,
+    split_blocks,
     split_words,
     term_shares,
     terms_of_text,
@@ -56,6 +57,8 @@ WORTH_EXPONENT = 4
 """Exponent of worths: a few good passages pay for a header, many poor ones do not."""
 WINDOW_WORDS = 25
 """Words of a window, about a sentence, that counts as one text when the query is weighed."""
+MAX_WORDS_REMEMBERED = 100_000
+"""Words that are worked out once: a log may hold a number of its own in each line."""
 TOKENS_PER_DOCUMENT = 50
 """Tokens of room for each document that may be opened."""
 MIN_DOCUMENTS_OPENED = 3
@@ -143,11 +146,10 @@ class Evidence:
         counts, sizes = [], []
         self._mentions: list[tuple[int, int]] = []
         for number, document in enumerate(documents):
-            words = split_words(document.text)
-            held, mentioned = self._occurrences.count(words, number)
+            held, mentioned, size = self._occurrences.count(document.text, number)
             held.update(t for word in split_words(document.title) for t in self._terms(word))
             counts.append(held)
-            sizes.append(len(words))
+            sizes.append(size)
             self._mentions += [(number, other) for other in mentioned]
         # Rarity is counted in windows of a sentence, so that one long document is not one text.
         windows = sum(-(-size // WINDOW_WORDS) for size in sizes)
@@ -207,10 +209,14 @@ class Evidence:
         return self._scores[number]
 
     def _passage_shares(self, text: str) -> _Shares:
-        words = split_words(text)
-        # A list within `Counter`, not a generator: this is the innermost loop of all.
-        counts = Counter([t for terms in map(self._terms, words) if terms for t in terms])
-        length = len(words) / self._window_length
+        counts: Counter[int] = Counter()
+        size = 0
+        for block in split_blocks(text):
+            words = split_words(block)
+            size += len(words)
+            # A list, not a generator: this is the innermost loop of all.
+            counts.update([t for terms in map(self._terms, words) if terms for t in terms])
+        length = size / self._window_length
         return sorted(term_shares(counts, length, PASSAGE_K1, PASSAGE_B))
 
 
@@ -269,8 +275,7 @@ _Numbers = tuple[int, ...]
 class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
     """Word as written → the query's terms in it, and the documents it may be the title of.
 
-    A word is worked out at its first look-up. The dict lives as long as one query, and is as large
-    as the vocabulary of the candidates.
+    A word is worked out at its first look-up. The dict lives as long as one query.
     """
 
     def __init__(self, wanted: Sequence[str], titles: Sequence[str], names: Sequence[str]) -> None:
@@ -283,6 +288,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         self._names = names
         # A title is looked for by its longest word: the rarest, and so the fewest phrase searches.
         self._keys: dict[str, _Numbers] = {}
+        self._longest_title = 0
         self.windows = [0] * len(wanted)
         """For each term the number of windows it was seen in."""
         once = Counter(names)
@@ -291,6 +297,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
             if title and once[title] == 1 and is_distinctive_title(titles[number]):
                 key = max(title.split(), key=len)
                 self._keys[key] = (*self._keys.get(key, ()), number)
+                self._longest_title = max(self._longest_title, len(title.split()))
 
     def __missing__(self, word: str) -> tuple[_Numbers, _Numbers]:
         lower = word.lower()
@@ -306,36 +313,57 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
             # In a script without blanks the "word" is a sentence, and a key one character of it.
             characters = dict.fromkeys(join_to_phrase([word]).split())
             documents = tuple(chain.from_iterable(self._keys.get(part, ()) for part in characters))
-        self[word] = found = (numbers, documents)
+        found = (numbers, documents)
+        if len(self) < MAX_WORDS_REMEMBERED:
+            self[word] = found
         return found
 
-    def count(self, words: list[str], number: int) -> tuple[Counter[int], list[int]]:
-        """Count each term among the words of document `number`, and list the others it mentions."""
-        told: set[str] = set()
-        titles: set[int] = set()
-        for word in set(words):
-            held, documents = self[word]
-            if held:
-                told.add(word)
-            if documents:
-                titles.update(documents)
+    def count(self, text: str, number: int) -> tuple[Counter[int], list[int], int]:
+        """Count each term in the text of document `number`, and its words.
+
+        Returns also the other documents that it mentions.
+        """
         counts: Counter[int] = Counter()
+        mentioned: set[int] = set()
+        waiting: list[str] = []  # words of a window that the next block goes on with
+        before: list[str] = []  # words of a title that it may go on with
+        size = 0
+        for block in split_blocks(text):
+            found = split_words(block)
+            size += len(found)
+            if self._keys:
+                before += found
+                mentioned |= self._find_titles(before, number)
+                before = before[-self._longest_title :]
+            words = waiting + found
+            whole = len(words) - len(words) % WINDOW_WORDS
+            self._count_windows(words[:whole], counts)
+            waiting = words[whole:]
+        self._count_windows(waiting, counts)
+        return counts, sorted(mentioned), size
+
+    def _count_windows(self, words: Sequence[str], counts: Counter[int]) -> None:
+        told = {word for word in set(words) if self[word][0]}
         # The words are walked again only if one of them matters, which in most texts none does.
-        if told:
-            places = [
-                (place // WINDOW_WORDS, t)
-                for place, word in enumerate(words)
-                if word in told
-                for t in self[word][0]
-            ]
-            counts.update(t for _, t in places)
-            for _, t in set(places):
-                self.windows[t] += 1
-        titles.discard(number)
-        if not titles:
-            return counts, []
+        if not told:
+            return
+        places = [
+            (place // WINDOW_WORDS, t)
+            for place, word in enumerate(words)
+            if word in told
+            for t in self[word][0]
+        ]
+        counts.update(t for _, t in places)
+        for _, t in set(places):
+            self.windows[t] += 1
+
+    def _find_titles(self, words: list[str], number: int) -> set[int]:
+        found = {other for word in set(words) for other in self[word][1]}
+        found.discard(number)
+        if not found:
+            return found
         whole = join_to_phrase(words)
-        return counts, [other for other in sorted(titles) if self._names[other] in whole]
+        return {other for other in found if self._names[other] in whole}
 
 
 class PassageId(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import count
 
 from .disguises import (
@@ -22,6 +22,7 @@ from .disguises import (
     fold,
 )
 from .escape import INVISIBLE_CHARACTER
+from .words import MAX_BLOCK_CHARS, split_blocks
 
 TAGGED = "tagged"
 """The framing that prints contents as they are, between delimiters."""
@@ -181,7 +182,6 @@ _LETTER = "k"
 # The first number, and the step to the next. The step has no factor in common with 10, so the
 # sequence reaches every number.
 _FIRST, _STEP = 417_082, 618_033
-_TEXTS_SEARCHED_AT_ONCE = 1000  # most are short
 _BREAKS = "\n\r\t"
 _UNSEEN = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in _BREAKS)
 
@@ -192,20 +192,35 @@ class BrokenDelimiterError(Exception):
 
 def pick_nonce(texts: Iterable[str]) -> str:
     """Return the first nonce of the sequence that is in none of `texts`, however leniently read."""
-    texts = list(texts)
+    rows = list(texts)
     # All held nonces are gathered first, in one pass. Trying one candidate after the other would
     # let a text that lists the sequence cost a pass for each.
     for digits in count(NONCE_DIGITS, 3):
         pattern = re.compile(rf"{_LETTER}([0-9]{{{digits}}})")
         held: set[str] = set()
-        for at in range(0, len(texts), _TEXTS_SEARCHED_AT_ONCE):
-            row = "\n".join(texts[at : at + _TEXTS_SEARCHED_AT_ONCE])
+        for row in _rows(rows):
             held.update(pattern.findall(row), pattern.findall(read_leniently(row)))
         for number in range(min(len(held) + 1, 10**digits)):
             nonce = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
             if nonce not in held:
                 return _LETTER + nonce
     raise AssertionError("longer nonces come without end")
+
+
+def _rows(texts: Sequence[str]) -> Iterator[str]:
+    """Yield many short texts as one, and a long one in blocks; no reader joins words over them."""
+    row: list[str] = []
+    size = 0
+    for text in texts:
+        if len(text) > MAX_BLOCK_CHARS:
+            yield from split_blocks(text)
+            continue
+        row.append(text)
+        size += len(text)
+        if size > MAX_BLOCK_CHARS:
+            yield "\n".join(row)
+            row, size = [], 0
+    yield "\n".join(row)
 
 
 def delimiter_name(word: str, nonce: str) -> str:

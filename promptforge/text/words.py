@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TypeVar
 
 # Thai, Lao, Burmese, Khmer, kana and Han, which have no blanks between words, and Hangul, which
@@ -48,6 +48,26 @@ def split_words(text: str) -> list[str]:
     if text.isascii():  # four times as fast as the pattern
         return text.encode().translate(_APART).decode().split()
     return _WORD.findall(text)
+
+
+MAX_BLOCK_CHARS = 1 << 18
+"""Characters after which a block of a long text ends, at the next blank or line feed."""
+_BLOCK_END = re.compile("[ \n]")
+
+
+def split_blocks(text: str) -> Iterator[str]:
+    """Yield the blocks of a long text, which begin at a blank or line feed: no word is cut.
+
+    What is made of all words at once is ten times as large as the text, and is made of a block.
+    """
+    start = 0
+    while len(text) - start > MAX_BLOCK_CHARS:
+        found = _BLOCK_END.search(text, start + MAX_BLOCK_CHARS)
+        if found is None:
+            break
+        yield text[start : found.start()]
+        start = found.start()
+    yield text[start:]
 
 
 def terms_of_text(text: str) -> list[str]:

@@ -77,6 +77,7 @@ class Trimmers(NamedTuple):
         """Tell whether a text is a program, by its kind and language or by half of its lines."""
         if _is_program(self.trim_as.get(kind, kind), language):
             return True
+        text = text[:MAX_CHARS_DIVIDED]  # the beginning of a huge one tells
         lines = sum(1 for line in text.split("\n") if line.strip())
         return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines
 
