@@ -126,7 +126,7 @@ def write_lines(lines: Iterable[str], path: str | None = None, paint: Paint | No
         write_output(text, path)
         return
     # Colours come after the escapes, so no item brings its own.
-    shown = _CONTROLS.sub(lambda m: ascii(m[0])[1:-1], text)
+    shown = show_invisible(text)
     painted = "".join(f"{paint(line)}\n" for line in shown.splitlines())
     sys.stdout.buffer.write(painted.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
