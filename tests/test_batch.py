@@ -789,7 +789,10 @@ def test_a_body_is_keys_and_values(body: str) -> None:
 def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     store = fsspec.filesystem("memory")
-    rows = [{"id": "a", "items": [{"content": "one"}]}, {"id": "b", "items": 3}]
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "items": [{"content": "one"}]},
+        {"id": "b", "items": 3},
+    ]
     store.pipe("/rows/in.jsonl", "\n".join(map(json.dumps, rows)).encode())
     ran = run("batch", "memory://rows/in.jsonl", "-o", "memory://done/out.jsonl", "--workers", "1")
     assert ran.code == 1 and "results: memory://done/out.jsonl" in ran.err
