@@ -355,17 +355,24 @@ class MessageWindow:
 
     def _newest(self, turns: _Turns, room: int) -> _Turns:
         """Drop the oldest turns, then the oldest steps of the last one."""
-        over = self._cost(turns) - room
-        step = max(1, room // CUT_STEPS)
-        goal = -(-over // step) * step
+        if not turns:
+            return turns
+        # Counted once: a long run has thousands of steps.
+        costs = [[sum(map(self._meter.cost, step)) for step in turn] for turn in turns]
+        over = sum(map(sum, costs)) - room
+        size = max(1, room // CUT_STEPS)
+        goal = -(-over // size) * size
         at = 0
-        while over > 0 and goal > 0 and at < len(turns) - 1:
-            goal -= self._cost([turns[at]])
+        while goal > 0 and at < len(turns) - 1:
+            goal -= sum(costs[at])
+            over -= sum(costs[at])
             at += 1
-        turns = turns[at:]
-        while self._cost(turns) > room and len(turns[-1]) > 2:
-            turns = [[turns[-1][0], *turns[-1][2:]]]
-        return turns
+        question, *steps = turns[-1]
+        lost = 0
+        while over > 0 and lost < len(steps) - 1:
+            lost += 1
+            over -= costs[-1][lost]
+        return [*turns[at:-1], [question, *steps[lost:]]]
 
     def _shortened(self, turns: _Turns, room: int) -> _Turns:
         """Shorten the longest results of tools until the messages fit."""

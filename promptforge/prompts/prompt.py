@@ -23,6 +23,7 @@ from ..rendering.report import manifest_of
 from ..selection.query import Embed
 from ..templating.loader import Templates
 from ..text.control_tokens import ControlTokens
+from ..text.format import plural
 from ..tokenizers.base import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
@@ -441,8 +442,9 @@ class _PromptMaker:
         hidden = sum(map(fitter.composer.hidden_cost, blocks))
         if hidden and self.verify is None:
             message = (
-                f"images, files and encrypted thoughts of the history are taken as {hidden:,}"
-                " tokens, the most they are thought to cost; verify counts them"
+                "images, files and encrypted thoughts of the history are taken as"
+                f" {plural(hidden, 'token', 'tokens')}, the most they are thought to cost;"
+                " verify counts them"
             )
             diagnostics.add("PF504", message, severity="info")
         options = msgspec.structs.asdict(self.options) | {"tokenizer": counter.name}
