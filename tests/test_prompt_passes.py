@@ -431,6 +431,30 @@ def test_a_history_is_cut_by_turns_and_not_changed(to: str, history: list[Any]) 
     assert history == before
 
 
+@pytest.mark.parametrize(
+    ("to", "answer", "sent"),
+    [
+        ("openai-responses", response(OUTPUT[2:3] + LAST), OUTPUT[2:3] + LAST),
+        (
+            "openai",
+            {
+                "object": "chat.completion",
+                "choices": [{"message": {"role": "assistant", "content": "x"}}],
+            },
+            [{"role": "assistant", "content": "x"}],
+        ),
+        (
+            "gemini",
+            said_by_gemini([*PARTS[:1], {"text": "x"}]),
+            [{"role": "model", "parts": [PARTS[0], {"text": "x"}]}],
+        ),
+    ],
+)
+def test_a_whole_response_is_the_messages_in_it(to: str, answer: Data, sent: list[Data]) -> None:
+    made = prompt([{"role": "user", "content": "q"}, answer], to)
+    assert list(made)[1:] == sent
+
+
 def test_images_and_thoughts_are_priced() -> None:
     said = [{"role": "user", "content": "q"}]
     image = {"type": "image", "source": {"type": "url", "url": "https://a.example/x.png"}}

@@ -160,7 +160,7 @@ class _MessageReader:
         message = copy_plain(
             value, lambda change: self.say(change, "warning" if "left out" in change else "info")
         )
-        return list(map(self._sound, self._read(dict(message))))
+        return [self._sound(each) for part in _unwrap(dict(message)) for each in self._read(part)]
 
     def _dump(self, value: Any, depth: int) -> Any:
         """Write out the objects of libraries, wherever they stand."""
@@ -496,6 +496,20 @@ class _MessageReader:
         if not isinstance(name, str):
             name = ""
         return ToolOutput(_id(given), name, text, failed, loss=loss)
+
+
+def _unwrap(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a whole response of OpenAI or Gemini; else the message itself."""
+    found: Any = None
+    if given.get("object") == "response":
+        found = given.get("output")
+    for key, inner in (("choices", "message"), ("candidates", "content")):
+        first = next(iter(given[key]), None) if isinstance(given.get(key), list) else None
+        if isinstance(first, dict):
+            found = [first.get(inner)]
+    if not isinstance(found, list) or "role" in given:
+        return [given]
+    return [part for part in found if isinstance(part, dict)]
 
 
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
