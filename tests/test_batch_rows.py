@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge import batch
 from promptforge.batch import requests, rows
 from promptforge.batch.requests import Shard
 from promptforge.batch.rows import RenderBatch, RowRenderer, make_spec
@@ -382,3 +383,24 @@ def test_large_rows_make_small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "MAX_SHARD_BYTES", 100)
     shards = list(requests.split_shards([(n, b"x" * 60) for n in range(5)], 500))
     assert [len(shard.rows) for shard in shards] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb"])
+def test_a_table_is_rows(library: str) -> None:
+    module = pytest.importorskip(library)
+    columns = {"id": ["a", "b"], "items": [[{"content": "one"}], [{"content": "two"}]]}
+    if library == "pyarrow":
+        table = module.table(columns)
+        made = RenderBatch()(table)
+        assert made["id"] == ["a", "b"] and made["error"] == ["", ""]
+    elif library == "duckdb":
+        rows = "('a', [{'content': 'one'}]), ('b', [{'content': 'two'}])"
+        table = module.sql(f"select * from (values {rows}) as t(id, items)")
+    else:
+        table = module.DataFrame(columns)
+    report = batch.run(table, "table.jsonl", workers=1)
+    assert (report.rows, report.errors) == (2, 0)
+    assert [json.loads(line)["id"] for line in Path("table.jsonl").read_text().splitlines()] == [
+        "a",
+        "b",
+    ]

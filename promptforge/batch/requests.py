@@ -14,6 +14,7 @@ from typing import IO, Any
 import msgspec
 
 from ..errors import ItemError, OptionError
+from ..sources.shapes import table_rows
 from ..sources.workspace import show_path
 
 Row = tuple[int, bytes]
@@ -74,14 +75,15 @@ def split_shards(rows: Iterable[Row], size: int, limit: int | None = None) -> It
 
 
 def read_rows(source: str | os.PathLike[str] | Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-    """Yield the rows of a file (`-`: JSON Lines on standard input), or of mappings.
+    """Yield the rows of a file (`-`: JSON Lines on standard input), of mappings, or of a table.
 
     Blank lines are skipped. In Parquet, a column `request` holds whole rows; without it the columns
     are keys, and null is left out. Raises `ItemError` for a file that cannot be read, never for a
     single row.
     """
     if not isinstance(source, str | os.PathLike):
-        for number, mapping in enumerate(source, 1):
+        rows = table_rows(source)
+        for number, mapping in enumerate(source if rows is None else rows, 1):
             yield number, _row(mapping)
     elif source == "-":
         yield from _lines(sys.stdin.buffer, "standard input")

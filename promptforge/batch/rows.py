@@ -424,7 +424,8 @@ _DEFAULTS: dict[str, Any] = {
 class RenderBatch:
     """A function from columns to columns; it can be pickled and sent to another process.
 
-    Takes `{"request": [JSON text, …]}`, or one column per key of a row. Returns the columns
+    Takes `{"request": [JSON text, …]}`, or one column per key of a row: lists, arrays, or a table
+    of pandas or Arrow. Returns the columns
     `id text request tokens items_included items_trimmed items_dropped truncated error`, one entry
     per row; `request` is JSON text, and `error` is empty for a row that has a result.
 
@@ -453,6 +454,8 @@ class RenderBatch:
         """Render the rows of `batch`. A wrong row is an entry in `error`; it never raises."""
         if self._renderer is None:
             self._renderer = RowRenderer(self._spec)
+        if hasattr(batch, "to_pydict"):  # a table of Arrow has columns, and is no mapping
+            batch = batch.to_pydict()
         columns = {name: _to_list(values) for name, values in batch.items()}
         made: dict[str, list[Any]] = {name: [] for name in _DEFAULTS}
         for number, values in enumerate(zip(*columns.values(), strict=True), 1):

@@ -794,7 +794,7 @@ def open_answer(value: Any) -> list[list[Any]] | None:
         and list not in map(type, value.values())
     ):
         return None  # the usual record: its text is no column
-    if (rows := _rows_of(value)) is not None:
+    if (rows := table_rows(value)) is not None:
         return [rows]
     if issubclass(type(value), list):
         return _read_flat(value) or _nested(value)
@@ -923,7 +923,7 @@ def _zipped(columns: dict[str, list[Any]]) -> list[Any]:
 
 
 @guarded
-def _rows_of(value: Any) -> list[Any] | None:
+def table_rows(value: Any) -> list[Any] | None:
     """Return the rows of a table: pandas, polars, Arrow, or anything with the Arrow interface."""
     if hasattr(type(value), "collect") and not hasattr(type(value), "to_dicts"):  # polars, lazy
         value = value.collect()
