@@ -211,7 +211,7 @@ def test_an_unknown_name_is_an_error(name: str, hint: str) -> None:
 
 
 def test_in_a_file_none_is_no_query() -> None:
-    assert apply_options(DEFAULT, {"query": "none"}, where=lambda name: "job.yaml:1").query is None
+    assert OPTION_VOCABULARY.check("query", "none", lambda name: "job.yaml:1") is None
 
 
 def test_an_unknown_name_like_no_other_lists_them_all() -> None:
@@ -222,7 +222,7 @@ def test_an_unknown_name_like_no_other_lists_them_all() -> None:
 
 def test_a_place_makes_it_a_profile_error() -> None:
     with pytest.raises(ProfileError) as caught:
-        apply_options(DEFAULT, {"contxt_window": 1}, where=lambda name: f"mine.yaml:3 {name}")
+        OPTION_VOCABULARY.check("contxt_window", 1, lambda name: f"mine.yaml:3 {name}")
     assert (
         str(caught.value)
         == 'mine.yaml:3 contxt_window: unknown option "contxt_window"; did you mean '

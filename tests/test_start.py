@@ -81,7 +81,8 @@ def test_no_vocabulary_is_loaded_where_nothing_is_counted(arguments: list[str]) 
 def test_counting_loads_one_vocabulary(command: str) -> None:
     stdin = b"some words" if command == "count" else b'{"content": "some words"}'
     modules, opened = run(command, stdin=stdin)
-    assert "tokenizers" not in modules
+    # A small text is counted by lookups: tiktoken would take longer than all the rest.
+    assert not modules & {"tokenizers", "tiktoken"}
     assert len(set(vocabularies(opened))) == 1
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from .schema import Vocabulary, Where, matching, rules_of
+from .schema import Vocabulary, matching, rules_of
 
 LibraryName = Annotated[
     str,
@@ -212,15 +212,9 @@ OPTION_VOCABULARY = Vocabulary(
 """Name, type, default and sentence of every option: flags and the JSON Schema are made of it."""
 
 
-def apply_options(
-    base: Options, changes: Mapping[str, Any], *, where: Where | None = None
-) -> Options:
-    """Return `base` with `changes`, each name and value checked.
-
-    `where` gives the `file:line` of a name for messages. Raises `OptionError` for an unknown name
-    or a bad value; with `where`, `ProfileError`.
-    """
+def apply_options(base: Options, changes: Mapping[str, Any]) -> Options:
+    """Return `base` with `changes`; raises `OptionError` for an unknown name or a bad value."""
     if not changes:
         return base
-    checked = {name: OPTION_VOCABULARY.check(name, changes[name], where) for name in changes}
+    checked = {name: OPTION_VOCABULARY.check(name, changes[name]) for name in changes}
     return msgspec.structs.replace(base, **checked)
