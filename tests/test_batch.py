@@ -697,11 +697,10 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
         lines = data.decode().split("\n")
         for entry in mine:
             request = json.loads(lines[entry["line"] - 1].removesuffix(","))
-            assert request["custom_id"] == entry["custom_id"]
-            body = request.get("body") or request["params"]
-            assert (
-                body["model"] == "some-model" and body["messages"] == "m" * sizes[entry["row"] - 1]
-            )
+            assert entry["custom_id"] in (request.get("custom_id"), request.get("key"))
+            (body,) = (request[k] for k in ("body", "params", "request") if k in request)
+            assert body["model"].removeprefix("models/") == "some-model"
+            assert body["messages"] == "m" * sizes[entry["row"] - 1]
             assert body["temperature"] == 0 and body.get("max_tokens", 9) == 9
     kinds = {record["error"] for record in failed}
     assert kinds <= {"DuplicateId", "RequestTooLarge"}
@@ -818,3 +817,16 @@ def test_a_text_is_not_written_to_a_url() -> None:
     Path("items.json").write_text('[{"content": "one"}]')
     ran = run("render", "items.json", "-o", "s3://b/text.md")
     assert ran.code == 4 and "is a URL; name a file of this machine" in ran.err
+
+
+def test_requests_for_gemini_are_its_own_types() -> None:
+    types = pytest.importorskip("google.genai.types")
+    rows = [{"id": "a", "items": [{"content": "x"}], "system": "s", "user": "u"}]
+    body = {"generation_config": {"temperature": 0}}
+    batch.run(rows, "out", to="gemini-batch", model="gemini-3.5-flash", body=body, workers=1)
+    (line,) = records("out/requests-00001.jsonl")
+    assert line["key"] == "a" and line["request"]["model"] == "models/gemini-3.5-flash"
+    assert line["request"]["generation_config"] == {"temperature": 0}
+    system = types.Content.model_validate(line["request"]["system_instruction"])
+    turns = [types.Content.model_validate(each) for each in line["request"]["contents"]]
+    assert system.parts[0].text.strip() == "s" and turns[-1].parts[-1].text.strip().endswith("u")

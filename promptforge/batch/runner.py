@@ -83,8 +83,8 @@ def run(  # noqa: PLR0913  its options are public
     - `output`: a file `*.jsonl` or `*.parquet`, with its state in the folder `OUTPUT.batch`; or a
       folder for everything.
     - `to`: `context`, a shape of `Renderer.prompt`, or a batch service: `openai-batch`,
-      `openai-responses-batch`, `anthropic-batch`. A batch service needs a `model`; `body` holds
-      more keywords for each of its requests.
+      `openai-responses-batch`, `anthropic-batch`, `gemini-batch`. A batch service needs a `model`;
+      `body` holds more keywords for each of its requests.
     - `options`: as in `Renderer`; a row's own options win. `workspace` holds the files rows name.
     - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
       `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.

@@ -437,7 +437,7 @@ class BatchService(NamedTuple):
     shape: str
     """Shape for `Renderer.prompt`, which returns the keywords of one call."""
     wrap: Callable[[str, Json], Json]
-    """A `custom_id` and the keywords of a call → one request of a batch."""
+    """A `custom_id` and the keywords of a call → one request of a batch; may alter the keywords."""
     max_requests: int
     """Requests in one file."""
     max_bytes: int
@@ -451,7 +451,17 @@ def _openai(url: str) -> Callable[[str, Json], Json]:
     return lambda name, body: {"custom_id": name, "method": "POST", "url": url, "body": body}
 
 
+def _gemini(name: str, body: Json) -> Json:
+    """Return a line of Gemini's batch file: there the SDK's `config` is the request's own keys."""
+    config = body.pop("config", {})
+    model = body.pop("model")
+    if "/" not in model:
+        model = f"models/{model}"
+    return {"key": name, "request": {"model": model, **body, **config}}
+
+
 _LINES = (b"", b"\n", b"\n")
+_NO_LIMIT = 1 << 62
 BATCH_SERVICES: Mapping[str, BatchService] = {
     # OpenAI's guide to its Batch API: up to 50,000 requests and 200 MB a file, all for one model.
     "openai-batch": BatchService(
@@ -469,6 +479,8 @@ BATCH_SERVICES: Mapping[str, BatchService] = {
         ".json",
         (b'{"requests":[\n', b",\n", b"\n]}\n"),
     ),
+    # Google's guide to its Batch API: files of up to 2 GB; it names no number of requests.
+    "gemini-batch": BatchService("gemini", _gemini, _NO_LIMIT, 2_000_000_000, ".jsonl", _LINES),
 }
 """Batch services by their name in `to`."""
 
