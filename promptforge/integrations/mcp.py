@@ -345,14 +345,16 @@ def _explained(result: Result) -> Annotated[CallToolResult, Explained]:
     return _answer(msgspec.json.encode(account).decode(), account)
 
 
-def _prompt(layout: str, render: Callable[[Any, Mapping[str, Any]], Result]) -> Callable[..., str]:
+def _prompt(
+    layout: str, render: Callable[[Any, Mapping[str, Any]], Result]
+) -> Callable[..., list[str]]:
     def prompt(
         items: ItemsText,
         query: QueryText = "",
         max_tokens: BudgetText = "",
         format: FormatText = "",
         profile: ProfileText = "",
-    ) -> str:
+    ) -> list[str]:
         wanted: dict[str, Any] = {
             "query": query, "max_tokens": max_tokens, "format": format, "profile": profile,
         }  # fmt: skip
@@ -364,7 +366,8 @@ def _prompt(layout: str, render: Callable[[Any, Mapping[str, Any]], Result]) -> 
             result = render(_records(items), {**wanted, "layout": layout})
         except PromptForgeError as error:
             raise _invalid(str(error)) from None
-        return f"{result.text}\n\n{query}" if query else result.text
+        # Messages of their own: nothing that ends the last item reads as the question.
+        return [text for text in (result.text, query) if text] or [""]
 
     return prompt
 

@@ -116,8 +116,8 @@ def test_layouts_are_listed_and_are_prompts() -> None:
 
     listed, prompt = talk(work)
     assert {one.name for one in listed} == names
-    text = prompt.messages[0].content.text
-    context = text.removesuffix("\n\nwhat is digest")
+    context, question = (message.content.text for message in prompt.messages)
+    assert question == "what is digest"
     assert (
         context
         == pf.render(
