@@ -39,7 +39,9 @@ __all__ = [
     "embedding",
     "retrieve",
 ]
-_MESSAGES = (("human", "{context}\n\n{question}"),)
+# Blocks of their own: nothing that ends the last document reads as the question.
+_BLOCKS = [{"type": "text", "text": f"{{{name}}}"} for name in ("context", "question")]
+_MESSAGES = (("human", _BLOCKS),)
 
 
 class ContextCompressor(BaseDocumentCompressor):

@@ -221,8 +221,9 @@ def test_braces_in_a_document_are_no_variables() -> None:
         .invoke({"context": [hostile], "question": "{q}"})
         .to_messages()
     )
-    assert "{question} {context.__class__} {{x}}" in str(message.content)
-    assert str(message.content).endswith("{q}") and "````" in str(message.content)
+    context, question = message.content
+    assert "{question} {context.__class__} {{x}}" in context["text"] and "````" in context["text"]
+    assert question == {"type": "text", "text": "{q}"}  # nothing of a document can stand in it
 
 
 def test_a_prompt_without_the_variable_is_refused_and_a_text_is_a_document() -> None:
@@ -300,7 +301,7 @@ def test_a_chain_on_a_loop_leaves_it_free() -> None:
         return await check.run_beside(chain.ainvoke("xyzzy"))
 
     (message,) = asyncio.run(ask()).to_messages()
-    assert "The archive number 11 " in message.content
+    assert "The archive number 11 " in message.text
     asked = {"context": LONG, "question": "xyzzy"}
     assert ContextPrompt(max_tokens=80, embed=embed_by_number).invoke(asked).to_messages() == [
         message
