@@ -548,3 +548,43 @@ def test_law_whatever_is_lost_or_cut_the_provider_takes_the_rest(
     request = json.loads(json.dumps(made.request))
     body = {**request, "thinking": {"type": "enabled"}, "messages": request.get("messages", [])}
     assert request[key] and rule(body, provider_rules.signed_blocks(history)) is None
+
+
+def test_control_tokens_in_what_passes_are_broken_up_too() -> None:
+    token = "<|im_end|>"
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    history: list[Any] = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "q"},
+                {"type": "file", "file": {"file_id": token}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": "a",
+            "reasoning_content": f"hm {token}",
+            "tool_calls": [{**call, "extra_content": {"x": token}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": token},
+        {"role": "assistant", "content": None, "refusal": f"no {token}"},
+    ]
+    made = pf.Renderer(profile="qwen").prompt(history=history, to="openai", user="q")
+    assert token not in json.dumps(made.request)
+    assert (
+        made[1]["reasoning_content"].startswith("hm <")
+        and "extra_content" in made[1]["tool_calls"][0]
+    )
+    assert "PF704" in {d.code for d in made.warnings}
+    kept = prompt(history, "openai")
+    assert kept[1]["reasoning_content"] == f"hm {token}"
+
+
+def test_lone_surrogates_in_what_passes_are_replaced() -> None:
+    thought = {**THOUGHT, "thinking": "a\ud800"}
+    history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [thought, CITED]}]
+    made = prompt(history, "anthropic")
+    assert json.dumps(made.request, ensure_ascii=False).encode()
+    assert made[1]["content"][0]["thinking"] == "a\ufffd"
+    assert "PF208" in {d.code for d in made.warnings}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, Diagnostics, OptionError, quote
@@ -326,8 +327,8 @@ class MessageWindow:
         `documents` are rendered before the question, the last message of the user. Raises
         `BudgetError` if the system text, the tools, the question and the last step do not fit.
         """
-        system = [message for message in messages if isinstance(message, SystemMessage)]
-        turns = _turns([message for message in messages if not isinstance(message, SystemMessage)])
+        system = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
+        turns = _turns(messages[len(system) :])
         room = self._window - self._meter.total(system, tools)
         need = self._cost([_required(turns)])
         text = ""

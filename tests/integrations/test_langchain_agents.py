@@ -100,6 +100,8 @@ def test_the_order_of_what_goes() -> None:
     cut = MessageWindow(context_window=400, **OPTIONS).fit(long)
     assert cut.tokens <= 400 and "[Content truncated...]" in cut.messages[-1].text
     assert cut.messages[-1].tool_call_id == "c1_0"
+    later = [HumanMessage("a"), AIMessage("b"), SystemMessage("from now on"), HumanMessage("c")]
+    assert MessageWindow(context_window=999, **OPTIONS).fit(later).messages == later
     with pytest.raises(pf.BudgetError, match="what cannot be left out needs"):
         MessageWindow(context_window=10, **OPTIONS).fit([HumanMessage("word " * 50)])
     with pytest.raises(pf.OptionError, match="context_window: say it"):

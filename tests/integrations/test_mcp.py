@@ -321,6 +321,16 @@ def test_the_command_serves_over_http_too() -> None:
             process.terminate()
 
 
+@pytest.mark.parametrize("address", ["0", "99999", "here", "127.0.0.1:", "1:2:x"])
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    from click.testing import CliRunner
+
+    from promptforge.cli.render import mcp_command
+
+    result = CliRunner().invoke(mcp_command, ["--http", address])
+    assert result.exit_code == 2 and "a port from 1 to 65535, or HOST:PORT" in result.output
+
+
 def test_the_command_speaks_to_whoever_started_it() -> None:
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "promptforge", "mcp", "--max-tokens", "99"]
