@@ -2,7 +2,7 @@
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -214,8 +214,12 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
 Status = Literal["included", "trimmed", "dropped"]
 
 
-class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One item after the rendering: its status, variant, cost and reason."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResultItem:
+    """One item after the rendering: its status, variant, cost and reason.
+
+    `tokens_full` and `fits_at` are worked out when they are first asked for.
+    """
 
     id: str
     kind: str
@@ -236,17 +240,30 @@ class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
     """Characters of `text`."""
     tokens: int
     """Tokens of `text` on its own."""
-    tokens_full: int
+    tokens_full: int = dataclasses.field(init=False)
     """Tokens of its longest variant on its own."""
     reason: str
     """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate
     merged combine`."""
-    fits_at: int | None
+    fits_at: int | None = dataclasses.field(init=False)
     """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
     rank: int | None
     """Its place in the order of packing, from 1; `None` for an item that was no candidate."""
     section: str | None
     """Key of its section; `None` when dropped."""
+    late: dataclasses.InitVar[Callable[[str], int | None]]
+    """Works out the fields that cost renderings, by their names."""
+
+    def __post_init__(self, late: Callable[[str], int | None]) -> None:
+        """Keep `late`."""
+        self.__dict__["_late"] = late
+
+    def __getattr__(self, name: str) -> int | None:
+        if name not in ("tokens_full", "fits_at"):
+            raise AttributeError(name)
+        value: int | None = self.__dict__["_late"](name)
+        self.__dict__[name] = value
+        return value
 
 
 class ResultSection(msgspec.Struct, frozen=True, kw_only=True):

@@ -98,7 +98,7 @@ def test_at_the_budget_that_is_named_the_item_is_back_whole(
             assert item.fits_at > budget
             assert item.status in ("dropped", "trimmed")
             again = render(records, layout, format, max_tokens=item.fits_at, **options)
-            back = {each.id: each for each in again.report.brief}
+            back = {each.id: each for each in again.items}
             assert back[item.id].status == "included"
         elif (
             item.reason == "budget" and combine == "combined"

@@ -158,7 +158,7 @@ def test_a_result_has_these_fields_and_all_of_them_are_plain_data() -> None:
 
 
 def test_an_entry_has_these_fields() -> None:
-    names = {field.name for field in msgspec.structs.fields(pf.ResultItem)}
+    names = {field.name for field in dataclasses.fields(pf.ResultItem)}
     assert names == {*ENTRY, "origin", "rank", "section"}
     warning = {field.name for field in dataclasses.fields(pf.Diagnostic)}
     assert warning == {"code", "severity", "message", "item", "where"}

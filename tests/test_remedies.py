@@ -143,7 +143,7 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(
         typed = as_flags({name: value for name, value in changes.items() if name not in lifted})
         again = pf.render(RECORDS, **changes)
         assert run("render", file, *shlex.split(typed)).out.rstrip("\n") == again.text.rstrip("\n")
-        shown = [i.id for i in again.report.brief if i.status == "included" or i.reason == "merged"]
+        shown = [i.id for i in again.items if i.status == "included" or i.reason == "merged"]
         assert way["item"] in shown
 
 
@@ -208,12 +208,12 @@ def _whole(
     records: list[dict[str, Any]], options: dict[str, Any], changes: dict[str, Any]
 ) -> set[str]:
     result = pf.render(records, **{**options, **changes})
-    return {item.id for item in result.report.brief if item.status == "included"}
+    return {item.id for item in result.items if item.status == "included"}
 
 
 def _more_is_true(before: pf.Result, after: pf.Result) -> None:
     old = {item.id: item for item in before.items if item.form and before.text}
-    new = {item.id: item for item in after.report.brief if item.form and after.text}
+    new = {item.id: item for item in after.items if item.form and after.text}
     gains = before.explain().gains or ()
     assert sum(gain.tokens for gain in gains) == sum(i.tokens for i in new.values()) - sum(
         i.tokens for i in old.values()

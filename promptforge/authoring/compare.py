@@ -140,7 +140,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 def build_from_result(result: Result, *, brief: bool = False) -> Build:
     """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
     facts = {name: getattr(result, name) for name in ("text", "tokens", "sources", "manifest")}
-    facts["items"] = result.report.brief if brief else result.items
+    names = [name for name in BuildItem.__struct_fields__ if not (brief and name == "fits_at")]
+    facts["items"] = [{name: getattr(item, name) for name in names} for item in result.items]
     # Through JSON, as a saved build comes: it has lists for tuples.
     return msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(facts))), Build)
 

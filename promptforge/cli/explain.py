@@ -179,10 +179,10 @@ def item_lines(report: Report, every: bool) -> Iterator[str]:
 
 
 def _row(report: Report, index: int) -> list[str]:
-    item = report.item(index, report.hints.near)
-    fits_at, beyond = "", report.hints.beyond
-    if item.fits_at is not None:
-        fits_at = f"{item.fits_at:,}"
+    item = report.item(index)
+    fits_at, near, beyond = "", report.hints.near(index), report.hints.beyond
+    if near is not None:
+        fits_at = f"{near:,}"
     elif beyond is not None and item.reason in ("budget", "section_budget"):
         fits_at = f">{beyond:,}"  # the largest budget that was tried is still too small
     # A distance or a count of another system may be large; two decimals are for scores up to 1.

@@ -530,7 +530,7 @@ def show_context(
         return PromptContext(text) if text else None
     # The sections hold ids in the order of the text; several items may share an id.
     by_id: dict[str, list[ResultItem]] = {}
-    for item in result.report.brief:
+    for item in result.report.items:
         if item.status != "dropped":
             by_id.setdefault(item.id, []).append(item)
     ids = [id_ for section in result.sections for id_ in section.items]

@@ -1,7 +1,7 @@
 """The report of one rendering: each item with its status and reason, and where the budget went.
 
 Everything costly is a cached property, so it is worked out when somebody asks for it and only once.
-Status and reason of an item never wait for `fits_at`: only `items` and `hints` try other budgets.
+Status and reason of an item never wait for `fits_at`: only it and `hints` try other budgets.
 The end of the module says what a user should know of a rendering, as diagnostics.
 """
 
@@ -12,7 +12,7 @@ from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -150,16 +150,11 @@ class Report:
 
     @cached_property
     def items(self) -> tuple[ResultItem, ...]:
-        """Every given item with its status, cost and `fits_at`."""
-        return tuple(self.item(index, self.hints.at) for index in range(len(self.given)))
+        """Every given item with its status and reason."""
+        return tuple(map(self.item, range(len(self.given))))
 
-    @cached_property
-    def brief(self) -> tuple[ResultItem, ...]:
-        """The same without `fits_at` and `tokens_full`: they cost most of the work."""
-        return tuple(self.item(index) for index in range(len(self.given)))
-
-    def item(self, index: int, fits_at: Callable[[int], int | None] | None = None) -> ResultItem:
-        """Report one item; `tokens_full` and the budget that includes it only with `fits_at`."""
+    def item(self, index: int) -> ResultItem:
+        """Report one item."""
         item, variant = self._item(index), self.packed.chosen.get(index)
         placed = None
         text = ""
@@ -181,12 +176,16 @@ class Report:
             text=text,
             chars=len(text),
             tokens=placed.tokens if placed else 0,
-            tokens_full=self._full_tokens(index, item) if fits_at else 0,
             reason=self.reason(index),
-            fits_at=fits_at and fits_at(index),
             rank=self._ranks.get(index),
             section=placed and placed.section,
+            late=partial(self._late_field, index),
         )
+
+    def _late_field(self, index: int, name: str) -> int | None:
+        if name == "fits_at":
+            return self.hints.at(index)
+        return self._full_tokens(index, self._item(index))
 
     def _full_tokens(self, index: int, item: Item) -> int:
         try:
