@@ -47,7 +47,7 @@ from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
 from ..text.split_points import UNITS
 from ..tokenizers.registry import get_tokenizer
-from ..trimming.pieces import Pieces, TrimmedVariants, speaks
+from ..trimming.pieces import Pieces, TrimmedText, TrimmedVariants, speaks
 from .context import (
     CleaningNotes,
     ItemViews,
@@ -70,6 +70,8 @@ MAX_KINDS = 100
 """Kinds with a measured lower bound; one more takes longer to measure than it saves."""
 HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
+MAX_VARIANTS_REMEMBERED = 4096
+"""Shortened variants remembered by their bounds."""
 SPARED_TOKENS = 5
 """Passages may come out cheaper than their sum: choose some more, the page decides."""
 
@@ -670,12 +672,24 @@ class QueryPassages:
         return Variant("trimmed", divided.text(passages, beginning=(pick.number, text + " ")))
 
 
+class _Size(NamedTuple):
+    """The size of a variant, as far as it is known."""
+
+    tokens: int
+    chars: int
+    more: bool
+    """True where it may have more tokens than these."""
+
+
 class Shortener:
     """Shorter variants of the items of one page."""
 
     def __init__(self, page: Page) -> None:
         self._page, self._counter = page, page.counter
         self._structures: dict[int, TrimmedVariants | None] = {}
+        self._longest: dict[tuple[int, float, float], Variant | None] = {}
+        self._sizes: dict[int, dict[int, _Size]] = {}
+        """Item → number of a variant by its structure → its size: the texts are made again."""
 
     def shorten(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None
@@ -761,13 +775,24 @@ class Shortener:
 
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant found with a text within both bounds, if any."""
+        if tokens < 1 or chars < 1:
+            return None
+        # Shares of a thousand items are tried in turn, and most come to as many whole tokens.
+        key = (index, math.floor(tokens) if tokens < UNLIMITED else tokens, chars)
+        if key not in self._longest:
+            if len(self._longest) >= MAX_VARIANTS_REMEMBERED:
+                self._longest.clear()
+            self._longest[key] = self._find_longest(*key)
+        return self._longest[key]
+
+    def _find_longest(self, index: int, tokens: float, chars: float) -> Variant | None:
         whole = content_variant(self._page.variants(index))
         required = self._page.candidates.pool[index].required
-        if whole.name == "summary" or required or tokens <= 0 or chars <= 0:
+        if whole.name == "summary" or required:
             return None
         structure = self._structure(index, whole)
         if structure is not None and len(structure):
-            variant = self._longest_of(structure, tokens, chars)
+            variant = self._longest_of(index, structure, tokens, chars)
             if variant is not None:
                 return variant
         # All of it may be within bounds that only headings make too wide; a shorter variant is
@@ -804,23 +829,33 @@ class Shortener:
         return None if numbers else found  # what is not made of the text's own lines
 
     def _longest_of(
-        self, structure: TrimmedVariants, tokens: float, chars: float
+        self, index: int, structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
         """Search by halves: each variant is shorter than the one before, give or take a mark."""
-        low, high, best = 0, len(structure), None
+        sizes = self._sizes.setdefault(index, {})
+        low, high, best = 0, len(structure), -1
+        made: dict[int, TrimmedText] = {}
         while low < high:
             middle = (low + high) // 2
-            variant = structure[middle]
-            too_long = len(variant.text) > chars
-            if tokens < UNLIMITED and not too_long:
-                too_long = self._counter.count_upto(variant.text, int(tokens)) > tokens
-            if too_long:
+            size = sizes.get(middle)
+            if size is None or (size.more and size.tokens <= tokens and size.chars <= chars):
+                text = made[middle] = structure[middle]
+                size = sizes[middle] = self._size(text.text, tokens, chars)
+            if size.chars > chars or size.tokens > tokens:
                 low = middle + 1
             else:
-                high, best = middle, variant
-        if best is None or not best.text:
+                high, best = middle, middle
+        if best < 0:
             return None
-        return Variant(best.name, best.text)
+        variant = made.get(best) or structure[best]
+        return Variant(variant.name, variant.text) if variant.text else None
+
+    def _size(self, text: str, tokens: float, chars: float) -> _Size:
+        """Return the size of a variant, its tokens no further than is needed."""
+        if tokens == UNLIMITED or len(text) > chars:
+            return _Size(0, len(text), more=True)
+        counted = self._counter.count_upto(text, int(tokens))
+        return _Size(counted, len(text), more=counted > tokens)
 
     def _cut(self, text: str, tokens: float, chars: float) -> str:
         """Return the beginning of `text` within both bounds, up to the neatest end."""

@@ -209,6 +209,7 @@ def comment_line(language: str | None, text: str) -> str:
     return f"{opener} {line}" if opener else line
 
 
+@lru_cache(maxsize=64)
 def code_gap(language: str | None) -> Callable[[Sequence[Piece], Marks], str]:
     """Return the marks of gaps in a program.
 
