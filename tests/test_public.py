@@ -157,6 +157,26 @@ def test_a_result_has_these_fields_and_all_of_them_are_plain_data() -> None:
     assert list(json.loads(json.dumps(result.to_dict(), allow_nan=False))) == RESULT
 
 
+def test_the_same_items_are_rendered_once_and_any_change_is_seen() -> None:
+    renderer, seen = pf.Renderer(), {"n": 1}
+    items = [pf.Item(content="one", name="a"), pf.Item(content="two", name="b", metadata=seen)]
+    first = renderer.render(items, max_tokens=80, group_by="n")
+    again = renderer.render(list(items), max_tokens=80, group_by="n")
+    assert again.report is first.report and again.warnings == first.warnings
+    assert renderer.render(items, max_tokens=79, group_by="n").report is not first.report
+    assert renderer.render(items[::-1], max_tokens=80, group_by="n").text != first.text
+    renderer.render(items, max_tokens=80, group_by="n")
+    for value in (True, 1.0, "1"):  # equal numbers print differently
+        seen["n"] = value
+        keys = [section.key for section in renderer.render(items, group_by="n").sections]
+        assert str(value) in keys
+        assert keys == [
+            section.key for section in pf.Renderer().render(items, group_by="n").sections
+        ]
+    copies = [pf.Item(content="one", name="a"), pf.Item(content="two", name="b", metadata=seen)]
+    assert renderer.render(copies, max_tokens=80, group_by="n").report is not first.report
+
+
 def test_an_entry_has_these_fields() -> None:
     names = {field.name for field in dataclasses.fields(pf.ResultItem)}
     assert names == {*ENTRY, "origin", "rank", "section"}

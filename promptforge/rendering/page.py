@@ -72,6 +72,8 @@ HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
+PAGES_REMEMBERED = 2
+"""Pages measured last: the one that stands, and the one that is tried."""
 SPARED_TOKENS = 5
 """Passages may come out cheaper than their sum: choose some more, the page decides."""
 
@@ -84,6 +86,15 @@ _WHITE = (
 _SENTINEL = "Quzx"
 """No template prints this of its own accord."""
 _EMPTY = Variant("trimmed", "", cut=True)
+
+
+class _MeasuredPage(NamedTuple):
+    """A page that was rendered and counted."""
+
+    chosen: dict[int, Variant]
+    parts: list[str]
+    cost: Cost
+    notes: CleaningNotes
 
 
 class Page:
@@ -100,7 +111,7 @@ class Page:
         """Fuel of all its templates together."""
         # By the variant too: equal texts of two items cost different tokens under their labels.
         self._costs: dict[tuple[int, Variant], Cost] = {}
-        self._last: tuple[dict[int, Variant], list[str], Cost] | None = None
+        self._last: list[_MeasuredPage] = []
         self._in_tokens = self.options.max_tokens is not None
         self.group_by = self.options.group_by
         if self.group_by == "auto":
@@ -253,7 +264,7 @@ class Page:
         self.views.forget(index)
         self._contained.forget(index)
         self._costs = {key: cost for key, cost in self._costs.items() if key[0] != index}
-        self._last = None
+        self._last.clear()
 
     def note_duplicates(self, packed: Packed, limit: Cost) -> Packed:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
@@ -272,7 +283,7 @@ class Page:
                 self._items[index] = item
                 self.views.forget(index)
             self._costs = {key: cost for key, cost in self._costs.items() if key[0] not in also}
-            self._last = None
+            self._last.clear()
             cost = self.measure(packed.chosen) if packed.chosen else packed.cost
             if fits_within(cost, limit):
                 break
@@ -308,7 +319,7 @@ class Page:
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:
         """Return the exact cost of the page with just these items."""
-        return self._build(chosen)[2]
+        return self._build(chosen).cost
 
     def show_sources(self, *, shown: bool) -> bool:
         """Show the list of sources from now on, or not; return whether it was shown before.
@@ -317,7 +328,7 @@ class Page:
         """
         before, self._shows_sources = self._shows_sources, shown
         if shown != before:
-            self._last = None
+            self._last.clear()
         return before
 
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
@@ -325,7 +336,7 @@ class Page:
 
         Raises `BrokenDelimiterError` where it holds the tags of contents outside of contents.
         """
-        parts = self._build(chosen)[1]
+        parts = self._build(chosen).parts
         self.views.check(parts, chosen)
         return parts
 
@@ -336,13 +347,20 @@ class Page:
         self.views.check([text], {index: variant})
         return text
 
-    def _build(self, chosen: Mapping[int, Variant]) -> tuple[dict[int, Variant], list[str], Cost]:
-        # The last page is remembered: what was measured last is mostly what is printed.
-        if self._last is None or self._last[0] != chosen:
-            parts = self.render(chosen)
-            tokens = self.count(parts) if self._in_tokens else 0
-            self._last = (dict(chosen), parts, (tokens, sum(map(len, parts))))
-        return self._last
+    def _build(self, chosen: Mapping[int, Variant]) -> _MeasuredPage:
+        # What was measured last is mostly what is printed, and the one before it is what the next
+        # item is tried beside.
+        for number, known in enumerate(self._last):
+            if known.chosen == chosen:
+                self._last.insert(0, self._last.pop(number))
+                self.notes = known.notes
+                return known
+        parts = self.render(chosen)
+        tokens = self.count(parts) if self._in_tokens else 0
+        cost = tokens, sum(map(len, parts))
+        self._last.insert(0, _MeasuredPage(dict(chosen), parts, cost, self.notes))
+        del self._last[PAGES_REMEMBERED:]
+        return self._last[0]
 
     def sections(self, indices: Iterable[int], by: str | None = None) -> list[Section]:
         """Return these items in sections, in the order of the page."""
@@ -587,10 +605,11 @@ class LowerBounds:
     def _exceeds(self, text: str, tokens: int) -> bool:
         if tokens < 0:
             return True
-        # The margin of a block in YAML joins blanks of its lines, and so do numbers.
-        if self._page.layout.syntax == "yaml" or self._page.options.number_lines:
-            return False
         text = text[: self._max_characters]
+        # The margin of a block in YAML joins blanks of its lines, and so do numbers: there only
+        # words tell.
+        if self._page.layout.syntax == "yaml" or self._page.options.number_lines:
+            return self._counter.words_at_least(text, tokens) > tokens
         if self._page.layout.syntax == "json":
             # JSON writes line ends as letters, and then runs of blanks are no longer one token.
             text = encode_basestring(text[: 48 * (tokens + 1)])

@@ -8,10 +8,11 @@ found. The same candidates can be packed again into another budget, on pages tha
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
 import msgspec
@@ -92,13 +93,33 @@ class Pipeline:
         self._language_tags = LanguageTags(profile.language_tags)
         self._language = self._language_tags.tags(_DEFAULTS, LayoutSettings())
         """Tells the language of an item's text, whatever tag is printed."""
+        # Of each thread: what a report works out late is not made for two at a time.
+        self._last = threading.local()
 
     def make(self, request: Request, diagnostics: Diagnostics) -> Result:
-        """Return the result of a request.
+        """Return the result of a request; the last one again where nothing has changed.
 
         Raises `BudgetError` when a required item does not fit, `TemplateError` when a template
         cannot be used.
         """
+        # A function of the caller's may answer otherwise the next time.
+        lasting = self._embed is None and isinstance(request.options.tokenizer, str)
+        if not lasting or len(diagnostics):
+            return self._make_framed(request, diagnostics)
+        counter = get_tokenizer(request.options.tokenizer)
+        key = request.templates, request.options, request.beside, counter
+        parts = _parts_of(request.items)
+        last: _Made | None = getattr(self._last, "made", None)
+        if last is None or last.key != key or not _are_same(last.parts, parts):
+            result = self._make_framed(request, diagnostics)
+            self._last.made = _Made(key, parts, result)
+            return result
+        _LOG.debug("the same items and options as before: the text was made then")
+        return Result(
+            last.result.report, last.result.warnings, time.perf_counter() - request.started
+        )
+
+    def _make_framed(self, request: Request, diagnostics: Diagnostics) -> Result:
         if request.options.framing == TAGGED:
             try:
                 return self._make(request, diagnostics.copy())
@@ -200,6 +221,34 @@ class Pipeline:
             )
             return None
         return control_tokens_of(self._profile.control_tokens)
+
+
+class _Made(NamedTuple):
+    """The last result, and all that it was made of."""
+
+    key: tuple[object, ...]
+    parts: Sequence[object]
+    result: Result
+
+
+def _parts_of(items: list[Item]) -> Sequence[object]:
+    """Return the objects that items are made of: they are frozen, but a caller's metadata is not.
+
+    Metadata that is not flat was copied when it was loaded.
+    """
+    if not any(map(attrgetter("metadata"), items)):
+        return items
+    parts: list[object] = []
+    for item in items:
+        parts.append(item)
+        for pair in item.metadata.items():
+            parts += pair
+    return parts
+
+
+def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    # By identity: 1, 1.0 and True are equal, and print differently.
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 class Packings:

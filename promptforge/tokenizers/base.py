@@ -61,6 +61,10 @@ class Counter:
         """Return a lower bound of `count(text)`, at most `limit + 1`, in time bound by `limit`."""
         return 0
 
+    def words_at_least(self, text: str, limit: int) -> int:
+        """Return a lower bound as `at_least` does, which holds with more blanks between words."""
+        return 0
+
     def most_chars(self, tokens: int) -> float:
         """Return the greatest number of characters that so many tokens can hold."""
         return math.inf

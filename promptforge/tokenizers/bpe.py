@@ -157,6 +157,12 @@ class BytePairCounter(Counter):
                 break
         return min(max(least, words), limit + 1)
 
+    def words_at_least(self, text: str, limit: int) -> int:
+        """Return the runs of letters of an ASCII text: no token has letters on both sides."""
+        if not self._additive:
+            return 0
+        return min(max(_count_runs(text[: 48 * (max(limit, 0) + 1)]), 0), limit + 1)
+
     def most_chars(self, tokens: int) -> float:
         """Return the characters that so many of the longest token could hold."""
         if self._normal_form or not self._additive:
