@@ -158,7 +158,7 @@ def test_a_result_has_these_fields_and_all_of_them_are_plain_data() -> None:
 
 
 def test_the_same_items_are_rendered_once_and_any_change_is_seen() -> None:
-    renderer, seen = pf.Renderer(), {"n": 1}
+    renderer, seen = pf.Renderer(), dict[str, object](n=1)
     items = [pf.Item(content="one", name="a"), pf.Item(content="two", name="b", metadata=seen)]
     first = renderer.render(items, max_tokens=80, group_by="n")
     again = renderer.render(list(items), max_tokens=80, group_by="n")
@@ -166,13 +166,10 @@ def test_the_same_items_are_rendered_once_and_any_change_is_seen() -> None:
     assert renderer.render(items, max_tokens=79, group_by="n").report is not first.report
     assert renderer.render(items[::-1], max_tokens=80, group_by="n").text != first.text
     renderer.render(items, max_tokens=80, group_by="n")
-    for value in (True, 1.0, "1"):  # equal numbers print differently
+    for value, printed in ((True, "true"), (1.0, "1.0"), ("1", "1")):  # equal, but not in print
         seen["n"] = value
-        keys = [section.key for section in renderer.render(items, group_by="n").sections]
-        assert str(value) in keys
-        assert keys == [
-            section.key for section in pf.Renderer().render(items, group_by="n").sections
-        ]
+        sections = renderer.render(items, max_tokens=80, group_by="n").sections
+        assert printed in [section.key for section in sections]
     copies = [pf.Item(content="one", name="a"), pf.Item(content="two", name="b", metadata=seen)]
     assert renderer.render(copies, max_tokens=80, group_by="n").report is not first.report
 

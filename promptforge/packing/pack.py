@@ -24,7 +24,7 @@ from .types import (
     fits_within,
     subtract_costs,
 )
-from .value import pack_most_worth
+from .value import fill_with_best, pack_most_worth
 
 Packing = Literal[
     "score",
@@ -109,26 +109,20 @@ def pack(  # noqa: PLR0913  these are the options of packing
         section_limits=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS else limits,
     )
     reasons: dict[int, str] = {}
-    steps = list(steps)
+    again: list[PackingStep] = []
     for step in steps:
         reasons.update(dict.fromkeys(step.walk, "budget"))  # until another reason is found
         step_limit = packer.step_limit(step)
         if step.required:
             packer.require(step.walk)
             continue
-        if packing in FIXED_SET_PACKINGS:
-            _pack_fixed_set(packer, step, step_limit, packing)
-        elif packing == "repository":
-            _pack_repository(packer, step, step_limit)
-        elif packing == "value":
-            pack_most_worth(packer, step, step_limit)
-        elif passages is not None and not limits.most:
-            pack_passages(packer, step, step_limit, passages)
-        else:
-            packer.pack(step, step_limit)
+        source = None if limits.most else passages
+        rest = _pack_step(packer, step, step_limit, packing, source)
         if stubs:
             packer.add_stubs(step, step_limit)
-    _join(packer, steps, packing, stubs)
+        if step.share == 1 and step.room is None:  # else it has had its share, or its room
+            again.append(rest)
+    _join(packer, again, packing, stubs)
     if not packer.chosen:
         packer.cost = page.measure({})
     reasons.update(packer.reasons)
@@ -138,13 +132,32 @@ def pack(  # noqa: PLR0913  these are the options of packing
     return Packed(packer.chosen, reasons, packer.duplicate_of, packer.cost, overhead_fits)
 
 
-def _join(packer: Packer, steps: Iterable[PackingStep], packing: Packing, stubs: bool) -> None:
+def _pack_step(
+    packer: Packer,
+    step: PackingStep,
+    limit: Cost,
+    packing: Packing,
+    passages: PassageSource | None,
+) -> PackingStep:
+    """Pack a step; return it as what is left of it may be packed again."""
+    if packing in FIXED_SET_PACKINGS:
+        _pack_fixed_set(packer, step, limit, packing)
+    elif packing == "repository":
+        _pack_repository(packer, step, limit)
+    elif packing == "value":
+        return pack_most_worth(packer, step, limit)
+    elif passages is not None:
+        pack_passages(packer, step, limit, passages)
+    else:
+        packer.pack(step, limit)
+    return step
+
+
+def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs: bool) -> None:
     """Join chosen items that touch; fill the room that this leaves, which may join more.
 
     Nothing is taken off the page: so joining never lowers the worth that is shown.
     """
-    # A step with a share or a room of its own has had it.
-    steps = [s for s in steps if not s.required and s.share == 1 and s.room is None]
     for _ in range(MAX_JOINS):
         if not packer.join_touching():
             return
@@ -156,7 +169,7 @@ def _join(packer: Packer, steps: Iterable[PackingStep], packing: Packing, stubs:
             if packing in FIXED_SET_PACKINGS:
                 _lengthen(packer, step, packing)
             elif packing == "value":
-                pack_most_worth(packer, step, packer.limit)
+                fill_with_best(packer, step, packer.limit)
             else:
                 packer.pack(step, packer.limit)
             if stubs:

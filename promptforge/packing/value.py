@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
-from .in_order import Packer
+from .in_order import ITEMS_LOOKED_AT, Packer
 from .types import UNLIMITED, Cost, PackingStep, budget_unit, fits_within, subtract_costs
 
 VARIANT_WORTH = {"expanded": 1.1, "content": 1.0, "outline": 0.5, "summary": 0.3, "stub": 0.05}
@@ -44,22 +44,35 @@ _MAX_WORTH = 1e290  # worths are cut to this, so that sums of them stay finite
 _MIN_WORTH = 1e-200  # and raised to this, so that a share of one stays above 0
 
 
-def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> None:
-    """Show the items of a step that are together worth most, then fill the rest of the room."""
+def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingStep:
+    """Show the items of a step that are together worth most, then fill the rest of the room.
+
+    Returns the step with its other items, the most worth per token first.
+    """
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places = packer.free_places(step)
     if (places is None or places >= len(walk)) and packer.show_all(walk, limit):
-        return
+        return step
     packer.cost = packer.page.measure(packer.chosen)
     rows = _PageRows(packer, walk, step.ranks, limit)
     rest = rows.show(rows.choose(places))
     rest = [i for i in rest if i not in packer.chosen and i not in packer.duplicate_of]
-    equal = step._replace(ranks=[0.0] * (max(rest, default=0) + 1))
+    equal = step._replace(walk=rest, ranks=[0.0] * (max(rest, default=0) + 1))
     packer.take_rest(rest, limit, equal)
     if packer.free_places(step) == 0:
         for index in walk:
             if index not in packer.chosen:
                 packer.reasons.setdefault(index, "max_items")
+    return equal
+
+
+def fill_with_best(packer: Packer, step: PackingStep, limit: Cost) -> None:
+    """Show more items of a step that `pack_most_worth` returned: whole ones, then a shorter one."""
+    shorten, packer.shorten = packer.shorten, False
+    packer.pack(step, limit)
+    packer.shorten = shorten
+    left = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
+    packer.take_rest(left[:ITEMS_LOOKED_AT], limit, step)
 
 
 class _PageRows:

@@ -58,20 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--all-peers", action="store_true", help="peers at 100,000 items too")
     parser.add_argument("--big", action="store_true", help="a document of one gibibyte too")
     parser.add_argument("--no-peers", action="store_true", help="promptforge alone")
+    parser.add_argument("--touching", action="store_true", help="only chunks of files that touch")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     options = parser.parse_args(arguments)
     about = facts()
     print(", ".join(f"{name} {value}" for name, value in list(about.items())[:4]))
     print(", ".join(f"{name} {about[name] or '-'}" for name in PACKAGES), flush=True)
     report: dict[str, Any] = {"facts": about, "works": []}
-    for work in QUICK if options.quick else WORKS:
+    works = QUICK if options.quick else WORKS
+    _touch(works, report)
+    for work in () if options.touching else works:
         peers = [] if options.no_peers or (work.items > 10_000 and not options.all_peers) else PEERS
         cells = packing.measure(
             work, [*OURS, *peers], enough=3 if options.quick else packing.ENOUGH
         )
         _say(tables.packed(work, cells))
         report["works"].append(_plain(work, cells))
-    if not options.quick:
+    if not (options.quick or options.touching):
         _grow(report)
         _cut(report)
         _start(report)
@@ -85,6 +88,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)
+
+
+def _touch(works: Sequence[Work], report: dict[str, Any]) -> None:
+    """Chunks that touch: the worth shown with joining must not be below that without."""
+    for work in works:
+        found = packing.join_touching(work)
+        rows = [
+            (row.packing, "joined" if row.joined else "apart", f"{row.ratio:.1f}",
+             f"{row.worth:.1%}", f"{row.shown:,}", f"{row.tokens:,}")
+            for row in found
+        ]  # fmt: skip
+        head = f"{work.items:,} chunks of files that touch into {work.budget:,} tokens\n"
+        columns = ("packing", "ranges", "x floor", "worth of the bound", "whole", "tokens")
+        _say(head + tables.table(columns, rows))
+        report.setdefault("touching", []).append([row._asdict() for row in found])
 
 
 def _grow(report: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import random
 import re
@@ -67,6 +68,27 @@ def make(count: int, seed: int = SEED) -> list[Piece]:
     pieces = [next(texts) if i < prose else next(code) for i in range(count)]
     rng.shuffle(pieces)
     return pieces
+
+
+def make_touching(count: int, seed: int = SEED) -> list[Piece]:
+    """Return `count` chunks of real files that touch, as every chunker cuts them; random scores."""
+    rng = random.Random(seed)
+    pieces: list[Piece] = []
+    for round_ in itertools.count():
+        for path in modules():
+            lines = _text(path).splitlines()
+            name = f"v{round_}/{path.relative_to(_LIBRARY).as_posix()}"
+            size = rng.randint(15, 45)
+            for start in range(0, len(lines), size):
+                part = lines[start : start + size]
+                place = (name, None, start + 1, start + len(part))
+                text = "\n".join(part)
+                pieces.append(Piece("code", *place, "python", rng.random(), text))
+            if len(pieces) >= count:
+                del pieces[count:]
+                rng.shuffle(pieces)
+                return pieces
+    raise AssertionError
 
 
 def fresh(pieces: list[Piece], run: int) -> list[Piece]:

@@ -18,6 +18,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+import promptforge as pf
+
 from . import corpus, reference
 from .corpus import Piece
 from .subjects import BY_NAME, FLOOR, Subject
@@ -153,6 +155,52 @@ def judge(
             )
         )
     return cells
+
+
+# --- chunks that touch ----------------------------------------------------------------------------
+
+
+class Joined(NamedTuple):
+    """One packing of chunks that touch."""
+
+    packing: str
+    joined: bool
+    ratio: float
+    """CPU time over the floor's."""
+    worth: float
+    """Scores of the chunks whole in the text, as a share of the upper bound."""
+    shown: int
+    tokens: int
+
+
+def join_touching(work: Work) -> list[Joined]:
+    """Pack chunks of files that touch, with `merge_overlaps` and without."""
+    pieces = corpus.make_touching(work.items)
+    scores = [piece.score for piece in pieces]
+    room = work.budget + reference.spared()
+    most = reference.upper_bound(scores, reference.prices(pieces), room)
+    floor = run(FLOOR, pieces, work.budget).seconds
+    items = [pf.Item(**piece.fields()) for piece in pieces]
+    pf.render(items[:20], max_tokens=1000)
+    found = []
+    for packing in ("score", "value"):
+        for joined in (False, True):
+            gc.collect()
+            start = time.process_time()
+            options: dict[str, Any] = {"packing": packing, "merge_overlaps": joined}
+            result = pf.render(items, max_tokens=work.budget, **options)
+            ratio = (time.process_time() - start) / floor
+            whole = [n for n, item in enumerate(result.items) if is_whole(item)]
+            if not all(pieces[n].content.strip("\n") in result.text for n in whole):
+                raise AssertionError("a chunk is not in the text")
+            worth = sum(scores[n] for n in whole) / most
+            found.append(Joined(packing, joined, ratio, worth, len(whole), result.tokens))
+    return found
+
+
+def is_whole(item: pf.ResultItem) -> bool:
+    """Return True for an item that is whole in the text, alone or within a joined range."""
+    return item.status == "included" or item.reason == "merged"
 
 
 # --- a process a subject --------------------------------------------------------------------------
