@@ -81,6 +81,9 @@ class Words:
     def may_fit(self, index: int, form: Variant, room: Cost) -> bool:
         return len(form.text) <= room[1]
 
+    def exceed(self, indices: Iterable[int], room: Cost) -> bool:
+        return False
+
     def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         return list(indices)
 

@@ -220,6 +220,9 @@ class PageState:
         room = limit
         for index in self.chosen.keys() & wanted:  # shown anew, they give back their cost
             room = add_costs(room, self.page.item_cost(index, self.chosen[index]))
+        left = subtract_costs(room, self.cost)
+        if self.page.exceed(wanted, left):  # of a thousand items none is rendered to see it
+            return False
         if self.count_fitting(((i, variants(i)[0]) for i in wanted), room) < len(wanted):
             return False
         found, duplicate_of = self.distinct(walk, again)

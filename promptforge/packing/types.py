@@ -67,6 +67,10 @@ class PackablePage(Protocol):
         """Return False where a cheap bound shows that an item needs more than `room`."""
         ...
 
+    def exceed(self, indices: Iterable[int], room: Cost) -> bool:
+        """Return True where cheap lower bounds show that these items together need more."""
+        ...
+
     def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         """Drop items that certainly do not fit, judged by cheap lower bounds.
 

@@ -192,6 +192,10 @@ class Page:
             return False
         return not self._in_tokens or self._bounds.may_fit(index, variant, room[0])
 
+    def exceed(self, indices: Iterable[int], room: Cost) -> bool:
+        """Return True where cheap lower bounds show that these items together need more."""
+        return self._in_tokens and self._bounds.exceed(indices, room[0])
+
     def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         """Drop items that certainly do not fit; with `trim` a shortened variant counts too."""
         if room[0] < 0 or room[1] < 0:
@@ -510,10 +514,15 @@ class LowerBounds:
     @cached_property
     def _lengths(self) -> list[int]:
         # Characters of each content; 0 where a summary may stand in for it.
-        lengths = [len(content or "") for content in self._contents]
-        for index, summary in enumerate(map(attrgetter("summary"), self._items)):
-            if summary is not None:
-                lengths[index] = 0
+        if None in self._contents:
+            lengths = [len(content or "") for content in self._contents]
+        else:
+            lengths = list(map(len, self._contents))  # type: ignore[arg-type]
+        summaries = list(map(attrgetter("summary"), self._items))
+        if summaries.count(None) < len(summaries):
+            for index, summary in enumerate(summaries):
+                if summary is not None:
+                    lengths[index] = 0
         return lengths
 
     def empty_cost(self, kind: str) -> EmptyItemCost:
@@ -561,6 +570,17 @@ class LowerBounds:
             return self._counter.count_upto(text, int(tokens)) <= tokens
         return True
 
+    def exceed(self, indices: Iterable[int], tokens: float) -> bool:
+        """Return True if these items together need more, each at the least of its kind."""
+        shared = self._page.shared_end_tokens
+        least = {kind: max(self.empty_cost(kind).tokens - shared, 0) for kind in set(self._kinds)}
+        kinds = self._kinds
+        for index in indices:
+            tokens -= least[kinds[index]]
+            if tokens < 0:
+                return True
+        return False
+
     def maybe_fitting(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
         """Drop items that certainly do not fit; with `trim` a shortened variant counts too."""
         kinds = {kind: self.empty_cost(kind) for kind in set(self._kinds)}
@@ -587,6 +607,15 @@ class LowerBounds:
             self._kinds,
         )
         exceeds = self._exceeds
+        # One call in C refuses most of them: 100,000 candidates ask for the last tokens of a page.
+        surely_more = self._counter.quick_test(max(left.values()))
+        if surely_more and widest < math.inf and self._max_characters is None:
+            indices = [
+                i
+                for i in indices
+                if not (length := lengths[i])
+                or (length <= widest and not surely_more(contents[i] or ""))
+            ]
         return [
             i
             for i in indices

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -493,7 +494,7 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
         diagnostics.add("PF501", message, severity="info")
     _say_dropped(report, reasons, diagnostics)
     _say_group_by(page, packed, diagnostics)
-    ids = Counts(item.id for item in items if item.id)
+    ids = Counts(filter(None, map(attrgetter("id"), items)))
     twice = [name for name, count in ids.items() if count > 1]
     if twice:
         message = f"several items have the id {quote(twice[0])}"

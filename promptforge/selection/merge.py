@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -15,11 +16,13 @@ import msgspec
 from ..model import Item, path_with_lines
 from ..packing.types import Variant
 
+_CONTENT = attrgetter("content")
 TAIL_CHARACTERS = 48
 """Characters at the end of a text that tell most texts apart.
 
 The end, not the beginning: files begin with the same licence, chunks with the same heading.
 """
+_TAIL = itemgetter(slice(-TAIL_CHARACTERS, None))
 MAX_CONTAINED_CHARACTERS = 1 << 20
 """Characters above which a text is not split into lines."""
 MAX_TEXTS_PER_LINE = 100
@@ -157,9 +160,12 @@ def drop_duplicates(
 
     With `merge`, a range given twice is one: of it there is no other place to note.
     """
-    texts = [items[index].content or items[index].summary or "" for index in kept]
+    chosen = items if len(kept) == len(items) else [items[index] for index in kept]
+    texts = list(map(_CONTENT, chosen))
+    if not all(texts):
+        texts = [item.content or item.summary or "" for item in chosen]
     # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
-    tails = [text[-TAIL_CHARACTERS:] for text in texts]
+    tails = list(map(_TAIL, texts))
     if len(set(tails)) == len(tails):
         return
     # Whole texts are hashed only where the tails agree.

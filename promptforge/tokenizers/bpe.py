@@ -11,6 +11,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..text.split_points import (
@@ -34,6 +35,8 @@ MAX_CHARS_ENCODED = 1 << 18
 """Characters given to the tokenizer at a time."""
 MIN_BLANKS_APART = 1 << 17
 """Blanks in a row that are encoded apart; tiktoken's regular expression fails at 1,000,055."""
+MAX_RUNS_MATCHED = 64
+"""Runs of letters up to which one pattern tells that a text has as many."""
 MIN_CHARS_SPLIT = 16
 """A shorter part is not searched for split points."""
 _MAX_CHARS_TRIED = 1024
@@ -156,6 +159,12 @@ class BytePairCounter(Counter):
             if words > limit or len(beginning) == len(text):
                 break
         return min(max(least, words), limit + 1)
+
+    def quick_test(self, limit: int) -> Callable[[str], object] | None:
+        """Return the pattern of one more run of letters than `limit`."""
+        if not self._additive or not 0 <= limit < MAX_RUNS_MATCHED:
+            return None
+        return _runs_pattern(limit + 1).match
 
     def words_at_least(self, text: str, limit: int) -> int:
         """Return the runs of letters of an ASCII text: no token has letters on both sides."""
@@ -334,6 +343,13 @@ def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encodi
     return tiktoken.Encoding(
         name, pat_str=speed_up_pattern(pattern), mergeable_ranks=dict(ranks), special_tokens={}
     )
+
+
+@lru_cache(maxsize=MAX_RUNS_MATCHED)
+def _runs_pattern(count: int) -> re.Pattern[str]:
+    """Return the pattern of a beginning in which so many runs end as `_count_runs` counts them."""
+    end = r"[^0-9A-Za-z'\x80-\U0010ffff]"
+    return re.compile(f"(?:{end}*+[0-9A-Za-z]++{end}){{{count}}}")
 
 
 def _count_runs(text: str) -> int:
