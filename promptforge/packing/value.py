@@ -47,7 +47,8 @@ _MIN_WORTH = 1e-200  # and raised to this, so that a share of one stays above 0
 def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingStep:
     """Show the items of a step that are together worth most, then fill the rest of the room.
 
-    Returns the step with its other items, the most worth per token first.
+    Returns the step with its items in another order: those shown, then the others, the most worth
+    per token first.
     """
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places = packer.free_places(step)
@@ -57,7 +58,9 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     rows = _PageRows(packer, walk, step.ranks, limit)
     rest = rows.show(rows.choose(places))
     rest = [i for i in rest if i not in packer.chosen and i not in packer.duplicate_of]
-    equal = step._replace(walk=rest, ranks=[0.0] * (max(rest, default=0) + 1))
+    members = set(step.walk)
+    order = [*(i for i in packer.chosen if i in members), *rest]  # these have places of `most`
+    equal = step._replace(walk=order, ranks=[0.0] * (max(order, default=0) + 1))
     packer.take_rest(rest, limit, equal)
     if packer.free_places(step) == 0:
         for index in walk:
