@@ -13,7 +13,7 @@ import promptforge as pf
 from promptforge.packing.pack import Packing
 
 PACKINGS: list[Packing] = [
-    "score", "value", "whole", "stop", "proportional", "longest_first", "drop_last", "repository",
+    "score", "value", "whole", "stop", "proportional", "longest_first", "drop_last", "drop_first", "repository",
 ]  # fmt: skip
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 FILES = {

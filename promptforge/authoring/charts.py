@@ -52,12 +52,12 @@ def draw_result(result: Result) -> str:
     """Draw a result for a notebook: where its tokens went, its items, its text."""
     report = result.report
     placed = report.placed if result.text else {}
-    items = [report.brief[index] for index in report.ranked]
+    items = [report.items[index] for index in report.ranked]
     spent = sum(item.tokens for item in placed.values())
     parts = [BudgetPart("between", "templates, headings, separators", result.tokens - spent)]
     if len(placed) <= MAX_ITEMS_IN_BAR:
         for n, index in enumerate(placed):
-            item = report.brief[index]
+            item = report.items[index]
             parts.append(BudgetPart("item", _name(item), item.tokens, n % TINTS))
     else:
         for n, section in enumerate(result.sections):

@@ -180,7 +180,7 @@ def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs:
 def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
     """Show items of a fixed set longer, in their order, while there is room."""
     limit = packer.limit
-    for index in step.walk:
+    for index in reversed(step.walk) if packing == "drop_first" else step.walk:
         variant = packer.chosen.get(index)
         if index in packer.duplicate_of or variant == packer.page.variants(index)[0]:
             continue

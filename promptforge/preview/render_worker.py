@@ -181,7 +181,7 @@ def _page(result: Result, request: Request) -> Answer:
     text, report = result.text, result.report
     names = dict.fromkeys(span.template for span in result.map)
     numbers = {name: number for number, name in enumerate(names)}
-    places: dict[str | None, int] = {item.id: n for n, item in enumerate(report.brief) if item.form}
+    places: dict[str | None, int] = {item.id: n for n, item in enumerate(report.items) if item.form}
     at = _units(text)
     shown = []
     if text:
@@ -196,7 +196,7 @@ def _page(result: Result, request: Request) -> Answer:
         "overhead": report.page.count(report.page.render({})) if text else 0,
         "items": [
             [*(getattr(item, name) for name in _ROW), round(ranks[index], 4)]
-            for index, item in enumerate(report.brief)
+            for index, item in enumerate(report.items)
         ],
         "shown": shown,
         "spans": [
@@ -268,7 +268,7 @@ def _needs(result: Result, request: Request) -> Answer:
     """Say what the items in `request["rows"]` take whole, and each template line: that is quick."""
     report = result.report
     rows = [index for index in request["rows"] if index < len(report.given)]
-    full = [report.item(index, lambda _: None).tokens_full for index in rows]
+    full = [report.item(index).tokens_full for index in rows]
     return {"rows": rows, "full": full, "lines": _line_tokens(result)}
 
 
@@ -279,15 +279,15 @@ def _account(result: Result, request: Request) -> Answer:
     """
     report = result.report
     rows = [index for index in request["rows"] if index < len(report.given)]
-    items = [report.item(index, report.hints.near) for index in rows]
+    fits = [report.hints.near(index) for index in rows]
     picked = request["picked"]
     if picked is not None and picked < len(report.given):  # one item may take its time
-        rows, items = [*rows, picked], [*items, report.item(picked, report.hints.at)]
+        rows, fits = [*rows, picked], [*fits, report.hints.at(picked)]
     first = report.hints.first()
     return {
         "rows": rows,
-        "full": [item.tokens_full for item in items],
-        "fits": [item.fits_at for item in items],
+        "full": [report.item(index).tokens_full for index in rows],
+        "fits": fits,
         "beyond": report.hints.beyond,
         "next": None if first is None else {"at": first[0], "index": first[1]},
     }

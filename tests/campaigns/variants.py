@@ -154,7 +154,7 @@ def shown(made: Case) -> tuple[pf.ResultItem, pf.Result, int]:
     longest = getattr(render([record], made.layout, made.format, **options), size)
     options[made.unit] = int(longest * made.share)
     result = render([record], made.layout, made.format, **options)
-    return result.report.brief[0], result, longest
+    return result.report.items[0], result, longest
 
 
 def broken(made: Case) -> str | None:
