@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 from pathlib import Path
@@ -15,10 +16,12 @@ from hypothesis import given
 from preview_process import ITEMS
 
 import promptforge as pf
+from promptforge.authoring.recipes import as_profile
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
 from promptforge.preview import render_worker, session
 from promptforge.preview.render_worker import TokenPieces, token_pieces
 from promptforge.tokenizers.registry import get_tokenizer
+from promptforge.yaml_reader import load_yaml
 
 COUNTER = get_tokenizer("o200k_base")
 
@@ -359,3 +362,56 @@ def test_a_request_is_read_strictly(body: bytes) -> None:
         session.read_request(
             msgspec.json.encode({"view": {}, "drafts": {str(n): "" for n in range(21)}})
         )
+
+
+def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
+    async def overtake() -> None:
+        queue = session.RenderQueue(own, 300)
+        mine, other = ("a page", "account"), ("another page", "account")
+        slow = asyncio.create_task(queue.draw({}, "slow_tasks:wait", mine))
+        while queue._running is None:
+            await asyncio.sleep(0.01)
+        waiting = asyncio.create_task(queue.draw({}, "slow_tasks:answer", other))
+        await asyncio.sleep(session.OVERTAKEN_SECONDS + 0.1)
+        assert not slow.done() and not waiting.done()
+        newest = await queue.draw({}, "slow_tasks:answer", mine)
+        assert newest == {"of": own.items_key} == await waiting
+        with pytest.raises(session.OvertakenError):
+            await slow
+        queue.close()
+
+    asyncio.run(asyncio.wait_for(overtake(), 60))
+
+
+def test_a_view_goes_home(own: session.Session) -> None:
+    view = session.View(profile="claude", max_tokens=5, options={"packing": "drop_last"})
+    own.words = ["promptforge", "render", "my items.json"]
+    found = own.recipes(view)
+    command = "promptforge render 'my items.json' --profile claude --packing drop_last"
+    assert found["command"] == f"{command} --max-tokens 5"
+    assert found["yaml"] == "extends: claude\npacking: drop_last\nmax_tokens: 5\n"
+    assert "packing='drop_last', max_tokens=5)" in found["python"]
+    compile(found["python"], "recipe", "exec")
+    with pytest.raises(OptionError, match="by name alone"):
+        own.settings(session.View(options={"tokenizer": "file:/etc/passwd"}), {}, Path())
+    with pytest.raises(OptionError):
+        own.settings(session.View(options={"packng": "score"}), {}, Path())
+
+
+@pytest.mark.parametrize("text", ["yes", "none", "a: b", "# c", "\u2028", "0x1", "é", ""])
+def test_a_profile_of_options_is_read_as_it_was(text: str) -> None:
+    options = {"marker": text, "headers": False, "max_items": None, "kinds": ["a", "b"]}
+    read = load_yaml(as_profile("claude", options), "p.yaml")
+    assert read == {"extends": "claude", **options, "max_items": "none"}
+
+
+def test_pasted_text_becomes_items(own: session.Session) -> None:
+    own.take_items("plain words", "pasted")
+    assert [(item.name, item.content) for item in own.items] == [("pasted", "plain words")]
+    own.take_items('{"content": "a"}\n{"content": "b"}', "x.jsonl")
+    assert [item.content for item in own.items] == ["a", "b"]
+    with pytest.raises(PromptForgeError):
+        own.take_items('[{"content": ', "x.json")
+    assert len(own.items) == 2
+    own.take_items("", "sample", sample=True)
+    assert len(own.items) > 1

@@ -107,7 +107,7 @@ def test_a_failure_says_so_and_can_be_tried_again(bench: Preview, open_page: Ope
     assert "too long" not in page.inner_text("#dropped")
 
 
-def test_work_that_was_overtaken_is_ended(bench: Preview) -> None:
+def test_pages_do_not_overtake_each_other(bench: Preview) -> None:
     for tab in ("a", "b"):  # a request of one page does not overtake one of another
         assert "text" in bench.draw(tab=tab)
     account = bench.draw("account", rows=[0, 44, 10**9], picked=3)

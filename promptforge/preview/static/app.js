@@ -130,7 +130,7 @@ function take(of, what, found) {
   else if (what === "account" || what === "needs") rows.tell(page, found);
   else if (what === "remedies") page.told.remedies = found.remedies;
   else page.told.curve = found.points;
-  if (what === "curve") {
+  if (what === "curve" && !found.error) {
     bar.curve(page);
     return true;
   }

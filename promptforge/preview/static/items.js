@@ -227,7 +227,7 @@ function summary() {
     off.reason = null;
     sort();
   }
-  const asked = failed.needs ?? failed.account ?? failed.remedies;
+  const asked = failed.needs ?? failed.account ?? failed.remedies ?? failed.curve;
   if (asked) rows.push(make("li", { class: "bad" }, `${asked.message} `, make("button", { type: "button", onclick: () => act.retry() }, "Retry")));
   else if (found.length && (remedies === null || !page.told.begun)) {
     const what = page.told.begun ? "options that bring items back" : page.told.full.size ? "the budgets that bring items back" : "what items need";
