@@ -303,6 +303,13 @@ def test_an_independent_judge_finds_no_barrier(
     page.wait_for_selector(".pair.heads")
     assert page.is_visible("#b-format")
     found += _barriers(page, theme, "narrow comparison")
+    give(edited, [])
+    page.wait_for_selector("#welcome", state="attached")
+    page.click("#compare")
+    page.wait_for_selector("#welcome:not([hidden])")
+    found += _barriers(page, theme, "no items")
+    page.screenshot(path=shots / f"empty-390-{theme}.png")
+    give(edited, ITEMS)
     assert found == [], "\n".join(found)
 
 

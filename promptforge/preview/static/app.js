@@ -104,7 +104,7 @@ async function around(ask, of) {
   if (found.error) return now.show === "text" ? undefined : fail(found.error);
   sent = found;
   promptFiles = found.files;
-  bar.window_(page, sent);
+  bar.drawWindow(page, sent);
   if (now.show === "text") return;
   whole.draw(found, page, pickItem);
   notes(found.warnings);
@@ -118,7 +118,7 @@ async function explain(ask, drawn) {
   if (!of || of.error) return;
   if (!take(of, "needs", await first)) return;
   if (!take(of, "account", await working(draw.account({ ...ask, rows: items.inSight(), picked: items.pickedIndex() })))) return;
-  await ask_more(rows.next(of));
+  await askMore(rows.next(of));
   if (start.around.length && now.show === "text") await around(ask, of);
   if (!take(of, "remedies", await working(draw.remedies(ask)))) return;
   take(of, "curve", await draw.curve({ ...ask, top: bar.reach() }));
@@ -141,7 +141,7 @@ function take(of, what, found) {
 }
 
 // The items in sight whose budgets are not known yet.
-async function ask_more(wanted) {
+async function askMore(wanted) {
   const of = page;
   if (!wanted.length || !of || !of.told.begun) return;
   take(of, "account", await draw.account({ ...asked, rows: wanted, picked: items.pickedIndex() }));
@@ -164,7 +164,7 @@ function placeBar() {
   bar.draw(page);
   bar.ghosts(page);
   bar.curve(page);
-  bar.window_(page, sent);
+  bar.drawWindow(page, sent);
 }
 
 const budget = () => (page ? page.max_tokens : typeof now.view.max_tokens === "number" ? now.view.max_tokens : start.given.max_tokens ?? null);
@@ -259,7 +259,7 @@ function pickItem(index) {
     if (!wide() && now.pane === "items") text.pick(index);
     else text.scrollTo(index);
   } else text.pick(null);
-  if (!page.told.fits.has(index)) ask_more([index]);
+  if (!page.told.fits.has(index)) askMore([index]);
 }
 
 text.whenPicked((part) => {
@@ -271,7 +271,7 @@ text.whenPicked((part) => {
     items.pick(row.index);
   }
 });
-items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, options: setOptions, asked: ask_more, retry: () => {
+items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, options: setOptions, asked: askMore, retry: () => {
   page.told.failed = {};
   items.refresh();
   explain(asked, Promise.resolve(page));
@@ -363,7 +363,7 @@ keys.setUp({
   j: () => items.move(1), k: () => items.move(-1), "]": () => items.moveDropped(1), "[": () => items.moveDropped(-1),
   "/": toPane("items", "filter"), b: () => $("budget").focus(), e: () => {
     if (!wide()) pane("edit");
-    editor.insight().view.focus();
+    editor.focus();
   },
   1: () => showAs({ show: "text" }), 2: () => showAs({ show: "messages" }), 3: () => showAs({ show: "request" }),
   t: () => flip("tokens"), c: () => flip("compare"), o: drawer, y: () => $("share-open").click(),

@@ -204,7 +204,7 @@ export function curve(page) {
 // --- the window -----------------------------------------------------------------------------------------------------
 
 // `prompt` is the whole prompt where it is known: then its other parts have their share too.
-export function window_(page, prompt) {
+export function drawWindow(page, prompt) {
   const total = page.options.context_window;
   const reserve = page.options.reserve ?? 0;
   const own = prompt?.parts ?? [{ name: "context", tokens: page.tokens, dropped: 0 }];

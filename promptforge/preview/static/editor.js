@@ -14,6 +14,7 @@ let onDraft = () => {};
 let onOpen = () => {};
 let failed = null; // the last error's { file, line, message }
 let findings = { id: null, found: [] }; // of the check, for the text as it is
+let told = null; // what was said of a file; it stays until that file changes or another is opened
 let prices = {}; // template → line → tokens
 
 const theme = cm.EditorView.theme({
@@ -83,6 +84,7 @@ function state(id, text) {
       name.endsWith(".yaml") ? cm.yaml() : cm.jinja().language, ...assist.extensions(files.get(id).about),
       cm.EditorView.updateListener.of((update) => {
         if (!update.docChanged) return;
+        if (!update.transactions.some((each) => each.annotation(outside))) told = null;
         buttons();
         outdate(update.changes);
         checkSoon();
@@ -154,6 +156,7 @@ export async function show(id, line) {
   if (current !== id) {
     if (current && files.has(current)) files.get(current).state = view.state;
     current = id;
+    told = null;
     const file = files.get(id);
     view.setState(file.state ?? state(id, file.saved));
     if (!listed.some((each) => each.id === id)) listed.push(file.about);
@@ -193,7 +196,7 @@ function buttons() {
   const changed = isDraft(file);
   $("save").disabled = !changed || !start.edit;
   $("revert").disabled = !changed;
-  $("about").textContent = about(file, changed);
+  $("about").textContent = told?.id === current ? told.message : about(file, changed);
   $("conflict").hidden = file.theirs === null;
   if (file.theirs !== null) {
     $("conflict").replaceChildren(
@@ -235,6 +238,7 @@ async function store() {
 }
 
 function tell(message) {
+  told = { id: current, message };
   $("about").textContent = message;
   $("said").textContent = message;
 }
@@ -304,13 +308,14 @@ export function price(found) {
   if (name) assist.price(view, prices[name] ?? {});
 }
 
-export const insight = () => ({ findings: findings.found, view });
+export const focus = () => view.focus();
 
 function checkSoon() {
   const id = current;
   if (!files.has(id)) return;
-  assist.check(id, { ...drafts(), [id]: textOf(files.get(id)) }, (found) => {
-    if (id !== current) return;
+  const text = textOf(files.get(id));
+  assist.check(id, { ...drafts(), [id]: text }, (found) => {
+    if (id !== current || textOf(files.get(id)) !== text) return; // it has changed since, and is checked again
     findings = { id, found };
     mark();
   });
@@ -318,7 +323,8 @@ function checkSoon() {
 
 // A finding about a place that was changed since is no longer true; the others move with their words.
 function outdate(changes) {
-  findings.found = findings.found.filter((each) => !changes.touchesRange(each.from, Math.max(each.to, each.from + 1)))
+  const known = findings.found.filter((each) => Math.max(each.to, each.edit?.[1] ?? 0) <= changes.length);
+  findings.found = known.filter((each) => !changes.touchesRange(each.from, Math.max(each.to, each.from + 1)))
     .map((each) => ({ ...each, from: changes.mapPos(each.from), to: changes.mapPos(each.to), edit: each.edit && [changes.mapPos(each.edit[0]), changes.mapPos(each.edit[1]), each.edit[2]] }));
 }
 

@@ -1,6 +1,6 @@
 // The items: a filter, chips, an order, what was dropped by reason on top, and rows that are made only where the reader looks.
 
-import { $, count, make, plural } from "./dom.js";
+import { $, count, make } from "./dom.js";
 import { seen } from "./marks.js";
 import { hue } from "./rows.js";
 import { broughtBack, optionWords, reasons, score, sentence, SHORT, STATUS } from "./why.js";
@@ -260,5 +260,3 @@ function detail() {
     lines.length ? make("p", { class: "facts" }, "printed by ", ...lines.flatMap((each, n) => (n ? [" ", each] : [each]))) : null,
   ].filter(Boolean));
 }
-
-export const summaryOf = (given) => plural(given.rows.length, "item", "items");

@@ -145,7 +145,7 @@ function spaced(text) {
   return text.split(/([ \t\n]+)/).flatMap((piece, place) => {
     if (place % 2 === 0) return piece ? withMarks(piece) : [];
     const marks = piece.replace(/ /g, "·").replace(/\t/g, "→").replace(/\n/g, "↵");
-    return [make("span", { class: "blank", "data-marks": marks.replace(/↵$/, "↵") }, piece)];
+    return [make("span", { class: "blank", "data-marks": marks }, piece)];
   });
 }
 
