@@ -615,6 +615,39 @@ UNLISTED: dict[str, object] = {
             "passages": {"hits": {"hits": [{"_source": {"text": text}, "_score": 0.5}]}}}}
         for n, text in enumerate((TAR, FIND))
     ]}},
+    "slack": {"ok": True, "messages": {"total": 2, "matches": [
+        {"iid": "1", "username": "u", "text": TAR, "permalink": "https://e.org/1"},
+        {"iid": "2", "username": "u", "text": FIND, "permalink": "https://e.org/2"},
+    ]}},
+    "microsoft retrieval": {"retrievalHits": [
+        {"webUrl": "https://e.org/1", "extracts": [{"text": TAR, "relevanceScore": 0.9}]},
+        {"webUrl": "https://example.org/2", "extracts": [{"text": FIND, "relevanceScore": 0.5}]},
+    ]},
+    "azure agentic": {"response": [{"content": [{"type": "text", "text": "[{}]"}]}], "references": [
+        {"type": "searchIndex", "id": "0", "sourceData": {"content": TAR, "title": "T1"}},
+        {"type": "searchIndex", "id": "1", "sourceData": {"content": FIND, "title": "T2"}},
+    ]},
+    "openai response": {"output": [
+        {"type": "file_search_call", "id": "x", "results": [
+            {"file_id": "f", "filename": "a.md", "score": 0.9, "text": TAR},
+            {"file_id": "g", "filename": "b.md", "score": 0.5, "text": FIND},
+        ]},
+        {"type": "message", "content": [{"type": "output_text", "text": "an answer"}]},
+    ]},
+    "graphql": {"data": {"search": {"edges": [
+        {"node": {"id": "1", "title": "T1", "bodyText": TAR}},
+        {"node": {"id": "2", "title": "T2", "bodyText": FIND}},
+    ]}}},
+    "rows of csv": [{"Nr": "1", "Text": TAR, "Title": "T1"}, {"Nr": "2", "Text": FIND, "Title": "T2"}],
+    "ragatouille": [
+        {"content": TAR, "score": 25.1, "rank": 1, "document_id": "d1", "passage_id": 0},
+        {"content": FIND, "score": 22.0, "rank": 2, "document_id": "d2", "passage_id": 1},
+    ],
+    "embedchain": [{"context": TAR, "metadata": {"url": "u"}}, {"context": FIND, "metadata": {}}],
+    "docling": [
+        types.SimpleNamespace(text=TAR, meta=types.SimpleNamespace(headings=["H"])),
+        types.SimpleNamespace(text=FIND, meta=None),
+    ],
     "objects in objects": [
         types.SimpleNamespace(doc=types.SimpleNamespace(body=TAR, title="T1"), score=0.9),
         types.SimpleNamespace(doc=types.SimpleNamespace(body=FIND, title="T2"), score=0.5),
@@ -656,6 +689,13 @@ def test_what_a_text_was_guessed_from_is_said() -> None:
     assert [item.content for item in load_records(films, where="i", diagnostics=said)] == [TAR] * 9
     first = next(iter(said)).message
     assert first == 'content is read from "plot", the longest text, not from "tagline"'
+
+
+def test_lists_beside_the_one_that_is_read_are_named() -> None:
+    given = {"papers": [{"id": 1, "text": TAR}], "patents": [{"id": 2, "text": FIND}]}
+    said = Diagnostics()
+    assert [item.content for item in load_records(given, where="i", diagnostics=said)] == [TAR]
+    assert next(iter(said)).message.endswith('which no known shape has; not from "patents"')
 
 
 def test_a_blank_text_is_none_and_said() -> None:

@@ -139,6 +139,8 @@ class _Loading:
                     notes.add("PF204", f"record skipped: {inner.bare}", where=inner.where)
         if inside is not None and any(found):
             message = f"records are read from {quote(inside.where)}, which no known shape has"
+            if inside.others:
+                message += f"; not from {', '.join(map(quote, inside.others))}"
             self._said.add("PF201", message, where=error.where, severity="info")
             self._said.extend(notes)
             into.extend(found[0] if len(found) == 1 else interleave(found))

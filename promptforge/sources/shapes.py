@@ -54,14 +54,15 @@ TEXT_KEYS = (
     "content", "page_content", "text", "chunk_text", "chunk", "chunk_content", "body", "document",
     "passage", "passage_text", "source_text", "AMAZON_BEDROCK_TEXT", "extractive_segments",
     "extractive_answers", "snippet", "snippets", "memory", "raw_content", "markdown", "fact",
-    "fragment", "description", "abstract", "answer", "caption", "message", "$vectorize", "data",
-    "html", "highlights", "highlight", "document_excerpt",
+    "fragment", "body_text", "long_text", "page_text", "full_text", "transcript", "excerpt",
+    "description", "abstract", "answer", "caption", "message", "$vectorize", "data", "html",
+    "highlights", "highlight", "document_excerpt", "context",
 )  # fmt: skip
 """Keys of a record's text, in any spelling; the first that holds one is taken."""
 _NAME_KEYS = ("name", "title", "headline", "document_title", "question", "source_display_name")
 _PLACE_KEYS = (
     "path", "file_path", "file", "url", "link", "href", "source", "source_url", "uri",
-    "source_uri", "web_url", "html_url", "document_uri", "x-amz-bedrock-kb-source-uri",
+    "source_uri", "web_url", "html_url", "permalink", "document_uri", "x-amz-bedrock-kb-source-uri",
     "file_name", "relative_path", "document_keyword", "location",
 )  # fmt: skip
 """Keys of a place: a path or, with a scheme in front, a URL."""
@@ -524,7 +525,9 @@ SHAPES = (
     RecordShape("knowledge chunk", "|".join(_CHUNK_MARKS), read=_read_chunk),
     RecordShape("Pinecone match", "metadata id score|values !content !text !document !body",
           "metadata", "score"),
-    RecordShape("Haystack document", "meta !metadata", "content meta"),
+    RecordShape("Haystack document", "meta content !metadata", "content meta"),
+    RecordShape("search result with a content", "content !kind !origin "
+          "rank|document_id|doc_id|docid|chunk_id|passage_id|point_id|_id"),
     RecordShape("web search result", "title url|link|href !path !origin !kind"),
     RecordShape("row of a query", "distance|similarity|cosine_similarity|$dist|dist|vector_distance"
           "|vector_score|similarity_score|$similarity|embedding|$vector"),
@@ -546,6 +549,7 @@ _MARKS = [
     )
     for shape in SHAPES
 ]
+_TEXTS = frozenset(("content", "summary", "expanded"))
 _DOCUMENTS = frozenset(("LangChain document", "Haystack document", "LlamaIndex node"))
 _ROW = RecordShape("row of a table", "")
 
@@ -560,7 +564,10 @@ def read_shape(record: Fields, notes: Any) -> Fields:
     Raises nothing: the builder of items judges wrong types, under the native name of the field.
     """
     shape = find_shape(record)
-    if type(record) is Row and (shape is None or shape.read is _read_lisp):
+    is_result = type(record) is Row
+    if shape is None and _TEXTS.isdisjoint(record):
+        is_result = is_result or _find_text(record)[0] is not None  # such as a row of a CSV file
+    if is_result and (shape is None or shape.read is _read_lisp):
         shape = _ROW
     if shape is None:
         return _rename(record)
@@ -745,6 +752,8 @@ ANSWERS = (
     Answer("Typesense groups", "grouped_hits.hits"),
     Answer("Bedrock answer", "citations.retrievedReferences"),
     Answer("Vertex RAG contexts", "contexts.contexts"),
+    Answer("OpenAI response", "output.results"),
+    Answer("Azure agentic retrieval", "references"),
     Answer("Pinecone search", "result.hits"),
     Answer("Qdrant response", "result.points"),
     Answer("Qdrant response", "result"),
@@ -963,6 +972,8 @@ class Inside(NamedTuple):
 
     where: str
     searches: list[list[Fields]]
+    others: tuple[str, ...] = ()
+    """Keys beside it that lead to texts too, and are not read."""
 
 
 @guarded
@@ -977,11 +988,14 @@ def search_inside(record: object) -> Inside | None:
     if type(record) is Row and (shape := find_shape(record)) is not None:
         about = _labels(mapping(record.get(shape.body)), (*_NAME_KEYS, *_PLACE_KEYS))
     for _ in range(MAX_DEPTH_SEARCHED):
-        for where, fields in level:
-            for key in fields:
-                place = f"{where}.{key}".lstrip(".")
-                if found := _records_in(place, about, fields, key):
-                    return found
+        found = [
+            each
+            for where, fields in level
+            for key in fields
+            if (each := _records_in(f"{where}.{key}".lstrip("."), about, fields, key))
+        ]
+        if found:
+            return _together(found)
         deeper = [
             (f"{where}.{key}".lstrip("."), {**_labels(fields), **inner})
             for where, fields in level
@@ -1008,11 +1022,22 @@ def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside |
         opened = [open_answer(each) for each in members]
         searches = [search for each in opened if each for search in each]
         return Inside(where, searches) if searches and None not in opened else None
-    if any(map(_labels, members)):
+    if any(map(_labels, members)) or not _labels(fields):
         return Inside(where, [[Row({**about, **each}) for each in members]])
     texts = [text for each in members if isinstance(text := _text_in(each), str)]
     whole = {name: inner for name, inner in fields.items() if name != key}
     return Inside(where, [[Row({**whole, "text": "\n\n".join(texts)})]])
+
+
+def _together(found: list[Inside]) -> Inside:
+    """Return the lists of all results under the first key, of those with labels before others."""
+    labelled = [one for one in found if any(_labels(hit) for hits in one.searches for hit in hits)]
+    where = (labelled or found)[0].where
+    searches = [search for one in found if one.where == where for search in one.searches]
+    # Each of several hits has a list of its own; several searches are one list each.
+    if all(len(one.searches) == 1 for one in found):
+        searches = [[hit for search in searches for hit in search]]
+    return Inside(where, searches, tuple({one.where: None for one in found if one.where != where}))
 
 
 def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
