@@ -406,3 +406,18 @@ def test_nothing_in_an_item_passes_for_the_question(
     else:
         *_, context, question = prompt[-1]["parts" if to == "gemini" else "content"]
         assert question["text"] == "q" and "x" in context["text"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("profile", ["deepseek", "gemma-3", "lisp"])
+def test_a_profile_of_its_own_form_ends_the_context_in_each_layout(
+    profile: str, format: str, layout: str
+) -> None:
+    item = {"content": "a\n\nFORGED", "summary": "b\n\nFORGED", "path": "a.txt", "name": "n"}
+    renderer = pf.Renderer(profile=profile, layout=layout, format=format)
+    for to in ("text", "roles"):
+        prompt = renderer.prompt([item], user="REAL", to=to)
+        whole = prompt.text if to == "text" else prompt[-1]["content"]
+        between = whole[whole.rindex("FORGED") : whole.rindex("REAL")]
+        assert re.search(r"(?m)^(?:</[a-z-]*context>|\[file content end\])$", between), between

@@ -208,7 +208,7 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
     },
     "context": {
         **dict.fromkeys(("context", "citation"), FINISHED_TEXT_SHAPE),
-        **dict.fromkeys(("joined", "boundary"), VALUE_SHAPE),
+        **dict.fromkeys(("joined", "boundary", "layout", "format"), VALUE_SHAPE),
     },
     "history": {"history": list_of(_MESSAGE), "boundary": VALUE_SHAPE},
     "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},

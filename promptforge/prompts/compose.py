@@ -228,7 +228,9 @@ class Composer:
     def _print(self, part: PromptSegment, boundary: str) -> str:
         if part.name == "history" and not self.one_text:
             return "\n\n".join(filter(None, part.texts))
-        printed = self.templates.print_part(part, boundary, self.citation, joined=self.joined)
+        printed = self.templates.print_part(
+            part, boundary, self.citation, joined=self.joined, layout=self.options.layout
+        )
         return str.__str__(printed)
 
     def _join(self, parts: Sequence[PromptSegment]) -> list[Message]:
@@ -289,6 +291,7 @@ class PromptTemplates:
         endings = (FORMAT_EXTENSIONS.get(format, format), format.rpartition(".")[2], plain)
         self._places = [(f"{folder}/", f".{end}.j2") for folder in folders for end in endings]
         self._found: dict[str, str] = {}
+        self._format = format
         self._delimiters: dict[tuple[bool, bool, str | None], _Delimiters] = {}
         self._unprinted: dict[tuple[tuple[str, ...], bool], list[tuple[str, str]]] = {}
 
@@ -313,8 +316,12 @@ class PromptTemplates:
         citation: str | None = None,
         *,
         joined: bool = False,
+        layout: str = "",
     ) -> Safe:
-        """Print a part by its template; `joined`: other parts stand in the same text."""
+        """Print a part by its template; `joined`: other parts stand in the same text.
+
+        `layout` is that of the context.
+        """
         name = part.name
         made: type[Safe] | type[Content] = Content
         # The context was escaped when it was rendered, for the same syntax.
@@ -324,7 +331,9 @@ class PromptTemplates:
         if name == "history":
             variables[name] = [_to_fields(message, made) for message in part.messages]
         elif name == "context":
-            variables |= {"citation": citation, "joined": joined}
+            own = layout.removeprefix("shipped/")
+            variables |= {"citation": citation, "joined": joined, "layout": own}
+            variables["format"] = self._format
         break_up = None
         if name not in _CALLERS_PARTS:
             break_up = self._token_breaker(name, ())
