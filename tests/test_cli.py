@@ -184,7 +184,11 @@ def test_output_goes_to_a_file_at_one_stroke() -> None:
     os.link(
         target, linked
     )  # the old content stays where somebody still reads it: the file is replaced, not rewritten
-    assert run("render", "items.json", "-o", "out.md") == (0, "", "")
+    assert run("render", "items.json", "-o", "out.md") == (
+        0,
+        "",
+        "promptforge: 1 item, 19 tokens: out.md\n",
+    )
     assert target.read_bytes() == TEXT.encode()
     assert linked.read_text() == "what was there before"
     assert sorted(path.name for path in Path().iterdir()) == ["items.json", "link.md", "out.md"]

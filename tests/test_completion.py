@@ -87,6 +87,20 @@ def test_names_of_the_users_own_are_offered(
     assert [offered for offered, _ in lines] == [["ours"], ["markdown", "memo"]]
 
 
+def test_names_of_files_are_left_to_the_shell() -> None:
+    for line in ("render src/m", "render --file src/m", "count src/m", "render --job src/m"):
+        ran = python(
+            "-c",
+            "import sys; sys.argv[0] = 'promptforge'; from promptforge.cli.main import main; main()",
+            env={
+                "_PROMPTFORGE_COMPLETE": "bash_complete",
+                "COMP_WORDS": f"promptforge {line}",
+                "COMP_CWORD": str(len(line.split())),
+            },
+        )
+        assert ran.out == "file,src/m\n", line
+
+
 def test_what_is_not_there_is_completed_by_nothing() -> None:
     assert [
         offered for offered, _ in complete("promptforge nosu", "promptforge render --layout zzz")

@@ -5,10 +5,12 @@ git itself is the judge of what it ignores, and is used for real.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.cli.output import ReadingProgress
 from promptforge.errors import Diagnostics
 from promptforge.sources import folders
 
@@ -228,6 +231,54 @@ def test_a_list_of_files_is_taken_from_a_file_or_a_pipe(space: Path, separator: 
     ran = run("render", "--files-from", "-", "--json", stdin=names)
     assert [item["path"] for item in json.loads(ran.out)["items"]] == ["app.py", "docs/guide.md"]
     assert run("render", "--files-from", "nowhere").code == 4
+    for form in (["@list"], ["--file", "@list"], ["@list", "-0"][: 2 if separator == "\0" else 1]):
+        assert paths(*form) == ["app.py", "docs/guide.md"]
+    again = json.loads(run("render", "@-", "--json", stdin=names).out)
+    assert again["text"] == json.loads(ran.out)["text"]
+    twice = run("render", "@-", "--files-from", "-", stdin=names)
+    assert (twice.code, "only one input" in twice.err) == (2, True)
+    (space / "@list").write_text("mine\n")  # a file of that name is meant
+    assert paths("--file", "@list") == ["@list"]
+
+
+def test_a_list_of_one_name_with_a_line_end_in_it_needs_the_flag(space: Path) -> None:
+    (space / "two\nlines.py").write_text("x = 1\n")
+    (space / "list").write_text("two\nlines.py")
+    assert paths("--files-from", "list", "-0") == ["two\nlines.py"]
+
+
+def test_files_after_file_are_files_as_a_shell_makes_them_of_a_pattern(space: Path) -> None:
+    make(space, {"a.json": '{"a": 1}\n', "b.json": '{"b": 2}\n'})
+    assert paths("--file", "a.json", "b.json", "app.py") == ["a.json", "app.py", "b.json"]
+    assert paths("--file", "app.py", "--hidden", "new.py") == ["app.py", "new.py"]
+
+
+def test_reading_is_shown_after_a_second_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for is_terminal in (True, False):
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda answer=is_terminal: answer)
+        monkeypatch.setattr(sys, "stderr", stream)
+        with ReadingProgress() as progress:
+            progress.show(1, 20_000)
+            progress._next = 0  # a second later
+            progress.show(4_200, 20_000)
+            progress.show(4_201, 20_000)  # too soon for another line
+        shown = stream.getvalue()
+        assert ("reading 4,200 of 20,000 files" in shown) == is_terminal
+        assert "4,201" not in shown and shown.endswith("\x1b[K" * is_terminal)
+
+
+def test_messages_have_colours_where_they_are_wanted(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (space / "app.lock").write_text("x")
+    (plain, color) = (run("render", ".", *more).err for more in ((), ("--color",)))
+    assert "\x1b[" not in plain and "\x1b[36mnote:\x1b[0m" in color
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" in run("render", ".", "--color").err
+    assert "\x1b[" not in run("render", ".", "--no-color").err
 
 
 SECRETS = {

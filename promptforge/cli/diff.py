@@ -34,6 +34,7 @@ from .explain import MAX_TABLE_ROWS, item_label
 from .inputs import (
     CommandRequest,
     GroupedCommand,
+    complete_path,
     exit_code,
     given_options,
     input_flags,
@@ -71,7 +72,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 @click.command("diff", cls=GroupedCommand)
 @click.argument("a")
 @click.argument("b")
-@click.argument("items", nargs=-1, metavar="[ITEMS]...")
+@click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @input_flags
 @click.option("--all", "every", is_flag=True, help="A row for each item, unchanged ones too.")
 @click.option("--text", "with_text", is_flag=True, help="Also the difference of the texts.")

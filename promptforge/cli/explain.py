@@ -21,6 +21,7 @@ from ..text.format import plural
 from .inputs import (
     CommandRequest,
     GroupedCommand,
+    complete_path,
     exit_code,
     input_flags,
     output_flags,
@@ -66,7 +67,7 @@ REASON_TEXTS = {
 
 
 @click.command("explain", cls=GroupedCommand)
-@click.argument("items", nargs=-1, metavar="[ITEMS]...")
+@click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @input_flags
 @click.option("--all", "every", is_flag=True, help=f"All rows, also beyond {MAX_TABLE_ROWS}.")
 @click.option("--map", "with_map", is_flag=True, help="Also the template line of each part.")

@@ -36,7 +36,7 @@ from ..errors import (
 from ..files import YAML_SUFFIXES, format_of, shipped_folder
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
-from .output import print_diagnostics, printable
+from .output import ReadingProgress, print_diagnostics, printable
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
@@ -100,9 +100,15 @@ _INPUT_FLAGS = (
     ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
     ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
     ("--name", "stream_name", "PATH", "The name of what --file - reads."),
-    ("--files-from", "files_from", "FILE", "A list of files, by line or NUL; - is standard input."),
+    (
+        "--files-from",
+        "files_from",
+        "FILE",
+        "A list of files, one a line; so is @FILE; - is stdin.",
+    ),
     ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
 )
+_PATH_METAVARS = frozenset({"FILE", "PATH", "PATH[:START[-END]]"})
 _TEXT_FLAGS = (
     ("--system", "system", "TEXT", "The system text."),
     ("--system-file", "system_file", "FILE", "A file with it; - is standard input."),
@@ -118,7 +124,7 @@ _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "questi
 HELP_GROUPS = {
     "What goes in": (
         "files documents man_pages techniques git_diff git_changed git_log attack search within"
-        " plugged stream_name files_from job history workspace context_lines"
+        " plugged stream_name files_from null job history workspace context_lines"
     ),
     "Files of folders": "include exclude ignored hidden secret_scan paths languages kinds",
     "Texts of a prompt": (
@@ -183,6 +189,13 @@ def _codes(_context: click.Context) -> Iterable[str]:
     return re.findall(r"(?m)^(PF\d{3}):", text)
 
 
+def complete_path(_context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Leave a name of a file to the shell, which completes it in its own way."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(begun, type="file")]
+
+
 complete_layout = _offer(
     lambda context: (f.parent.name for f in _files(context, "templates", "[!_.]*/layout.*"))
 )
@@ -232,7 +245,26 @@ def complete_original(context: click.Context, parameter: click.Parameter, begun:
 
 
 class GroupedCommand(click.Command):
-    """A command with the flags of its help in groups."""
+    """A command with the flags of its help in groups.
+
+    Files after `--file FILE` are its own: a shell makes `--file a.py b.py` of `--file *.py`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `--file` before the files that follow one."""
+        words: list[str] = []
+        open_ = False
+        for number, word in enumerate(args):
+            if word == "--":
+                return super().parse_args(ctx, [*words, *args[number:]])
+            if words[-1:] == ["--file"] or word.startswith("--file="):
+                open_ = True
+            elif word.startswith("-"):
+                open_ = False
+            elif open_ and os.path.isfile(word):
+                words.append("--file")
+            words.append(word)
+        return super().parse_args(ctx, words)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the flags below their headings."""
@@ -251,12 +283,18 @@ class GroupedCommand(click.Command):
 def input_flags(function: Command, *, whole: bool = False) -> Command:
     """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
     function = click.option("-q", "--quiet", is_flag=True, help="Print no notes.")(function)
+    about = "Colour messages [default: on a terminal, unless NO_COLOR is set]."
+    function = click.option(
+        "--color/--no-color", default=None, expose_value=False, callback=_set_color, help=about
+    )(function)
     function = option_flags(function, whole=whole)
     function = click.option(
         "--context-lines", metavar="N", type=click.IntRange(0), default=0,
         help="Lines to add around a range.",
     )(function)  # fmt: skip
     function = workspace_flag(function)
+    about = "A NUL, and no line end, ends each name of --files-from, as of find -print0."
+    function = click.option("-0", "--null", is_flag=True, help=about)(function)
     function = _add_flags(function, _INPUT_FLAGS)
     function = folder_flags(function)
     about = "The last commits."
@@ -264,6 +302,10 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
     # Without revisions these two stand for all that is not committed.
     function = _add_flags(function, _GIT_FLAGS, is_flag=False, flag_value="")
     return _add_flags(function, _SOURCE_FLAGS, multiple=True)
+
+
+def _set_color(context: click.Context, _: click.Parameter, value: bool | None) -> None:
+    context.color = value
 
 
 def folder_flags(function: Command) -> Command:
@@ -281,8 +323,14 @@ def folder_flags(function: Command) -> Command:
 def workspace_flag(function: Command) -> Command:
     """Add `--workspace`."""
     about = "Relative paths stay inside."
-    flag = click.option("--workspace", metavar="DIR", default=".", show_default=True, help=about)
-    return flag(function)
+    return click.option(
+        "--workspace",
+        metavar="DIR",
+        default=".",
+        show_default=True,
+        help=about,
+        shell_complete=complete_path,
+    )(function)
 
 
 def text_flags(function: Command) -> Command:
@@ -293,7 +341,9 @@ def text_flags(function: Command) -> Command:
 def output_flags(function: Command) -> Command:
     """Add `--json` and `-o`."""
     about = "Write there instead of to standard output."
-    function = click.option("-o", "--output", metavar="FILE", help=about)(function)
+    function = click.option(
+        "-o", "--output", metavar="FILE", help=about, shell_complete=complete_path
+    )(function)
     return json_flag(function)
 
 
@@ -307,7 +357,10 @@ def _add_flags(
 ) -> Command:
     # A decorator puts its flag before those that are there: the last of the list goes first.
     for flag, name, metavar, about in reversed(flags):
-        function = click.option(flag, name, metavar=metavar, help=about, **settings)(function)
+        complete = complete_path if metavar in _PATH_METAVARS else None
+        function = click.option(
+            flag, name, metavar=metavar, help=about, shell_complete=complete, **settings
+        )(function)
     return function
 
 
@@ -605,7 +658,10 @@ class CommandRequest(NamedTuple):
         """Read the items and return them."""
         from ..sources.gather import gather
 
-        return gather(self.wanted, self.diagnostics)
+        if self.quiet:
+            return gather(self.wanted, self.diagnostics)
+        with ReadingProgress() as progress:
+            return gather(self.wanted, self.diagnostics, progress.show)
 
     def render(
         self, renderer: Renderer, items: list[Item], *, printed: Collection[Diagnostic] = ()
@@ -690,10 +746,13 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     from ..sources.gather import SourceRequest
 
     wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
+    items, listed = _split_lists(items)
+    files, more = _split_lists(given["files"])
+    lists = [*more, *listed, *filter(None, [given["files_from"]])]
     return SourceRequest(
         items=[*(entry for entry in job.items if isinstance(entry, str)), *items],
         records=[entry for entry in job.items if not isinstance(entry, str)],
-        files=[*job.files, *given["files"], *_listed_files(given["files_from"])],
+        files=[*job.files, *files, *(n for path in lists for n in _listed_files(path, given))],
         documents=[*job.documents, *given["documents"]],
         man_pages=[*job.man_pages, *given["man_pages"]],
         techniques=[*job.mitre_techniques, *given["techniques"]],
@@ -710,14 +769,20 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     )
 
 
-def _listed_files(path: str | None) -> list[str]:
+def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return words without those of the form `@FILE`, and the names of these lists."""
+    words = list(words)
+    lists = [word for word in words if word[:1] == "@" and not os.path.lexists(word)]
+    return tuple(word for word in words if word not in lists), [word[1:] for word in lists]
+
+
+def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     """Return the names in a list of files: one a line, or each behind it a NUL."""
-    if path is None:
-        return []
     from ..sources.workspace import read_named
 
     text, _ = read_named(path, workspace=None, diagnostics=Diagnostics())
-    names = text.split("\0") if "\0" in text else text.splitlines()
+    # `find -print0` without a match prints nothing, and with one name no NUL but the last.
+    names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
     return [name for name in names if name]
 
 
@@ -825,6 +890,7 @@ def _is_stdin_taken(items: tuple[str, ...], given: Mapping[str, Any]) -> bool:
 def _readers(items: tuple[str, ...], given: Mapping[str, Any]) -> list[str]:
     """Return the name of each source that is to come from standard input."""
     readers = ["ITEMS"] * items.count("-") + ["--file"] * given["files"].count("-")
+    readers += ["@-"] * (items.count("@-") + given["files"].count("@-"))
     return readers + ["--files-from"] * (given["files_from"] == "-")
 
 

@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -169,12 +170,49 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False)
             if quiet:
                 continue
             severity = "note"
-        print_message(f"{severity}: {d}")
+        print_message(str(d), severity)
 
 
-def print_message(message: str) -> None:
-    """Print one line to standard error, with the name of the program before it."""
-    click.echo(f"promptforge: {show_invisible(message)}", err=True)
+_COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+
+def print_message(message: str, severity: str = "") -> None:
+    """Print one line to standard error, with the name of the program and perhaps a severity.
+
+    Colours are left out where standard error is no terminal, or `NO_COLOR` is set, unless `--color`
+    asks for them.
+    """
+    context = click.get_current_context(silent=True)
+    color = context.color if context else None
+    if color is None and os.environ.get("NO_COLOR"):
+        color = False
+    begun = ""
+    if severity:
+        begun = click.style(f"{severity}:", fg=_COLORS[severity]) + " "
+    click.echo(f"promptforge: {begun}{show_invisible(message)}", err=True, color=color)
+
+
+class ReadingProgress:
+    """A line on a terminal that says how many files have been read, after the first second."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + 1
+        self._shown = False
+
+    def __enter__(self) -> ReadingProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            click.echo("\r\x1b[K", err=True, nl=False, color=True)
+
+    def show(self, read: int, total: int) -> None:
+        """Show how many files of a folder have been read, ten times a second at the most."""
+        now = time.monotonic()
+        if now >= self._next and sys.stderr.isatty():
+            self._next, self._shown = now + 0.1, True
+            line = f"\rpromptforge: reading {read:,} of {total:,} files\x1b[K"
+            click.echo(line, err=True, nl=False, color=True)  # no colour, but a command as well
 
 
 DEFAULT_COLUMNS = 80

@@ -39,6 +39,7 @@ from .inputs import (
     FOLDER_FILTERS,
     CommandRequest,
     GroupedCommand,
+    complete_path,
     complete_tokenizer,
     exit_code,
     flag_names,
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
 
 
 @click.command("render", cls=GroupedCommand)
-@click.argument("items", nargs=-1, metavar="[ITEMS]...")
+@click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @input_flags
 @output_flags
 @click.option(
@@ -118,6 +119,10 @@ def render_command(
         write_json(result.to_dict(), output)
     else:
         write_text(result.text, output)
+    if output not in (None, "", "-") and not request.quiet:
+        # Not `result.items`: it counts the tokens of each.
+        count = plural(len(result.report.packed.chosen), "item", "items")
+        print_message(f"{count}, {result.tokens:,} tokens: {printable(str(output))}")
     return exit_code(result)
 
 
@@ -144,7 +149,7 @@ def _write_parts(request: CommandRequest, renderer: Renderer, tokens: int, outpu
 
 
 @click.command("prompt", cls=GroupedCommand)
-@click.argument("items", nargs=-1, metavar="[ITEMS]...")
+@click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @text_flags
 @click.option(
     "--to",
@@ -197,7 +202,7 @@ def prompt_command(
 
 
 @click.command("preview", cls=GroupedCommand)
-@click.argument("items", nargs=-1, metavar="[ITEMS]...")
+@click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @text_flags
 @functools.partial(input_flags, whole=True)
 @click.option(
@@ -347,7 +352,7 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
 
 
 @click.command("count")
-@click.argument("files", nargs=-1)
+@click.argument("files", nargs=-1, shell_complete=complete_path)
 @folder_flags
 @profile_flags
 @click.option(

@@ -48,6 +48,9 @@ MIN_OUTLINE_TOKENS = 120
 """An outline with less says too little; then fewer files have one."""
 MAX_OUTLINE_TOKENS = 300
 """An outline with more leaves too little for whole files."""
+NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
+"""Share of the room for the bare names of the next best files, and its tokens at the most, with
+`repository` and a query."""
 CHARACTERS_PER_TOKEN = 4
 """About so many in English and programs; used where the budget is in characters."""
 
@@ -91,7 +94,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
       every attribution
     - `drop_last`: drop from the end of the list; `drop_first`: from its beginning, the oldest
     - `repository`: a short outline of as many items as half of the room holds, the best first;
-      then `score` with the rest of it
+      then `score` with the rest of it; with `passages` these, and names of the next best items
 
     `stubs`: show the attribution of an item that fits in no other variant. `passages`: with
     `score` and no limited section, show of each item the passages that answer the query.
@@ -143,7 +146,7 @@ def _pack_step(
     if packing in FIXED_SET_PACKINGS:
         _pack_fixed_set(packer, step, limit, packing)
     elif packing == "repository":
-        _pack_repository(packer, step, limit)
+        _pack_repository(packer, step, limit, passages)
     elif packing == "value":
         return pack_most_worth(packer, step, limit)
     elif passages is not None:
@@ -192,8 +195,21 @@ def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
             return
 
 
-def _pack_repository(packer: Packer, step: PackingStep, limit: Cost) -> None:
-    """Outline many items, the best first; then show whole what has room, and lengthen the rest."""
+def _pack_repository(
+    packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource | None
+) -> None:
+    """Outline many items, the best first; then show whole what has room, and lengthen the rest.
+
+    With passages show these, and name the next best items, for which some room is left.
+    """
+    if passages is not None:
+        unit = budget_unit(limit)
+        most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
+        less = [0.0, 0.0]
+        less[unit] = min(NAMES_SHARE * limit[unit], most)
+        pack_passages(packer, step, subtract_costs(limit, (less[0], less[1])), passages)
+        packer.add_stubs(step, limit)
+        return
     outlined = _show_outlines(packer, step, limit) if packer.shorten else []
     shown = step._replace(walk=outlined, most=None)  # these have their places
     packer.step_down, stepping_down = False, packer.step_down

@@ -42,6 +42,7 @@ from ..selection.group import (
 )
 from ..selection.merge import ContainedTexts, is_within, join_ranges, with_also_in
 from ..selection.query import QueryRelevance
+from ..selection.repository import RepositoryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
@@ -76,6 +77,10 @@ PAGES_REMEMBERED = 2
 """Pages measured last: the one that stands, and the one that is tried."""
 SPARED_TOKENS = 5
 """Passages may come out cheaper than their sum: choose some more, the page decides."""
+GAP_TOKENS = 12
+"""About so many tokens has the mark of a gap between two chunks of a program."""
+MAX_CHUNKS_IN_VAIN = 32
+"""Chunks without room one after the other that end the search for one that has it."""
 
 # Char.IsWhiteSpace of .NET: the chunks layout follows its TrimEnd. Python's strip would also take
 # U+001C to U+001F.
@@ -312,12 +317,13 @@ class Page:
     def query_passages(self) -> QueryPassages | None:
         """Return the passages that answer the query; None where whole items are packed."""
         asked, options = self.candidates.asked, self.options
-        wanted = ("score", "keyword_boost", "structure")
         if asked is None or not asked.has_evidence:
             return None
-        if (options.packing, options.rerank, options.trim) != wanted:
+        if (options.rerank, options.trim) != ("keyword_boost", "structure"):
             return None
-        return QueryPassages(self, asked)
+        if isinstance(asked, RepositoryRelevance) and options.packing in ("score", "repository"):
+            return FilePassages(self, asked)
+        return QueryPassages(self, asked) if options.packing == "score" else None
 
     # --- the whole page -----------------------------------------------------------------------
 
@@ -718,6 +724,62 @@ class QueryPassages:
         if not text:
             return None
         return Variant("trimmed", divided.text(passages, beginning=(pick.number, text + " ")))
+
+
+class FilePassages(QueryPassages):
+    """Passages of a repository's files: the best chunks that have room, chunk by chunk."""
+
+    def __init__(self, page: Page, asked: RepositoryRelevance) -> None:
+        super().__init__(page, asked)
+        self._chunks = asked.chunks
+        self._passages_in = asked.passages_in
+
+    def choose(
+        self, walk: Sequence[int], room: float, unit: int, most: int | None
+    ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
+        """Return the passages of the best chunks within `room`, and some of those put aside."""
+        among, taken = {*walk}, dict[int, set[int]]()
+        picks: list[ChosenPassage] = []
+        aside: list[ChosenPassage] = []
+        spent = put_aside = 0.0
+        in_vain = 0
+        for chunk in self._chunks:
+            is_new = chunk.file not in taken
+            if chunk.file not in among or (is_new and most is not None and len(taken) >= most):
+                continue
+            found = [ChosenPassage(chunk.file, n) for n in self._passages_in(chunk)]
+            shown = taken.get(chunk.file, set())
+            fresh = [passage for passage in found if passage.number not in shown]
+            needed = self._needed(fresh, shown)
+            cost = self._gap_cost(unit) + sum(
+                self.cost(ChosenPassage(chunk.file, n), unit) for n in needed
+            )
+            if is_new:
+                cost += self._page.item_cost(chunk.file, self.variant(chunk.file, ()))[unit]
+            if spent + cost <= room:
+                spent += cost
+                picks += fresh
+                taken.setdefault(chunk.file, set()).update(needed)
+                in_vain = 0
+                continue
+            in_vain += 1
+            if put_aside < room:
+                put_aside += cost
+                aside += fresh
+            if in_vain == MAX_CHUNKS_IN_VAIN:
+                break
+        return picks, aside
+
+    def _needed(self, fresh: Sequence[ChosenPassage], shown: set[int]) -> set[int]:
+        """Return the numbers of passages with the signatures above them that are not shown yet."""
+        if not fresh:
+            return set()
+        divided = self._asked.divide(fresh[0].item)
+        numbers = {passage.number for passage in fresh}
+        return (numbers if divided is None else divided.closed(numbers)) - shown
+
+    def _gap_cost(self, unit: int) -> float:
+        return (GAP_TOKENS, 4 * GAP_TOKENS)[unit]
 
 
 class _Size(NamedTuple):

@@ -18,6 +18,7 @@ from .group import Entry
 from .merge import drop_duplicates
 from .query import Embed, Language, QueryRelevance, embed_all, readable_text
 from .ranking import diversify, file_importance
+from .repository import RepositoryRelevance
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
@@ -148,7 +149,8 @@ def select(
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
         if options.query:
             ranked = {index: ranks[index] for index in order}
-            asked = QueryRelevance(options.query, left, ranked, language, trimmers, embed)
+            relevance = _kind_of_relevance(left, ranked, embed)
+            asked = relevance(options.query, left, ranked, language, trimmers, embed)
         if asked and options.rerank != "none":
             asked.rank(ranks)
             order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
@@ -176,6 +178,20 @@ def _rank_by_importance(items: Sequence[Item], kept: Sequence[int], ranks: list[
     importance = file_importance([items[index] for index in kept])
     for index, number in zip(kept, importance, strict=True):
         ranks[index] = number
+
+
+def _kind_of_relevance(
+    items: Sequence[Item], ranked: Mapping[int, float], embed: Embed | None
+) -> type[QueryRelevance]:
+    """Return the class for the candidates: files, programs among them, that no score tells apart
+    are a repository.
+    """
+    kinds = {items[index].kind for index in ranked if items[index].path}
+    if embed or len(ranked) < 2 or len({*ranked.values()}) > 1:
+        return QueryRelevance
+    if "code" in kinds and kinds <= {"code", "file"}:
+        return RepositoryRelevance
+    return QueryRelevance
 
 
 def _diversify(

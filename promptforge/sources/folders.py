@@ -120,6 +120,8 @@ class FolderFilter:
 
 
 ALL_FILES = FolderFilter()
+Progress = Callable[[int, int], None]
+"""Called with the number of files that have been read, and the number of all."""
 
 
 class IgnoreRules:
@@ -197,6 +199,7 @@ def read_folder(
     workspace: StrPath,
     diagnostics: Diagnostics,
     wanted: FolderFilter = ALL_FILES,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[str, str, Diagnostics]]:
     """Yield name, text and diagnostics of each wanted file in a folder, sorted by name.
 
@@ -207,7 +210,10 @@ def read_folder(
     """
     left_out: Counter[str] = Counter()
     count = 0
-    for name in _list_folder(locate_file(path, workspace), diagnostics, wanted):
+    names = _list_folder(locate_file(path, workspace), diagnostics, wanted)
+    for number, name in enumerate(names):
+        if progress is not None:
+            progress(number, len(names))
         place = os.path.normpath(os.path.join(path, name))
         found = _read_wanted(name, place, workspace, wanted)
         if isinstance(found, str):

@@ -15,7 +15,7 @@ from ..errors import Diagnostics, ItemError, quote, suggest_name
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
-from .folders import ALL_FILES, FolderFilter
+from .folders import ALL_FILES, FolderFilter, Progress
 from .git import load_changed, load_diff, load_log
 from .item_files import load_items
 from .man import load_man_page
@@ -151,14 +151,18 @@ def _names(given: PathNames) -> tuple[str, ...]:
     return tuple(os.fspath(name) for name in given)
 
 
-def gather(wanted: SourceRequest, diagnostics: Diagnostics) -> list[Item]:
+def gather(
+    wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None = None
+) -> list[Item]:
     """Return the items of everything in `wanted`; sources that fail are left out, and said (PF606).
+
+    `progress` is called before each file of a folder.
 
     Raises `ItemError` when that leaves nothing at all; each failure is a line of the message.
     """
     loaded: list[list[Item]] = []
     failed: list[ItemError] = []
-    for load in _loaders(wanted, diagnostics):
+    for load in _loaders(wanted, diagnostics, progress):
         try:
             loaded.append(load())
         except ItemError as error:
@@ -173,12 +177,14 @@ def gather(wanted: SourceRequest, diagnostics: Diagnostics) -> list[Item]:
     return found
 
 
-def _loaders(wanted: SourceRequest, diagnostics: Diagnostics) -> Iterator[Callable[[], list[Item]]]:
+def _loaders(
+    wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None
+) -> Iterator[Callable[[], list[Item]]]:
     """Yield a loader for each named source, in the order of the items."""
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
     for path in wanted.items:
         if is_text_source(path, wanted.workspace):
-            yield partial(load_files, path, wanted=wanted.wanted, **near)
+            yield partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
         else:
             yield partial(load_items, path, **near)
     yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
@@ -192,7 +198,7 @@ def _loaders(wanted: SourceRequest, diagnostics: Diagnostics) -> Iterator[Callab
         yield partial(_read_techniques, index, wanted, diagnostics)
         for name in wanted.techniques if index else ():
             yield partial(_alone, partial(find_technique, index, diagnostics=diagnostics), name)
-    yield from _text_loaders(wanted, near)
+    yield from _text_loaders(wanted, near, progress)
     for spec in wanted.plugged:
         yield partial(load_plugged, spec, diagnostics=diagnostics)
     if wanted.search is not None:
@@ -200,13 +206,13 @@ def _loaders(wanted: SourceRequest, diagnostics: Diagnostics) -> Iterator[Callab
 
 
 def _text_loaders(
-    wanted: SourceRequest, near: dict[str, Any]
+    wanted: SourceRequest, near: dict[str, Any], progress: Progress | None
 ) -> Iterator[Callable[[], list[Item]]]:
     """Yield a loader for each source of texts: files, folders, and what git knows of them."""
     about: dict[str, Any] = {"wanted": wanted.wanted, **near}
     of_files = {"context_lines": wanted.context_lines, "stream_name": wanted.stream_name, **about}
     for spec in wanted.files:
-        yield partial(load_files, spec, **of_files)
+        yield partial(load_files, spec, progress=progress, **of_files)
     if wanted.git_diff is not None:
         yield partial(load_diff, wanted.git_diff, **about)
     if wanted.git_changed is not None:

@@ -16,7 +16,7 @@ from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError
 from ..model import Item
 from ..plaindata import copy_plain
-from .folders import ALL_FILES, FolderFilter, read_folder
+from .folders import ALL_FILES, FolderFilter, Progress, read_folder
 from .workspace import (
     StrPath,
     expand_pattern,
@@ -50,6 +50,7 @@ def load_files(
     context_lines: int = 0,
     wanted: FolderFilter = ALL_FILES,
     stream_name: str | None = None,
+    progress: Progress | None = None,
 ) -> list[Item]:
     """Return the items of one `--file`: `code` for programs, `diff` for diffs, else `file`.
 
@@ -70,7 +71,7 @@ def load_files(
     if start is None and os.path.isdir(locate_file(path, workspace)):
         items = []
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
-        for name, text, said in read_folder(path, wanted=wanted, **near):
+        for name, text, said in read_folder(path, wanted=wanted, progress=progress, **near):
             items.append(file_item(name, text))
             diagnostics.extend(tuple(said))
         return items

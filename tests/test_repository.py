@@ -1,0 +1,134 @@
+"""Passages of a repository's files: chunks, words of related meaning, the next hop, names."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.selection.repository import cut_into_chunks, rank_chunks
+from promptforge.text.words import related_terms, stem
+
+POOL = """\
+class Pool:
+    def take_connection(self, wanted):
+        while self.closed:
+            self.wait_for_free(wanted)
+        return self.free.pop()
+"""
+FILLER = "\n\n".join(
+    f"def job_{number}(entry):\n"
+    + "\n".join(f"    entry.step_{number}_{line}()" for line in range(12))
+    for number in range(40)
+)
+
+
+def _repository(files: int = 20) -> list[pf.Item]:
+    items = [
+        _program(f"jobs/f{number}.py", FILLER.replace("job_", f"job_{number}_"))
+        for number in range(files)
+    ]
+    return [*items, _program("net/pool.py", f"{FILLER}\n\n\n{POOL}\n\n{FILLER}")]
+
+
+def _program(path: str, text: str) -> pf.Item:
+    return pf.Item(kind="code", content=text, path=path, language="python")
+
+
+def _render(items: list[pf.Item], query: str, **options: Any) -> pf.Result:
+    return pf.render(items, **{"query": query, "max_tokens": 800, **options})
+
+
+@given(
+    st.text(alphabet="ab \n\t#@)(:=XY_", max_size=400), st.sampled_from(["", "def f():\n", "\n"])
+)
+def test_chunks_joined_are_the_text(text: str, before: str) -> None:
+    text = before * 30 + text
+    chunks = list(cut_into_chunks(text))
+    assert "".join(text[chunk.start : chunk.end] for chunk in chunks) == text
+    assert all(text[chunk.start : chunk.end].count("\n") <= 60 for chunk in chunks)
+
+
+def test_a_chunk_begins_before_a_definition_and_knows_the_names_around_it() -> None:
+    body = "".join(f"        self.step_{number}()\n" for number in range(12))
+    text = f"class Store:\n    def read(self):\n{body}\n    def write(self):\n{body}"
+    first, second = cut_into_chunks(text)
+    assert text[second.start :].startswith("    def write")
+    assert second.names == ("Store", "read")
+    assert (first.defines, second.defines) == (("Store", "read"), ("write",))
+
+
+def test_the_lines_that_answer_are_shown_and_the_rest_of_the_file_is_not() -> None:
+    for packing in ("score", "repository"):
+        result = _render(
+            _repository(), "when is a connection taken from the pool?", packing=packing
+        )
+        assert result.tokens <= 800
+        assert "return self.free.pop()" in result.text and "class Pool:" in result.text
+        assert "net/pool.py" in result.text.split("jobs/")[0]
+
+
+def test_a_word_of_related_meaning_finds_what_the_word_itself_does_not() -> None:
+    files = [("a.py", "def purge_directory(path):\n    path.unlink()\n"), ("b.py", FILLER)]
+    found = rank_chunks("how is a folder deleted", files)
+    assert files[found[0].file][0] == "a.py"
+    assert related_terms("slow") >= {"slow", "timeout", stem("deadline")}
+    assert related_terms("xyzzy") == {"xyzzy"}
+
+
+def test_the_chunk_that_defines_what_the_best_one_names_comes_along() -> None:
+    items = _repository()
+    other = "MODES = 3\n\n\ndef hidden_policy(value):\n    return value + MODES\n"
+    items[-1] = _program("net/pool.py", f"{FILLER}\n\n\n{POOL}        # hidden_policy(wanted)\n")
+    items.append(_program("deep/rules.py", f"{FILLER}\n\n\n{other}"))
+    result = _render(items, "when is a connection taken from the pool?")
+    assert "return value + MODES" in result.text
+
+
+def test_names_of_the_next_best_files_follow_the_passages() -> None:
+    result = _render(
+        _repository(), "which step takes the entry of a job, and the pool?", packing="repository"
+    )
+    stubs = [item for item in result.items if item.status == "trimmed" and item.tokens < 40]
+    assert len(stubs) >= 2 and result.tokens <= 800
+
+
+def test_without_a_word_of_the_query_all_is_as_without_a_query() -> None:
+    items = _repository(3)
+    assert _render(items, "zzzz qqqq").text == _render(items, "").text
+
+
+def test_equal_items_in_any_order_give_the_same_chunks() -> None:
+    files = [(item.path or "", item.content or "") for item in _repository(6)]
+    shuffled = random.Random(3).sample(files, len(files))
+    query = "when is a connection taken from the pool?"
+
+    def shown(given: list[tuple[str, str]]) -> set[tuple[str, int, float]]:
+        return {
+            (given[chunk.file][0], chunk.start, round(chunk.worth, 9))
+            for chunk in rank_chunks(query, given)
+        }
+
+    assert shown(files) == shown(shuffled)
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 3_000_000, "\n" * 300_000, "def f\n" * 100_000, " " * 10**6]
+)
+def test_chunks_of_hostile_texts_take_linear_time(text: str) -> None:
+    started = time.process_time()
+    rank_chunks("def f", [("x.py", text)])
+    assert time.process_time() - started < 5
+
+
+def test_scores_of_the_caller_and_other_kinds_keep_the_old_way() -> None:
+    items = [
+        pf.Item(content=f"Paris is city {n}. " * 30, path=f"{n}.md", kind="document")
+        for n in range(3)
+    ]
+    assert _render(items, "which city is Paris", max_tokens=200).tokens <= 200
