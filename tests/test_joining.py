@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from example_counts import cases
 from hypothesis import given
@@ -76,6 +77,16 @@ def test_joining_never_lowers_the_worth_that_is_shown(
     for path, _, end in places:
         assert end is not None
         assert (path, end + 1) not in [(p, start) for p, start, _ in places]
+
+
+@cases(30)
+@given(corpora(), st.integers(30, 400), st.integers(0, 4), st.sampled_from(PACKINGS))
+def test_joining_makes_no_room_past_max_items(
+    items: list[pf.Item], budget: int, most: int, packing: Packing
+) -> None:
+    found = [msgspec.structs.replace(item, origin="similarity") for item in items]
+    result = pf.render(found, max_tokens=budget, max_items=most, packing=packing)
+    assert result.items_included <= most
 
 
 @cases(30)

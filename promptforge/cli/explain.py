@@ -60,7 +60,7 @@ REASON_TEXTS = {
     "paths": "its path matches none of --paths",
     "languages": "its language is not one of --languages",
     "duplicate": "another item holds its text",
-    "merged": "joined with an overlapping range of its file",
+    "merged": "shown as a part of a range of its file that it touches",
     "combine": "found by a search, and items you named come first",
 }
 """Reason of an item that is dropped or shortened → the same in words."""

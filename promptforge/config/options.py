@@ -116,7 +116,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     order: Annotated[Literal["score", "given", "file", "edges"],
         "Order of the chosen items; edges puts the best first and last."] = "score"
     dedupe: Annotated[bool, "Show equal or contained content once."] = True
-    merge_overlaps: Annotated[bool, "Join overlapping or touching ranges of one file."] = True
+    merge_overlaps: Annotated[bool, "Show chosen ranges of one file that touch as one."] = True
     combine: Annotated[
         Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"],
         "Use of named and of found items; only combined shows both."] = "combined"

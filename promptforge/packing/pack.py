@@ -187,7 +187,8 @@ def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
         variant = packer.chosen.get(index)
         if index in packer.duplicate_of or variant == packer.page.variants(index)[0]:
             continue
-        if variant is None and packing not in ("drop_last", "drop_first"):
+        dropped = variant is None and packer.reasons.get(index, "budget") == "budget"
+        if variant is None and not (dropped and packing in ("drop_last", "drop_first")):
             continue
         longer = packer.take_whole(index, limit) or packer.take_shortened(index, limit)
         left = subtract_costs(limit, packer.cost)[budget_unit(limit)]

@@ -58,8 +58,8 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     rows = _PageRows(packer, walk, step.ranks, limit)
     rest = rows.show(rows.choose(places))
     rest = [i for i in rest if i not in packer.chosen and i not in packer.duplicate_of]
-    members = set(step.walk)
-    order = [*(i for i in packer.chosen if i in members), *rest]  # these have places of `most`
+    left = set(rest)
+    order = [*(i for i in step.walk if i not in left), *rest]  # those shown have places of `most`
     equal = step._replace(walk=order, ranks=[0.0] * (max(order, default=0) + 1))
     packer.take_rest(rest, limit, equal)
     if packer.free_places(step) == 0:

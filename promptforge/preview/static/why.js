@@ -42,7 +42,7 @@ export function sentence(row, page) {
   if (row.reason === "max_items") return `Out: past the ${page.options.max_items} found items that max_items lets in.`;
   if (row.reason === "min_score") return `Out: its score ${score(row.score)} is below min_score ${page.options.min_score}.`;
   if (row.reason === "duplicate") return "Out: another item holds its text.";
-  if (row.reason === "merged") return "Shown with an overlapping range of its file.";
+  if (row.reason === "merged") return "Shown as a part of a range of its file that it touches.";
   return `Out: ${SHORT[row.reason] ?? row.reason}.`;
 }
 
