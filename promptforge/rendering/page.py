@@ -279,7 +279,7 @@ class Page:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
         also: dict[int, list[Item]] = {}
         for duplicate, holder in sorted(packed.duplicates.items()):
-            if packed.reasons[duplicate] == "duplicate":
+            if packed.reasons.get(duplicate) == "duplicate":
                 also.setdefault(holder, []).append(self._items[duplicate])
         if not also:
             return packed
