@@ -183,3 +183,47 @@ def test_pages_of_openai() -> None:
     items = check(hits, "higher")
     assert items[0].path == "0.md"
     check(types.SimpleNamespace(object="vector_store.search_results.page", data=hits), "higher")
+
+
+def test_classes_and_rows_of_sqlalchemy() -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    orm = pytest.importorskip("sqlalchemy.orm")
+    base = orm.declarative_base()
+
+    class Page(base):  # type: ignore[misc, valid-type]
+        __tablename__ = "pages"
+        id = sqlalchemy.Column(sqlalchemy.Integer, primary_key=True)
+        content = sqlalchemy.Column(sqlalchemy.Text)
+
+    engine = sqlalchemy.create_engine("sqlite://")
+    base.metadata.create_all(engine)
+    with orm.Session(engine) as session:
+        session.add_all(Page(id=n, content=text) for n, text in enumerate(NEAREST))
+        session.commit()
+        pages = session.query(Page).order_by(Page.id).all()
+        rows = session.execute(
+            sqlalchemy.select(Page, (Page.id * 0.1).label("distance")).order_by(Page.id)
+        ).all()
+        assert [item.content for item in load_records(pages, where="i", diagnostics=Diagnostics())]
+        said = Diagnostics()
+        items = load_records(rows, where="i", diagnostics=said)
+    engine.dispose()
+    assert [item.content for item in items] == NEAREST
+    assert all(one.severity == "info" for one in said)
+    assert "registry" not in items[0].metadata
+
+
+def test_readers_and_lazy_frames_give_their_rows() -> None:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    rows = load(pyarrow.table(TABLE).to_reader())  # these are read once
+    assert [item.content for item in rows] == NEAREST
+    check(polars.DataFrame(TABLE).lazy(), "given")
+    assert [item.content for item in load(pyarrow.chunked_array([NEAREST]))] == NEAREST
+
+
+def test_a_message_of_protocol_buffers() -> None:
+    structs = pytest.importorskip("google.protobuf.struct_pb2")
+    hit = structs.Struct()
+    hit.update({"text": NEAREST[0], "score": 0.5})
+    (item,) = load_records([hit], where="i", diagnostics=Diagnostics())
+    assert item.content == NEAREST[0]
