@@ -232,7 +232,7 @@ def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
     page.keyboard.press("]")
     shows(page, "needs", place="detail")
     assert page.inner_text("#detail .why").startswith(("Shortened to", "Out: needs"))
-    page.click(".entry.dropped .name >> nth=0")
+    page.click(".entry.dropped .name >> nth=1")
     shows(page, "Out: needs", place="detail")
     why = page.inner_text("#detail .why")
     assert re.search(r"needs [\d,]+, \d+ (was|were) left; .+ took [\d,]+ because", why)
