@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of other people's packages
 
 def recipe(library: str) -> dict[str, Any]:
     if not is_there(library):
-        pytest.skip(f"needs {library}: pip install '.[test-agents]'")
+        pytest.skip(f"needs {library}: pip install it beside '.[test]'")
     names: dict[str, Any] = {}
     exec(compile(dict(EXAMPLES)[library], f"<{library}>", "exec"), names)
     return names
