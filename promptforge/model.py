@@ -243,8 +243,8 @@ class ResultItem:
     tokens_full: int = dataclasses.field(init=False)
     """Tokens of its longest variant on its own."""
     reason: str
-    """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate
-    merged combine`."""
+    """Why: `fits required budget section_budget max_items min_score min_worth kinds paths languages
+    duplicate merged combine`."""
     fits_at: int | None = dataclasses.field(init=False)
     """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
     rank: int | None

@@ -14,6 +14,7 @@ from promptforge.selection.evidence import (
     DividedText,
     Evidence,
     PassageChoice,
+    PassageCosts,
     PassageId,
     RankedText,
     choose_passages,
@@ -64,9 +65,8 @@ def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None)
 
     return choose_passages(
         evidence,
+        PassageCosts(lambda _: 3, cost),
         room=room,
-        header=lambda _: 3,
-        cost=cost,
         among=range(len(evidence)) if among is None else among,
         max_documents=max(3, int(room / 50)),
     )
@@ -131,6 +131,25 @@ def test_the_second_hop_is_found_by_its_title() -> None:
     assert evidence.parts[4].bridge > 0 and evidence.parts[0].echo > 0
     unnamed = [page._replace(title="") for page in PAGES]
     assert reading(QUERY, unnamed).worth[4] == min(reading(QUERY, unnamed).worth)
+
+
+def test_the_second_hop_is_found_by_a_name_that_both_texts_have() -> None:
+    pages = [
+        RankedText(
+            "Zed Tower", "Zed Tower in Oslo was drawn by Ada Quill, and built in two years."
+        ),
+        RankedText("Oslo", "Oslo is a city by the sea. Many people were born there."),
+        RankedText("A school", "Its school of art was attended by Ada Quill and by her sister."),
+        RankedText("Old school", "It is a school of art in the north, and nobody is named here."),
+        RankedText("Art", "Art is what is drawn, cut or built; there are schools of it, too."),
+    ]
+    query = "Which school did the one who drew Zed Tower attend?"
+    evidence = reading(query, pages)
+    assert evidence.parts[2].bridge > 4 * evidence.parts[3].bridge
+    assert sorted(range(5), key=lambda i: -evidence.worth[i])[:2] == [0, 2]
+    # Passages of one source share its names all the time: nothing is bridged between them.
+    of_one = [page._replace(title="The same source") for page in pages]
+    assert not any(part.bridge for part in reading(query, of_one).parts)
 
 
 def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
@@ -203,12 +222,10 @@ def test_passages_bring_the_headings_above_and_pay_for_them() -> None:
     def take(room: float) -> list[PassageId]:
         return choose_passages(
             evidence,
+            PassageCosts(lambda _: 10.0, lambda _, p: costs[p], gap=0.0),
             room=room,
-            header=lambda _: 10.0,
-            cost=lambda _, p: costs[p],
             among=[0],
             max_documents=1,
-            gap=0.0,
         ).picks
 
     assert take(18) == [PassageId(0, 2)]
@@ -237,9 +254,8 @@ def test_nothing_comes_of_nothing() -> None:
     assert take(reading(QUERY, PAGES), 0).picks == []
     assert choose_passages(
         reading(QUERY, PAGES),
+        PassageCosts(lambda _: 1, lambda *_: 1),
         room=99,
-        header=lambda _: 1,
-        cost=lambda *_: 1,
         among=range(len(PAGES)),
         max_documents=0,
     ) == ([], [])

@@ -50,12 +50,15 @@ MAX_GAINED_NAMES = 3
 """Items that a row of gains names."""
 NO_PATH = "(no path)"
 """Name of the section of items without a path."""
+_NOT_GIVEN = dict.fromkeys(("max_items", "min_score", "min_worth"), "none")
+"""Options that a reason may name, where they were not given."""
 STATUS_WORDS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 REASON_TEXTS = {
     "budget": "too little room",
     "section_budget": "its section has used up its share (section_budgets)",
     "max_items": "past the {max_items} found items that --max-items lets in",
     "min_score": "found by a search with a score below {min_score}",
+    "min_worth": "its worth by the query is below {min_worth} of the best",
     "kinds": "its kind is not one of --kinds",
     "paths": "its path matches none of --paths",
     "languages": "its language is not one of --languages",
@@ -261,7 +264,7 @@ def reason_lines(
         if reason not in counts:
             continue
         remedy = remedy_of.get(reason)
-        texts = [text.format_map({"max_items": "none", "min_score": "none", **values})]
+        texts = [text.format_map({**_NOT_GIVEN, **values})]
         is_budget = reason in ("budget", "section_budget")
         if is_budget and (remedy is None or remedy.items < counts[reason]):
             texts.append("--max-tokens with the number under 'fits at' brings it back whole")

@@ -136,8 +136,8 @@ HELP_GROUPS = {
         " reserve history_share message_tokens call_tokens prompt_tokens"
     ),
     "What is chosen": (
-        "query rerank min_score score_order packing trim stubs dedupe merge_overlaps combine"
-        " explicit_share"
+        "query rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps"
+        " combine explicit_share"
     ),
     "Look": (
         "layout format tree sources headers line_numbers number_lines scores code outline"

@@ -28,6 +28,7 @@ class OptionKeywords(TypedDict, total=False):
     languages: str | Sequence[str] | None
     kinds: str | Sequence[str] | None
     min_score: float | None
+    min_worth: float | None
     score_order: Literal["given", "higher", "lower"]
     query: str | None
     rerank: Literal["none", "keyword_boost", "mmr"] | None

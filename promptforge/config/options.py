@@ -101,6 +101,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Annotated[tuple[str, ...] | None, "Keep items of these kinds; none: keep all."] = None
     min_score: Annotated[_Share | None,
         "Drop found items with a lower score, if scores lie in 0 to 1; none: drop none."] = None
+    min_worth: Annotated[_Share | None,
+        "Drop found items whose worth by the query is below this share of the best; none: drop"
+        " none."] = None
     score_order: Annotated[Literal["given", "higher", "lower"],
         "Meaning of the numbers of found items: more is better (higher), less is (lower), or only"
         " the order of the search counts (given)."] = "given"

@@ -371,7 +371,7 @@ def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
         # A kind that no one can type as one word of an option: lift the filter.
         plain = item.kind.isprintable() and not set(item.kind) & set(", ")
         yield {"kinds": (*(options.kinds or ()), item.kind) if plain else None}
-    elif reason in ("paths", "languages"):
+    elif reason in ("paths", "languages", "min_worth"):
         yield {reason: None}
     elif reason == "min_score":
         yield {"min_score": math.floor(item.score * 100) / 100 or None}

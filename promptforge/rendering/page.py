@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -30,7 +30,13 @@ from ..packing.types import (
     min_cost,
     subtract_costs,
 )
-from ..selection.evidence import MIN_DOCUMENTS_OPENED, TOKENS_PER_DOCUMENT, choose_passages
+from ..selection.evidence import (
+    MIN_DOCUMENTS_OPENED,
+    TOKENS_PER_DOCUMENT,
+    Facts,
+    PassageCosts,
+    choose_passages,
+)
 from ..selection.filter import Candidates
 from ..selection.group import (
     Entry,
@@ -659,6 +665,8 @@ class QueryPassages:
 
     def __init__(self, page: Page, asked: QueryRelevance) -> None:
         self._page, self._asked = page, asked
+        self._bare: set[int] = set()
+        """Items whose passages stand without their headings and what else always stays."""
 
     def _divide(self, index: int) -> Pieces | None:
         divided = self._asked.divide(index)
@@ -674,16 +682,33 @@ class QueryPassages:
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
         order, numbers = self._asked.index_of, self._asked.number_of
 
+        # Where name and introduction of a long text would take much of the room, they are passages
+        # like others, and the answer comes first.
+        share = room / (2 + len(walk))
+
+        @cache
         def header(number: int) -> float:
+            index = order[number]
+            divided = self._asked.divide(index)
+            self._bare.discard(index)
+            cost = self._page.item_cost(index, self.variant(index, ()))[unit]
+            if cost > share and divided is not None and divided.under_query.loose:
+                self._bare.add(index)
             return self._page.item_cost(order[number], self.variant(order[number], ()))[unit]
+
+        def facts(number: int, most: float) -> Facts:
+            return self._facts(order[number], header(number), most, unit)
 
         per_document = (TOKENS_PER_DOCUMENT, 4 * TOKENS_PER_DOCUMENT)[unit]
         allowed = max(MIN_DOCUMENTS_OPENED, int(room / per_document))
         choice = choose_passages(
             self._asked.evidence,
+            PassageCosts(
+                header,
+                lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
+                facts=facts,
+            ),
             room=room + SPARED_TOKENS,
-            header=header,
-            cost=lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
             max_documents=allowed if most is None else min(allowed, most),
             among=[numbers[index] for index in walk],
         )
@@ -693,12 +718,26 @@ class QueryPassages:
         )
         return picks, aside
 
+    def _facts(self, index: int, header: float, most: float, unit: int) -> Facts:
+        """Return the facts of an item that cost at most `most` with its header."""
+        divided = self._divide(index)
+        if divided is None:
+            return Facts((), 0.0)
+
+        def cost(text: str) -> float:
+            return self._page.item_cost(index, Variant("trimmed", text))[unit]
+
+        found = sorted(divided.facts_within(lambda text: cost(text) <= most))
+        return Facts(found, cost(divided.text(found)) - header if found else 0.0)
+
     def variant(self, index: int, passages: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""
         whole, divided = content_variant(self._page.variants(index)), self._divide(index)
         if divided is None:
             return whole if passages else Variant("trimmed", "")
-        text = divided.text(passages)
+        bare = index in self._bare
+        kept = divided.without_dear_gaps(passages, bare) if passages else ()
+        text = divided.text(kept, bare=bare)
         return whole if text == whole.text else Variant("trimmed", text)
 
     def cost(self, pick: ChosenPassage, unit: int) -> float:
@@ -723,7 +762,7 @@ class QueryPassages:
         text = counter.cut(divided.parts[pick.number].text, int(room) - 1, "word").rstrip()
         if not text:
             return None
-        return Variant("trimmed", divided.text(passages, beginning=(pick.number, text + " ")))
+        return Variant("trimmed", divided.text(passages, (pick.number, text + " ")))
 
 
 class FilePassages(QueryPassages):

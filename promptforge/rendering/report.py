@@ -571,7 +571,7 @@ def _say_filtered(report: Report, reasons: Counts[str], diagnostics: Diagnostics
         )
         message += f"{_named(report, 'min_score')}; a lower min_score keeps more"
         diagnostics.add("PF121", message, severity="info")
-    for option in _FILTERED_FIELD:
+    for option in (*_FILTERED_FIELD, "min_worth"):
         if number := reasons[option]:
             message = plural(number, "item was left out by", "items were left out by")
             message += f" {option}{_named(report, option)}; {option}: none keeps all"

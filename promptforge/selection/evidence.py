@@ -4,7 +4,8 @@ All of it is computed from the query and the candidates, without a model:
 
 - BM25's weights over the words of the query (Robertson and Spärck Jones),
 - the order in which the candidates came,
-- the titles that texts mention, by which the second hop of a question is found.
+- the titles that texts mention and the names that few texts share, by which the second hop of a
+  question is found.
 
 Worth is the chance that a passage is wanted, not its length. A longer passage brings more and costs
 more by the same factor, so length cancels; the header of an item is the only fixed cost.
@@ -16,18 +17,21 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import cache
-from itertools import chain
+from itertools import chain, permutations
 from typing import NamedTuple
 
 from ..text.words import (
+    STOP_WORDS,
     inverse_document_frequency,
     is_distinctive_title,
     join_to_phrase,
     split_blocks,
     split_words,
+    stem,
     term_shares,
     terms_of_text,
     terms_of_word,
@@ -35,12 +39,23 @@ from ..text.words import (
     to_phrase,
 )
 
-PRIOR_WEIGHT, COVER_WEIGHT = 0.5, 0.5
+PRIOR_WEIGHT, COVER_WEIGHT = 0.5, 1.0
 """Weights of the given order and scores, and of the query's words in a document."""
 NAMED_TITLE_WORTH, NAMED_COMMON_WORD_WORTH = 1.0, 0.3
 """Worth of a title that the query names, and of one that may be any word (`open`, `run`)."""
-SHARE_OF_MENTIONING, SHARE_OF_MENTIONED = 0.8, 0.4
-"""Share of the worth of a document that mentions this one, and of one that this one mentions."""
+SHARE_OF_MENTIONING = 0.8
+"""Share of the worth of a document that mentions this one."""
+SHARE_OF_NAMING, MIN_SHARE_OF_NAMING = 0.8, 0.1
+"""Share of the worth of one that shares a rare name with this one: all of it if this one has the
+query's words that the other lacks, else at least so much."""
+MAX_WORDS_NAMING = 1_000
+"""Words of a text whose names count: a whole manual names everything."""
+MIN_DOCUMENTS_BRIDGED = 3
+"""Among fewer documents every name is shared by many."""
+MAX_DOCUMENTS_NAMING = 4
+"""A name in more documents is their subject, and bridges nothing."""
+SINGLE_WORD_SHARE, YEAR_SHARE = 0.7, 0.35
+"""A name of one word, or a year, tells less than one of several."""
 SHARE_OF_SAME_TITLE = 0.3
 """Share of the worth of the best other document of the same title."""
 # A ranking by words is no second opinion on words, so its order is judged anew. An embedder or
@@ -49,10 +64,21 @@ TRUST_PER_DISAGREEMENT, MIN_AGREEMENT, MIN_DOCUMENTS_CORRELATED = 3.0, 0.5, 5
 """Weight that the prior gains for each point of rank correlation below the agreement."""
 WORD_DECAY = 0.7
 """Worth of a query's word after each opened document that holds it, as a share."""
-PASSAGE_K1, PASSAGE_B = 1.2, 0.3
-"""BM25's saturation and length norm for passages: a weak norm, since all are of about one size."""
+PASSAGE_PRIOR_WEIGHT = 0.02
+"""Worth of the order in which a text loses its passages without a query; decides among equals."""
+PASSAGE_K1, PASSAGE_B, STRUCTURE_B = 1.2, 0.3, 0.75
+"""BM25's saturation and length norm for passages: a weak norm for sentences, all of one size,
+a strong one for the pieces of a structure, which may be a line or a page."""
+LABEL_WEIGHT = 1.5
+"""Share of a term that is all of a passage's label; of a label of three words a third of it."""
+HEADING_SHARE = 0.3
+"""Value of a heading that a passage may stand without, as a share of the passage's."""
 DOCUMENT_K1, DOCUMENT_B = 1.2, 1.0
 """The same for documents: long ones hold more words of any query."""
+# What a text keeps without a query in some room it keeps with any query in 1.25 times that room:
+# 0.84 × 1.25 leaves a twentieth for what the page costs around its items.
+FACTS_SHARE = 0.84
+"""Share of the room, divided evenly among the documents, for passages that no query moves."""
 WORTH_EXPONENT = 4
 """Exponent of worths: a few good passages pay for a header, many poor ones do not."""
 WINDOW_WORDS = 25
@@ -82,6 +108,12 @@ class DividedText(NamedTuple):
     texts: Sequence[str]
     under: Sequence[int] | None = None
     """For each passage the one that must stand above it (a heading), or -1; `None`: no headings."""
+    labels: Sequence[str] | None = None
+    """For each passage the words that name it (an option's names) or ""; `None`: none has any."""
+    headings: frozenset[int] = frozenset()
+    """Passages that others may stand without, and that say nothing alone."""
+    prior: Sequence[float] | None = None
+    """For each passage its worth without a query, 0 to 1; `None`: nothing is known of it."""
 
 
 class WorthParts(NamedTuple):
@@ -94,7 +126,7 @@ class WorthParts(NamedTuple):
     echo: float
     """By its title, if the query names it."""
     bridge: float
-    """By documents that mention its title, or have a title that it mentions."""
+    """By documents that mention its title or share a rare name with it."""
     source: float
     """By the best other document of the same title."""
 
@@ -116,6 +148,11 @@ class PassageScores(NamedTuple):
         for number, above in enumerate(self.passages.under or ()):
             if 0 <= above < number:
                 found[number] += found[above] / 2
+        if self.passages.prior is not None:
+            found = [
+                match + PASSAGE_PRIOR_WEIGHT * prior
+                for match, prior in zip(found, self.passages.prior, strict=True)
+            ]
         return found
 
 
@@ -144,12 +181,15 @@ class Evidence:
         names = list(map(title_phrase, titles))
         self._occurrences = Occurrences(list(dict.fromkeys(terms_of_text(query))), titles, names)
         counts, sizes = [], []
+        texts: list[list[str] | None] = []
         self._mentions: list[tuple[int, int]] = []
         for number, document in enumerate(documents):
             held, mentioned, size = self._occurrences.count(document.text, number)
             held.update(t for word in split_words(document.title) for t in self._terms(word))
             counts.append(held)
             sizes.append(size)
+            # The names of a long text bridge nothing.
+            texts.append(split_words(document.text) if size <= MAX_WORDS_NAMING else None)
             self._mentions += [(number, other) for other in mentioned]
         # Rarity is counted in windows of a sentence, so that one long document is not one text.
         windows = sum(-(-size // WINDOW_WORDS) for size in sizes)
@@ -163,6 +203,11 @@ class Evidence:
         ]
         """For each document, its title included."""
         cover = [sum(self.weights[t] * share for t, share in shares) for shares in self.shares]
+        holds = [frozenset(held) for held in counts]
+        self._shared = [
+            (a, b, SHARE_OF_NAMING * share * _news(holds[a], holds[b], self.weights))
+            for a, b, share in _shared_names(documents, names, texts, query)
+        ]
         self._prior = _priors([document.score for document in documents], cover)
         self._echo = _echoes(titles, names, to_phrase(query))
         self._same_titles = _same_titles(names)
@@ -186,10 +231,11 @@ class Evidence:
         cover = [COVER_WEIGHT * sum([weights[t] * n for t, n in held]) for held in self.shares]
         alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)
-        # A mention tells more of the mentioned: "founded by Bo Dunn" makes his page the next hop.
+        # A mention tells of the mentioned: "founded by Bo Dunn" makes his page the next hop.
         for a, b in self._mentions:
             bridge[b] = max(bridge[b], SHARE_OF_MENTIONING * alone[a])
-            bridge[a] = max(bridge[a], SHARE_OF_MENTIONED * alone[b])
+        for a, b, share in self._shared:
+            bridge[b] = max(bridge[b], share * alone[a])
         # The best of a title lends to the others, and the second best to the best: none to itself.
         source = [0.0] * len(alone)
         for group in self._same_titles:
@@ -203,12 +249,18 @@ class Evidence:
         """Return a document read closely; each is read once."""
         if number not in self._scores:
             passages = self._divide(number)
-            shares = [self._passage_shares(text) for text in passages.texts]
+            if passages.labels is None:
+                shares = [self._passage_shares(text, PASSAGE_B) for text in passages.texts]
+            else:
+                shares = [
+                    self._with_label(self._passage_shares(text, STRUCTURE_B), label)
+                    for text, label in zip(passages.texts, passages.labels, strict=True)
+                ]
             given = self._match(number) if self._match else [0.0] * len(shares)
             self._scores[number] = PassageScores(passages, shares, given)
         return self._scores[number]
 
-    def _passage_shares(self, text: str) -> _Shares:
+    def _passage_shares(self, text: str, length_norm: float) -> _Shares:
         counts: Counter[int] = Counter()
         size = 0
         for block in split_blocks(text):
@@ -217,7 +269,16 @@ class Evidence:
             # A list, not a generator: this is the innermost loop of all.
             counts.update([t for terms in map(self._terms, words) if terms for t in terms])
         length = size / self._window_length
-        return sorted(term_shares(counts, length, PASSAGE_K1, PASSAGE_B))
+        return sorted(term_shares(counts, length, PASSAGE_K1, length_norm))
+
+    def _with_label(self, shares: _Shares, label: str) -> _Shares:
+        named = split_words(label)
+        if not named:
+            return shares
+        found = dict(shares)
+        for t in sorted({t for word in named for t in self._terms(word)}):
+            found[t] = found.get(t, 0.0) + LABEL_WEIGHT / len(named)
+        return sorted(found.items())
 
 
 def _weigh(windows: Sequence[int], total: int, anywhere: Collection[int]) -> list[float]:
@@ -267,6 +328,94 @@ def _same_titles(names: Sequence[str]) -> list[list[int]]:
         if title:
             groups[title].append(number)
     return [group for group in groups.values() if len(group) > 1]
+
+
+_NAME = re.compile(
+    r"(?:[A-ZÀ-ÖØ-Þ][\w'’.-]*|[12]\d{3})"
+    r"(?:\s+(?:(?:of|the|and|de|la|van|von|for|in|on|del|di|al)\s+){0,2}[A-ZÀ-ÖØ-Þ][\w'’-]*)*"
+)
+
+
+def _names_in(text: str) -> set[str]:
+    """Return the capitalised names and the years of a text, in small letters."""
+    found = set()
+    for name in set(_NAME.findall(text)):
+        words = split_words(name.lower())
+        while words and words[0] in STOP_WORDS:  # `The Beatles`, and most beginnings of sentences
+            del words[0]
+        if len(words) > 1 or (words and len(words[0]) > 2):
+            found.add(" ".join(words))
+    return found
+
+
+def _shared_names(
+    documents: Sequence[RankedText],
+    titles: Sequence[str],
+    texts: Sequence[list[str] | None],
+    query: str,
+) -> list[tuple[int, int, float]]:
+    """Return pairs of documents that share names, from one to the other, and the names' weight.
+
+    Names of the query do not count: all that it finds has them.
+    """
+    # Passages of one source share its names all the time; only texts of their own are bridged.
+    once = Counter(titles)
+    own = [
+        number
+        for number, title in enumerate(titles)
+        if title and once[title] == 1 and texts[number] is not None
+    ]
+    if len(own) < MIN_DOCUMENTS_BRIDGED:
+        return []
+    asked, phrase = set(terms_of_text(query)), to_phrase(query)
+    names = {titles[number].strip() for number in own}.union(
+        *(_names_in(documents[number].text) for number in own)
+    )
+    left: dict[tuple[int, int], float] = {}
+    for name, found in _few_holders(sorted(names), documents, texts):
+        parts = name.split()
+        told = asked.issuperset(stem(part) for part in parts if part not in STOP_WORDS)
+        if told or f" {name} " in phrase:
+            continue
+        share = inverse_document_frequency(len(documents), len(found))
+        share = min(1.0, share / inverse_document_frequency(len(documents), 2))
+        if len(parts) == 1:
+            share *= YEAR_SHARE if name.isdigit() else SINGLE_WORD_SHARE
+        for a, b in permutations(sorted(found.intersection(own)), 2):
+            left[a, b] = left.get((a, b), 1.0) * (1 - 0.9 * share)
+    return [(a, b, 1 - rest) for (a, b), rest in sorted(left.items())]
+
+
+def _few_holders(
+    names: Sequence[str], documents: Sequence[RankedText], texts: Sequence[list[str] | None]
+) -> Iterator[tuple[str, set[int]]]:
+    """Yield the names that two to four texts or titles hold, with these documents."""
+    holders: dict[str, set[int]] = {word: set() for name in names for word in name.split()}
+    for number, text in enumerate(texts):
+        words = {*(text or ()), *split_words(documents[number].title)}
+        for word in holders.keys() & {word.lower() for word in words}:
+            holders[word].add(number)
+
+    @cache
+    def phrase_of(number: int) -> str:
+        return join_to_phrase(texts[number] or []) + to_phrase(documents[number].title)
+
+    for name in names:
+        parts = name.split()
+        found = set.intersection(*(holders[part] for part in parts))
+        if len(parts) > 1 and len(found) > 1:
+            found = {number for number in found if f" {name} " in phrase_of(number)}
+        if 2 <= len(found) <= MAX_DOCUMENTS_NAMING:
+            yield name, found
+
+
+def _news(first: Set[int], second: Set[int], weights: Sequence[float]) -> float:
+    """Return how much of the query's words that the first text lacks the second has, 0.1 to 1."""
+    lacking = sum(weight for t, weight in enumerate(weights) if t not in first)
+    if lacking <= 0:
+        return MIN_SHARE_OF_NAMING
+    had = sum(weights[t] for t in sorted(second - first))
+    return MIN_SHARE_OF_NAMING + (1 - MIN_SHARE_OF_NAMING) * min(1.0, had / lacking)
 
 
 _Numbers = tuple[int, ...]
@@ -373,6 +522,14 @@ class PassageId(NamedTuple):
     passage: int
 
 
+class Facts(NamedTuple):
+    """The passages of a document that no query moves."""
+
+    passages: Sequence[int]
+    cost: float
+    """Of all together, without the document's header."""
+
+
 class PassageChoice(NamedTuple):
     """The chosen passages, and those to try when room is left after all."""
 
@@ -382,23 +539,34 @@ class PassageChoice(NamedTuple):
     """Those that did not fit, in the same order."""
 
 
+class PassageCosts(NamedTuple):
+    """The tokens of what may be shown."""
+
+    header: Callable[[int], float]
+    """Of a document without passages."""
+    passage: Callable[[int, int], float]
+    """Of a document's passage."""
+    gap: float = 2
+    """Between two passages."""
+    facts: Callable[[int, float], Facts] = lambda number, most: Facts((), 0.0)
+    """The passages that come with a document whatever the query, within so many tokens."""
+
+
 def choose_passages(
     evidence: Evidence,
+    costs: PassageCosts,
     *,
     room: float,
-    header: Callable[[int], float],
-    cost: Callable[[int, int], float],
     among: Collection[int],
     max_documents: int,
-    gap: float = 2,
 ) -> PassageChoice:
     """Return the passages to show within `room` tokens, the likeliest to answer first.
 
-    `header` and `cost` give the tokens of a document's header and of one passage, `gap` those
-    between two. Only documents `among` these are opened, and at most `max_documents`.
+    Only documents `among` these are opened, and at most `max_documents`.
     """
     ranked = sorted(among, key=lambda i: (-evidence.worth[i], i))
-    return _Chooser(evidence, room, header, cost, gap).choose(sorted(ranked[:max_documents]))
+    chooser = _Chooser(evidence, costs, room, FACTS_SHARE * room / max(1, len(ranked)))
+    return chooser.choose(sorted(ranked[:max_documents]))
 
 
 class _Chooser:
@@ -410,18 +578,14 @@ class _Chooser:
     """
 
     def __init__(
-        self,
-        evidence: Evidence,
-        room: float,
-        header: Callable[[int], float],
-        cost: Callable[[int, int], float],
-        gap: float,
+        self, evidence: Evidence, costs: PassageCosts, room: float, room_of_facts: float
     ) -> None:
         self._evidence = evidence
         self._room = room
-        self._header = cache(header)  # these two count tokens
-        self._cost = cache(cost)
-        self._gap = gap
+        self._header = cache(costs.header)  # these count tokens
+        self._cost = cache(costs.passage)
+        self._facts = cache(lambda number: costs.facts(number, room_of_facts))
+        self._gap = costs.gap
         self._heap: list[tuple[float, int, int]] = []
         """(- upper bound of the ratio, document, passage)."""
         self._weights = list(evidence.weights)
@@ -436,6 +600,8 @@ class _Chooser:
         """For each document the passages that are chosen or put aside."""
         self._taken: dict[int, set[int]] = defaultdict(set)
         self._children = cache(self._find_children)
+        self._lifted: dict[tuple[int, int], float] = {}
+        """Values of headings, by document and passage, from the passages shown under them."""
 
     def choose(self, documents: Iterable[int]) -> PassageChoice:
         choice = PassageChoice([], [])
@@ -453,6 +619,9 @@ class _Chooser:
             if now < -bound and self._heap and (-now, number, passage) > self._heap[0]:
                 heapq.heappush(self._heap, (-now, number, passage))
                 continue
+            if number not in self._opened and self._open_with_facts(number, choice):
+                self._push(number, passage)
+                continue
             self._done[number].add(passage)
             cost = self._extra(number, passage) + self._cost(number, passage) + self._gap
             if cost <= self._room:
@@ -464,6 +633,18 @@ class _Chooser:
                 if number not in self._opened:
                     self._push_best(number)
         return choice
+
+    def _open_with_facts(self, number: int, choice: PassageChoice) -> bool:
+        """Open a document with its facts, if it has any and they have room."""
+        facts = self._facts(number)
+        cost = self._header(number) + facts.cost
+        if not facts.passages or cost > self._room:
+            return False
+        self._room -= cost
+        for passage in facts.passages:
+            choice.picks.append(PassageId(number, passage))
+            self._take(number, passage)
+        return True
 
     def _push(self, number: int, passage: int) -> None:
         heapq.heappush(self._heap, (-self._value(number, passage), number, passage))
@@ -478,7 +659,9 @@ class _Chooser:
         match = self._match(number)[0]
         version, left = self._left.get(number, (-1, []))
         if version != self._version:
-            left = sorted(range(len(match)), key=lambda p: (match[p], -p))
+            headings = self._evidence.passage_scores(number).passages.headings
+            left = [p for p in range(len(match)) if p not in headings]
+            left.sort(key=lambda p: (match[p], -p))
             self._left[number] = (self._version, left)
         while left and left[-1] in self._done[number]:
             left.pop()
@@ -499,9 +682,23 @@ class _Chooser:
             self._worth = self._evidence.worths(self._weights)
             self._version += 1
             next_ones = range(len(self._match(number)[0]))
+        headings = self._evidence.passage_scores(number).passages.headings
         for p in next_ones:
-            if p not in self._done[number]:
+            if p not in self._done[number] and p not in headings:
                 self._push(number, p)
+        if headings:
+            self._lift_headings(number, passage)
+
+    def _lift_headings(self, number: int, passage: int) -> None:
+        """Push the headings above a passage that it stands without so far."""
+        under = self._evidence.passage_scores(number).passages.under or ()
+        value = HEADING_SHARE * self._value(number, passage)
+        above = under[passage]
+        while above >= 0:
+            if above not in self._done[number] and value > self._lifted.get((number, above), 0.0):
+                self._lifted[number, above] = value
+                self._push(number, above)
+            above = under[above]
 
     def _match(self, number: int) -> tuple[list[float], float]:
         """Return how well each passage answers by the present weights, and the best of these."""
@@ -513,6 +710,8 @@ class _Chooser:
 
     def _value(self, number: int, passage: int) -> float:
         """Return the value of a passage, half of it the document's best: answers lie together."""
+        if (number, passage) in self._lifted:
+            return self._lifted[number, passage]
         match, best = self._match(number)
         return float((self._worth[number] + (match[passage] + best) / 2) ** WORTH_EXPONENT)
 
@@ -537,13 +736,14 @@ class _Chooser:
 
     def _missing(self, number: int, passage: int) -> list[int]:
         """Return the headings above a passage that are not taken yet, the nearest first."""
-        under = self._evidence.passage_scores(number).passages.under
+        passages = self._evidence.passage_scores(number).passages
         found: list[int] = []
-        if under is not None:
-            passage = under[passage]
+        if passages.under is not None:
+            passage = passages.under[passage]
             while passage >= 0 and passage not in self._taken[number]:
-                found.append(passage)
-                passage = under[passage]
+                if passage not in passages.headings:
+                    found.append(passage)
+                passage = passages.under[passage]
         return found
 
     def _find_children(self, number: int) -> dict[int, list[int]]:

@@ -16,7 +16,7 @@ from ..text.format import plural
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry
 from .merge import drop_duplicates
-from .query import Embed, Language, QueryRelevance, embed_all, readable_text
+from .query import Embed, Language, QueryRelevance, embed_all, readable_text, relate
 from .ranking import diversify, file_importance
 from .repository import RepositoryRelevance
 
@@ -150,13 +150,35 @@ def select(
         if options.query:
             ranked = {index: ranks[index] for index in order}
             relevance = _kind_of_relevance(left, ranked, embed)
-            asked = relevance(options.query, left, ranked, language, trimmers, embed)
+            make = relate if relevance is QueryRelevance else relevance
+            asked = make(options.query, left, ranked, language, trimmers, embed)
+            kept = _drop_low_worth(asked, left, kept, options.min_worth, dropped)
         if asked and options.rerank != "none":
             asked.rank(ranks)
             order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
         if options.rerank == "mmr":
             _diversify(left, order, ranks, embed)
     return Candidates(left, ranks, kept, dropped, asked)
+
+
+def _drop_low_worth(
+    asked: QueryRelevance,
+    items: Sequence[Item],
+    kept: list[int],
+    share: float | None,
+    dropped: dict[int, str],
+) -> list[int]:
+    """Drop found items below a share of the best worth by the query; return the others."""
+    if not share or not asked.has_evidence:
+        return kept
+    worth = asked.evidence.worth
+    least = share * max(worth)
+    for index in kept:
+        item, number = items[index], asked.number_of.get(index)
+        low = number is None or worth[number] < least
+        if low and item.origin == "similarity" and not item.required:
+            dropped[index] = "min_worth"
+    return _still(kept, dropped)
 
 
 def combine(candidates: Candidates, options: Options) -> Candidates:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import heapq
 import math
 import operator
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from ..errors import OptionError, quote
 from ..model import Item
@@ -22,6 +25,13 @@ MAX_CANDIDATES_SEARCHED = 5_000
 """Candidates that are searched for the query's words: those that score best."""
 MAX_WHOLE_PROGRAM_CHARACTERS = 2_400
 """Characters up to which a program is one passage: neither half of a cut function answers."""
+MAX_RELEVANCES_REMEMBERED = 4
+"""Queries with their candidates that are remembered."""
+MAX_CHARS_REMEMBERED = 1 << 23
+"""Characters of candidates that are remembered."""
+_READ_FIELDS = operator.attrgetter(
+    "kind", "name", "path", "language", "content", "expanded", "summary"
+)
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Returns a vector for each text.
 
@@ -115,8 +125,49 @@ class QueryRelevance:
         pieces = self.divide(index)
         if pieces is None:
             return DividedText((readable_text(self._items[index]),))
-        parts = pieces.parts
-        return DividedText([part.text for part in parts], [part.parent for part in parts])
+        parts, rules = pieces.parts, pieces.under_query
+        return DividedText(
+            [part.text for part in parts],
+            [part.parent for part in parts],
+            None if pieces.cuttable else [rules.label(part) for part in parts],
+            frozenset(i for i, part in enumerate(parts) if part.skeleton and rules.loose),
+            pieces.priors(),
+        )
+
+
+_relevance_by_key: OrderedDict[Any, QueryRelevance] = OrderedDict()
+_lock = threading.Lock()
+
+
+def relate(
+    query: str,
+    items: Sequence[Item],
+    ranked: Mapping[int, float],
+    language: Language,
+    trimmers: Trimmers,
+    embed: Embed | None = None,
+) -> QueryRelevance:
+    """Return the relevance of `items` to a query; the last few are remembered by all that they say.
+
+    An embedder may answer otherwise the next time, so nothing of it is remembered here.
+    """
+    size = sum(len(item.content or "") for item in items)
+    if embed is not None or size > MAX_CHARS_REMEMBERED:
+        return QueryRelevance(query, items, ranked, language, trimmers, embed)
+    key = (
+        *(query, language, trimmers.marks, tuple(sorted(trimmers.trim_as.items()))),
+        tuple(ranked.items()),
+        tuple(map(_READ_FIELDS, items)),
+    )
+    with _lock:
+        found = _relevance_by_key.pop(key, None)
+    if found is None:
+        found = QueryRelevance(query, items, ranked, language, trimmers)
+    with _lock:
+        _relevance_by_key[key] = found
+        while len(_relevance_by_key) > MAX_RELEVANCES_REMEMBERED:
+            _relevance_by_key.popitem(last=False)
+    return found
 
 
 def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:

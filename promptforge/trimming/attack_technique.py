@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, paragraph
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, paragraph
 from .prose import split_sentences
 
 # `(Citation: Name (2020))` with the blank before it, and the `(https://…)` of a link; the text of
@@ -54,7 +54,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     parts = _Technique().read(text)
     if len(parts) < 2:
         return None
-    return Pieces(parts, _gap, marks, paragraph, unit="character")
+    return Pieces(parts, _gap, marks, paragraph, unit="character", under_query=UnderQuery(_DETECT))
 
 
 def _gap(run: Sequence[Piece], marks: Marks) -> str:

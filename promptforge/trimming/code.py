@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
-from .pieces import Piece, Pieces, count_lines, line_end, split_lines
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -94,6 +94,7 @@ class Blocks:
             if block.rank and block.parent >= 0 and not found[block.parent].rank:
                 found[block.parent] = found[block.parent]._replace(rank=SIGNATURE)
         ends = [block.first for block in found[1:]] + [len(self.lines)]
+        keeps = _keeps(found, ends)
         parts = [
             Piece(
                 "".join(self.lines[block.first : end]),
@@ -103,10 +104,16 @@ class Blocks:
                 block.kind,
                 block.closes,
             )
-            for block, end, keep in zip(found, ends, _keeps(found, ends), strict=True)
+            for block, end, keep in zip(found, ends, keeps, strict=True)
         ]
+        outline = [keep for block, keep in zip(found, keeps, strict=True) if block.rank >= IMPORT]
         return Pieces(
-            parts, code_gap(language), marks, lambda text: comment_line(language, text) + "\n"
+            parts,
+            code_gap(language),
+            marks,
+            lambda text: comment_line(language, text) + "\n",
+            # Half an outline is worth less than the function that answers.
+            under_query=UnderQuery(min(outline, default=ALWAYS), facts_together=True),
         )
 
 

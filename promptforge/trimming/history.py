@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..text.format import Marks
-from .pieces import Piece, Pieces, count_lines, line_end, split_lines
+from .pieces import Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
 
 # The prompt, and the beginning of a line that goes on with its input.
 _PROMPTS = {
@@ -64,7 +64,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     entries = _entries(lines, language)
     if not entries:
         return None
-    return Pieces(_parts(lines, entries), _gap, marks)
+    return Pieces(_parts(lines, entries), _gap, marks, under_query=UnderQuery(_ASKED))
 
 
 def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph, split_lines
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, paragraph, split_lines
 
-MAX_LINES_ALWAYS_KEPT = 40
-"""Lines of the name or the synopsis that always stay; more may go."""
+MAX_LINES_ALWAYS_KEPT = 3
+"""Lines of the name or the synopsis that always stay; more may go, as the last of all."""
 LINES_PER_PIECE = 10
 """Lines of a piece: a longer paragraph (a table, a listing) may lose lines from its end."""
 MAX_SUBSECTION_INDENT = 4
@@ -45,6 +45,7 @@ _SECTIONS = {
 _RUNNING = re.compile(r"\S.*\S\s{3,}\S")
 _TAG = re.compile(r"\s*(?:[-+]|\[[-+])\S")
 _TAG_AND_TEXT = re.compile(r"\s*[-+\[]\S*(?: \S+)*\s{2,}\S")
+_OPTION_NAME = re.compile(r"(?<![\w-])--?([A-Za-z][\w-]+)")
 _KEEPS = {
     **{"first": 10, "next": 30, "other": 50, "description": 55},
     **{"status": 60, "options": 70, "examples": 80},
@@ -78,7 +79,15 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         last = run[-1].text
         return mark + last[len(last.rstrip("\n")) :][:2]
 
-    return Pieces(parts, gap, marks, paragraph)
+    return Pieces(parts, gap, marks, paragraph, under_query=UnderQuery(label=_label, loose=True))
+
+
+def _label(piece: Piece) -> str:
+    """Return the names of an option: `max-count` of `-m NUM, --max-count=NUM`; "" of other text."""
+    line = piece.text.split("\n", 1)[0]
+    if not _TAG.match(line):
+        return ""
+    return " ".join(_OPTION_NAME.findall(re.split(r"(?<=\S)\s{2,}", line, maxsplit=1)[0]))
 
 
 def _indent(line: str) -> int | None:
@@ -100,7 +109,7 @@ class _Page:
         """Indents and pieces of the headings and options over this place."""
         self._kind = "first"
         self._left = 0
-        """Lines of this section that always stay."""
+        """Lines of this section that still always stay."""
         self._opening = False
         """True until the first paragraph of the description."""
 
@@ -178,12 +187,17 @@ class _Page:
         keep = self._keep_of_paragraph(lines[0], under)
         index = len(self._parts)
         cuts = [*range(0, max(1, len(lines) - LINES_PER_PIECE), LINES_PER_PIECE), len(lines)]
+        staying = min(self._left, len(lines))
+        if staying:
+            filled = sum(1 for line in lines if not line.isspace())
+            staying = len(lines) if filled <= staying else staying
+            cuts = [0, staying, *(cut for cut in cuts if cut > staying)]
         for start, end in pairwise(cuts):
             piece = Piece("".join(lines[start:end]), keep, index if start else under)
-            if self._kind == "always" and end - start <= self._left:
+            if end <= staying:
                 piece = piece._replace(keep=ALWAYS)
-            self._left -= end - start
             self._parts.append(piece)
+        self._left -= min(staying, self._left)
         self._over.append((indent, index))
 
     def _keep_of_paragraph(self, line: str, under: int) -> float:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, paragraph
 from .prose import split_sentences
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         mark = _mark(run, marks)
         return mark.rstrip("\n") if run[-1] is parts[-1] else mark
 
-    return Pieces(parts, gap, marks, paragraph)
+    return Pieces(parts, gap, marks, paragraph, under_query=UnderQuery(loose=True))
 
 
 def _mark(run: Sequence[Piece], marks: Marks) -> str:

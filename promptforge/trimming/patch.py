@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..text.format import Marks
-from .pieces import Piece, Pieces, count_lines, line_end, split_lines
+from .pieces import Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
@@ -46,7 +46,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         else:
             parts.append(Piece(lines[number], _ABOVE, file))
             number += 1
-    return Pieces(parts, _gap, marks) if found else None
+    return Pieces(parts, _gap, marks, under_query=UnderQuery(_CHANGED)) if found else None
 
 
 def _begins_file(lines: Sequence[str], number: int) -> bool:

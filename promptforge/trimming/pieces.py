@@ -76,6 +76,19 @@ def paragraph(text: str) -> str:
     return f"{text}\n\n"
 
 
+class UnderQuery(NamedTuple):
+    """The ways of a kind where a query chooses among its pieces."""
+
+    facts: float = ALWAYS
+    """The least `keep` of the pieces that no query moves."""
+    facts_together: bool = False
+    """True if a part of the facts is worth little: they stay all or not at all."""
+    label: Callable[[Piece], str] = lambda _: ""
+    """Returns the words of a piece that name it: they say more than others of its subject."""
+    loose: bool = False
+    """True if an answer may stand without its headings where room is short."""
+
+
 class Pieces:
     """A text cut into pieces: joined, they are the text. A piece is never reworded."""
 
@@ -88,6 +101,7 @@ class Pieces:
         *,
         unit: Literal["line", "character"] = "line",
         cuttable: bool = False,
+        under_query: UnderQuery | None = None,
     ) -> None:
         """Take `gap`, for the mark in place of a run of pieces, and `head`.
 
@@ -96,6 +110,10 @@ class Pieces:
         """
         self.parts = tuple(parts)
         self.cuttable = cuttable
+        self.under_query = under_query or UnderQuery()
+        self._facts = frozenset(
+            i for i, part in enumerate(self.parts) if self.under_query.facts <= part.keep < ALWAYS
+        )
         self._gap = gap
         self._marks = marks
         self._head = head
@@ -108,24 +126,45 @@ class Pieces:
         self._always = frozenset(i for i, part in enumerate(self.parts) if part.keep == ALWAYS)
         self._closing = [(i, part.closes) for i, part in enumerate(self.parts) if part.closes >= 0]
 
-    def closed(self, kept: Collection[int]) -> set[int]:
-        """Return `kept` with all pieces that they need, and all that always stay."""
-        found = set(self._always)
+    def closed(self, kept: Collection[int], bare: bool = False) -> set[int]:
+        """Return `kept` with all pieces that they need, and all that always stay.
+
+        With `bare` they need no headings, and nothing always stays.
+        """
+        found = set() if bare else set(self._always)
         for index in kept:
             while index >= 0 and index not in found:
-                found.add(index)
+                if not (bare and self.parts[index].skeleton) or index in kept:
+                    found.add(index)
                 index = self.parts[index].parent
         # One by one, not all at once: a piece that closes one may itself be closed by the next.
         found.update(end for end, start in self._closing if start in found)
         return found
 
-    def text(self, kept: Collection[int], beginning: tuple[int, str] | None = None) -> str:
+    def without_dear_gaps(self, kept: Collection[int], bare: bool = False) -> set[int]:
+        """Return `kept` and what it needs, with each run that is no longer than its mark."""
+        staying = sorted(self.closed(kept, bare))
+        found, following = set(staying), 0
+        for index in [*staying, len(self.parts)]:
+            run = self.parts[following:index]
+            if run and sum(len(part.text) for part in run) <= len(self._gap(run, self._marks)):
+                found.update(range(following, index))
+            following = index + 1
+        return found
+
+    def text(
+        self,
+        kept: Collection[int],
+        beginning: tuple[int, str] | None = None,
+        *,
+        bare: bool = False,
+    ) -> str:
         """Return the text of these pieces and all they need, with a mark at each gap.
 
         It has no mark if nothing is left out. `beginning`: the index of one more piece, and the
-        part of it that stays.
+        part of it that stays. `bare`: see `closed`.
         """
-        staying = self.closed(kept)
+        staying = self.closed(kept, bare)
         everything = len(staying) == len(self.parts)
         if everything and self._first_line is None:
             return "".join(part.text for part in self.parts)
@@ -179,7 +218,7 @@ class Pieces:
     def variants(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
         """Return the variants made by leaving out one piece after another.
 
-        `worth` (of pieces, by a query) goes before `keep`.
+        `worth` (of pieces, by a query) goes before `keep`, but for facts.
         """
         order = self._order(worth or {})
         count = len(order)
@@ -200,9 +239,39 @@ class Pieces:
         """Tell whether these pieces, with all they need, hold a word of the text."""
         return speaks("".join(self.parts[i].text for i in self.closed(kept)), whole)
 
+    def priors(self) -> list[float]:
+        """Return for each piece its `keep` as a share of the greatest that is no `ALWAYS`."""
+        most = max((part.keep for part in self.parts if part.keep < ALWAYS), default=0.0)
+        if most <= 0:
+            return [0.0] * len(self.parts)
+        return [max(0.0, min(part.keep, most)) / most for part in self.parts]
+
+    def facts_within(self, fits: Callable[[str], bool]) -> set[int]:
+        """Return the facts that are kept where the text without a query `fits`.
+
+        A query then cannot move them: it has the rest of the room.
+        """
+        if not self._facts:
+            return set()
+        order = self._order({})
+        low, high = 0, len(order)
+        while low < high:  # a variant is shorter than the one before, give or take a mark
+            middle = (low + high) // 2
+            if fits(self.text(order[middle:])):
+                high = middle
+            else:
+                low = middle + 1
+        kept = self._facts.intersection(order[low:])
+        if self.under_query.facts_together and kept != self._facts:
+            return set()
+        return set(kept)
+
     def _order(self, worth: Mapping[int, float]) -> list[int]:
         """Return the pieces that may go, the first to go first; a heading goes after its text."""
-        value = [(worth.get(i, 0.0), part.keep) for i, part in enumerate(self.parts)]
+        value = [(False, worth.get(i, 0.0), part.keep) for i, part in enumerate(self.parts)]
+        if worth and not self.under_query.facts_together:
+            for i in self._facts:
+                value[i] = True, self.parts[i].keep, 0.0
         # From the end: each piece lifts the one that it needs to its own value.
         for index in range(len(self.parts) - 1, -1, -1):
             parent = self.parts[index].parent

@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, count_lines, line_end, split_lines
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
 
 FRAME, REPEAT = "frame", "repeated frame"
 _INNERMOST_FRAMES = 2
 """Innermost frames of libraries in each trace that stay longer than the others."""
 _INNERMOST_OWN_FRAMES = 5
 """The same of the program's own."""
+_REPEATED, _AROUND, _ASIDE, _LIBRARY_FRAME, _OWN_FRAME, _LIBRARY_NEAR, _OWN_NEAR = range(7)
+"""The order of leaving. A frame has up to 1 less, by its distance from the innermost."""
+_FACTS = _LIBRARY_FRAME
+"""Least `keep` of the frames that no query moves: the program's own, and the innermost."""
 _MAX_MESSAGE_LINES = 200
 """Lines above a trace that are searched for its exception."""
 
@@ -40,7 +44,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     for read in _READERS:
         traces = list(read(lines))
         if any(trace.frames for trace in traces):
-            return Pieces(_parts(lines, traces), _gap, marks)
+            return Pieces(_parts(lines, traces), _gap, marks, under_query=UnderQuery(_FACTS))
     return None
 
 
@@ -77,12 +81,12 @@ def _frames(lines: Sequence[str], trace: _Trace) -> Iterator[tuple[int, int, flo
             continue
         seen.add(frame)
         if trace.aside:
-            level = 2
+            level = _ASIDE
         elif package_of(frame) is None:
             own += 1
-            level = 6 if own <= _INNERMOST_OWN_FRAMES else 4
+            level = _OWN_NEAR if own <= _INNERMOST_OWN_FRAMES else _OWN_FRAME
         else:
-            level = 5 if distance < _INNERMOST_FRAMES else 3
+            level = _LIBRARY_NEAR if distance < _INNERMOST_FRAMES else _LIBRARY_FRAME
         yield start, end, near + level, FRAME
 
 

@@ -5,7 +5,7 @@ import { count, plural, shorten } from "./dom.js";
 export const STATUS = { included: "in", trimmed: "cut", dropped: "out" };
 export const SHORT = {
   fits: "fits", required: "required", budget: "too little room", section_budget: "its section is full",
-  max_items: "past max_items", min_score: "below min_score", kinds: "not one of the kinds",
+  max_items: "past max_items", min_score: "below min_score", min_worth: "below min_worth", kinds: "not one of the kinds",
   paths: "no path matches", languages: "not one of the languages", duplicate: "held by another item",
   merged: "joined with its neighbour", combine: "named items come first",
 };
