@@ -666,7 +666,7 @@ class QueryPassages:
     def __init__(self, page: Page, asked: QueryRelevance) -> None:
         self._page, self._asked = page, asked
         self._bare: set[int] = set()
-        """Items whose passages stand without their headings and what else always stays."""
+        """Items with passages that stand without headings, name and introduction."""
 
     def _divide(self, index: int) -> Pieces | None:
         divided = self._asked.divide(index)
