@@ -46,10 +46,10 @@ NAMED_TITLE_WORTH, NAMED_COMMON_WORD_WORTH = 1.0, 0.3
 SHARE_OF_MENTIONING = 0.8
 """Share of the worth of a document that mentions this one."""
 SHARE_OF_NAMING, MIN_SHARE_OF_NAMING = 0.8, 0.1
-"""Share of the worth of one that shares a rare name with this one: all of it if this one has the
-query's words that the other lacks, else at least so much."""
+"""Share of the worth of a document with a rare name in common: the first if this one has the words
+of the query that the other lacks, the second if it has none of them."""
 MAX_WORDS_NAMING = 1_000
-"""Words of a text whose names count: a whole manual names everything."""
+"""Words of the longest text with names that count: a whole manual names everything."""
 MIN_DOCUMENTS_BRIDGED = 3
 """Among fewer documents every name is shared by many."""
 MAX_DOCUMENTS_NAMING = 4
