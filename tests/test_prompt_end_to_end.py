@@ -266,7 +266,7 @@ def test_a_context_alone_is_logged_too_and_nothing_is_printed(
         pf.render([{"content": "x"}, {"contnt": "y"}])
     assert [(r.name, r.levelname, r.getMessage().split()[0]) for r in caplog.records] == [
         *(("promptforge", "DEBUG", stage) for stage in ("selected", "packed", "printed")),
-        *[("promptforge", "WARNING", "items[1]:")] * 2,
+        ("promptforge", "WARNING", "items[1]:"),
     ]
     (printed,) = [r.getMessage() for r in caplog.records if "printed" in r.getMessage()]
     assert re.fullmatch(
