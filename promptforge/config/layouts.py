@@ -24,7 +24,6 @@ LAYOUT_OPTIONS = (
     "group_by", "separator", "order", "marker", "headers", "line_numbers", "number_lines",
     "scores", "sources",
     "tree", "code", "header", "footer", "fence_language", "combine", "score_order", "min_score",
-    "min_worth",
     "max_items",
 )  # fmt: skip
 """Options that a layout may set: display and the use of found items. Cost belongs to profiles."""
