@@ -531,8 +531,16 @@ def _say_of_items(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
             severity: Severity = "warning"
             if code in _INFO_CODES:  # they ask for no action
                 severity = "info"
-            diagnostics.add(code, message, item=item_id(item), severity=severity)
+            place = _place(item)
+            diagnostics.add(code, message, item=item_id(item), where=place, severity=severity)
         _say_of_labels(item, page.layout.syntax, diagnostics)
+
+
+def _place(item: Item) -> str | None:
+    """Return where an item comes from, as its user knows it: a derived id is a hash."""
+    if item.path and item.start_line:
+        return f"{item.path}:{item.start_line}"
+    return item.path or item.name or item.url
 
 
 def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
