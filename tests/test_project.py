@@ -407,6 +407,7 @@ SAMPLES = {
     "query": "why, and when", "header": "4_000", "section_budgets": "{code: {share: 0.5}}",
     "prompt_order": "question, context", "cache_after": "system,context", "fence_language": "c++",
     "min_score": "0.25",
+    "min_worth": "0.25",
 }  # fmt: skip
 """Option → a text of a value, where no text of the types below will do."""
 

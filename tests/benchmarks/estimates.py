@@ -272,7 +272,7 @@ def main() -> None:
     parser.add_argument("declarations", type=Path)
     parser.add_argument("--vocabulary", action="append", default=[], metavar="FAMILY=VOCABULARY")
     parser.add_argument(
-        "--penalty", type=float, default=200.0, help="for a token under the true count"
+        "--penalty", type=float, default=150.0, help="for a token under the true count"
     )
     options = parser.parse_args()
     pick = random.Random(1)
