@@ -240,12 +240,12 @@ class ResultItem:
     """Characters of `text`."""
     tokens: int
     """Tokens of `text` on its own."""
-    tokens_full: int = dataclasses.field(init=False)
+    tokens_full: int = dataclasses.field(init=False, repr=False, compare=False)
     """Tokens of its longest variant on its own."""
     reason: str
     """Why: `fits required budget section_budget max_items min_score min_worth kinds paths languages
     duplicate merged combine`."""
-    fits_at: int | None = dataclasses.field(init=False)
+    fits_at: int | None = dataclasses.field(init=False, repr=False, compare=False)
     """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
     rank: int | None
     """Its place in the order of packing, from 1; `None` for an item that was no candidate."""
@@ -257,6 +257,10 @@ class ResultItem:
     def __post_init__(self, late: Callable[[str], int | None]) -> None:
         """Keep `late`."""
         self.__dict__["_late"] = late
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the values of all fields, so that a copy works out nothing."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def __getattr__(self, name: str) -> int | None:
         if name not in ("tokens_full", "fits_at"):

@@ -699,6 +699,7 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
             request = json.loads(lines[entry["line"] - 1].removesuffix(","))
             assert entry["custom_id"] in (request.get("custom_id"), request.get("key"))
             (body,) = (request[k] for k in ("body", "params", "request") if k in request)
+            body |= body.get("generation_config", {})
             assert body["model"].removeprefix("models/") == "some-model"
             assert body["messages"] == "m" * sizes[entry["row"] - 1]
             assert body["temperature"] == 0 and body.get("max_tokens", 9) == 9
@@ -809,6 +810,7 @@ def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match=r"s3://b/x\.jsonl is a URL"):
         batch.run(rows, "s3://b/x.jsonl")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    assert run("batch", "memory://rows/in.jsonl", "-o", "memory://out.jsonl").code == 2
     missing = run("batch", "s3://b/in.jsonl", "-o", "out3.jsonl")
     assert missing.code == 2 and "pip install '.[remote]'" in missing.err
 
@@ -822,11 +824,11 @@ def test_a_text_is_not_written_to_a_url() -> None:
 def test_requests_for_gemini_are_its_own_types() -> None:
     types = pytest.importorskip("google.genai.types")
     rows = [{"id": "a", "items": [{"content": "x"}], "system": "s", "user": "u"}]
-    body = {"generation_config": {"temperature": 0}}
+    body = {"generation_config": {"temperature": 0}, "top_k": 3, "config": {"seed": 1}}
     batch.run(rows, "out", to="gemini-batch", model="gemini-3.5-flash", body=body, workers=1)
     (line,) = records("out/requests-00001.jsonl")
     assert line["key"] == "a" and line["request"]["model"] == "models/gemini-3.5-flash"
-    assert line["request"]["generation_config"] == {"temperature": 0}
+    assert line["request"]["generation_config"] == {"temperature": 0, "top_k": 3, "seed": 1}
     system = types.Content.model_validate(line["request"]["system_instruction"])
     turns = [types.Content.model_validate(each) for each in line["request"]["contents"]]
     assert system.parts[0].text.strip() == "s" and turns[-1].parts[-1].text.strip().endswith("u")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -263,3 +265,11 @@ def test_columns_are_those_that_the_environment_says(monkeypatch: pytest.MonkeyP
         table = explained(records=records).out.splitlines()[:2]
         widths.append(max(map(text_columns, table)))
     assert widths[0] <= 60 < widths[1] <= 140
+
+
+def test_items_of_a_result_can_be_copied_and_pickled() -> None:
+    result = pf.render([{"content": "one"}, {"content": "two " * 50}], max_tokens=20)
+    for item in result.items:
+        again = pickle.loads(pickle.dumps(item))
+        assert again == item == copy.deepcopy(item)
+        assert (again.fits_at, again.tokens_full) == (item.fits_at, item.tokens_full)

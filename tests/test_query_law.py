@@ -146,3 +146,12 @@ def test_found_items_of_little_worth_are_left_out_and_said() -> None:
     assert "min_worth" in "".join(warning.message for warning in result.warnings)
     whole = Renderer().render([*items, named], query="when is the pump oiled")
     assert {item.status for item in whole.items} == {"included"}
+
+
+def test_min_worth_counts_the_best_chunks_of_a_repository() -> None:
+    files = [
+        Item(kind="code", path="retry.py", content="def retry(call):\n    return call()\n", origin="similarity"),
+        Item(kind="code", path="tulip.py", content="TULIP = 1\n", origin="similarity"),
+    ]  # fmt: skip
+    result = Renderer(min_worth=0.5).render(files, query="how does retry work")
+    assert [item.reason for item in result.items] == ["fits", "min_worth"]

@@ -724,3 +724,9 @@ def test_an_id_that_stands_for_a_text_is_said() -> None:
     said = Diagnostics()
     load_records([("doc-17", 0.9)], where="items", diagnostics=said)
     assert 'one word, "doc-17"; an id alone is no content' in next(iter(said)).message
+
+
+def test_a_source_beside_a_body_is_the_place() -> None:
+    hit = {"relevance_score": 0.9, "document": {"text": "the body of it"}, "source": "docs/a.md"}
+    (item,) = pf.render([hit]).items
+    assert item.path == "docs/a.md"

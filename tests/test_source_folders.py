@@ -250,6 +250,8 @@ def test_a_list_of_one_name_with_a_line_end_in_it_needs_the_flag(space: Path) ->
 def test_files_after_file_are_files_as_a_shell_makes_them_of_a_pattern(space: Path) -> None:
     make(space, {"a.json": '{"a": 1}\n', "b.json": '{"b": 2}\n'})
     assert paths("--file", "a.json", "b.json", "app.py") == ["a.json", "app.py", "b.json"]
+    (space / "items.json").write_text('[{"path": "from_items.py", "content": "x"}]')
+    assert paths("--file", "app.py", "items.json") == ["app.py", "from_items.py"]
     assert paths("--file", "app.py", "--hidden", "new.py") == ["app.py", "new.py"]
 
 

@@ -451,13 +451,27 @@ def _openai(url: str) -> Callable[[str, Json], Json]:
     return lambda name, body: {"custom_id": name, "method": "POST", "url": url, "body": body}
 
 
+_GEMINI_KEYS = {
+    *("contents", "system_instruction", "tools", "tool_config", "safety_settings"),
+    *("cached_content", "labels"),
+}
+"""Keys of Gemini's GenerateContentRequest; all others are settings of the generation."""
+
+
 def _gemini(name: str, body: Json) -> Json:
     """Return a line of Gemini's batch file: there the SDK's `config` is the request's own keys."""
-    config = body.pop("config", {})
-    model = body.pop("model")
+    model = body["model"]
     if "/" not in model:
         model = f"models/{model}"
-    return {"key": name, "request": {"model": model, **body, **config}}
+    request: Json = {"model": model, "generation_config": {}}
+    for key, value in {**body, **body.get("config", {})}.items():
+        if key == "generation_config":
+            request[key] |= value
+        elif key in _GEMINI_KEYS:
+            request[key] = value
+        elif key not in ("model", "config"):  # temperature and others
+            request["generation_config"][key] = value
+    return {"key": name, "request": request}
 
 
 _LINES = (b"", b"\n", b"\n")
@@ -565,6 +579,8 @@ class RequestFiles:
                 name, number = record["id"], record["line"]
                 custom_id = name if _ID.fullmatch(name) else f"row-{number}"
                 call = {**self._body, **record["request"]}
+                if "config" in self._body and "config" in record["request"]:
+                    call["config"] = {**self._body["config"], **record["request"]["config"]}
                 data = msgspec.json.encode(self._service.wrap(custom_id, call))
                 used = seen.execute("SELECT line FROM ids WHERE name = ?", (custom_id,)).fetchone()
                 if used:

@@ -88,6 +88,9 @@ def batch_command(
         extra = load_yaml(body, "--body")
     if not isinstance(extra, dict):
         raise click.UsageError("--body: expected keys and values, such as '{temperature: 0}'")
+    folder_url = output.rstrip("/").rpartition("/")[0]
+    if is_url(output) and not is_url(folder_url):
+        raise click.UsageError(f"{output}: name a file or folder in it, as {output}/results.jsonl")
     run_options = {name: given[name] for name in _RUN_OPTIONS}
     settings = take_settings(given, given["workspace"])
     run_options |= {"profile": given["profile"] or settings.profile, **settings.folders}
@@ -102,7 +105,7 @@ def batch_command(
             print_message("stopped; finished rows are kept, the same command goes on")
             raise
     if is_url(output):
-        report = _copy_results(report, output)
+        report = _copy_results(report, folder_url)
     if as_json:
         write_json(msgspec.to_builtins(report))
     if not quiet:
@@ -112,10 +115,10 @@ def batch_command(
 
 
 def _copy_results(report: RunReport, url: str) -> RunReport:
-    """Copy the result files to a URL; the shards stay here, so the same command goes on."""
+    """Copy the result files to the folder at `url`; shards stay, so the same command goes on."""
     local = [*report.files, *filter(None, [report.errors_file])]
     files = {Path(path).as_posix(): Path(path) for path in local}
-    copied = copy_to_url(files, url.rstrip("/").rpartition("/")[0])
+    copied = copy_to_url(files, url)
     errors_file = copied[-1] if report.errors_file else report.errors_file
     return msgspec.structs.replace(
         report, files=tuple(copied[: len(report.files)]), errors_file=errors_file

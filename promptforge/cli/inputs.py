@@ -244,24 +244,30 @@ def complete_original(context: click.Context, parameter: click.Parameter, begun:
 # --- flags ----------------------------------------------------------------------------------------
 
 
+ITEM_SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".yaml", ".yml"})
+"""Suffixes of files that hold items, or a saved result."""
+
+
 class GroupedCommand(click.Command):
     """A command with the flags of its help in groups.
 
     Files after `--file FILE` are its own: a shell makes `--file a.py b.py` of `--file *.py`.
+    Files of items, such as .json and .yaml, are so only after a file with their suffix.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `--file` before the files that follow one."""
         words: list[str] = []
-        open_ = False
+        first = ""
         for number, word in enumerate(args):
             if word == "--":
                 return super().parse_args(ctx, [*words, *args[number:]])
+            suffix = os.path.splitext(word)[1].lower()
             if words[-1:] == ["--file"] or word.startswith("--file="):
-                open_ = True
+                first = suffix or "."
             elif word.startswith("-"):
-                open_ = False
-            elif open_ and os.path.isfile(word):
+                first = ""
+            elif first and os.path.isfile(word) and suffix not in ITEM_SUFFIXES - {first}:
                 words.append("--file")
             words.append(word)
         return super().parse_args(ctx, words)

@@ -62,6 +62,8 @@ TEMPLATE_OPTIONS = (
 )  # fmt: skip
 """Options without an effect where no template uses them."""
 _DEFAULTS = Options()
+MAX_CHARS_REMEMBERED = 1 << 26
+"""Characters of contents; of more, a thread does not remember the last result."""
 
 
 class Request(NamedTuple):
@@ -112,7 +114,8 @@ class Pipeline:
         last: _Made | None = getattr(self._last, "made", None)
         if last is None or last.key != key or not _are_same(last.parts, parts):
             result = self._make_framed(request, diagnostics)
-            self._last.made = _Made(key, parts, result)
+            if sum(len(item.content or "") for item in request.items) <= MAX_CHARS_REMEMBERED:
+                self._last.made = _Made(key, parts, result)
             return result
         _LOG.debug("the same items and options as before: the text was made then")
         return Result(

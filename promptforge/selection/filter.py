@@ -171,11 +171,11 @@ def _drop_low_worth(
     """Drop found items below a share of the best worth by the query; return the others."""
     if not share or not asked.has_evidence:
         return kept
-    worth = asked.evidence.worth
-    least = share * max(worth)
+    worths = asked.worths()
+    least = share * max(worths.values(), default=0.0)
     for index in kept:
-        item, number = items[index], asked.number_of.get(index)
-        low = number is None or worth[number] < least
+        item = items[index]
+        low = index not in worths or worths[index] < least
         if low and item.origin == "similarity" and not item.required:
             dropped[index] = "min_worth"
     return _still(kept, dropped)

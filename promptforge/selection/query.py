@@ -80,6 +80,10 @@ class QueryRelevance:
         """True if a candidate has a word of the query, or if there is an embedder."""
         return self._embed is not None or any(self.evidence.weights)
 
+    def worths(self) -> Mapping[int, float]:
+        """Return the worth of each item that was read closely, by its index."""
+        return {index: self.evidence.worth[number] for index, number in self.number_of.items()}
+
     def rank(self, ranks: list[float]) -> None:
         """Replace the candidates' scores by their worth; those not read closely come after them."""
         if not self.has_evidence:
@@ -151,7 +155,7 @@ def relate(
 
     An embedder may answer otherwise the next time, so nothing of it is remembered here.
     """
-    size = sum(len(item.content or "") for item in items)
+    size = sum(len(text) for item in items for text in _READ_FIELDS(item) if isinstance(text, str))
     if embed is not None or size > MAX_CHARS_REMEMBERED:
         return QueryRelevance(query, items, ranked, language, trimmers, embed)
     key = (

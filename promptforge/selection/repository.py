@@ -277,6 +277,10 @@ class RepositoryRelevance(QueryRelevance):
         """True if a file has to do with the query."""
         return bool(self.worth)
 
+    def worths(self) -> Mapping[int, float]:
+        """Return the worth of each file's best chunk, by the index of its item."""
+        return self.worth
+
     def rank(self, ranks: list[float]) -> None:
         """Replace the ranks by the worth of each file's best chunk."""
         for index in range(len(ranks)):

@@ -246,8 +246,8 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     inner = mapping(body.get("metadata")) or mapping(body.get("attributes"))
     outer = record if shape.body else {}
     known = {**outer, **body, **inner}
-    if outer.get("source") is known.get("source"):
-        known.pop("source", None)  # Vespa names its cluster so
+    if shape.name == "Vespa hit" and outer.get("source") is known.get("source"):
+        known.pop("source", None)  # the name of its cluster
     fields: Fields = {"origin": "similarity", **place_of(known)}
     own = {"kind", "summary", "expanded", "required", "origin"}
     if not shape.body:
