@@ -169,6 +169,24 @@ def test_a_system_message_at_the_beginning_is_the_system_text() -> None:
             {"type": "no_such_item"},
             'role: missing; an item of type "no_such_item" is not read',
         ),
+        ({"choices": [{"message": None}]}, "message skipped: choices: no message found"),
+        (
+            {"choices": [{"message": None}, {"message": {}}]},
+            "message skipped: choices: no message found; 1 more left out",
+        ),
+        (
+            {"candidates": [{"finishReason": "SAFETY"}]},
+            "message skipped: candidates: no message found",
+        ),
+        ({"object": "response", "output": ["x"]}, "message skipped: output: no message found"),
+        (
+            {"object": "response", "output": ["x", {"role": "assistant", "content": "y"}]},
+            "output: expected objects; 1 of 2 members left out",
+        ),
+        (
+            {"choices": [{"message": {"role": "assistant", "content": n}} for n in "abc"]},
+            "choices: only the first is read; 2 more left out",
+        ),
         ({"role": "user", "content": "a\ud800"}, "lone surrogates in it were replaced by U+FFFD"),
     ],
 )
@@ -322,6 +340,30 @@ def test_what_is_left_out_of_a_message_is_said() -> None:
     for history in (called({"a": deep}), [{"role": "user", "content": parts}]):
         prompt = pf.Renderer().prompt(user="q", history=history)
         assert any("left out" in d.message and d.severity == "warning" for d in prompt.warnings)
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ([{"title": "x", "n": 1}], '[{"title": "x", "n": 1}]'),
+        ([{"text": "x", "score": 1}], '[{"text": "x", "score": 1}]'),
+        ([{"type": "file", "name": "a"}], '[{"type": "file", "name": "a"}]'),
+        ([{"type": "document", "source": "a"}], '[{"type": "document", "source": "a"}]'),
+        ([{"type": "text", "text": "x"}, 1], '[{"type": "text", "text": "x"}, 1]'),
+        ([{"type": "text", "text": "x"}, {"text": "y"}, "z"], "x\n\ny\n\nz"),
+        ([{"type": "audio", "data": "AA==", "mimeType": "audio/wav"}, "x"], "x"),
+        ([{"image": {"base64_image": "AA==", "mime_type": "image/png"}}, "x"], "x"),
+    ],
+)
+def test_a_list_that_a_tool_returned_is_data_unless_all_of_it_are_blocks(
+    result: list[Any], text: str
+) -> None:
+    response = {"name": "f", "response": {"output": result}}
+    history = [
+        {"role": "model", "parts": [{"functionCall": {"name": "f"}}]},
+        {"role": "user", "parts": [{"functionResponse": response}]},
+    ]
+    assert pf.Renderer().prompt(history=history, to="openai")[1]["content"] == text
 
 
 def test_of_too_many_messages_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:

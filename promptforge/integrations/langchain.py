@@ -270,7 +270,7 @@ class MessageMeter:
             return self.count(part)
         kind = part.get("type")
         if kind == "text":
-            return 1 + self.count(part.get("text", ""))
+            return 1 + self.count(part.get("text") or "")
         image: int = self._bridge.setting("image_tokens")
         if kind in _IMAGES:
             return image
@@ -303,6 +303,7 @@ class MessageWindow:
     `context_window` less `reserve` is the room; a profile may say both. Takes every option by its
     name, and the arguments of `Bridge`. First the oldest turns go, then the oldest steps of the
     turn that runs (a call of tools with its results), then the longest results are shortened.
+    Every system message stays, wherever it stands.
 
         window = MessageWindow(profile="claude")
         messages = window.fit(state["messages"], tools=tools).messages
@@ -324,44 +325,49 @@ class MessageWindow:
     ) -> FittedMessages:
         """Return the messages that keep the window; what is left out is said in the log (PF116).
 
-        `documents` are rendered before the question, the last message of the user. Raises
-        `BudgetError` if the system text, the tools, the question and the last step do not fit.
+        `documents` are rendered before the question, the last message of the user, or without one
+        in a message of their own after the system text. Raises `BudgetError` if the system text,
+        the tools, the question and the last step do not fit.
         """
         system = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
         turns = _turns(messages[len(system) :])
-        room = self._window - self._meter.total(system, tools)
+        if documents is not None and _asked(turns) is None:
+            turns = [[[], *(step for turn in turns for step in turn)]]
+        room = self._window - self._meter.total(_systems(messages), tools)
         need = self._cost([_required(turns)])
         text = ""
-        if documents is not None and turns:
+        if documents is not None:
             promised = int((room - need) * self._bridge.setting("history_share"))
             spent = min(promised, self._cost(turns) - need)
-            text = self._context(documents, turns[-1], room - need - spent)
+            text = self._context(documents, _asked(turns), room - need - spent)
         if text:
             turns = [*turns[:-1], [_with_context(turns[-1][0], text), *turns[-1][1:]]]
         fitted = self._shortened(self._newest(turns, room), room)
-        kept = {id(message) for step in _steps(fitted) for message in step}
-        left_out = sum(len(step) for step in _steps(turns)) - len(kept)
+        left_out = sum(map(len, _steps(turns))) - sum(map(len, _steps(fitted)))
         self._say(left_out)
         made = [*system, *(message for step in _steps(fitted) for message in step)]
         return FittedMessages(made, self._meter.total(made, tools), left_out)
 
     def _cost(self, turns: _Turns) -> int:
-        return sum(self._meter.cost(message) for step in _steps(turns) for message in step)
+        """Return the tokens of what may be left out: all but system messages."""
+        messages = (message for step in _steps(turns) for message in step)
+        return sum(self._meter.cost(one) for one in messages if not isinstance(one, SystemMessage))
 
-    def _context(self, documents: Any, turn: list[list[BaseMessage]], room: int) -> str:
+    def _context(self, documents: Any, question: HumanMessage | None, room: int) -> str:
         most = self._bridge.setting("max_tokens")
         overhead: int = self._bridge.setting("message_tokens")
         limit = max(0, room - overhead)
         if most is not None:
             limit = min(most, limit)
-        return self._bridge.fit(documents, turn[0][-1].text, max_tokens=limit).result.text
+        query = None if question is None else question.text
+        return self._bridge.fit(documents, query, max_tokens=limit).result.text
 
     def _newest(self, turns: _Turns, room: int) -> _Turns:
         """Drop the oldest turns, then the oldest steps of the last one."""
         if not turns:
             return turns
         # Counted once: a long run has thousands of steps.
-        costs = [[sum(map(self._meter.cost, step)) for step in turn] for turn in turns]
+        costs = [[self._cost([[step]]) for step in turn] for turn in turns]
         over = sum(map(sum, costs)) - room
         size = max(1, room // CUT_STEPS)
         goal = -(-over // size) * size
@@ -375,7 +381,9 @@ class MessageWindow:
         while over > 0 and lost < len(steps) - 1:
             lost += 1
             over -= costs[-1][lost]
-        return [*turns[at:-1], [question, *steps[lost:]]]
+        before = [[_systems(step) for step in turn] for turn in turns[:at]]
+        within = [_systems(step) for step in steps[:lost]]
+        return [*before, *turns[at:-1], [question, *within, *steps[lost:]]]
 
     def _shortened(self, turns: _Turns, room: int) -> _Turns:
         """Shorten the longest results of tools until the messages fit."""
@@ -420,7 +428,7 @@ def _turns(messages: Sequence[BaseMessage]) -> _Turns:
         begins = not turns or (human and not isinstance(turns[-1][-1][-1], HumanMessage))
         if begins:
             turns.append([[message]])
-        elif human or isinstance(message, ToolMessage):
+        elif human or isinstance(message, ToolMessage | SystemMessage):
             turns[-1][-1].append(message)
         else:
             turns[-1].append([message])
@@ -429,6 +437,16 @@ def _turns(messages: Sequence[BaseMessage]) -> _Turns:
 
 def _steps(turns: _Turns) -> list[list[BaseMessage]]:
     return [step for turn in turns for step in turn]
+
+
+def _systems(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    return [message for message in messages if isinstance(message, SystemMessage)]
+
+
+def _asked(turns: _Turns) -> HumanMessage | None:
+    """Return the last message of the user."""
+    question = turns[-1][0] if turns else []
+    return next((one for one in reversed(question) if isinstance(one, HumanMessage)), None)
 
 
 def _required(turns: _Turns) -> list[list[BaseMessage]]:
@@ -440,11 +458,14 @@ def _required(turns: _Turns) -> list[list[BaseMessage]]:
 
 def _with_context(question: list[BaseMessage], context: str) -> list[BaseMessage]:
     # In a block of its own, so nothing in a document passes for the question.
-    last = question[-1]
+    last = _asked([[question]])
+    if last is None:
+        return [HumanMessage(context), *question]
     content: Any = last.content
     said = [{"type": "text", "text": content}] if isinstance(content, str) else content
     made = last.model_copy(update={"content": [{"type": "text", "text": context}, *said]})
-    return [*question[:-1], made]
+    at = max(n for n, one in enumerate(question) if one is last)
+    return [*question[:at], made, *question[at + 1 :]]
 
 
 def _too_small(needed: int, window: int, what: str) -> BudgetError:

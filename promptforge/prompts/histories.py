@@ -160,7 +160,30 @@ class _MessageReader:
         message = copy_plain(
             value, lambda change: self.say(change, "warning" if "left out" in change else "info")
         )
-        return [self._sound(each) for part in _unwrap(dict(message)) for each in self._read(part)]
+        return [
+            self._sound(each) for part in self._unwrap(dict(message)) for each in self._read(part)
+        ]
+
+    def _unwrap(self, given: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the messages of a whole response of OpenAI or Gemini; else the message itself."""
+        key, found, others = "output", None, 0
+        if given.get("object") == "response":
+            found = given.get(key)
+        for name, inner in (("choices", "message"), ("candidates", "content")):
+            choices = given.get(name)
+            if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+                key, found, others = name, [choices[0].get(inner)], len(choices) - 1
+        if not isinstance(found, list) or "role" in given:
+            return [given]
+        messages = [part for part in found if isinstance(part, dict)]
+        if not messages:
+            rest = f"; {others:,} more left out" if others else ""
+            raise _Refusal(f"{key}: no message found{rest}")
+        if others:
+            self.say(f"{key}: only the first is read; {others:,} more left out")
+        elif lost := len(found) - len(messages):
+            self.say(f"{key}: expected objects; {lost:,} of {len(found):,} members left out")
+        return messages
 
     def _dump(self, value: Any, depth: int) -> Any:
         """Write out the objects of libraries, wherever they stand."""
@@ -482,7 +505,8 @@ class _MessageReader:
         if isinstance(value, dict) and set(value) == {"output"}:
             value = value["output"]
         loss = None
-        if isinstance(value, list):
+        # A tool may return a list of anything: [{"title": "x", "n": 1}] is data.
+        if isinstance(value, list) and all(_is_block(part, self._owner) for part in value):
             blocks = self._content(value)
             text = Message("tool", tuple(blocks)).text
             loss = next((block.loss for block in blocks if block.loss), None)
@@ -498,20 +522,6 @@ class _MessageReader:
         return ToolOutput(_id(given), name, text, failed, loss=loss)
 
 
-def _unwrap(given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a whole response of OpenAI or Gemini; else the message itself."""
-    found: Any = None
-    if given.get("object") == "response":
-        found = given.get("output")
-    for key, inner in (("choices", "message"), ("candidates", "content")):
-        first = next(iter(given[key]), None) if isinstance(given.get(key), list) else None
-        if isinstance(first, dict):
-            found = [first.get(inner)]
-    if not isinstance(found, list) or "role" in given:
-        return [given]
-    return [part for part in found if isinstance(part, dict)]
-
-
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key not in (*_MARKS, *_STREAM_KEYS)}
 
@@ -525,11 +535,33 @@ def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
     if kind in _CHAT and isinstance(part.get(kind), dict):
         return "openai"
     # LangChain has an "image" and a "file" of its own, without a source.
-    if kind in ("image", "document") and "source" not in part:
+    if kind in ("image", "document") and not isinstance(part.get("source"), dict):
         return ""
     if kind in _ANTHROPIC or kind.endswith(_ANTHROPIC_RESULT) or owner == "anthropic":
         return "anthropic"
     return ""
+
+
+def _is_block(part: Any, owner: str) -> bool:
+    """Return whether a member of a tool's result has the form of a block of content."""
+    if not isinstance(part, dict):
+        return isinstance(part, str)
+    kind = part.get("type")
+    if "block_type" in part:  # LlamaIndex
+        return True
+    if kind is None:  # Haystack
+        image, file = part.get("image"), part.get("file")
+        shown = isinstance(image, dict) and _image_of(image) is not None
+        shown = shown or (isinstance(file, dict) and "base64_data" in file)
+        return len(part) == 1 and (shown or isinstance(part.get("text"), str))
+    if kind in _TEXTS or kind == "refusal":
+        return isinstance(part.get("refusal" if kind == "refusal" else "text"), str)
+    if not isinstance(kind, str):
+        return False
+    if _family_of(kind, part, owner) or (kind in _IMAGES and _image_of(part)):
+        return True
+    # Files and recordings of LangChain and MCP, whose base64 is no text for an LLM.
+    return any(key in part for key in _MIMES) and any(key in part for key in _DATAS)
 
 
 def _image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
@@ -551,6 +583,7 @@ def _image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
     return (mime, "", url) if is_image and isinstance(url, str) and url else None
 
 
+_IMAGES = ("image", "image_url", "input_image")
 _MIMES = ("media_type", "mime_type", "mimeType", "image_mimetype")
 _DATAS = ("data", "base64", "base64_image", "image")
 

@@ -61,6 +61,7 @@ def conversations(draw: st.DrawFn) -> list[BaseMessage]:
             made += step(turn * 10 + n, result, draw(st.integers(1, 2)))
         if draw(st.booleans()):
             made.append(AIMessage("an answer " * draw(st.integers(1, 20))))
+        made += [SystemMessage("note")] * draw(st.integers(0, 1))
     return made
 
 
@@ -80,6 +81,12 @@ def test_law_what_is_left_keeps_the_window_and_its_pairs(
     assert tokens(*(message.text for message in fitted.messages)) <= size
     questions = [message for message in messages if isinstance(message, HumanMessage)]
     assert fitted.messages[-1].id == messages[-1].id
+    systems, left = (
+        [message for message in every if isinstance(message, SystemMessage)]
+        for every in (messages, fitted.messages)
+    )
+    assert systems == left
+    assert fitted.dropped == len(messages) - len(fitted.messages)
     assert questions[-1].text in [m.text for m in fitted.messages if m.type == "human"][-1]
     if fitted.dropped == 0 and not with_documents:
         whole = [message.text for message in messages]
@@ -117,6 +124,38 @@ def test_documents_stand_before_the_question_in_a_block_of_their_own() -> None:
     assert isinstance(context, dict) and "7.md" in context["text"]
     assert said == {"type": "text", "text": "archive number 7"}
     assert fitted.tokens <= 500 and question.content == "archive number 7"
+
+
+@pytest.mark.parametrize("before", [[], [AIMessage("hello"), *step(1)]])
+def test_without_a_question_documents_stand_in_a_message_of_their_own(
+    before: list[BaseMessage],
+) -> None:
+    window = MessageWindow(context_window=500, **OPTIONS)
+    first, context, *rest = window.fit([SystemMessage("s"), *before], documents=FACTS[:2]).messages
+    assert first.text == "s" and isinstance(context, HumanMessage) and rest == before
+    assert "archive number 1" in context.text
+
+
+def test_system_messages_stay_wherever_they_stand() -> None:
+    system = [SystemMessage(name) for name in "abcde"]
+    calls = [step(n, "word " * 99) for n in range(3)]
+    old = [HumanMessage("old"), system[1], AIMessage("word " * 99), system[2]]
+    now = [HumanMessage("now"), system[3], *calls[0], *calls[1], system[4], *calls[2]]
+    fitted = MessageWindow(context_window=300, **OPTIONS).fit([system[0], *old, *now])
+    left = [*system[:3], now[0], system[3], system[4], *calls[2]]
+    assert fitted.messages == left and fitted.dropped == 6 and fitted.tokens <= 300
+    question = [HumanMessage("now"), system[3]]
+    context = MessageWindow(context_window=300, **OPTIONS).fit(question, documents=FACTS[:1])
+    assert "archive number 0" in context.messages[0].text and context.messages[1] is system[3]
+
+
+def test_the_same_message_may_stand_twice_and_a_text_may_be_missing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    said, answer = HumanMessage("m"), AIMessage([{"type": "text", "text": None}])
+    given = [said, answer, said, answer, said]
+    fitted = MessageWindow(context_window=500, **OPTIONS).fit(given)
+    assert (fitted.messages, fitted.dropped, caplog.text) == (given, 0, "")
 
 
 class Model(BaseChatModel):
