@@ -125,3 +125,56 @@ def test_a_range_without_room_for_its_heading_joins_its_neighbour() -> None:
     together = pf.render(items, max_tokens=None).tokens
     result = pf.render(items, max_tokens=together)
     assert [item.line_range for item in result.items if item.text] == ["lines 1-20"]
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_shortened_range_does_not_join_past_its_sections_maximum(
+    packing: Packing, turned: bool
+) -> None:
+    items = [line_range("a.py", 1, 20, 0.5), line_range("a.py", 21, 21, 0.9)]
+    options: dict[str, Any] = {"packing": packing, "max_tokens": 1000, "group_by": "kind"}
+    options["section_budgets"] = {"code": {"max_tokens": 60}}
+    given_items = items[::-1] if turned else items
+    joined = pf.render(given_items, **options)
+    apart = pf.render(given_items, merge_overlaps=False, **options)
+    # Of a fixed set the page keeps the maximum: items alone may be a shared end longer.
+    assert sum(item.tokens for item in joined.items) <= 62
+    assert joined.text == apart.text
+
+
+def test_a_joined_range_that_its_section_holds_is_shown() -> None:
+    items = [line_range("a.py", 1, 10, 0.5), line_range("a.py", 11, 20, 0.9)]
+    together = pf.render(items, max_tokens=None).items[0].tokens
+    for most, reasons in ((together, ["fits", "merged"]), (together - 1, ["budget", "fits"])):
+        budgets = {"code": {"max_tokens": most}}
+        result = pf.render(items, max_tokens=1000, group_by="kind", section_budgets=budgets)
+        assert [item.reason for item in result.items] == reasons
+
+
+@pytest.mark.parametrize("packing", ["score", "whole"])
+def test_a_range_given_twice_shares_the_fate_of_the_one_that_is_kept(packing: Packing) -> None:
+    again = [line_range("a.py", 1, 10, score) for score in (0.4, 0.5, 0.3, 0.6)]
+    items = [*again, line_range("b.py", 1, 2, 0.3)]
+    result = pf.render(items, max_tokens=40, packing=packing)
+    assert not any(map(result.report.is_whole, range(4)))
+    assert [item.reason for item in result.items[:4]] == ["budget"] * 4
+    (budget,) = {item.fits_at for item in result.items[:4]}
+    assert budget is not None
+    assert result.remedies() == ()
+    whole = pf.render(items, max_tokens=budget, packing=packing)
+    assert [item.reason for item in whole.items[:4]] == ["merged", "merged", "merged", "fits"]
+    assert all(map(whole.report.is_whole, range(4)))
+
+
+def test_a_range_given_twice_has_the_remedy_of_the_one_that_is_kept() -> None:
+    items = [line_range("a.py", 1, 10, score) for score in (0.4, 0.5)]
+    budgets = {"code": {"max_tokens": 30}}
+    options: dict[str, Any] = {"packing": "whole", "group_by": "kind", "max_tokens": 1000}
+    result = pf.render(items, kinds=["doc"], section_budgets=budgets, **options)
+    for remedy in result.remedies():
+        changed = {"kinds": ["doc"], "section_budgets": budgets, **options, **remedy.options}
+        assert all(map(pf.render(items, **changed).report.is_whole, range(2)))
+    result = pf.render(items, section_budgets=budgets, **options)
+    assert [item.reason for item in result.items] == ["section_budget"] * 2
+    assert [(remedy.items, remedy.back) for remedy in result.remedies()] == [(1, 1)]

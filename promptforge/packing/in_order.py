@@ -46,8 +46,12 @@ class PageState:
         self.reasons: dict[int, str] = {}
         self.duplicate_of: dict[int, int] = {}
         self.cost: Cost = ZERO_COST
+        self.limit_sections(section_limits)
+
+    def limit_sections(self, section_limits: SectionLimits) -> None:
+        """Hold sections to these maxima from now on; what is shown counts."""
         self._section_limits = section_limits
-        self._spent = dict.fromkeys(section_limits.most, 0.0)
+        self._spent = self._section_costs(self.chosen)
 
     def put(self, index: int, variant: Variant, cost: Cost) -> None:
         """Show an item in a variant; the page then costs `cost`."""
@@ -106,8 +110,11 @@ class PageState:
             return False
         gone = {index for each in joined for index in each.members}
         chosen = {index: v for index, v in self.chosen.items() if index not in gone}
-        cost = page.measure(chosen | {each.members[0]: each.variant for each in joined})
-        if not (fits_within(cost, limit) and fits_within(cost, self.limit)):
+        chosen |= {each.members[0]: each.variant for each in joined}
+        cost = page.measure(chosen)
+        fits = fits_within(cost, limit) and fits_within(cost, self.limit)
+        # A shortened range is whole in the joined one: its section may have no room for that.
+        if not (fits and self._sections_hold(chosen)):
             page.separate(joined)
             return False
         for (first, *others), variant in joined:
@@ -120,7 +127,23 @@ class PageState:
             held = page.duplicates(first, self.chosen)[1]
             self.drop_duplicates(dict.fromkeys(held, first))
         self.cost = page.measure(self.chosen)
+        self._spent = self._section_costs(self.chosen)
         return self.cost != before
+
+    def _section_costs(self, chosen: Mapping[int, Variant]) -> dict[str, float]:
+        """Return the tokens of each section with a maximum."""
+        costs = dict.fromkeys(self._section_limits.most, 0.0)
+        for index, variant in chosen.items() if costs else ():
+            section = self._section_limits.section.get(index)
+            if section is not None:
+                costs[section] += self.page.item_cost(index, variant)[0]
+        return costs
+
+    def _sections_hold(self, chosen: Mapping[int, Variant]) -> bool:
+        """Return True if no section exceeds its maximum with these, or more than it does now."""
+        most, spent = self._section_limits.most, self._spent
+        costs = self._section_costs(chosen)
+        return all(cost <= max(most[name], spent[name]) for name, cost in costs.items())
 
     def _add_to_section(self, index: int, variant: Variant, sign: int) -> None:
         section = self._section_limits.section.get(index)

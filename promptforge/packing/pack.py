@@ -125,6 +125,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
             packer.add_stubs(step, step_limit)
         if step.share == 1 and step.room is None:  # else it has had its share, or its room
             again.append(rest)
+    packer.limit_sections(limits)  # a fixed set has kept them as the room of a step
     _join(packer, again, packing, stubs)
     if not packer.chosen:
         packer.cost = page.measure({})

@@ -325,6 +325,8 @@ def _lost_by_reason(report: Report) -> dict[str, list[int]]:
         reason = report.reason(index)
         if reason in ("fits", "required"):
             continue
+        if reason != "merged" and report.kept(index) != index:  # it comes back with that one
+            continue
         if reason in _FOR_BUDGET:
             if left == 0 or report.hints.beyond is not None:
                 continue
@@ -365,8 +367,10 @@ def _remedy(
 
 def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
     """Yield changes that may remove the reason of an item, the likeliest first."""
-    options, item = report.page.options, report.page.candidates.pool[index]
     reason = report.reason(index)
+    if reason != "merged":
+        index = report.kept(index)
+    options, item = report.page.options, report.page.candidates.pool[index]
     if reason == "kinds":
         # A kind that no one can type as one word of an option: lift the filter.
         plain = item.kind.isprintable() and not set(item.kind) & set(", ")

@@ -413,7 +413,6 @@ def plan_packing(
             sure.append(([i for i in (*explicit, *found) if inside.get(i) == name], room))
         explicit = [i for i in explicit if i not in inside]
         similar = [i for i in similar if i not in inside]
-        limits = SectionLimits({}, {})
     steps += [PackingStep(members, room=room, ranks=ranks) for members, room in sure]
     named, searched = PackingStep(explicit, ranks=ranks), PackingStep(similar, ranks=ranks)
     searched = searched._replace(most=max_items)

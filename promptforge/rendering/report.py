@@ -130,7 +130,25 @@ class Report:
             return "budget"
         if index in self.packed.chosen:
             return "required" if self.given[index].required else "fits"
-        return self.packed.reasons.get(index) or self.page.candidates.dropped.get(index, "fits")
+        return self.reasons.get(index, "fits")
+
+    @cached_property
+    def reasons(self) -> Mapping[int, str]:
+        """The reason of every dropped item; a range given twice shares the fate of the one kept."""
+        candidates, packed = self.page.candidates, self.packed
+        reasons = {**candidates.dropped, **packed.reasons}
+        for index in candidates.merged:
+            kept = self.kept(index)
+            if kept in self.trimmed or kept not in packed.chosen:
+                reasons[index] = reasons.get(kept, "budget")
+        return reasons
+
+    def kept(self, index: int) -> int:
+        """Return the item that is kept of a range given twice; any other is its own."""
+        merged = self.page.candidates.merged
+        while index in merged:
+            index = merged[index]
+        return index
 
     def status(self, index: int) -> Status:
         """Return `included`, `trimmed` or `dropped`."""
@@ -185,7 +203,7 @@ class Report:
 
     def _late_field(self, index: int, name: str) -> int | None:
         if name == "fits_at":
-            return self.hints.at(index)
+            return self.hints.at(self.kept(index))
         return self._full_tokens(index, self._item(index))
 
     def _full_tokens(self, index: int, item: Item) -> int:
@@ -483,7 +501,7 @@ _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
 def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     """Add what a user should know of a rendering."""
     page, packed, items = report.page, report.packed, report.given
-    reasons = Counts(packed.reasons.values()) + Counts(page.candidates.dropped.values())
+    reasons = Counts(report.reasons.values())
     if not items:
         diagnostics.add("PF115", "there were no items", severity="info")
     elif not packed.chosen:
@@ -547,7 +565,8 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
     packed, trimmed = report.packed, len(report.trimmed)
     dropped = sum(reasons[reason] for reason in _FOR_BUDGET)
     if packed.chosen and (dropped or trimmed):
-        total = len(packed.chosen) + len(packed.reasons) - sum(1 for _ in _merged(packed))
+        rest = (*packed.reasons, *report.page.candidates.merged)
+        total = len(packed.chosen) + sum(report.reasons[index] != "merged" for index in rest)
         said = []
         for number, verb in ((dropped, "left out"), (trimmed, "shortened")):
             if number and total == 1:
@@ -588,10 +607,8 @@ def _say_filtered(report: Report, reasons: Counts[str], diagnostics: Diagnostics
 
 def _named(report: Report, reason: str) -> str:
     """Return the names or paths of the items dropped for a reason, as far as they have any."""
-    pool, dropped = report.page.candidates.pool, report.page.candidates.dropped
-    found = [
-        pool[index] for index, why in {**dropped, **report.packed.reasons}.items() if why == reason
-    ]
+    pool = report.page.candidates.pool
+    found = [pool[index] for index, why in report.reasons.items() if why == reason]
     names = [item.name or item.path or item.url for item in found]
     known = [quote(name, 60) for name in dict.fromkeys(filter(None, names))]
     if not known:

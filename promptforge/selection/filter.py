@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 
@@ -43,6 +43,8 @@ class Candidates(Mapping[int, Entry]):
     """Index of an item → reason why it is no candidate."""
     asked: QueryRelevance | None = None
     """The candidates in the light of the query; `None` without one."""
+    merged: Mapping[int, int] = field(default_factory=dict)
+    """Index of a range that was given twice → the item that is kept of it."""
 
     @cached_property
     def origins(self) -> frozenset[str]:
@@ -139,8 +141,9 @@ def select(
         _drop_low_scores(left, kept, options, dropped, diagnostics)
         kept = _still(kept, dropped)
     ranks = rank_items(left, options.score_order)
+    merged: dict[int, int] = {}
     if options.dedupe:
-        drop_duplicates(left, kept, ranks, dropped, merge=options.merge_overlaps)
+        drop_duplicates(left, kept, ranks, dropped, merged if options.merge_overlaps else None)
         kept = _still(kept, dropped)
     if options.packing == "repository" and not options.query:
         _rank_by_importance(left, kept, ranks)
@@ -158,7 +161,7 @@ def select(
             order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
         if options.rerank == "mmr":
             _diversify(left, order, ranks, embed)
-    return Candidates(left, ranks, kept, dropped, asked)
+    return Candidates(left, ranks, kept, dropped, asked, merged)
 
 
 def _drop_low_worth(

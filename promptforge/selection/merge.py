@@ -154,11 +154,12 @@ def drop_duplicates(
     kept: Sequence[int],
     ranks: Sequence[float],
     dropped: dict[int, str],
-    merge: bool,
+    merged: dict[int, int] | None,
 ) -> None:
     """Keep the best of equal texts, with a note of the others' places; put these into `dropped`.
 
-    With `merge`, a range given twice is one: of it there is no other place to note.
+    With `merged`, a range given twice is one: of it there is no other place to note. The item that
+    is kept of it is put into `merged`.
     """
     chosen = items if len(kept) == len(items) else [items[index] for index in kept]
     texts = list(map(_CONTENT, chosen))
@@ -184,8 +185,8 @@ def drop_duplicates(
             first[text] = index
         if items[gone].required:
             continue
-        if merge and is_within(items[gone], items[keep]):
-            dropped[gone] = "merged"
+        if merged is not None and is_within(items[gone], items[keep]):
+            dropped[gone], merged[gone] = "merged", keep
         else:
             also[keep].append(gone)
             dropped[gone] = "duplicate"
