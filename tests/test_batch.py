@@ -742,12 +742,14 @@ def test_errors_and_results_are_told_apart_by_their_lines() -> None:
 def test_the_command_says_what_it_did() -> None:
     ran = run("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20")
     assert (ran.code, ran.out) == (1, "")
-    lines = ran.err.splitlines()
+    lines, first = ran.err.splitlines(), records("out.jsonl.batch/errors.jsonl")[0]
     assert lines[0].startswith("promptforge: 20 rows, ")
     assert lines[1:] == [
         "promptforge: 2 rows failed: out.jsonl.batch/errors.jsonl",
+        f"promptforge: the first, line {first['line']}: {first['error']}: {first['message']}",
         "promptforge: results: out.jsonl",
     ]
+    assert run("batch", "in.jsonl").err.startswith("promptforge: -o or --output is missing; give")
     ran = run(
         "batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20", "--max-errors", "2", "--json", "-q"
     )

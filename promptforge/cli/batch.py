@@ -104,12 +104,13 @@ def batch_command(
             click.echo(err=True)
             print_message("stopped; finished rows are kept, the same command goes on")
             raise
+    reason = _first_reason(report)
     if is_url(output):
         report = _copy_results(report, folder_url)
     if as_json:
         write_json(msgspec.to_builtins(report))
     if not quiet:
-        for line in _summary(report):
+        for line in _summary(report, reason):
             print_message(line)
     return int(not report.complete or report.errors > (given["max_errors"] or 0))
 
@@ -158,7 +159,16 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
             bar.__exit__(None, None, None)
 
 
-def _summary(report: RunReport) -> Iterator[str]:
+def _first_reason(report: RunReport) -> str:
+    """Return the first error record in words; empty if there is none."""
+    if not report.errors_file:
+        return ""
+    with open(report.errors_file, "rb") as file:
+        record = msgspec.json.decode(file.readline())
+    return f"the first, line {record['line']}: {record['error']}: {record['message']}"
+
+
+def _summary(report: RunReport, reason: str) -> Iterator[str]:
     if report.changed:
         changed = ", ".join(report.changed)
         yield f"{changed} changed since an earlier run, so rows were rendered again"
@@ -175,6 +185,8 @@ def _summary(report: RunReport) -> Iterator[str]:
         yield f"ended: {failed}, more than --max-errors allows"
     elif report.errors:
         yield f"{failed}: {report.errors_file}"
+    if reason:
+        yield reason
     for file in report.repaired:
         yield f"{file} was damaged or gone since an earlier run; it is written again"
     yield from (f"results: {file}" for file in report.files[:MAX_FILES_NAMED])

@@ -372,6 +372,8 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
     if is_missing and isinstance(parameter, click.Argument) and context is not None:
         usage = [context.command_path, *context.command.collect_usage_pieces(context)]
         return f"{_describe_parameter(parameter)} is missing: {' '.join(usage)}"
+    if is_missing and isinstance(parameter, click.Option):
+        return f"{' or '.join(parameter.opts)} is missing; give it a value: {(parameter.help or '').rstrip('.')}"
     if isinstance(error, click.NoSuchOption):
         hint = ""
         if error.possibilities:

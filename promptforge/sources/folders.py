@@ -390,6 +390,8 @@ def run_git(folder: Path, *arguments: str, settings: Mapping[str, str] | None = 
         raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
     if ran.returncode:
         said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        if _work_tree(folder) is None:  # git speaks of HEAD, or of usage
+            said = f"{show_path(folder.absolute())} is not a git repository"
         raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
     return ran.stdout.decode("utf-8", "replace")
 
