@@ -373,7 +373,8 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
         usage = [context.command_path, *context.command.collect_usage_pieces(context)]
         return f"{_describe_parameter(parameter)} is missing: {' '.join(usage)}"
     if is_missing and isinstance(parameter, click.Option):
-        return f"{' or '.join(parameter.opts)} is missing; give it a value: {(parameter.help or '').rstrip('.')}"
+        about = (parameter.help or "").rstrip(".")
+        return f"{' or '.join(parameter.opts)} is missing; give it a value: {about}"
     if isinstance(error, click.NoSuchOption):
         hint = ""
         if error.possibilities:

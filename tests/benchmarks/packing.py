@@ -182,7 +182,7 @@ def join_touching(work: Work) -> list[Joined]:
     floor = run(FLOOR, pieces, work.budget).seconds
     items = [pf.Item(**piece.fields()) for piece in pieces]
     pf.render(items[:20], max_tokens=1000)
-    found = []
+    found: list[Joined] = []
     for packing in ("score", "value"):
         for joined in (False, True):
             options: dict[str, Any] = {"packing": packing, "merge_overlaps": joined}
