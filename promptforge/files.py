@@ -81,6 +81,11 @@ def local_copy(path: str) -> Iterator[str]:
         yield target
 
 
+def check_url(url: str) -> None:
+    """Raise `OptionError` for a URL of a store that cannot be reached from here."""
+    _open_remote(url)
+
+
 def copy_to_url(files: Mapping[str, Path], url: str) -> list[str]:
     """Copy files into the folder at `url`; return their URLs. Raises `OptionError` if one fails."""
     store, remote = _open_remote(url)

@@ -815,6 +815,10 @@ def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("batch", "memory://rows/in.jsonl", "-o", "memory://out.jsonl").code == 2
     missing = run("batch", "s3://b/in.jsonl", "-o", "out3.jsonl")
     assert missing.code == 2 and "pip install '.[remote]'" in missing.err
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    early = run("batch", "rows.jsonl", "-o", "s3://b/out4.jsonl")
+    assert early.code == 2 and "pip install '.[remote]'" in early.err
+    assert not Path("out4.jsonl.batch").exists()
 
 
 def test_a_text_is_not_written_to_a_url() -> None:

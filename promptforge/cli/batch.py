@@ -15,7 +15,7 @@ import msgspec
 from ..batch.rows import CONTEXT_ONLY
 from ..batch.runner import ENGINES, SHARD_ROWS, Progress, run
 from ..batch.store import BATCH_SERVICES, RunReport
-from ..files import copy_to_url, is_url, local_copy
+from ..files import check_url, copy_to_url, is_url, local_copy
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml
@@ -89,8 +89,11 @@ def batch_command(
     if not isinstance(extra, dict):
         raise click.UsageError("--body: expected keys and values, such as '{temperature: 0}'")
     folder_url = output.rstrip("/").rpartition("/")[0]
-    if is_url(output) and not is_url(folder_url):
-        raise click.UsageError(f"{output}: name a file or folder in it, as {output}/results.jsonl")
+    if is_url(output):
+        if not is_url(folder_url):
+            example = f"{output}/results.jsonl"
+            raise click.UsageError(f"{output}: name a file or folder in it, as {example}")
+        check_url(folder_url)  # now, and not when everything is rendered
     run_options = {name: given[name] for name in _RUN_OPTIONS}
     settings = take_settings(given, given["workspace"])
     run_options |= {"profile": given["profile"] or settings.profile, **settings.folders}
