@@ -177,10 +177,23 @@ class PromptForgeError(Exception):
         self.where = where
         """The place that the message begins with, if it has one."""
 
+    # Python would call `BudgetError(message)`, without `needed`, and a pool of processes waits
+    # forever for an answer that cannot be unpickled.
+    def __reduce__(self) -> tuple[object, ...]:
+        return _remake_error, (type(self), self.args, self.__dict__)
+
     @property
     def bare(self) -> str:
         """The message without its place."""
         return str(self).removeprefix(f"{self.where}: ")
+
+
+def _remake_error(
+    kind: type[PromptForgeError], args: tuple[str, ...], state: dict[str, object]
+) -> PromptForgeError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class OptionError(PromptForgeError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from .errors import Diagnostic
+from .errors import Diagnostic, PromptForgeError
 
 if TYPE_CHECKING:
     from .rendering.report import Report
@@ -318,8 +318,31 @@ class ShownItem(msgspec.Struct, frozen=True, kw_only=True):
     """The content of this variant, with its marker, before escaping."""
 
 
+STORED_ANSWERS = (
+    "items", "sections", "sources", "shown", "map", "explicit_text", "similarity_text",
+    "explicit_sources", "manifest",
+)  # fmt: skip
+"""Answers of a report that a pickled result takes along."""
+STORED_IF_KNOWN = ("explanation", "remedies")
+"""Answers that cost many renderings: a pickled result has them if somebody asked before."""
+
+
+class StoredReport:
+    """The answers that a pickled result took along; it has no templates to work out others."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        message = f"this result was pickled before its {name} was worked out; ask for it first"
+        raise PromptForgeError(message)
+
+
 class Result:
-    """The finished text and its report. Costly parts are worked out when first asked for."""
+    """The finished text and its report. Costly parts are worked out when first asked for.
+
+    A pickled result keeps all fields of `to_dict`, `shown` and `map`. It has `explain()` and
+    `remedies()` only if they were called before.
+    """
 
     def __init__(
         self, report: "Report", warnings: tuple[Diagnostic, ...], build_seconds: float
@@ -356,6 +379,21 @@ class Result:
         """Paths of the included items, each once, in the order of the context."""
         self.build_seconds = build_seconds
         self.warnings = warnings
+
+    def __copy__(self) -> "Result":
+        other = object.__new__(Result)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __getstate__(self) -> dict[str, object]:
+        """Work out what a copy in another process can no longer work out."""
+        stored = StoredReport()
+        for name in STORED_ANSWERS:
+            stored.__dict__[name] = getattr(self.report, name)
+        for name in STORED_IF_KNOWN:
+            if name in self.report.__dict__:
+                stored.__dict__[name] = self.report.__dict__[name]
+        return {**self.__dict__, "report": stored}
 
     @property
     def items(self) -> tuple[ResultItem, ...]:
@@ -451,6 +489,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Draw the result for a notebook."""
+        if "page" not in self.report.__dict__:  # a `StoredReport`
+            raise NotImplementedError  # a notebook then shows `repr`
         # By name: the drawing is on a floor above, and notebooks alone ask for it.
         charts = import_module(f"{__package__}.authoring.charts")
         return str(charts.draw_result(self))

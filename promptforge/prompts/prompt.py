@@ -175,7 +175,7 @@ class Renderer(ContextRenderer):
     Files are read once, when the renderer is made. With `follow_edits`, template files are read
     again when they change; a set that does not compile is not used (PF402). A profile may name a
     tokenizer's file in its own folder only, unless `allow_outside` is true. Threads may share a
-    renderer.
+    renderer; another process gets one by `pickle`, and compiles the templates anew.
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -69,8 +69,19 @@ class ContextRenderer:
         else:
             self._set = TemplateSet(Templates(sources))
         self._given = options
+        self._follow_edits = follow_edits
         self._pipeline = Pipeline(self.profile, embed)
         self._settle(self._set, options)
+
+    # Compiled templates cannot be pickled, so a copy in another process compiles them there.
+    def __reduce__(self) -> tuple[object, ...]:
+        made_of = {**self._made_of, "follow_edits": self._follow_edits, **self._given}
+        return partial(type(self), **made_of), ()
+
+    def __repr__(self) -> str:
+        made_of = {**self._made_of, **self._given}
+        shown = [f"{name}={value!r}" for name, value in made_of.items() if value]
+        return f"Renderer({', '.join(shown)})"
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
         """Return the templates of a rendering, the same from its beginning to its end."""

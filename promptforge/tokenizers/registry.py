@@ -7,6 +7,7 @@ is asked for.
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import re
 import threading
@@ -29,7 +30,13 @@ from .estimates import (
 )
 from .lookup import LookupEncoder
 from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, load_table
-from .vocabulary_files import TOKENIZER_PACKAGES, is_installed, load_file, load_package
+from .vocabulary_files import (
+    TOKENIZER_PACKAGES,
+    LibraryCounter,
+    is_installed,
+    load_file,
+    load_package,
+)
 
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
@@ -58,6 +65,14 @@ _TOKENIZER_OF_LLM = {
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
 _lock = threading.RLock()
 _counters: dict[str, Counter] = {}
+
+
+# A counter holds tables and locks, so a pickled one is its name alone.
+for _kind in (
+    BytePairCounter, LibraryCounter, FamilyCounter, ScaledCounter, CharacterCounter,
+    CharacterEstimate, WordEstimate,
+):  # fmt: skip
+    copyreg.pickle(_kind, lambda counter: (get_tokenizer, (counter.name,)))
 
 
 def list_tokenizers() -> list[tuple[str, str]]:
