@@ -8,6 +8,7 @@ rendering or counting them. `Shortener` finds the longest shorter variant that h
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
@@ -47,7 +48,7 @@ from ..selection.group import (
     section_key_of,
 )
 from ..selection.merge import ContainedTexts, is_within, join_ranges, with_also_in
-from ..selection.query import QueryRelevance
+from ..selection.query import QueryRelevance, Relevance
 from ..selection.repository import RepositoryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
@@ -320,7 +321,7 @@ class Page:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         return self._shortener.longest_within(index, tokens, chars)
 
-    def query_passages(self) -> QueryPassages | None:
+    def query_passages(self) -> Passages | None:
         """Return the passages that answer the query; None where whole items are packed."""
         asked, options = self.candidates.asked, self.options
         if asked is None or not asked.has_evidence:
@@ -329,7 +330,9 @@ class Page:
             return None
         if isinstance(asked, RepositoryRelevance) and options.packing in ("score", "repository"):
             return FilePassages(self, asked)
-        return QueryPassages(self, asked) if options.packing == "score" else None
+        if isinstance(asked, QueryRelevance) and options.packing == "score":
+            return QueryPassages(self, asked)
+        return None
 
     # --- the whole page -----------------------------------------------------------------------
 
@@ -660,10 +663,10 @@ class LowerBounds:
 # --- shorter variants -------------------------------------------------------------------------
 
 
-class QueryPassages:
+class Passages(ABC):
     """Passages of the candidates that answer the query; packing sees it as a `PassageSource`."""
 
-    def __init__(self, page: Page, asked: QueryRelevance) -> None:
+    def __init__(self, page: Page, asked: Relevance) -> None:
         self._page, self._asked = page, asked
         self._bare: set[int] = set()
         """Items with passages that stand without headings, name and introduction."""
@@ -676,59 +679,11 @@ class QueryPassages:
         """Return the items of `walk` that were read closely."""
         return [index for index in walk if index in self._asked.number_of]
 
+    @abstractmethod
     def choose(
         self, walk: Sequence[int], room: float, unit: int, most: int | None
     ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
-        order, numbers = self._asked.index_of, self._asked.number_of
-
-        # Where name and introduction of a long text would take much of the room, they are passages
-        # like others, and the answer comes first.
-        share = room / (2 + len(walk))
-
-        @cache
-        def header(number: int) -> float:
-            index = order[number]
-            divided = self._asked.divide(index)
-            self._bare.discard(index)
-            cost = self._page.item_cost(index, self.variant(index, ()))[unit]
-            if cost > share and divided is not None and divided.under_query.loose:
-                self._bare.add(index)
-            return self._page.item_cost(order[number], self.variant(order[number], ()))[unit]
-
-        def facts(number: int, most: float) -> Facts:
-            return self._facts(order[number], header(number), most, unit)
-
-        per_document = (TOKENS_PER_DOCUMENT, 4 * TOKENS_PER_DOCUMENT)[unit]
-        allowed = max(MIN_DOCUMENTS_OPENED, int(room / per_document))
-        choice = choose_passages(
-            self._asked.evidence,
-            PassageCosts(
-                header,
-                lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
-                facts=facts,
-            ),
-            room=room + SPARED_TOKENS,
-            max_documents=allowed if most is None else min(allowed, most),
-            among=[numbers[index] for index in walk],
-        )
-        picks, aside = (
-            [ChosenPassage(order[number], passage) for number, passage in found]
-            for found in (choice.picks, choice.aside)
-        )
-        return picks, aside
-
-    def _facts(self, index: int, header: float, most: float, unit: int) -> Facts:
-        """Return the facts of an item that cost at most `most` with its header."""
-        divided = self._divide(index)
-        if divided is None:
-            return Facts((), 0.0)
-
-        def cost(text: str) -> float:
-            return self._page.item_cost(index, Variant("trimmed", text))[unit]
-
-        found = sorted(divided.facts_within(lambda text: cost(text) <= most))
-        return Facts(found, cost(divided.text(found)) - header if found else 0.0)
 
     def variant(self, index: int, passages: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""
@@ -765,7 +720,69 @@ class QueryPassages:
         return Variant("trimmed", divided.text(passages, (pick.number, text + " ")))
 
 
-class FilePassages(QueryPassages):
+class QueryPassages(Passages):
+    """Passages of items by their evidence: the likeliest to answer first, whatever the item."""
+
+    def __init__(self, page: Page, asked: QueryRelevance) -> None:
+        super().__init__(page, asked)
+        self._evidence = asked.evidence
+
+    def choose(
+        self, walk: Sequence[int], room: float, unit: int, most: int | None
+    ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
+        """Return the passages to show within `room`, the likeliest first, and those put aside."""
+        order, numbers = self._asked.index_of, self._asked.number_of
+
+        # Where name and introduction of a long text would take much of the room, they are passages
+        # like others, and the answer comes first.
+        share = room / (2 + len(walk))
+
+        @cache
+        def header(number: int) -> float:
+            index = order[number]
+            divided = self._asked.divide(index)
+            self._bare.discard(index)
+            cost = self._page.item_cost(index, self.variant(index, ()))[unit]
+            if cost > share and divided is not None and divided.under_query.loose:
+                self._bare.add(index)
+            return self._page.item_cost(order[number], self.variant(order[number], ()))[unit]
+
+        def facts(number: int, most: float) -> Facts:
+            return self._facts(order[number], header(number), most, unit)
+
+        per_document = (TOKENS_PER_DOCUMENT, 4 * TOKENS_PER_DOCUMENT)[unit]
+        allowed = max(MIN_DOCUMENTS_OPENED, int(room / per_document))
+        choice = choose_passages(
+            self._evidence,
+            PassageCosts(
+                header,
+                lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
+                facts=facts,
+            ),
+            room=room + SPARED_TOKENS,
+            max_documents=allowed if most is None else min(allowed, most),
+            among=[numbers[index] for index in walk],
+        )
+        picks, aside = (
+            [ChosenPassage(order[number], passage) for number, passage in found]
+            for found in (choice.picks, choice.aside)
+        )
+        return picks, aside
+
+    def _facts(self, index: int, header: float, most: float, unit: int) -> Facts:
+        """Return the facts of an item that cost at most `most` with its header."""
+        divided = self._divide(index)
+        if divided is None:
+            return Facts((), 0.0)
+
+        def cost(text: str) -> float:
+            return self._page.item_cost(index, Variant("trimmed", text))[unit]
+
+        found = sorted(divided.facts_within(lambda text: cost(text) <= most))
+        return Facts(found, cost(divided.text(found)) - header if found else 0.0)
+
+
+class FilePassages(Passages):
     """Passages of a repository's files: the best chunks that have room, chunk by chunk."""
 
     def __init__(self, page: Page, asked: RepositoryRelevance) -> None:

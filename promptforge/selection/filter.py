@@ -16,7 +16,16 @@ from ..text.format import plural
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry
 from .merge import drop_duplicates
-from .query import Embed, Language, QueryRelevance, embed_all, readable_text, relate
+from .query import (
+    Embed,
+    Language,
+    QueryRelevance,
+    Question,
+    Relevance,
+    embed_all,
+    readable_text,
+    relate,
+)
 from .ranking import diversify, file_importance
 from .repository import RepositoryRelevance
 
@@ -41,7 +50,7 @@ class Candidates(Mapping[int, Entry]):
     """The indices of the candidates."""
     dropped: dict[int, str]
     """Index of an item → reason why it is no candidate."""
-    asked: QueryRelevance | None = None
+    asked: Relevance | None = None
     """The candidates in the light of the query; `None` without one."""
     merged: Mapping[int, int] = field(default_factory=dict)
     """Index of a range that was given twice → the item that is kept of it."""
@@ -147,14 +156,13 @@ def select(
         kept = _still(kept, dropped)
     if options.packing == "repository" and not options.query:
         _rank_by_importance(left, kept, ranks)
-    asked = None
+    asked: Relevance | None = None
     if kept and (options.query or options.rerank == "mmr"):
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
         if options.query:
             ranked = {index: ranks[index] for index in order}
-            relevance = _kind_of_relevance(left, ranked, embed)
-            make = relate if relevance is QueryRelevance else relevance
-            asked = make(options.query, left, ranked, language, trimmers, embed)
+            question = Question(options.query, left, ranked, language, trimmers, embed)
+            asked = relate(_kind_of_relevance(question), question)
             kept = _drop_low_worth(asked, left, kept, options.min_worth, dropped)
         if asked and options.rerank != "none":
             asked.rank(ranks)
@@ -165,7 +173,7 @@ def select(
 
 
 def _drop_low_worth(
-    asked: QueryRelevance,
+    asked: Relevance,
     items: Sequence[Item],
     kept: list[int],
     share: float | None,
@@ -205,14 +213,12 @@ def _rank_by_importance(items: Sequence[Item], kept: Sequence[int], ranks: list[
         ranks[index] = number
 
 
-def _kind_of_relevance(
-    items: Sequence[Item], ranked: Mapping[int, float], embed: Embed | None
-) -> type[QueryRelevance]:
+def _kind_of_relevance(asked: Question) -> Callable[[Question], Relevance]:
     """Return the class for the candidates: files, programs among them, that no score tells apart
     are a repository.
     """
-    kinds = {items[index].kind for index in ranked if items[index].path}
-    if embed or len(ranked) < 2 or len({*ranked.values()}) > 1:
+    kinds = {asked.items[index].kind for index in asked.ranked if asked.items[index].path}
+    if asked.embed or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
         return QueryRelevance
     if "code" in kinds and kinds <= {"code", "file"}:
         return RepositoryRelevance

@@ -6,10 +6,11 @@ import heapq
 import math
 import operator
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import OptionError, quote
 from ..model import Item
@@ -40,45 +41,84 @@ A query is embedded by its attribute `queries`, a function too, where it has one
 Language = Callable[[Item], str | None]
 
 
-class QueryRelevance:
+class Question(NamedTuple):
+    """A query, and the candidates that it is asked of."""
+
+    query: str
+    items: Sequence[Item]
+    """All items by index."""
+    ranked: Mapping[int, float]
+    """The ranks of the candidates by index, the best first."""
+    language: Language
+    trimmers: Trimmers
+    embed: Embed | None = None
+    """The caller's own; it adds its likeness to the words."""
+
+
+class Relevance(ABC):
     """The candidates in the light of the query."""
 
-    def __init__(
-        self,
-        query: str,
-        items: Sequence[Item],
-        ranked: Mapping[int, float],
-        language: Language,
-        trimmers: Trimmers,
-        embed: Embed | None = None,
-    ) -> None:
-        """Take the ranks of the candidates by their indices in `items`, the best first.
-
-        `embed`, the caller's own, adds its likeness to the words; `OptionError` when it fails.
-        """
-        self._embed = embed
-        self._query: Sequence[float] = ()
-        if embed is not None:
-            self._query = embed_all(getattr(embed, "queries", embed), [query])[0]
-        self._items = items
-        self._language = language
-        self._trimmers = trimmers
+    def __init__(self, asked: Question, read: Sequence[int]) -> None:
+        """Take the question, and the indices of the items that are read closely."""
+        self._asked = asked
         self.divide: Callable[[int], Pieces | None] = cache(self._divide)
         """Returns the passages of an item's text by its index, or `None` if it is one."""
-        self.index_of = _closest(query, items, list(ranked))
+        self.index_of = list(read)
         """Number of a document in the evidence → index of the item; only those read closely."""
         self.number_of = {index: number for number, index in enumerate(self.index_of)}
         """The inverse of `index_of`."""
+
+    @property
+    @abstractmethod
+    def has_evidence(self) -> bool:
+        """True if anything is known of a candidate by the query."""
+
+    @abstractmethod
+    def worths(self) -> Mapping[int, float]:
+        """Return the worth of each item that has one, by its index."""
+
+    @abstractmethod
+    def rank(self, ranks: list[float]) -> None:
+        """Replace the candidates' ranks by their worth."""
+
+    @abstractmethod
+    def match(self, index: int) -> Mapping[int, float] | None:
+        """Return how well each passage of an item answers, or `None` if it was not read closely."""
+
+    def _divide(self, index: int) -> Pieces | None:
+        item, trimmers = self._asked.items[index], self._asked.trimmers
+        text, language = readable_text(item), self._asked.language(item)
+        if trimmers.looks_like_program(item.kind, language, text):
+            if len(text) <= MAX_WHOLE_PROGRAM_CHARACTERS:
+                return None
+            # A program of an unknown language is cut by its indentation, not into sentences.
+            language = language or "none"
+        found = trimmers.find_structure(item.kind, language, text)
+        if found is not None and not isinstance(found, Pieces):
+            return None  # JSON: half an object is no answer
+        return found or divide_prose(text, marks=trimmers.marks)
+
+
+class QueryRelevance(Relevance):
+    """Candidates by their evidence: words, ranks, titles and names."""
+
+    def __init__(self, asked: Question) -> None:
+        """Weigh the candidates; raises `OptionError` when the caller's embedder fails."""
+        super().__init__(asked, _closest(asked.query, asked.items, list(asked.ranked)))
+        self._query: Sequence[float] = ()
+        embed = asked.embed
+        if embed is not None:
+            self._query = embed_all(getattr(embed, "queries", embed), [asked.query])[0]
         documents = [
-            RankedText(item_title(items[i]), _everything(items[i]), ranked[i])
-            for i in self.index_of
+            RankedText(item_title(item), _everything(item), asked.ranked[index])
+            for index, item in ((index, asked.items[index]) for index in self.index_of)
         ]
-        self.evidence = Evidence(query, documents, self._passages, self._measure)
+        self.evidence = Evidence(asked.query, documents, self._passages, self._measure)
 
     @property
     def has_evidence(self) -> bool:
         """True if a candidate has a word of the query, or if there is an embedder."""
-        return self._embed is not None or any(self.evidence.weights)
+        return self._asked.embed is not None or any(self.evidence.weights)
 
     def worths(self) -> Mapping[int, float]:
         """Return the worth of each item that was read closely, by its index."""
@@ -97,19 +137,6 @@ class QueryRelevance:
         for index, number in self.number_of.items():
             ranks[index] = self.evidence.worth[number]
 
-    def _divide(self, index: int) -> Pieces | None:
-        item = self._items[index]
-        text, language = readable_text(item), self._language(item)
-        if self._trimmers.looks_like_program(item.kind, language, text):
-            if len(text) <= MAX_WHOLE_PROGRAM_CHARACTERS:
-                return None
-            # A program of an unknown language is cut by its indentation, not into sentences.
-            language = language or "none"
-        found = self._trimmers.find_structure(item.kind, language, text)
-        if found is not None and not isinstance(found, Pieces):
-            return None  # JSON: half an object is no answer
-        return found or divide_prose(text, marks=self._trimmers.marks)
-
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return how well each passage of an item answers, or `None` if it was not read closely."""
         number = self.number_of.get(index)
@@ -120,15 +147,15 @@ class QueryRelevance:
     def _measure(self, number: int) -> list[float]:
         """Return the likeness of each passage to the query by the caller's vectors, 0 to 1."""
         texts = list(self._passages(number).texts)
-        if self._embed is None:
+        if self._asked.embed is None:
             return [0.0] * len(texts)
-        return [_cosine(self._query, vector) for vector in embed_all(self._embed, texts)]
+        return [_cosine(self._query, vector) for vector in embed_all(self._asked.embed, texts)]
 
     def _passages(self, number: int) -> DividedText:
         index = self.index_of[number]
         pieces = self.divide(index)
         if pieces is None:
-            return DividedText((readable_text(self._items[index]),))
+            return DividedText((readable_text(self._asked.items[index]),))
         parts, rules = pieces.parts, pieces.under_query
         return DividedText(
             [part.text for part in parts],
@@ -139,34 +166,31 @@ class QueryRelevance:
         )
 
 
-_relevance_by_key: OrderedDict[Any, QueryRelevance] = OrderedDict()
+_Found = TypeVar("_Found", bound=Relevance)
+_relevance_by_key: OrderedDict[Any, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
-def relate(
-    query: str,
-    items: Sequence[Item],
-    ranked: Mapping[int, float],
-    language: Language,
-    trimmers: Trimmers,
-    embed: Embed | None = None,
-) -> QueryRelevance:
-    """Return the relevance of `items` to a query; the last few are remembered by all that they say.
+def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
+    """Return the relevance of the candidates; the last few are remembered by all that they say.
 
     An embedder may answer otherwise the next time, so nothing of it is remembered here.
     """
-    size = sum(len(text) for item in items for text in _READ_FIELDS(item) if isinstance(text, str))
-    if embed is not None or size > MAX_CHARS_REMEMBERED:
-        return QueryRelevance(query, items, ranked, language, trimmers, embed)
+    fields = list(map(_READ_FIELDS, asked.items))
+    size = sum(len(text) for read in fields for text in read if isinstance(text, str))
+    if asked.embed is not None or size > MAX_CHARS_REMEMBERED:
+        return kind(asked)
+    trimmers = asked.trimmers
     key = (
-        *(query, language, trimmers.marks, tuple(sorted(trimmers.trim_as.items()))),
-        tuple(ranked.items()),
-        tuple(map(_READ_FIELDS, items)),
+        *(kind, asked.query, asked.language, trimmers.marks),
+        tuple(sorted(trimmers.trim_as.items())),
+        tuple(asked.ranked.items()),
+        tuple(fields),
     )
     with _lock:
-        found = _relevance_by_key.pop(key, None)
+        found: _Found | None = _relevance_by_key.pop(key, None)
     if found is None:
-        found = QueryRelevance(query, items, ranked, language, trimmers)
+        found = kind(asked)
     with _lock:
         _relevance_by_key[key] = found
         while len(_relevance_by_key) > MAX_RELEVANCES_REMEMBERED:

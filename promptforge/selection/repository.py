@@ -17,7 +17,6 @@ from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from ..model import Item
 from ..text.words import (
     inverse_document_frequency,
     related_terms,
@@ -25,8 +24,7 @@ from ..text.words import (
     terms_of_text,
     terms_of_word,
 )
-from ..trimming.kinds import Trimmers
-from .query import MAX_CANDIDATES_READ, Embed, Language, QueryRelevance, readable_text
+from .query import MAX_CANDIDATES_READ, Question, Relevance, readable_text
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 """Lines of a chunk: a seam ends it after the least; at the most it ends at the last seam or there.
@@ -239,52 +237,38 @@ def _follow_names(
         worths[number] += gain
 
 
-class RepositoryRelevance(QueryRelevance):
-    """The files of a repository in the light of a query, where their own order says nothing."""
+class RepositoryRelevance(Relevance):
+    """The files of a repository by their chunks, where their own order says nothing."""
 
-    def __init__(
-        self,
-        query: str,
-        items: Sequence[Item],
-        ranked: Mapping[int, float],
-        language: Language,
-        trimmers: Trimmers,
-        embed: Embed | None = None,
-    ) -> None:
-        """Rank the chunks of the items in `ranked`; the best 200 files are read closely."""
-        # Nothing of the base is made: its evidence reads other words of other documents.
-        self._items, self._language, self._trimmers = items, language, trimmers
-        self._embed = embed
-        kept = list(ranked)
-        self.divide = cache(self._divide)
-        self._starts = cache(self._find_starts)
-        files = [(items[i].path or "", readable_text(items[i])) for i in kept]
-        self.worth: dict[int, float] = {}
-        """Index of an item → the worth of its best chunk; only those with one."""
-        found = [
-            RankedChunk(kept[file], start, end, worth)
-            for file, start, end, worth in rank_chunks(query, files)
+    def __init__(self, asked: Question) -> None:
+        """Rank the chunks of the candidates; the best 200 files are read closely."""
+        kept = list(asked.ranked)
+        files = [
+            (item.path or "", readable_text(item)) for item in map(asked.items.__getitem__, kept)
         ]
+        found = [chunk._replace(file=kept[chunk.file]) for chunk in rank_chunks(asked.query, files)]
+        self._worth: dict[int, float] = {}
+        """Index of an item → the worth of its best chunk; only those with one."""
         for chunk in found:
-            self.worth.setdefault(chunk.file, chunk.worth)
-        self.index_of = list(self.worth)[:MAX_CANDIDATES_READ]
-        self.number_of = {index: number for number, index in enumerate(self.index_of)}
+            self._worth.setdefault(chunk.file, chunk.worth)
+        super().__init__(asked, list(self._worth)[:MAX_CANDIDATES_READ])
+        self._starts = cache(self._find_starts)
         self.chunks = [chunk for chunk in found if chunk.file in self.number_of]
         """The chunks of the files read closely, the best first; `file` is the index of an item."""
 
     @property
     def has_evidence(self) -> bool:
         """True if a file has to do with the query."""
-        return bool(self.worth)
+        return bool(self._worth)
 
     def worths(self) -> Mapping[int, float]:
         """Return the worth of each file's best chunk, by the index of its item."""
-        return self.worth
+        return self._worth
 
     def rank(self, ranks: list[float]) -> None:
         """Replace the ranks by the worth of each file's best chunk."""
         for index in range(len(ranks)):
-            ranks[index] = self.worth.get(index, 0.0)
+            ranks[index] = self._worth.get(index, 0.0)
 
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return the worth of the chunk that each passage of an item begins in."""
