@@ -372,8 +372,7 @@ class Result:
         scores = [page.candidates[index].item.score for index in chosen]
         self.average_score = sum(scores) / len(scores) if scores else 0.0
         """Mean score of the included items; 0 with none."""
-        reasons = {*report.reasons.values()}
-        self.truncated = bool(report.trimmed or reasons & {"budget", "section_budget"})
+        self.truncated = bool(report.trimmed or report.counts.keys() & {"budget", "section_budget"})
         """True when the budget trimmed or dropped an item."""
         self.files = tuple(dict.fromkeys(item.path for item in shown if item.path is not None))
         """Paths of the included items, each once, in the order of the context."""

@@ -6,7 +6,8 @@ all of it together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from .in_order import NO_SECTION_LIMITS, Packer
@@ -59,11 +60,51 @@ MAX_JOINS = 4
 """Times that chosen items are joined and the room that this leaves is filled."""
 
 
+class Reasons(Mapping[int, str]):
+    """The reason of every item of the steps that is not chosen: `budget` if no other was found.
+
+    Of a hundred thousand items the mapping itself is made only when somebody asks for it.
+    """
+
+    def __init__(
+        self,
+        walks: Sequence[Sequence[int]],
+        chosen: Mapping[int, Variant],
+        found: Mapping[int, str],
+    ) -> None:
+        self._walks, self._chosen = walks, chosen
+        self.found = {i: reason for i, reason in found.items() if i not in chosen}
+        """The reasons that were found on the way."""
+
+    @cached_property
+    def _all(self) -> dict[int, str]:
+        every = (index for walk in self._walks for index in walk)
+        reasons = {**dict.fromkeys(every, "budget"), **self.found}
+        for index in self._chosen:  # beyond the share of its step, but taken by a later one
+            reasons.pop(index, None)
+        return reasons
+
+    def __getitem__(self, index: int) -> str:
+        return self.found.get(index) or self._all[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all)
+
+    @cached_property
+    def _length(self) -> int:
+        if len(self._walks) == 1:
+            return len(self._walks[0]) - len(self._chosen)
+        return len(self._all)
+
+    def __len__(self) -> int:
+        return self._length
+
+
 class Packed(NamedTuple):
     """The result of packing."""
 
     chosen: dict[int, Variant]
-    reasons: dict[int, str]
+    reasons: Reasons
     """Dropped item → `budget`, `section_budget`, `max_items`, `duplicate` or `merged`."""
     duplicates: dict[int, int]
     """Duplicate → the chosen item that contains its text; a merged one → the range it is in."""
@@ -111,10 +152,10 @@ def pack(  # noqa: PLR0913  these are the options of packing
         first_only=packing == "stop",
         section_limits=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS else limits,
     )
-    reasons: dict[int, str] = {}
+    walks: list[Sequence[int]] = []
     again: list[PackingStep] = []
     for step in steps:
-        reasons.update(dict.fromkeys(step.walk, "budget"))  # until another reason is found
+        walks.append(step.walk)
         step_limit = packer.step_limit(step)
         if step.required:
             packer.require(step.walk)
@@ -129,9 +170,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
     _join(packer, again, packing, stubs)
     if not packer.chosen:
         packer.cost = page.measure({})
-    reasons.update(packer.reasons)
-    for index in packer.chosen:  # beyond the share of its step, but taken by a later one
-        reasons.pop(index, None)
+    reasons = Reasons(walks, packer.chosen, packer.reasons)
     overhead_fits = fits_within(packer.cost, limit)
     return Packed(packer.chosen, reasons, packer.duplicate_of, packer.cost, overhead_fits)
 

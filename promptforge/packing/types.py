@@ -6,8 +6,8 @@ A cost is a pair: tokens and characters. A limit is such a pair too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, overload
 
 from ..errors import BudgetError
 
@@ -17,6 +17,10 @@ Cost = tuple[float, float]
 ZERO_COST: Cost = (0, 0)
 
 UNLIMITED = math.inf
+
+MIN_FRONT = 600
+"""Indices that are sorted at first, where there are many more."""
+SAMPLE_SIZE = 1000
 
 
 class Variant(NamedTuple):
@@ -112,6 +116,77 @@ class PackablePage(Protocol):
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         ...
+
+
+class BestFirst(Sequence[int]):
+    """Indices, the best rank first; of equal ranks in the order given. Sorted as far as needed.
+
+    >>> walk = BestFirst([0, 1, 2], [0.5, 0.1, 0.9])
+    >>> walk[0], list(walk)
+    (2, [2, 0, 1])
+    """
+
+    def __init__(self, unordered: Sequence[int], ranks: Sequence[float]) -> None:
+        self.unordered = unordered
+        """The indices in the order given."""
+        self._ranks = ranks
+        self._front: list[int] = []
+        self._least = UNLIMITED
+        """The front has the indices of this rank or more."""
+
+    def __len__(self) -> int:
+        return len(self.unordered)
+
+    def __iter__(self) -> Iterator[int]:
+        place = 0
+        while place < len(self):
+            self._sort(place + 1)
+            front = self._front
+            yield from front[place:]
+            place = len(front)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[int]: ...
+    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
+        if isinstance(place, int):
+            self._sort(place + 1 if place >= 0 else len(self))
+        else:
+            self._sort(len(self) if place.stop is None or place.stop < 0 else place.stop)
+        return self._front[place]
+
+    def tail(self, start: int) -> list[int]:
+        """Return the indices from a place on, those beyond the front in no order of ranks."""
+        ranks, least = self._ranks, self._least
+        if len(self._front) == len(self):
+            return self._front[start:]
+        return self._front[start:] + [i for i in self.unordered if ranks[i] < least]
+
+    def in_order(self, indices: Iterable[int]) -> list[int]:
+        """Return some of `tail` in order."""
+        return sorted(indices, key=self._ranks.__getitem__, reverse=True)
+
+    def _sort(self, count: int) -> None:
+        """Put at least the best `count` into the front."""
+        front, ranks = self._front, self._ranks
+        more = min(count, len(self)) - len(front)
+        if more <= 0:
+            return
+        more, before = max(more, len(front), MIN_FRONT), self._least
+        rest: Sequence[int] = self.unordered
+        self._least = -UNLIMITED
+        if len(rest) > 4 * (len(front) + more):
+            # Of a hundred thousand, a sample tells about where the best end.
+            step = len(rest) // SAMPLE_SIZE or 1
+            sample = sorted(map(ranks.__getitem__, rest[::step]), reverse=True)
+            self._least = sample[5 * (len(front) + more) // (4 * step) + 2]
+            rest = [i for i in rest if self._least <= ranks[i] < before]
+        elif front:
+            rest = [i for i in rest if ranks[i] < before]
+        front += self.in_order(rest)
+        if len(front) < count and self._least > -UNLIMITED:  # a sample is only a sample
+            self._sort(count)
 
 
 class PackingStep(NamedTuple):

@@ -34,6 +34,7 @@ from ..model import Item, Result, item_texts
 from ..packing.pack import FIXED_SET_PACKINGS, Packed, pack
 from ..packing.types import (
     UNLIMITED,
+    BestFirst,
     Cost,
     PackingStep,
     SectionLimits,
@@ -62,6 +63,7 @@ TEMPLATE_OPTIONS = (
 )  # fmt: skip
 """Options without an effect where no template uses them."""
 _DEFAULTS = Options()
+_CONTENT = attrgetter("content")
 MAX_CHARS_REMEMBERED = 1 << 26
 """Characters of contents; of more, a thread does not remember the last result."""
 
@@ -114,7 +116,8 @@ class Pipeline:
         last: _Made | None = getattr(self._last, "made", None)
         if last is None or last.key != key or not _are_same(last.parts, parts):
             result = self._make_framed(request, diagnostics)
-            if sum(len(item.content or "") for item in request.items) <= MAX_CHARS_REMEMBERED:
+            texts = filter(None, map(_CONTENT, request.items))
+            if sum(map(len, texts)) <= MAX_CHARS_REMEMBERED:
                 self._last.made = _Made(key, parts, result)
             return result
         _LOG.debug("the same items and options as before: the text was made then")
@@ -393,16 +396,16 @@ def plan_packing(
     candidates, limit, max_items = page.candidates, _limit(options), options.max_items
     best_first = options.packing in BEST_FIRST_PACKINGS
     fixed_set = options.packing in FIXED_SET_PACKINGS
-    walk: Sequence[int] = candidates.kept
     ranks: Sequence[float] = ()
+    required, explicit, similar = _sides(candidates.kept, candidates)
     if best_first:
         ranks = candidates.ranks
-        walk = sorted(walk, key=ranks.__getitem__, reverse=True)
-    required, explicit, similar = _sides(walk, candidates)
-    if not best_first and not fixed_set:
+        required, explicit, similar = (
+            BestFirst(side, ranks) for side in (required, explicit, similar)
+        )
+    elif not fixed_set:
         explicit, similar = page.walk(explicit), page.walk(similar)
-    found = similar[:max_items]  # all of them where `max_items` is None
-    limits, sure = _limit_sections(page, options, [*explicit, *found], diagnostics)
+    limits, sure = _limit_sections(page, options, (explicit, similar), diagnostics)
     steps = [PackingStep(required, required=True)]
     if fixed_set and limits.most:
         # All items of a step give way together, so a section with a maximum is a step of its own
@@ -410,7 +413,8 @@ def plan_packing(
         inside = limits.section
         sure = [(members, room) for members, room in sure if members[0] not in inside]
         for name, room in limits.most.items():
-            sure.append(([i for i in (*explicit, *found) if inside.get(i) == name], room))
+            these = [i for i in (*explicit, *similar[:max_items]) if inside.get(i) == name]
+            sure.append((these, room))
         explicit = [i for i in explicit if i not in inside]
         similar = [i for i in similar if i not in inside]
     steps += [PackingStep(members, room=room, ranks=ranks) for members, room in sure]
@@ -418,7 +422,9 @@ def plan_packing(
     searched = searched._replace(most=max_items)
     if options.combine == "combined" and explicit and similar:
         # Named items take their share, found ones come in, then named ones use what is left.
-        share = _explicit_share(page, options, (required, explicit, found), limit)
+        # All of them where `max_items` is None.
+        sides = (required, explicit, similar[:max_items])
+        share = _explicit_share(page, options, sides, limit)
         steps += [named._replace(share=share), searched, named._replace(again=True)]
     else:
         steps += [named, searched]
@@ -473,7 +479,7 @@ def _sum_costs(page: Page, indices: Iterable[int], limit: Cost) -> Cost:
 
 
 def _limit_sections(
-    page: Page, options: Options, walk: Sequence[int], diagnostics: Diagnostics
+    page: Page, options: Options, sides: tuple[Sequence[int], ...], diagnostics: Diagnostics
 ) -> tuple[SectionLimits, list[tuple[list[int], float]]]:
     """Return the maxima of sections, and members and room of those that are sure of some."""
     budgets = options.section_budgets
@@ -481,7 +487,8 @@ def _limit_sections(
         return SectionLimits({}, {}), []
     key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
     members: dict[str, list[int]] = {name: [] for name in budgets}
-    for index in walk:
+    explicit, similar = sides
+    for index in (*explicit, *similar[: options.max_items]):
         members.get(key(page.candidates.pool[index]), []).append(index)
     _say_absent_sections(
         {key(page.candidates.pool[i]) for i in page.candidates.kept}, budgets, diagnostics

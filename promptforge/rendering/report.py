@@ -143,6 +143,17 @@ class Report:
                 reasons[index] = reasons.get(kept, "budget")
         return reasons
 
+    @cached_property
+    def counts(self) -> Counts[str]:
+        """The number of items dropped, by the reason; quicker than to ask for each."""
+        candidates, reasons = self.page.candidates, self.packed.reasons
+        counts = Counts(candidates.dropped.values()) + Counts(reasons.found.values())
+        counts["budget"] += len(reasons) - len(reasons.found)
+        for index in candidates.merged:
+            counts[candidates.dropped[index]] -= 1
+            counts[self.reasons[index]] += 1
+        return +counts
+
     def kept(self, index: int) -> int:
         """Return the item that is kept of a range given twice; any other is its own."""
         merged = self.page.candidates.merged
@@ -501,7 +512,7 @@ _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
 def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     """Add what a user should know of a rendering."""
     page, packed, items = report.page, report.packed, report.given
-    reasons = Counts(report.reasons.values())
+    reasons = report.counts
     if not items:
         diagnostics.add("PF115", "there were no items", severity="info")
     elif not packed.chosen:
@@ -512,9 +523,9 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
         diagnostics.add("PF501", message, severity="info")
     _say_dropped(report, reasons, diagnostics)
     _say_group_by(page, packed, diagnostics)
-    ids = Counts(filter(None, map(attrgetter("id"), items)))
-    twice = [name for name, count in ids.items() if count > 1]
-    if twice:
+    ids = list(filter(None, map(attrgetter("id"), items)))
+    if len(set(ids)) < len(ids):
+        twice = [name for name, count in Counts(ids).items() if count > 1]
         message = f"several items have the id {quote(twice[0])}"
         if len(twice) > 1:
             message += f" and {len(twice) - 1} more"
@@ -565,8 +576,8 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
     packed, trimmed = report.packed, len(report.trimmed)
     dropped = sum(reasons[reason] for reason in _FOR_BUDGET)
     if packed.chosen and (dropped or trimmed):
-        rest = (*packed.reasons, *report.page.candidates.merged)
-        total = len(packed.chosen) + sum(report.reasons[index] != "merged" for index in rest)
+        merged = report.page.candidates.merged
+        total = len(packed.chosen) + len(packed.reasons) + len(merged) - reasons["merged"]
         said = []
         for number, verb in ((dropped, "left out"), (trimmed, "shortened")):
             if number and total == 1:
