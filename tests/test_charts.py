@@ -36,7 +36,7 @@ ITEMS = [
 def drawn(items: Any = ITEMS, **options: Any) -> tuple[Result, str, str, BudgetChart]:
     """Render, and return the result, its image, its page and the chart."""
     result = pf.render(items, **options)
-    chart = BudgetChart(result, lambda most: pf.render(items, **{**options, "max_tokens": most}))
+    chart = BudgetChart(result)
     return result, chart.svg(), chart.html(), chart
 
 

@@ -7,14 +7,12 @@ an SVG image, or a page that runs no script, loads nothing, and has all figures 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
 
-from ..errors import BudgetError
 from ..model import Result, ResultItem, path_with_lines
 from ..text.escape import to_label
 
@@ -71,14 +69,14 @@ def draw_result(result: Result) -> str:
 
 
 class BudgetChart:
-    """The chart of one result. `render` makes the same result with another budget."""
+    """The chart of one result."""
 
-    def __init__(self, result: Result, render: Callable[[int], Result]) -> None:
+    def __init__(self, result: Result) -> None:
         self._result = result
         self._explanation = result.explain()
         self.parts = [part for part in self._parts() if part.tokens > 0]
         """The bar, from left to right."""
-        self.points = _points(result, render)
+        self.points = _points(result)
         """The curve; empty without a budget in tokens."""
 
     def svg(self) -> str:
@@ -127,24 +125,23 @@ class BudgetChart:
         ]
 
 
-def _points(result: Result, render: Callable[[int], Result]) -> list[BudgetPoint]:
+def curve_budgets(most: int, *others: int) -> list[int]:
+    """Return the budgets of a curve up to `most`, and others that are wanted besides."""
+    steps = {most * step // CURVE_STEPS for step in range(CURVE_STEPS + 1)}
+    return sorted({*steps, *others})
+
+
+def _points(result: Result) -> list[BudgetPoint]:
     now = result.max_tokens
     if now is None:
         return []
     fits_at = {item.fits_at for item in result.items if item.fits_at is not None}
     returns = sorted(budget for budget in fits_at if budget > now)
     last = max(now + now // 2, min(returns[-1] if returns else 0, 4 * now), 10)
-    budgets = {last * step // CURVE_STEPS for step in range(CURVE_STEPS + 1)} | {now}
-    budgets |= {budget for budget in returns[:MAX_RETURNS_IN_CURVE] if budget <= last}
-    points = []
-    for budget in sorted(budgets):
-        try:
-            tried = render(budget)
-        except BudgetError:  # required items do not fit
-            continue
-        taken = tried.report.placed.values() if tried.text else ()
-        points.append(BudgetPoint(budget, sum(item.worth for item in taken), len(taken)))
-    return points
+    back = (budget for budget in returns[:MAX_RETURNS_IN_CURVE] if budget <= last)
+    budgets = curve_budgets(last, now, *back)
+    found = ((budget, result.report.worth_at(budget)) for budget in budgets)
+    return [BudgetPoint(budget, *point) for budget, point in found if point]
 
 
 @cache

@@ -121,7 +121,7 @@ def explain_command(
 def _draw(result: Result, given: Mapping[str, Any]) -> None:
     from ..authoring.charts import BudgetChart
 
-    chart = BudgetChart(result, lambda most: result.report.rerender({"max_tokens": most}))
+    chart = BudgetChart(result)
     if given["html"]:
         write_output(chart.html(), given["html"])
     if given["svg"]:

@@ -134,7 +134,6 @@ class PreviewApp:
             for path in STATIC_FOLDER.rglob("*")
             if path.suffix in _MEDIA_TYPES
         }
-        self._drafts_folder = Path()
         api: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
             ("GET", "/api/start", self._start),
             *(("POST", f"/api/{what}", self._draw(what)) for what in WORKER_OF if what != "case"),
@@ -157,7 +156,7 @@ class PreviewApp:
     @contextlib.asynccontextmanager
     async def _life(self, _app: Starlette) -> AsyncIterator[None]:
         with tempfile.TemporaryDirectory(prefix="promptforge-preview-") as folder:
-            self._drafts_folder = Path(folder)
+            self.session.drafts_folder = Path(folder)
             folders = [*self.session.templates, *self.session.profiles]
             tasks = [
                 asyncio.create_task(self._warm()),
@@ -176,10 +175,7 @@ class PreviewApp:
 
     async def _warm(self) -> None:
         # Render once before the page asks, so that its first request finds the sandbox warm.
-        wanted = {
-            "what": "page",
-            "settings": self.session.settings(View(), {}, self._drafts_folder),
-        }
+        wanted = {"what": "page", "settings": self.session.settings(View())}
         with contextlib.suppress(OvertakenError):
             await self._queues["page"].draw(wanted)
 
@@ -236,15 +232,15 @@ class PreviewApp:
                 wanted: dict[str, Any] = {"what": what, "tokens": asked.tokens}
                 wanted |= {"rows": asked.rows, "picked": asked.picked, "top": asked.top}
                 line, task = (asked.tab, what), DRAW_TASK
-                wanted["settings"] = session.settings(asked.view, asked.drafts, self._drafts_folder)
+                wanted["settings"] = session.settings(asked.view, asked.drafts)
                 if what == "comparison":
                     other = asked.other or asked.view
-                    wanted["other"] = session.settings(other, asked.drafts, self._drafts_folder)
+                    wanted["other"] = session.settings(other, asked.drafts)
                 if what == "prompt":
                     wanted |= {"to": asked.to, "texts": session.prompt_texts(asked.view)}
                 if what == "findings":
                     task = CHECK_TASK
-                    wanted = session.draft_to_check(asked.file, asked.drafts, self._drafts_folder)
+                    wanted = session.draft_to_check(asked.file, asked.drafts)
                 if what == "as_case":
                     wanted |= case_request(session)
                 drawn = await self._queues[what].draw(wanted, task, line)
@@ -311,7 +307,7 @@ class PreviewApp:
         try:
             seen = _seen(request)
             wanted = decode_request(await request.body(), CaseRequest)
-            settings = session.settings(wanted.view, {}, self._drafts_folder)
+            settings = session.settings(wanted.view)
             found = await asyncio.to_thread(load_cases, session, seen)
             asked = record_request(session, found, settings, wanted)
             made = await self._queues["case"].draw(asked, RECORD_TASK)

@@ -12,19 +12,20 @@ import collections
 import difflib
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ..authoring.charts import curve_budgets
 from ..authoring.compare import BuildItem, build_from_result, compare_builds
 from ..authoring.golden import add_case, case_name_of_item, parse_cases, run_case
-from ..errors import BudgetError, Diagnostic, ItemError, TemplateError
+from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
-from ..rendering.report import place_items
 from ..templating.loader import Templates
 from ..text.split_points import split_at_points
 from ..tokenizers.base import Counter
@@ -51,8 +52,8 @@ _ROW = (
 MAX_RESULTS_KEPT = 3
 """Renderings kept, so that an account does not render again what it tells more of."""
 MAX_CURVE_TOKENS = 10_000_000
-CURVE_STEPS = 24
-"""Budgets that the curve of worth is made of."""
+SLICE_SECONDS = 0.06
+"""Seconds after which what is known so far is told; the page then asks for more."""
 MAX_VALUE_CHARS = 400
 """Characters of a value that is shown over a name in the editor."""
 Request = Mapping[str, Any]
@@ -62,6 +63,9 @@ _NEEDS_ITEMS: Answer = {"needs": "items"}
 _items: dict[str, list[Item]] = {}
 # The last renderings by their settings, the newest last.
 _results: dict[bytes, Result] = {}
+# What is told in slices, so that a newer request never waits for a second: what is told so far and
+# the rest of it, by `id` of the result and a word.
+_begun: dict[tuple[int, object], tuple[list[Any], Iterator[Any]]] = {}
 
 
 def draw(request: Request, begin: Callable[[], None]) -> Answer:
@@ -103,6 +107,7 @@ def _keep_items(request: Request) -> bool:
         # One set of items is kept, however often their file changes.
         _items.clear()
         _results.clear()
+        _begun.clear()
         _items[request["items_key"]] = msgspec.convert(request["items"], list[Item])
     return request["items_key"] in _items
 
@@ -138,8 +143,22 @@ def _render(renderer: Renderer, request: Request, side: str) -> Result:
         _refuse_stand_in(result.warnings)
     _results[key] = result
     while len(_results) > MAX_RESULTS_KEPT:
-        del _results[next(iter(_results))]
+        old = id(_results.pop(next(iter(_results))))
+        for begun in [key for key in _begun if key[0] == old]:
+            del _begun[begun]
     return result
+
+
+def _so_far(result: Result, word: object, begin: Callable[[], Iterator[Any]]) -> Answer:
+    """Return what an iterator has given so far, `{"told", "more"}`, after one more slice of it."""
+    key = id(result), word
+    told, rest = _begun.setdefault(key, ([], begin()))
+    end = time.monotonic() + SLICE_SECONDS
+    for each in rest:
+        told.append(each)
+        if time.monotonic() > end:
+            return {"told": told, "more": True}
+    return {"told": told, "more": False}
 
 
 def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
@@ -277,19 +296,21 @@ def _account(result: Result, request: Request) -> Answer:
 
     `fits` of an item is None where no budget is known; `beyond` is the largest that was tried.
     """
-    report = result.report
+    report, hints = result.report, result.report.hints
     rows = [index for index in request["rows"] if index < len(report.given)]
-    fits = [report.hints.near(index) for index in rows]
+    more = _so_far(result, "budgets", lambda: iter(hints.advance, False))["more"]
+    fits = [hints.so_far.get(index) if more else hints.near(index) for index in rows]
     picked = request["picked"]
-    if picked is not None and picked < len(report.given):  # one item may take its time
-        rows, fits = [*rows, picked], [*fits, report.hints.at(picked)]
-    first = report.hints.first()
+    if picked is not None and picked < len(report.given) and not more:  # one may take its time
+        rows, fits = [*rows, picked], [*fits, hints.at(picked)]
+    first = None if more else hints.first()
     return {
         "rows": rows,
         "full": [report.item(index).tokens_full for index in rows],
         "fits": fits,
-        "beyond": report.hints.beyond,
+        "beyond": hints.beyond,
         "next": None if first is None else {"at": first[0], "index": first[1]},
+        "more": more,
     }
 
 
@@ -310,21 +331,19 @@ def _line_tokens(result: Result) -> dict[str, dict[int, int]]:
 
 
 def _remedies(result: Result, _request: Request) -> Answer:
-    return {"remedies": [msgspec.to_builtins(remedy) for remedy in result.remedies()]}
+    found = _so_far(result, "remedies", result.report.find_remedies)
+    return {**found, "told": msgspec.to_builtins(found["told"])}
 
 
 def _curve(result: Result, request: Request) -> Answer:
     """Return the worth of the text's items over the budget, up to `request["top"]` tokens."""
-    report, most = result.report, min(request["top"], MAX_CURVE_TOKENS)
-    points = []
-    budgets = {most * step // CURVE_STEPS for step in range(CURVE_STEPS + 1)}
-    for budget in sorted({*budgets, result.max_tokens or 0} - {0}):
-        try:
-            placed = place_items(*report.repack(budget))
-        except (BudgetError, TemplateError):  # required items do not fit
-            continue
-        points.append([budget, round(sum(item.worth for item in placed.values()), 3), len(placed)])
-    return {"points": points}
+    most = min(request["top"], MAX_CURVE_TOKENS)
+    budgets = curve_budgets(most, result.max_tokens or 0)
+    found = _so_far(
+        result, most, lambda: ((each, result.report.worth_at(each)) for each in budgets if each)
+    )
+    points = [[budget, round(at[0], 3), at[1]] for budget, at in found["told"] if at]
+    return {"told": points, "more": found["more"]}
 
 
 def _values(result: Result, request: Request) -> Answer:

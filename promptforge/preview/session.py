@@ -12,6 +12,7 @@ import contextlib
 import errno
 import hashlib
 import re
+import shutil
 import stat
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -44,6 +45,8 @@ from .render_worker import CASES_FILE_NAME
 
 MAX_DRAFTS = 20
 """Files with unsaved changes at one time."""
+MAX_DRAFT_FOLDERS = 64
+"""Newest versions of profiles with unsaved changes that are kept in folders."""
 MAX_EDITABLE_BYTES = 256 * 1024
 """Bytes of a file that can be edited on the page."""
 MAX_LISTENERS = 8
@@ -215,6 +218,8 @@ class Session:
     """The file of all items, if they come from one."""
     words: Sequence[str] = ()
     """The command that prints the same text, without the choices of the page."""
+    drafts_folder: Path = field(default_factory=Path)
+    """A folder for unsaved texts; emptied when the preview ends."""
     stamp: int = 0
     files: dict[str, EditableFile] = field(default_factory=dict)
     items_key: str = ""
@@ -226,6 +231,7 @@ class Session:
             # A profile given by its path: look in its folder first.
             path = Path(self.profile)
             self.profiles, self.profile = [path.parent, *self.profiles], path.stem
+        self._draft_profiles: dict[Path, None] = {}
         self.profiles = [folder.resolve() for folder in self.profiles]
         self.templates = [folder.resolve() for folder in self.templates]
         self.tests = self.tests and self.tests.resolve()
@@ -264,9 +270,7 @@ class Session:
         folders = {"templates": self.templates, "profiles": self.profiles}[what]
         return next(iter(folders), None)
 
-    def settings(
-        self, view: View, drafts: Mapping[str, str], drafts_folder: Path
-    ) -> dict[str, Any]:
+    def settings(self, view: View, drafts: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return the settings of a rendering as plain data, for another process.
 
         `drafts` maps ids of files to unsaved texts; those of profiles go into `drafts_folder`.
@@ -288,12 +292,12 @@ class Session:
         templates: list[Any] = [str(folder) for folder in self.templates]
         profiles = [str(folder) for folder in self.profiles]
         texts = {}
-        for each, text in drafts.items():
+        for each, text in (drafts or {}).items():
             file = self.find_file(each)
             if file.what == "templates":
                 texts[file.name] = text
             else:
-                profiles = _with_draft(drafts_folder, file.name, text, profiles)
+                profiles = [self._draft_profile(file.name, text), *profiles]
         return {
             "stamp": self.stamp,
             "profile": view.profile or self.profile,
@@ -303,21 +307,28 @@ class Session:
             "options": msgspec.to_builtins(options),
         }
 
-    def draft_to_check(
-        self, id: str, drafts: Mapping[str, str], drafts_folder: Path
-    ) -> dict[str, Any]:
-        """Write a draft into a folder of its own; return the request that checks it."""
+    def _draft_profile(self, name: str, text: str) -> str:
+        """Write the draft of a profile into a folder of its own; return the folder."""
+        key = hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
+        folder = self.drafts_folder / key
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")
+        # Each key press brings another one: only the newest can still be asked for.
+        self._draft_profiles[folder] = self._draft_profiles.pop(folder, None)
+        while len(self._draft_profiles) > MAX_DRAFT_FOLDERS:
+            shutil.rmtree(oldest := next(iter(self._draft_profiles)), ignore_errors=True)
+            del self._draft_profiles[oldest]
+        return str(folder)
+
+    def draft_to_check(self, id: str, drafts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the request that checks a draft, or a file as it is."""
         file = self.find_file(id)
         text = drafts.get(id)
         if text is None:
             text = read_file(file).text
-        key = hashlib.sha256(f"{id}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
-        root = drafts_folder / "check" / key / file.what
-        path = root / file.shown
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="replace")
         folders = {what: [str(each) for each in getattr(self, what)] for what in FOLDERS}
-        return {"path": str(path), **folders}
+        name = f"{file.what}/{file.shown}"
+        return {"name": name, "text": text, "folder": str(self.drafts_folder), **folders}
 
     def recipes(self, view: View) -> dict[str, str]:
         """Return the view as a command, as a profile of YAML and as Python."""
@@ -385,17 +396,6 @@ class Session:
         known = find_profiles(self.profiles)
         profiles = [{"name": name, "description": about} for name, about, _ in known]
         return {"layouts": layouts, "profiles": profiles}
-
-
-def _with_draft(drafts_folder: Path, name: str, text: str, folders: list[str]) -> list[str]:
-    """Write the draft of a profile into a folder; return this folder before the others."""
-    folder = (
-        drafts_folder
-        / hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
-    )
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")
-    return [str(folder), *folders]
 
 
 # --- words for the editor -------------------------------------------------------------------------

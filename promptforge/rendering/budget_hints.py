@@ -65,7 +65,11 @@ def packing_order(page: Page) -> list[int]:
 
 
 class BudgetHints:
-    """Budgets in tokens that bring items back whole, worked out no further than asked for."""
+    """Budgets in tokens that bring items back whole, worked out no further than asked for.
+
+    `at`, `near` and `first` try all that is to be tried. Who cannot wait calls `advance`, and asks
+    between two tries.
+    """
 
     def __init__(
         self,
@@ -96,6 +100,10 @@ class BudgetHints:
             options.packing in _IN_ORDER and not shared and page.query_passages() is None
         )
         self._tried: dict[int, Collection[int]] = {}
+        self._offers: dict[int, int] = {}
+        self.so_far: Mapping[int, int] = {}
+        """Items → the least budgets known to bring them back, after the tries so far."""
+        self._tries = self._try_budgets()
         self._curve = _cost_curve(page, self._order, lost)
         self._on_curve: dict[int, int] = {}
 
@@ -115,7 +123,17 @@ class BudgetHints:
             return None
         if self._ordered and not self._few:
             return self._cost_up_to(index)
-        return self._found.get(index)
+        while self.advance():
+            continue
+        return self.so_far.get(index)
+
+    def advance(self) -> bool:
+        """Try one more budget; return False where no more are to be tried."""
+        try:
+            self.so_far = next(self._tries)
+        except StopIteration:
+            return False
+        return True
 
     @property
     def beyond(self) -> int | None:
@@ -131,7 +149,9 @@ class BudgetHints:
             while not self._on_curve and self._follow_curve():
                 continue
             return min(((cost, i) for i, cost in self._on_curve.items()), default=None)
-        return min(((budget, i) for i, budget in self._found.items()), default=None)
+        while self.advance():
+            continue
+        return min(((budget, i) for i, budget in self.so_far.items()), default=None)
 
     # --- along the order ------------------------------------------------------------------------
 
@@ -156,25 +176,31 @@ class BudgetHints:
 
     # --- by trying ------------------------------------------------------------------------------
 
-    @cached_property
-    def _found(self) -> dict[int, int]:
+    def _try_budgets(self) -> Iterator[dict[int, int]]:
+        """Yield, after each try, the least budgets that bring items back, as far as is known."""
         if not self._order:
-            return {}
+            return
         if not self._few:
             self._try(self._now + self._step)
-            return self._least({})
-        offers: dict[int, int] = {}
+            yield self._least()
+            return
         if self._ordered:
-            offers = {i: cost for i in self._order if (cost := self._cost_up_to(i))}
-        elif everything := self._cost_of_everything:
-            self._try(everything)
-            offers = dict.fromkeys(self._tried[everything], everything)
+            self._offers = {i: cost for i in self._order if (cost := self._cost_up_to(i))}
+            yield self._least()
         tries = self._number_of_tries()
-        for budget in self._guesses(offers, tries // 2):
+        for budget in self._near_guesses(tries // 2):
             self._try(budget)
-        while len(self._tried) < tries and (middle := self._between(self._least(offers))):
+            yield self._least()
+        if not self._ordered and (everything := self._cost_of_everything):
+            self._try(everything)
+            self._offers = dict.fromkeys(self._tried[everything], everything)
+            yield self._least()
+            for budget in self._spread(everything, tries // 2):
+                self._try(budget)
+                yield self._least()
+        while len(self._tried) < tries and (middle := self._between(self._least())):
             self._try(middle)
-        return self._least(offers)
+            yield self._least()
 
     def _number_of_tries(self) -> int:
         if self._ordered:
@@ -194,9 +220,9 @@ class BudgetHints:
         if budget not in self._tried:
             self._tried[budget] = self._whole_at(budget)
 
-    def _least(self, offers: Mapping[int, int]) -> dict[int, int]:
+    def _least(self) -> dict[int, int]:
         """Return for each item the least budget known to include it."""
-        found = {i: b for i, b in offers.items() if i in self._tried.get(b, (i,))}
+        found = {i: b for i, b in self._offers.items() if i in self._tried.get(b, (i,))}
         for budget, whole in self._tried.items():
             for index in whole:
                 if index in self._lost and budget < found.get(index, UNLIMITED):
@@ -216,25 +242,30 @@ class BudgetHints:
         # A token less than the page up to the item holds it only where a later page is shorter.
         return self._ordered and self._on_curve.get(index) == budget
 
-    def _guesses(self, offers: Mapping[int, int], most: int) -> list[int]:
-        """Return about `most` budgets worth trying: the page as it is and one item whole; offers.
-
-        Where shares or worths decide, most lie anywhere, closer together near the present budget.
-        """
+    def _near_guesses(self, most: int) -> list[int]:
+        """Return budgets worth trying first: those of the curve, the page now and one item more."""
         page, chosen, now = self._page, self._packed.chosen, self._now
-        nearest = sorted(offers, key=lambda i: (offers[i], i))[:MAX_TRIES]
+        nearest = [index for index in self._order if index in self._lost]
+        if self._ordered:
+            nearest = sorted(self._offers, key=lambda i: (self._offers[i], i))
         enough = set()
-        for index in nearest:
+        for index in nearest[:MAX_TRIES]:
             added = page.item_cost(index, page.variants(index)[0])[0] + page.shared_end_tokens
             if index in chosen:
                 added -= page.item_cost(index, chosen[index])[0]
             enough.add(int(max(self._packed.cost[0] + added, now + 1)))
-        if self._ordered:
-            first = sorted({offers[i] for i in nearest})[: 2 * most - 3]
-            return list(dict.fromkeys([*first, *sorted(enough)]))[: max(most, len(first))]
-        span = max(offers.values(), default=now) - now
-        spread = {now + span * step * step // most**2 for step in range(1, most)}
-        return sorted({*sorted(enough)[: most // 2], *spread})
+        if not self._ordered:
+            return sorted(enough)[: most // 2]
+        first = sorted({self._offers[i] for i in nearest[:MAX_TRIES]})[: 2 * most - 3]
+        return list(dict.fromkeys([*first, *sorted(enough)]))[: max(most, len(first))]
+
+    def _spread(self, everything: int, most: int) -> list[int]:
+        """Return budgets up to the largest, closer together near the present one.
+
+        Where shares or worths decide, an item may come back anywhere.
+        """
+        now, span = self._now, everything - self._now
+        return sorted({now + span * step * step // most**2 for step in range(1, most)})
 
 
 def _without_max_items(page: Page, order: Sequence[int]) -> Iterator[int]:

@@ -243,10 +243,22 @@ class Report:
         whole = frozenset(packed.chosen) - _trimmed(page, packed)
         return whole | {i for i, first in _merged(packed) if first in whole}
 
+    def worth_at(self, budget: int) -> tuple[float, int] | None:
+        """Return worth and number of the items that another budget holds; None: no such text."""
+        try:
+            placed = place_items(*self.repack(budget))
+        except (BudgetError, TemplateError, BrokenDelimiterError):  # required items do not fit
+            return None
+        return sum(item.worth for item in placed.values()), len(placed)
+
+    def find_remedies(self) -> Iterator[Remedy]:
+        """Yield, for each reason of dropped items, options that bring them back."""
+        return find_remedies(self, lambda changes: self.rerender(changes).report)
+
     @cached_property
     def remedies(self) -> tuple[Remedy, ...]:
         """For each reason of dropped items, options that bring them back."""
-        return tuple(find_remedies(self, lambda changes: self.rerender(changes).report))
+        return tuple(self.find_remedies())
 
     @cached_property
     def explanation(self) -> Explanation:

@@ -117,19 +117,37 @@ async function explain(ask, drawn) {
   const of = await drawn;
   if (!of || of.error) return;
   if (!take(of, "needs", await first)) return;
-  if (!take(of, "account", await working(draw.account({ ...ask, rows: items.inSight(), picked: items.pickedIndex() })))) return;
-  await askMore(rows.next(of));
+  if (!(await budgets(of, ask))) return;
   if (start.around.length && now.show === "text") await around(ask, of);
-  if (!take(of, "remedies", await working(draw.remedies(ask)))) return;
-  take(of, "curve", await draw.curve({ ...ask, top: bar.reach() }));
+  if (await slices(of, "remedies", () => ask)) await slices(of, "curve", () => ({ ...ask, top: bar.reach() }));
+}
+
+// What takes long comes in slices: each is shown, and no newer request waits behind the rest. True when all was told.
+async function slices(of, what, next) {
+  for (;;) {
+    const found = await working(draw[what](next()));
+    if (!take(of, what, found)) return false;
+    if (!found.more) return true;
+  }
+}
+
+// The budgets of the items in sight, and then of those that have come into sight meanwhile.
+async function budgets(of, ask) {
+  if (of.told.asking || of.told.failed.account) return false;
+  of.told.asking = true;
+  const wanted = () => rows.unknown(of, [...items.inSight(), items.pickedIndex()]);
+  let whole = true;
+  do whole = await slices(of, "account", () => ({ ...ask, rows: wanted(), picked: items.pickedIndex() }));
+  while (whole && wanted().length);
+  of.told.asking = false;
+  return whole;
 }
 
 function take(of, what, found) {
   if (!found || of !== page) return false;
   if (found.error) page.told.failed[what] = found.error;
   else if (what === "account" || what === "needs") rows.tell(page, found);
-  else if (what === "remedies") page.told.remedies = found.remedies;
-  else page.told.curve = found.points;
+  else page.told[what] = found.told;
   if (what === "curve" && !found.error) {
     bar.curve(page);
     return true;
@@ -138,13 +156,6 @@ function take(of, what, found) {
   placeBar();
   editor.price(page.told.lines);
   return !found.error;
-}
-
-// The items in sight whose budgets are not known yet.
-async function askMore(wanted) {
-  const of = page;
-  if (!wanted.length || !of || !of.told.begun) return;
-  take(of, "account", await draw.account({ ...asked, rows: wanted, picked: items.pickedIndex() }));
 }
 
 async function beside({ view, drafts }) {
@@ -259,7 +270,7 @@ function pickItem(index) {
     if (!wide() && now.pane === "items") text.pick(index);
     else text.scrollTo(index);
   } else text.pick(null);
-  if (!page.told.fits.has(index)) askMore([index]);
+  if (rows.unknown(page, [index]).length && page.told.begun) budgets(page, asked);
 }
 
 text.whenPicked((part) => {
@@ -271,7 +282,7 @@ text.whenPicked((part) => {
     items.pick(row.index);
   }
 });
-items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, options: setOptions, asked: askMore, retry: () => {
+items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, options: setOptions, asked: () => page.told.begun && budgets(page, asked), retry: () => {
   page.told.failed = {};
   items.refresh();
   explain(asked, Promise.resolve(page));

@@ -167,7 +167,7 @@ function legend(page, segments, free) {
 export function ghosts(page) {
   const near = new Map();
   for (const [index, at] of page.told.fits) {
-    if (at !== null && at > (page.max_tokens ?? 0)) near.set(at, [...(near.get(at) ?? []), page.rows[index]]);
+    if (at > (page.max_tokens ?? 0)) near.set(at, [...(near.get(at) ?? []), page.rows[index]]);
   }
   const budgets = [...near.keys()].sort((a, b) => a - b);
   const drawn = budgets.filter((at) => at <= top).slice(0, MOST_GHOSTS).map((at) => {
@@ -180,8 +180,8 @@ export function ghosts(page) {
   });
   $("ghosts").replaceChildren(...drawn);
   const { next } = page.told;
-  $("next").hidden = next === null;
-  if (next === null) return;
+  $("next").hidden = !next;
+  if (!next) return;
   $("next").replaceChildren("Next: ", make("bdi", {}, page.rows[next.index].label), ` at ${count(next.at)}`);
   $("next").onclick = () => act.budget(next.at);
 }

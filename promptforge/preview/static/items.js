@@ -2,7 +2,7 @@
 
 import { $, count, make } from "./dom.js";
 import { seen } from "./marks.js";
-import { hue } from "./rows.js";
+import { hue, unknown } from "./rows.js";
 import { broughtBack, optionWords, reasons, score, sentence, SHORT, STATUS } from "./why.js";
 
 const HIGH = 52; // pixels of a row
@@ -173,7 +173,7 @@ function look() {
   list.replaceChildren(box);
   if (focus !== undefined) list.querySelector(`.name[data-index="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   clearTimeout(timer);
-  timer = setTimeout(() => page && act.asked(inSight().filter((index) => !page.told.full.has(index))), 60);
+  timer = setTimeout(() => page && unknown(page, inSight()).length && act.asked(), 60);
 }
 
 function line(row, at) {
@@ -229,8 +229,8 @@ function summary() {
   }
   const asked = failed.needs ?? failed.account ?? failed.remedies ?? failed.curve;
   if (asked) rows.push(make("li", { class: "bad" }, `${asked.message} `, make("button", { type: "button", onclick: () => act.retry() }, "Retry")));
-  else if (found.length && (remedies === null || !page.told.begun)) {
-    const what = page.told.begun ? "options that bring items back" : page.told.full.size ? "the budgets that bring items back" : "what items need";
+  else if (found.length && remedies === null) {
+    const what = page.told.next !== undefined ? "options that bring items back" : page.told.full.size ? "the budgets that bring items back" : "what items need";
     rows.push(make("li", { class: "quiet waits" }, `Working out ${what}…`));
   }
   $("dropped").replaceChildren(...rows);

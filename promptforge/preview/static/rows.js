@@ -22,7 +22,7 @@ export function take(page) {
     row.tint = `${hue(row.kind)}${place % 2 ? " odd" : ""}`;
   });
   // Filled in while the page stands: what items take whole, the budgets that bring them, remedies, the curve of worth.
-  page.told = { full: new Map(), fits: new Map(), beyond: null, next: null, lines: {}, remedies: null, curve: null, failed: {}, begun: false };
+  page.told = { full: new Map(), fits: new Map(), known: new Set(), beyond: null, next: undefined, lines: {}, remedies: null, curve: null, failed: {}, begun: false };
   return page;
 }
 
@@ -30,15 +30,19 @@ export function tell(page, account) {
   const { told } = page;
   account.rows.forEach((index, place) => told.full.set(index, account.full[place]));
   if (account.lines) return Object.assign(told, { lines: account.lines });
-  account.rows.forEach((index, place) => told.fits.set(index, account.fits[place]));
-  return Object.assign(told, { begun: true, beyond: account.beyond, next: account.next });
+  // While more is being tried, a budget that is known brings its item back, but may not be the least.
+  account.rows.forEach((index, place) => {
+    if (account.fits[place] !== null || !account.more) told.fits.set(index, account.fits[place]);
+    if (!account.more) told.known.add(index);
+  });
+  return Object.assign(told, { begun: true, beyond: account.beyond, next: account.more ? undefined : account.next });
 }
 
-// The first items, by rank, that a larger budget may bring back, as far as nothing is told of them.
-export function next(page, most = 16) {
-  const lost = page.rows.filter((row) => row.status !== "included" && ["budget", "section_budget"].includes(row.reason));
-  lost.sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
-  return lost.slice(0, most).map((row) => row.index).filter((index) => !page.told.full.has(index));
+// Of the items given, and of the first by rank that a larger budget may bring back, those whose budget is not told for good.
+export function unknown(page, given, most = 16) {
+  page.next ??= page.rows.filter((row) => row.status !== "included" && ["budget", "section_budget"].includes(row.reason))
+    .sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity)).slice(0, most).map((row) => row.index);
+  return [...new Set([...given, ...page.next])].filter((index) => index !== null && index < page.rows.length && !page.told.known.has(index));
 }
 
 export function hue(kind) {
