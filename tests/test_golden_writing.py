@@ -14,8 +14,8 @@ import promptforge as pf
 from promptforge.authoring.golden import add_case, parse_cases
 from promptforge.errors import ItemError
 from promptforge.preview import render_worker as recording
-from promptforge.preview import session
-from promptforge.preview.session import CaseRequest, View
+from promptforge.preview import saving
+from promptforge.preview.session import CaseRequest, Session, View
 
 PATH = Path("tests/preview.yaml")
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -73,29 +73,27 @@ def test_cases_stand_as_far_from_the_margin_as_those_before() -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> session.Session:
+def own(tmp_path: Path) -> Session:
     (tmp_path / "templates").mkdir()
     items = [
         pf.Item(name="one", content="x " * 40, metadata={"a": [1, None]}),
         pf.Item(content="y", score=0.5),
     ]
-    return session.Session(
-        items, None, {"layout": "context"}, [tmp_path / "templates"], [], edit=True
-    )
+    return Session(items, None, {"layout": "context"}, [tmp_path / "templates"], [], edit=True)
 
 
-def record(own: session.Session, name: str, expect: Any = "text", **view: Any) -> None:
-    found = session.load_cases(own)
-    settings = own.settings(View(**view), {}, Path())
+def record(own: Session, name: str, expect: Any = "text", **view: Any) -> None:
+    found = saving.load_cases(own)
+    settings = own.settings(View(**view))
     request = {
-        **session.record_request(own, found, settings, CaseRequest(View(**view), name, expect)),
+        **saving.record_request(own, found, settings, CaseRequest(View(**view), name, expect)),
         "items": own.records,
     }
     made = recording.record_case({**request, "items_key": own.items_key}, lambda: None)
-    session.save_cases(own, found, made["source"])
+    saving.save_cases(own, found, made["source"])
 
 
-def test_items_from_anywhere_are_written_out(own: session.Session, tmp_path: Path) -> None:
+def test_items_from_anywhere_are_written_out(own: Session, tmp_path: Path) -> None:
     record(own, "all")
     record(own, "some", "bounds", max_tokens=20)
     (whole, some) = parse_cases(
@@ -111,31 +109,31 @@ def test_items_from_anywhere_are_written_out(own: session.Session, tmp_path: Pat
     assert set(some.keys["statuses"].values()) <= {"included", "trimmed", "dropped"}
 
 
-def test_nothing_is_written_where_it_does_not_belong(own: session.Session, tmp_path: Path) -> None:
+def test_nothing_is_written_where_it_does_not_belong(own: Session, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     tests = tmp_path / "tests"
     tests.symlink_to(outside)
-    with pytest.raises(session.SaveError, match="behind a link"):
+    with pytest.raises(saving.SaveError, match="behind a link"):
         record(own, "one")
     tests.unlink()
     tests.mkdir()
     (tests / "preview.yaml").symlink_to(outside / "x")
-    with pytest.raises(session.SaveError, match="behind a link"):
+    with pytest.raises(saving.SaveError, match="behind a link"):
         record(own, "one")
     (tests / "preview.yaml").unlink()
-    found = session.load_cases(own)
+    found = saving.load_cases(own)
     for forged in (
         "",
         "cases: []\n",
         "cases:\n  - {items: [], text: x}\n  - {name: b, items: [], text: x}\n",
     ):
-        with pytest.raises((session.SaveError, ItemError)):
-            session.save_cases(own, found, forged)
+        with pytest.raises((saving.SaveError, ItemError)):
+            saving.save_cases(own, found, forged)
     (tests / "preview.yaml").write_text("# theirs\n", encoding="utf-8")
-    with pytest.raises(session.SaveError, match="changed by somebody else"):
-        session.save_cases(own, found, "cases:\n  - {items: [], text: x}\n")
+    with pytest.raises(saving.SaveError, match="changed by somebody else"):
+        saving.save_cases(own, found, "cases:\n  - {items: [], text: x}\n")
     own.edit = False
-    with pytest.raises(session.SaveError, match="--edit"):
-        session.load_cases(own)
+    with pytest.raises(saving.SaveError, match="--edit"):
+        saving.load_cases(own)
     assert list(outside.iterdir()) == []

@@ -18,8 +18,8 @@ from preview_process import ITEMS
 import promptforge as pf
 from promptforge.authoring.recipes import as_profile
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
-from promptforge.preview import render_worker, session
-from promptforge.preview.render_worker import TokenPieces, token_pieces
+from promptforge.preview import render_queue, render_worker, saving, session
+from promptforge.tokenizers.bpe import TokenPieces, token_pieces
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.yaml_reader import load_yaml
 
@@ -261,22 +261,22 @@ def test_a_shipped_file_is_copied_and_then_kept(own: session.Session, tmp_path: 
         ("claude.yaml", "p/claude.yaml"),
     ):
         file = file_of(own, name)
-        before = session.read_file(file)
-        tag = session.save_file(own, file, "# mine\n", before.tag)
+        before = saving.read_file(file)
+        tag = saving.save_file(own, file, "# mine\n", before.tag)
         assert (tmp_path / place).read_text(encoding="utf-8") == "# mine\n"
-        assert session.read_file(file) == before  # the shipped one
-        with pytest.raises(session.SaveError, match="in your folder meanwhile"):
-            session.save_file(own, file, "again", before.tag)
+        assert saving.read_file(file) == before  # the shipped one
+        with pytest.raises(saving.SaveError, match="in your folder meanwhile"):
+            saving.save_file(own, file, "again", before.tag)
         mine = file_of(own, name)
-        assert mine.id == file.id and not mine.shipped and session.read_file(mine).tag == tag
-        with pytest.raises(session.SaveError, match="changed by somebody else") as caught:
-            session.save_file(own, mine, "again", before.tag)
+        assert mine.id == file.id and not mine.shipped and saving.read_file(mine).tag == tag
+        with pytest.raises(saving.SaveError, match="changed by somebody else") as caught:
+            saving.save_file(own, mine, "again", before.tag)
         assert caught.value.status == 412
-        assert session.read_file(mine).text == "# mine\n"
+        assert saving.read_file(mine).text == "# mine\n"
         (tmp_path / place).chmod(0o640)
-        session.save_file(own, mine, "once more", tag)
+        saving.save_file(own, mine, "once more", tag)
         assert (
-            session.read_file(mine).text == "once more"
+            saving.read_file(mine).text == "once more"
             and (tmp_path / place).stat().st_mode & 0o777 == 0o640
         )
         assert [path.name for path in (tmp_path / place).parent.iterdir()] == [Path(place).name]
@@ -284,17 +284,17 @@ def test_a_shipped_file_is_copied_and_then_kept(own: session.Session, tmp_path: 
 
 def test_what_cannot_be_saved_is_refused(own: session.Session, tmp_path: Path) -> None:
     file = file_of(own, "chunks/item.md.j2")
-    tag = session.read_file(file).tag
+    tag = saving.read_file(file).tag
     for text, status in (("x" * 300_000, 413), ("\ud800", 409)):
-        with pytest.raises(session.SaveError) as caught:
-            session.save_file(own, file, text, tag)
+        with pytest.raises(saving.SaveError) as caught:
+            saving.save_file(own, file, text, tag)
         assert caught.value.status == status
     own.edit = False
-    with pytest.raises(session.SaveError, match="--edit"):
-        session.save_file(own, file, "x", tag)
+    with pytest.raises(saving.SaveError, match="--edit"):
+        saving.save_file(own, file, "x", tag)
     own.edit, own.templates = True, []
-    with pytest.raises(session.SaveError, match="--templates DIR"):
-        session.save_file(own, file, "x", tag)
+    with pytest.raises(saving.SaveError, match="--templates DIR"):
+        saving.save_file(own, file, "x", tag)
     assert list((tmp_path / "t").iterdir()) == []
 
 
@@ -303,8 +303,8 @@ def test_nothing_is_written_through_a_link(own: session.Session, tmp_path: Path)
     outside.mkdir()
     (tmp_path / "t" / "chunks").symlink_to(outside)
     file = file_of(own, "chunks/item.md.j2")
-    with pytest.raises(session.SaveError, match="behind a link"):
-        session.save_file(own, file, "x", session.read_file(file).tag)
+    with pytest.raises(saving.SaveError, match="behind a link"):
+        saving.save_file(own, file, "x", saving.read_file(file).tag)
     assert list(outside.iterdir()) == []
 
 
@@ -312,20 +312,19 @@ def test_what_is_no_text_is_not_shown(own: session.Session, tmp_path: Path) -> N
     place = tmp_path / "p" / "odd.yaml"
     for data, said in ((b"\xff", "not UTF-8"), (b"# " * 200_000, "larger than")):
         place.write_bytes(data)
-        with pytest.raises(session.SaveError, match=said):
-            session.read_file(file_of(own, "odd.yaml"))
+        with pytest.raises(saving.SaveError, match=said):
+            saving.read_file(file_of(own, "odd.yaml"))
     file = file_of(own, "odd.yaml")
     place.unlink()
-    with pytest.raises(session.SaveError, match="cannot be read"):
-        session.read_file(file)
+    with pytest.raises(saving.SaveError, match="cannot be read"):
+        saving.read_file(file)
 
 
 def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path: Path) -> None:
     template, profile = file_of(own, "chunks/item.md.j2"), file_of(own, "claude.yaml")
     drafts = {template.id: "T", profile.id: "max_tokens: 77\n"}
-    made = own.settings(
-        session.View(profile="claude", max_tokens=5, query="q"), drafts, tmp_path / "drafts"
-    )
+    own.drafts_folder = tmp_path
+    made = own.settings(session.View(profile="claude", max_tokens=5, query="q"), drafts)
     assert made["templates"][0] == {"chunks/item.md.j2": "T"} and made["templates"][1:] == [
         str(tmp_path / "t")
     ]
@@ -338,7 +337,7 @@ def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path:
         and own.prompt_texts(session.View())["user"] is None
     )
     own.texts = session.PromptTexts(user="Why?")
-    assert own.settings(session.View(), {}, tmp_path)["options"] == {"query": "Why?"}
+    assert own.settings(session.View())["options"] == {"query": "Why?"}
     own.options = {"query": "apart"}
     assert own.prompt_texts(session.View(query="q"))["user"] == "Why?"
     for wrong in (
@@ -347,9 +346,9 @@ def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path:
         session.View(max_tokens=-1),
     ):
         with pytest.raises(OptionError):
-            own.settings(wrong, {}, tmp_path)
+            own.settings(wrong)
     with pytest.raises(OptionError, match="no such file"):
-        own.settings(session.View(), {"x": "y"}, tmp_path)
+        own.settings(session.View(), {"x": "y"})
 
 
 @pytest.mark.parametrize(
@@ -366,17 +365,17 @@ def test_a_request_is_read_strictly(body: bytes) -> None:
 
 def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
     async def overtake() -> None:
-        queue = session.RenderQueue(own, 300)
+        queue = render_queue.RenderQueue(own, 300)
         mine, other = ("a page", "account"), ("another page", "account")
         slow = asyncio.create_task(queue.draw({}, "slow_tasks:wait", mine))
         while queue._running is None:
             await asyncio.sleep(0.01)
         waiting = asyncio.create_task(queue.draw({}, "slow_tasks:answer", other))
-        await asyncio.sleep(session.OVERTAKEN_SECONDS + 0.1)
+        await asyncio.sleep(render_queue.OVERTAKEN_SECONDS + 0.1)
         assert not slow.done() and not waiting.done()
         newest = await queue.draw({}, "slow_tasks:answer", mine)
         assert newest == {"of": own.items_key} == await waiting
-        with pytest.raises(session.OvertakenError):
+        with pytest.raises(render_queue.OvertakenError):
             await slow
         queue.close()
 
@@ -393,9 +392,9 @@ def test_a_view_goes_home(own: session.Session) -> None:
     assert "packing='drop_last', max_tokens=5)" in found["python"]
     compile(found["python"], "recipe", "exec")
     with pytest.raises(OptionError, match="by name alone"):
-        own.settings(session.View(options={"tokenizer": "file:/etc/passwd"}), {}, Path())
+        own.settings(session.View(options={"tokenizer": "file:/etc/passwd"}))
     with pytest.raises(OptionError):
-        own.settings(session.View(options={"packng": "score"}), {}, Path())
+        own.settings(session.View(options={"packng": "score"}))
 
 
 @pytest.mark.parametrize("text", ["yes", "none", "a: b", "# c", "\u2028", "0x1", "é", ""])

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -357,6 +359,55 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text:
         raise ItemError("the text cannot be written in its place; use file", where=where)
     return result
+
+
+def case_of_result(
+    result: Result,
+    items: Path | Sequence[Item],
+    settings: Mapping[str, Any],
+    folder: Path,
+    *,
+    only_bounds: bool,
+) -> dict[str, Any]:
+    """Return the keys of a case that holds a result, for a file of cases in `folder`.
+
+    `items` are the items or their file; `settings` has `options`, `profile`, and the folders
+    `templates` and `profiles`. The text is expected, or with `only_bounds` tokens and statuses.
+    """
+
+    # Relative to the folder of the file, so that both can move.
+    def relative(other: str | Path) -> str:
+        return Path(os.path.relpath(other, folder)).as_posix()
+
+    keys: dict[str, Any] = {}
+    if isinstance(items, Path):
+        keys["items"] = relative(items)
+    else:
+        keys["items"] = list(map(_record, items))
+    for what in ("templates", "profiles"):
+        if settings[what]:
+            keys[what] = list(map(relative, settings[what]))
+    keys["options"] = dict(settings["options"])
+    if settings["profile"]:
+        keys["options"] = {"profile": settings["profile"], **settings["options"]}
+    if not only_bounds:
+        return keys | {"text": result.text}
+    most = result.tokens if result.max_tokens is None else result.max_tokens
+    names = Counter(map(case_name_of_item, result.items))
+    statuses = {}
+    for item in result.items:
+        name = case_name_of_item(item)
+        if names[name] > 1:  # two items of one name: only the id tells them apart
+            name = item.id
+        statuses[name] = item.status
+    return keys | {"tokens_at_most": most, "statuses": statuses}
+
+
+def _record(item: Item) -> dict[str, Any]:
+    # As a user writes an item: without the fields that have their defaults.
+    plain: dict[str, Any] = msgspec.to_builtins(item)
+    default = msgspec.to_builtins(Item())
+    return {name: value for name, value in plain.items() if value != default[name]}
 
 
 def add_case(source: str, path: Path, keys: Mapping[str, Any]) -> str:

@@ -26,31 +26,34 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ..errors import OptionError, PromptForgeError
 from ..model import Item
 from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddleware, SessionSecrets
-from .session import (
+from .changes import ChangeFeed, watch_files, watch_folders
+from .render_queue import (
     CHECK_TASK,
     DRAW_TASK,
-    OPTION_SCHEMAS,
     RECORD_TASK,
     TIME_LIMIT_SECONDS,
     WORKER_OF,
-    CaseRequest,
-    ChangeFeed,
     OvertakenError,
     RenderQueue,
-    SaveError,
-    Session,
-    View,
-    case_request,
-    decode_request,
     describe_error,
+)
+from .saving import (
+    SaveError,
+    case_request,
+    draft_to_check,
     load_cases,
     read_file,
-    read_request,
     record_request,
     save_cases,
     save_file,
-    watch_files,
-    watch_folders,
+)
+from .session import (
+    OPTION_SCHEMAS,
+    CaseRequest,
+    Session,
+    View,
+    decode_request,
+    read_request,
     words_of_templates,
 )
 
@@ -240,7 +243,7 @@ class PreviewApp:
                     wanted |= {"to": asked.to, "texts": session.prompt_texts(asked.view)}
                 if what == "findings":
                     task = CHECK_TASK
-                    wanted = session.draft_to_check(asked.file, asked.drafts)
+                    wanted = draft_to_check(session, asked.file, asked.drafts)
                 if what == "as_case":
                     wanted |= case_request(session)
                 drawn = await self._queues[what].draw(wanted, task, line)

@@ -7,37 +7,30 @@ the last renderers, so that a keystroke in a template sends no items and reads n
 from __future__ import annotations
 
 import bisect
-import codecs
-import collections
 import difflib
 import functools
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from ..authoring.charts import curve_budgets
 from ..authoring.compare import BuildItem, build_from_result, compare_builds
-from ..authoring.golden import add_case, case_name_of_item, parse_cases, run_case
+from ..authoring.golden import add_case, case_of_result, parse_cases, run_case
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
 from ..templating.loader import Templates
-from ..text.split_points import split_at_points
-from ..tokenizers.base import Counter
-from ..tokenizers.bpe import BytePairCounter
+from ..tokenizers.bpe import token_pieces
 from ..tokenizers.registry import get_tokenizer
 
 MAX_RENDERERS_KEPT = 6
 """Renderers kept for later requests: some for each side of a comparison."""
 MAX_LINES_COMPARED = 20_000
 """Lines of both texts up to which they are compared line by line; `difflib` is quadratic."""
-STRETCH_CHARS = 1 << 16
-"""Characters that the tokenizer gets at a time."""
 CASES_FILE_NAME = "preview.yaml"
 """Name of the file of cases, in the folder of tests."""
 _SAID = (
@@ -94,7 +87,7 @@ def record_case(request: Request, begin: Callable[[], None]) -> Answer:
         return _NEEDS_ITEMS
     result = _render(_warm_renderer(request["settings"], begin), request, "settings")
     path = Path(request["path"])
-    source = add_case(request["source"], path, _case_keys(request, result, path.parent))
+    source = add_case(request["source"], path, _case_keys(request, result))
     outcome = run_case(parse_cases(source, path)[-1])
     if outcome.problems:
         raise ItemError(f"the case would not hold when it is tested: {outcome.problems[0]}")
@@ -372,8 +365,16 @@ def _shorten(value: object) -> str:
 
 def _case(result: Result, request: Request) -> Answer:
     """Return the view as the text of a golden case, for the clipboard."""
-    keys = _case_keys(request, result, Path(request["path"]).parent)
-    return {"source": add_case("", Path(request["path"]), keys)}
+    return {"source": add_case("", Path(request["path"]), _case_keys(request, result))}
+
+
+def _case_keys(request: Request, result: Result) -> Answer:
+    file = request["items_file"]
+    items = Path(file) if file else _items[request["items_key"]]
+    folder, settings = Path(request["path"]).parent, request["settings"]
+    only_bounds = request["expect"] != "text"
+    keys = case_of_result(result, items, settings, folder, only_bounds=only_bounds)
+    return {"name": request["name"], **keys}
 
 
 def _comparison(a: Result, request: Request) -> Answer:
@@ -414,82 +415,6 @@ def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
             )
             known[side] = section.tokens
     return list(costs.values())
-
-
-def _case_keys(request: Request, result: Result, folder: Path) -> Answer:
-    # Paths in the case are relative to its folder, so that both can move.
-    def relative(other: str) -> str:
-        return Path(os.path.relpath(other, folder)).as_posix()
-
-    keys: dict[str, Any] = {"name": request["name"]}
-    if request["items_file"]:
-        keys["items"] = relative(request["items_file"])
-    else:
-        keys["items"] = [_record(item) for item in _items[request["items_key"]]]
-    settings = request["settings"]
-    for what in ("templates", "profiles"):
-        if settings[what]:
-            keys[what] = [relative(folder) for folder in settings[what]]
-    keys["options"] = dict(settings["options"])
-    if settings["profile"]:
-        keys["options"] = {"profile": settings["profile"], **settings["options"]}
-    if request["expect"] == "text":
-        return keys | {"text": result.text}
-    most = result.tokens if result.max_tokens is None else result.max_tokens
-    names = collections.Counter(map(case_name_of_item, result.items))
-    statuses = {}
-    for item in result.items:
-        name = case_name_of_item(item)
-        if names[name] > 1:  # two items of one name: only the id tells them apart
-            name = item.id
-        statuses[name] = item.status
-    return keys | {"tokens_at_most": most, "statuses": statuses}
-
-
-def _record(item: Item) -> dict[str, Any]:
-    # As a user writes an item: without the fields that have their defaults.
-    plain: dict[str, Any] = msgspec.to_builtins(item)
-    default = msgspec.to_builtins(Item())
-    return {name: value for name, value in plain.items() if value != default[name]}
-
-
-class TokenPieces(NamedTuple):
-    """The tokens of a text; those that share one character, as of an emoji, are one piece."""
-
-    ends: list[int]
-    """The end of each piece, in characters."""
-    numbers: list[list[int]]
-    """The numbers of the tokens of each piece in the vocabulary."""
-
-
-def token_pieces(counter: Counter, text: str) -> TokenPieces | None:
-    """Return the tokens of a text.
-
-    Returns None for a counter without tokens, such as an estimate, and for tokens that do not spell
-    the text as it is.
-    """
-    if not isinstance(counter, BytePairCounter):
-        return None
-    found = TokenPieces([], [])
-    held: list[int] = []
-    at = 0
-    for stretch in split_at_points(text, STRETCH_CHARS):
-        tokens = counter.encode(stretch)
-        if tokens is None:
-            return None
-        # The decoder keeps the first bytes of a character until a later token brings its last.
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        start = at
-        for token in tokens:
-            at += len(decoder.decode(counter.decode([token])))
-            held.append(token)
-            if not decoder.getstate()[0]:
-                found.ends.append(at)
-                found.numbers.append(held)
-                held = []
-        if at - start != len(stretch):
-            return None
-    return found
 
 
 _TASKS: Mapping[str, Callable[[Result, Request], Answer]] = {

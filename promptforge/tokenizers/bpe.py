@@ -6,6 +6,7 @@ is counted twice.
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 import threading
@@ -471,3 +472,42 @@ def _cut_at_edge(text: str, n: int, unit: Unit, counter: BytePairCounter, edge: 
             step += place // 8
         place = last_unit_end(text, unit, place - step)
     return text[:place]
+
+
+class TokenPieces(NamedTuple):
+    """The tokens of a text; those that share one character, as of an emoji, are one piece."""
+
+    ends: list[int]
+    """The end of each piece, in characters."""
+    numbers: list[list[int]]
+    """The numbers of the tokens of each piece in the vocabulary."""
+
+
+def token_pieces(counter: Counter, text: str) -> TokenPieces | None:
+    """Return the tokens of a text.
+
+    Returns None for a counter without tokens, such as an estimate, and for tokens that do not spell
+    the text as it is.
+    """
+    if not isinstance(counter, BytePairCounter):
+        return None
+    found = TokenPieces([], [])
+    held: list[int] = []
+    at = 0
+    for stretch in split_at_points(text, MAX_CHARS_ENCODED):
+        tokens = counter.encode(stretch)
+        if tokens is None:
+            return None
+        # The decoder keeps the first bytes of a character until a later token brings its last.
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        start = at
+        for token in tokens:
+            at += len(decoder.decode(counter.decode([token])))
+            held.append(token)
+            if not decoder.getstate()[0]:
+                found.ends.append(at)
+                found.numbers.append(held)
+                held = []
+        if at - start != len(stretch):
+            return None
+    return found
