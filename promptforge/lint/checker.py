@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -105,19 +104,15 @@ def check(
 def check_draft(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
     """Return the findings of one file as plain data, for an editor; a task of the sandbox.
 
-    `request` has `name` and `text` of the draft, the folders `templates` and `profiles` that it
-    builds on, and a `folder` where it may lie. Places are in UTF-16 units, as JavaScript counts.
+    `request` has the `path` of the draft, in a folder of its own, and the folders `templates` and
+    `profiles` that it builds on. Places are in UTF-16 units, as JavaScript counts.
     """
     begin()
+    targets, path = LintTargets(), Path(request["path"])
+    targets.add(path)
     folders = [[Path(folder) for folder in request[what]] for what in ("templates", "profiles")]
-    with tempfile.TemporaryDirectory(dir=request["folder"]) as own:
-        path = Path(own, request["name"])
-        path.parent.mkdir(parents=True)
-        path.write_text(request["text"], encoding="utf-8", errors="replace")
-        text = path.read_text(encoding="utf-8")  # as it is checked, without half characters
-        targets = LintTargets()
-        targets.add(path)
-        report = check(targets, folders[0], folders[1])
+    report = check(targets, folders[0], folders[1])
+    text = path.read_text(encoding="utf-8")
     starts = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]
 
     def at(place: int) -> int:

@@ -234,19 +234,20 @@ class PreviewApp:
                 asked = read_request(await request.body())
                 wanted: dict[str, Any] = {"what": what, "tokens": asked.tokens}
                 wanted |= {"rows": asked.rows, "picked": asked.picked, "top": asked.top}
-                line, task = (asked.tab, what), DRAW_TASK
                 wanted["settings"] = session.settings(asked.view, asked.drafts)
                 if what == "comparison":
                     other = asked.other or asked.view
                     wanted["other"] = session.settings(other, asked.drafts)
                 if what == "prompt":
                     wanted |= {"to": asked.to, "texts": session.prompt_texts(asked.view)}
-                if what == "findings":
-                    task = CHECK_TASK
-                    wanted = draft_to_check(session, asked.file, asked.drafts)
                 if what == "as_case":
                     wanted |= case_request(session)
-                drawn = await self._queues[what].draw(wanted, task, line)
+                draw, line = self._queues[what].draw, (asked.tab, what)
+                if what == "findings":
+                    with draft_to_check(session, asked.file, asked.drafts) as draft:
+                        drawn = await draw(draft, CHECK_TASK, line)
+                else:
+                    drawn = await draw(wanted, DRAW_TASK, line)
             except OvertakenError:
                 return _json({"overtaken": True})
             except PromptForgeError as error:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import errno
 import hashlib
 import stat
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,15 +60,21 @@ def read_text(path: Path, shown: str) -> FileText:
     return FileText(text.replace("\r\n", "\n"), _content_tag(data))
 
 
-def draft_to_check(session: Session, id: str, drafts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the request that checks a draft, or a file as it is."""
+@contextmanager
+def draft_to_check(
+    session: Session, id: str, drafts: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Give the request that checks a draft, or a file as it is; its folder is gone afterwards."""
     file = session.find_file(id)
     text = drafts.get(id)
     if text is None:
         text = read_file(file).text
-    folders = {what: [str(each) for each in getattr(session, what)] for what in FOLDERS}
-    name = f"{file.what}/{file.shown}"
-    return {"name": name, "text": text, "folder": str(session.drafts_folder), **folders}
+    with tempfile.TemporaryDirectory(dir=session.drafts_folder) as folder:
+        path = Path(folder, file.what, file.shown)
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8", errors="replace")
+        folders = {what: [str(each) for each in getattr(session, what)] for what in FOLDERS}
+        yield {"path": str(path), **folders}
 
 
 def _content_tag(data: bytes) -> str:
