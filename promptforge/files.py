@@ -54,6 +54,8 @@ def shipped_folder(name: str) -> Path:
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+GLOB = re.compile(r"[*?[]")
+"""The characters that make a pattern of a name."""
 
 
 def is_url(path: object) -> bool:
@@ -84,6 +86,29 @@ def local_copy(path: str) -> Iterator[str]:
 def check_url(url: str) -> None:
     """Raise `OptionError` for a URL of a store that cannot be reached from here."""
     _open_remote(url)
+
+
+def list_url(url: str) -> dict[str, int | None]:
+    """Return the files at a URL and their bytes: of a folder all, of a pattern those that match.
+
+    Any other URL is a file itself. Raises `ItemError` for a store that does not answer,
+    `OptionError` without the extra `remote`.
+    """
+    store, remote = _open_remote(url)
+    try:
+        if GLOB.search(remote):
+            found = store.glob(remote, detail=True)
+        elif store.isdir(remote):
+            found = store.find(remote, detail=True)
+        else:
+            return {url: store.size(remote) if store.exists(remote) else None}
+    except Exception as error:
+        raise ItemError(f"cannot be read: {_reason(error)}", where=url) from None
+    return {
+        store.unstrip_protocol(name): facts.get("size")
+        for name, facts in sorted(found.items())
+        if facts.get("type") != "directory"
+    }
 
 
 def copy_to_url(files: Mapping[str, Path], url: str) -> list[str]:

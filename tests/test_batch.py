@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import importlib.util
 import json
 import os
@@ -40,6 +41,7 @@ from promptforge.batch.rows import (
 from promptforge.batch.store import (
     BATCH_SERVICES,
     RequestFiles,
+    RequestSettings,
     ShardStore,
     ShardSummary,
     json_lines_writer,
@@ -614,7 +616,9 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
     "given, words",
     [
         ({"input": "none.jsonl"}, "none.jsonl: cannot be read"),
-        ({"input": "."}, "is a folder"),
+        ({"input": "."}, "holds the output"),
+        ({"input": "*.none"}, "matches no file"),
+        ({"max_tokens_per_file": 9}, "for the files of a batch service"),
         ({"output": "in.jsonl"}, "the input and the output"),
         ({"output": "full"}, "holds no batch"),
         ({"output": "full/mine.txt/out.jsonl"}, "full/mine.txt is a file"),
@@ -652,7 +656,12 @@ def test_what_is_wrong_with_all_rows_is_said_at_once(given: dict[str, Any], word
 
 def bodies(names: list[str], sizes: list[int]) -> Iterator[tuple[ShardSummary, bytes]]:
     for line, (name, size) in enumerate(zip(names, sizes, strict=True), 1):
-        record = {"id": name, "line": line, "request": {"messages": "m" * size}}
+        record = {
+            "id": name,
+            "line": line,
+            "tokens": size,
+            "request": {"messages": "m" * size},
+        }
         yield ShardSummary(1, 0, 0, "", ""), json.dumps(record).encode() + b"\n"
 
 
@@ -665,15 +674,17 @@ names = st.text("ab_-é /", max_size=3)
     st.sampled_from(list(BATCH_SERVICES)),
     st.integers(1, 5),
     st.integers(200, 600),
+    st.none() | st.integers(1, 400),
 )
 def test_files_keep_the_limits_and_the_index_finds_every_request(
-    rows: list[tuple[str, int]], to: str, requests: int, size: int
+    rows: list[tuple[str, int]], to: str, requests: int, size: int, tokens: int | None
 ) -> None:
     folder = Path(f"files-{time.monotonic_ns()}")
     folder.mkdir()
     (folder / "requests-00099.jsonl").touch()
     provider = BATCH_SERVICES[to]._replace(max_requests=requests, max_bytes=size)
-    files = RequestFiles(folder, provider, "some-model", {"temperature": 0}, Options(reserve=9))
+    settings = RequestSettings("some-model", {"temperature": 0}, Options(reserve=9), tokens)
+    files = RequestFiles(folder, provider, settings)
     given_names, sizes = [name for name, _ in rows], [size for _, size in rows]
     _, errors = write_results(files.write, bodies(given_names, sizes), folder / "errors.jsonl")
     index = records(folder / "index.jsonl")
@@ -690,6 +701,7 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
         assert len(data) <= size
         mine = [entry for entry in index if entry["file"] == path.name]
         assert 0 < len(mine) <= requests
+        assert tokens is None or sum(sizes[entry["row"] - 1] for entry in mine) <= tokens
         if to == "anthropic-batch":
             assert [each["custom_id"] for each in json.loads(data)["requests"]] == [
                 e["custom_id"] for e in mine
@@ -727,7 +739,7 @@ def test_requests_for_a_batch_service() -> None:
 
 
 def test_errors_and_results_are_told_apart_by_their_lines() -> None:
-    body = b'{"id":"a"}\n{"error":"E","id":"b"}\n{"id":"c","text":"{\\"error\\":"}\n'
+    body = b'{"id":"a"}\n{"error":"E","id":"b","line":2}\n{"id":"c","text":"{\\"error\\":"}\n'
     shards = [(ShardSummary(3, 1, 0, "", ""), body)]
     files, errors = write_results(json_lines_writer(Path("o.jsonl")), shards, Path("e.jsonl"))
     assert (Path("o.jsonl").read_bytes().count(b"\n"), errors) == (2, 1)
@@ -819,6 +831,83 @@ def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     early = run("batch", "rows.jsonl", "-o", "s3://b/out4.jsonl")
     assert early.code == 2 and "pip install '.[remote]'" in early.err
     assert not Path("out4.jsonl.batch").exists()
+
+
+def test_folders_patterns_and_packed_files_are_one_input(tmp_path: Path) -> None:
+    rows = [{"id": f"r{n}", "items": [{"content": f"text {n}"}]} for n in range(5)]
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    Path("rows/deep/_temporary").mkdir(parents=True)
+    Path("rows/a.jsonl").write_bytes(lines[0] + b"\n" + lines[1][:-1])
+    Path("rows/b.jsonl.gz").write_bytes(gzip.compress(lines[2], mtime=0) + gzip.compress(b"3\n"))
+    Path("rows/deep/c.ndjson").write_bytes(lines[3])
+    Path("rows/deep/_temporary/d.jsonl").write_bytes(lines[4])
+    Path("rows/_SUCCESS").touch()
+    Path("rows/notes.txt").touch()
+    report = batch.run("rows", "out.jsonl", workers=1)
+    assert (report.rows, report.errors, report.left_out) == (5, 1, ("rows/notes.txt",))
+    assert [(r["id"], r["line"]) for r in records("out.jsonl")] == [
+        *(("r0", 1), ("r1", 3), ("r2", 4)),
+        ("r3", 6),
+    ]
+    (failed,) = records("out.jsonl.batch/errors.jsonl")
+    assert (failed["line"], failed["file"], failed["file_line"]) == (5, "rows/b.jsonl.gz", 2)
+    assert batch.run("rows", "out.jsonl", workers=1).kept == 5
+    few = run("batch", "rows/*.jsonl*", "-o", "few.jsonl", "--workers", "1")
+    assert few.code == 1 and len(records("few.jsonl")) == 3
+    for output in ("rows/out.jsonl", "rows/out"):
+        inside = run("batch", "rows", "-o", output)
+        assert inside.code == 4 and "rows: holds the output" in inside.err
+    assert "none*: matches no file" in run("batch", "none*", "-o", "lost.jsonl").err
+    Path("empty").mkdir()
+    assert "empty: no file there ends in .parquet" in run("batch", "empty", "-o", "lost.jsonl").err
+    Path("rows/b.jsonl.gz").write_bytes(gzip.compress(lines[2] * 99, mtime=0)[:-9])
+    cut = run("batch", "rows", "-o", "cut.jsonl", "--workers", "1")
+    assert cut.code == 4 and "rows/b.jsonl.gz: cannot be read" in cut.err
+
+
+def test_zstandard_and_parquet_are_read_from_a_store() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    packed = arrow.compress(
+        b'{"id": "a", "items": [{"content": "one"}]}\n' * 2, codec="zstd", asbytes=True
+    )
+    store.pipe("/many/1.jsonl.zst", packed + packed)
+    parquet.write_table(arrow.table({"user": ["u"], "id": ["p"]}), "local.parquet")
+    store.pipe("/many/in/2.parquet", Path("local.parquet").read_bytes())
+    store.pipe("/many/read.me", b"")
+    report = batch.run("memory://many", "out.jsonl", to="text", workers=1)
+    assert (report.rows, report.errors) == (5, 0)
+    assert report.left_out == ("memory:///many/read.me",)
+    assert [record["id"] for record in records("out.jsonl")] == [*"aaaa", "p"]
+    assert batch.run("memory://many/*.zst", "few.jsonl", workers=1).rows == 4
+
+
+def test_first_rows_that_all_fail_for_one_reason_end_it() -> None:
+    shown: list[Any] = []
+    wrong = [{"id": f"r{n}", "items": f"none-{n}.jsonl"} for n in range(300)]
+    given: dict[str, Any] = {"workers": 1, "part_rows": 50, "progress": shown.append}
+    report = batch.run(wrong, "out.jsonl", **given)
+    assert not report.complete and 100 <= report.rows < 300
+    assert (
+        report.reason
+        == "line 1: ItemError: none-0.jsonl: cannot read it: no such file or directory"
+    )
+    assert shown[0].rows == 0 and shown[-1].errors == report.rows
+    again = batch.run(wrong, "out.jsonl", **given)
+    assert not again.complete and again.kept
+    assert batch.run(wrong, "out.jsonl", max_errors=300, **given).complete
+    # Another reason, a row with a result, or no row that is left to be tried: it goes on.
+    mixed: list[Any] = [*wrong[:60], {"nope": 1}, *wrong[60:]]
+    assert batch.run(mixed, "mixed.jsonl", **given).complete
+    good = [*wrong[:299], {"user": "u"}]
+    assert batch.run([good[-1], *good], "good.jsonl", to="text", **given).complete
+    few = batch.run(wrong[:100], "few.jsonl", **given)
+    assert few.complete and few.errors_file
+    Path("wrong.jsonl").write_text("\n".join(map(json.dumps, wrong)))
+    ran = run("batch", "wrong.jsonl", "-o", "cli.jsonl", "--part-rows", "100", "--workers", "1")
+    assert ran.code == 1 and "rows failed, all for one reason, and none has a result" in ran.err
+    assert "the first, line 1: ItemError: none-0.jsonl" in ran.err and "--max-errors N" in ran.err
 
 
 def test_a_text_is_not_written_to_a_url() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext
@@ -13,16 +14,24 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ..config.options import Options
 from ..errors import OptionError, quote, suggest_name
 from ..files import Folders, is_url, remove_unfinished
 from .ray import ray_workers
-from .requests import Shard, check_input, input_bytes, read_rows, split_shards
-from .rows import CONTEXT_ONLY, BatchSpec, check_spec, fingerprint_of, hash_inputs, make_spec
+from .requests import BatchInput, Shard, Source, split_shards
+from .rows import (
+    CONTEXT_ONLY,
+    ERROR_PREFIX,
+    BatchSpec,
+    check_spec,
+    fingerprint_of,
+    hash_inputs,
+    make_spec,
+)
 from .store import (
     BATCH_SERVICES,
     OutputPaths,
     RequestFiles,
+    RequestSettings,
     ResultWriter,
     RunManifest,
     RunReport,
@@ -36,6 +45,11 @@ from .workers import LocalWorker, ShardJob, WorkerSource, render_shards
 
 SHARD_ROWS = 500
 """Rows of a shard: the most that a killed worker loses, some tenths of a second of work."""
+FIRST_FAILED_ROWS = 100
+"""Rows that fail for one reason, before any other has a result, after which a run ends."""
+# Words of a message that name one row's own things: quoted, or with a digit, a slash or a dot. A
+# hint comes only where the row has a name like another's.
+_PARTICULARS = re.compile(r'; did you mean.*|"[^"]*"|\S*[\d/.]\S*')
 ENGINES = ("local", "ray")
 
 
@@ -55,7 +69,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 def run(  # noqa: PLR0913  its options are public
-    input: str | os.PathLike[str] | Iterable[Mapping[str, Any]],
+    input: Source,
     output: str | os.PathLike[str],
     *,
     to: str = CONTEXT_ONLY,
@@ -73,13 +87,15 @@ def run(  # noqa: PLR0913  its options are public
     max_errors: int | None = None,
     retry: bool = False,
     part_rows: int = SHARD_ROWS,
+    max_tokens_per_file: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> RunReport:
     """Render every request of `input` into `output`, in the order of the input.
 
-    - `input`: a file of JSON Lines or Parquet, `-` for standard input, mappings, or a table of
-      pandas, polars or anything with the Arrow interface.
+    - `input`: a file of JSON Lines (also `.gz` and `.zst`) or Parquet, a folder or a pattern of
+      such files, by path or URL; `-` for standard input; mappings; or a table of pandas, polars or
+      anything with the Arrow interface.
     - `output`: a file `*.jsonl` or `*.parquet`, with its state in the folder `OUTPUT.batch`; or a
       folder for everything.
     - `to`: `context`, a shape of `Renderer.prompt`, or a batch service: `openai-batch`,
@@ -88,8 +104,11 @@ def run(  # noqa: PLR0913  its options are public
     - `options`: as in `Renderer`; a row's own options win. `workspace` holds the files rows name.
     - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
       `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.
-    - `limit`: rows read at most. `max_errors`: end when more rows fail. `retry`: do failed rows
-      again. `part_rows`: rows per shard. `progress`: called after each shard.
+    - `limit`: rows read at most. `max_errors`: end when more rows fail; without it, a run ends
+      whose first 100 rows fail for one reason. `retry`: do failed rows again. `part_rows`: rows per
+      shard. `progress`: called at the start and after each shard.
+    - `max_tokens_per_file`: tokens of all prompts in one file for a batch service, as its queue
+      takes them.
 
     Call it again after any kind of end, and it goes on: a finished shard is known by its inputs.
 
@@ -98,23 +117,23 @@ def run(  # noqa: PLR0913  its options are public
         report = run("requests.jsonl", "results.jsonl", to="openai", max_tokens=4000)
     """
     started = time.perf_counter()
-    for path in (input, output):
-        if is_url(path):
-            raise OptionError(f"{path} is a URL; copy it with fsspec, as `promptforge batch` does")
+    if is_url(output):
+        raise OptionError(f"{output} is a URL; copy it with fsspec, as `promptforge batch` does")
     shape = BATCH_SERVICES[to].shape if to in BATCH_SERVICES else to
     spec = make_spec(shape, profile, templates, profiles, workspace, attack, options)
     chosen, inputs = check_spec(spec), hash_inputs(spec)
-    paths = OutputPaths(Path(output))
-    check_input(input, paths.results)
-    write = _result_writer(to, paths, model, dict(body or {}), chosen)
+    paths, given = OutputPaths(Path(output)), BatchInput(input)
+    given.check_output(paths.results)
+    requests = RequestSettings(model, dict(body or {}), chosen, max_tokens_per_file)
+    write = _result_writer(to, paths, requests)
     if engine not in ENGINES:
         message = f"there is no engine {quote(engine)}{suggest_name(engine, ENGINES)}"
         raise OptionError(message, option="engine")
     fingerprint = fingerprint_of(inputs)
     count = workers or os.cpu_count() or 1
     source = _worker_source(engine, spec, fingerprint, address, count)
-    asked = msgspec.json.encode([to, model, body]).decode()
-    results = _Results(paths, write, RunManifest(made_of=inputs, product=asked))
+    asked = msgspec.json.encode([to, model, body, max_tokens_per_file]).decode()
+    results = _Results(paths, write, RunManifest(made_of=inputs, product=asked), given)
     before = paths.read_manifest()
     with closing(ShardStore(paths.shards)) as store:
         # A killed run leaves half-written files; the lock says that it has gone.
@@ -122,14 +141,14 @@ def run(  # noqa: PLR0913  its options are public
         remove_unfinished(paths.results.parent, paths.results.name)
         if not before or (before.made_of, before.product) != (inputs, asked):
             paths.write_manifest(results.manifest)
-        tally = _Tally(store, fingerprint, retry, max_errors, input_bytes(input), progress)
-        complete = tally.run(split_shards(read_rows(input), part_rows, limit), source, count)
+        tally = _Tally(store, fingerprint, retry, max_errors, given.bytes, progress)
+        complete = tally.run(split_shards(given.rows(), part_rows, limit), source, count)
         changed = _changed(before, inputs) if store.outdated else ()
         if tally.files_changed:
             changed += ("what rows name",)
         report = RunReport(
             rows=tally.rows, errors=tally.errors, kept=tally.kept, tokens=tally.tokens,
-            changed=changed, complete=complete,
+            changed=changed, complete=complete, reason=tally.reason, left_out=given.left_out,
         )  # fmt: skip
         if complete:
             if limit is None:
@@ -155,9 +174,16 @@ class _Tally:
     bytes: int = 0
     files_changed: bool = False
     """True once a file that some row names differs from the one an earlier run read."""
+    reason: str = ""
+    """The first failed row, in words."""
+    bare_reason: str | None = None
+    """The reason that all rows so far share, without the particulars of each; None for none."""
+    ended: bool = False
+    """True where rows are left to be read, and need not be."""
 
     def run(self, shards: Iterable[Shard], source: WorkerSource, count: int) -> bool:
         """Render all shards that are not done; return False when too many rows failed."""
+        self._show()
         with closing(render_shards(self._jobs(shards), source, count)) as outcomes:
             for job, rendered in outcomes:
                 if rendered is not None:
@@ -167,10 +193,13 @@ class _Tally:
                     self._count_kept(job, job.done)
                 if self._failed():
                     return False
-        return not self._failed()
+        return not self.ended and not self._failed()
 
     def _jobs(self, shards: Iterable[Shard]) -> Iterator[ShardJob]:
         for shard in shards:
+            if self._all_alike():
+                self.ended = True
+                return
             key = shard.key(self.fingerprint)
             done = self.store.find(shard, key)
             if done is None or (self.retry and done.errors):
@@ -189,10 +218,33 @@ class _Tally:
 
     def _count(self, job: ShardJob, summary: ShardSummary) -> None:
         self.store.count(job.shard, job.key, summary)
+        if summary.errors and (not self.reason or self.bare_reason):
+            lines = self.store.body(job.shard, job.key).splitlines()
+            self._read_errors([line for line in lines if line.startswith(ERROR_PREFIX)])
+        if summary.errors < summary.rows:
+            self.bare_reason = None
         self.rows += summary.rows
         self.errors += summary.errors
         self.tokens += summary.tokens
         self.bytes += job.shard.size
+        self._show()
+
+    def _read_errors(self, lines: list[Any]) -> None:
+        for record in map(msgspec.json.decode, lines):
+            said = f"{record['error']}: {record['message']}"
+            bare = _PARTICULARS.sub("", said)
+            if not self.reason:
+                self.reason = f"line {record['line']}: {said}"
+                self.bare_reason = None if self.rows else bare
+            if bare != self.bare_reason:
+                self.bare_reason = None
+                return
+
+    def _all_alike(self) -> bool:
+        alike = self.max_errors is None and self.bare_reason is not None
+        return alike and self.rows >= FIRST_FAILED_ROWS
+
+    def _show(self) -> None:
         if self.progress:
             self.progress(Progress(self.rows, self.kept, self.errors, self.bytes, self.total))
 
@@ -206,6 +258,7 @@ class _Results(NamedTuple):
     paths: OutputPaths
     write: ResultWriter
     manifest: RunManifest
+    given: BatchInput
 
     def finish(self, report: RunReport, store: ShardStore, before: RunManifest | None) -> RunReport:
         """Write the files, unless an earlier run wrote the same; return the whole report."""
@@ -218,7 +271,9 @@ class _Results(NamedTuple):
             report = replace(report, repaired=tuple(map(str, damaged)))
         # A manifest without state first: killed amid the writing, the next run writes them again.
         self.paths.write_manifest(self.manifest)
-        written, errors = write_results(self.write, store.bodies(), self.paths.errors)
+        written, errors = write_results(
+            self.write, store.bodies(), self.paths.errors, self.given.place
+        )
         files = {self.paths.name(path): stamp for path, stamp in written.items()}
         manifest = replace(self.manifest, state=state, errors=errors, files=files)
         self.paths.write_manifest(manifest)
@@ -233,14 +288,15 @@ class _Results(NamedTuple):
         return replace(report, errors=manifest.errors, files=tuple(files))
 
 
-def _result_writer(
-    to: str, paths: OutputPaths, model: str | None, body: dict[str, Any], chosen: Options
-) -> ResultWriter:
+def _result_writer(to: str, paths: OutputPaths, requests: RequestSettings) -> ResultWriter:
     if to in BATCH_SERVICES:
         if paths.is_file:
             message = f"{to} writes several files: the output is a folder"
             raise OptionError(f"{message}, so no name such as {quote(paths.results.name)}")
-        return RequestFiles(paths.folder, BATCH_SERVICES[to], model, body, chosen).write
+        return RequestFiles(paths.folder, BATCH_SERVICES[to], requests).write
+    if requests.max_tokens_per_file is not None:
+        message = "max_tokens_per_file is for the files of a batch service"
+        raise OptionError(f"{message}: --to {', '.join(BATCH_SERVICES)}")
     if paths.results.suffix.lower() == ".parquet":
         return parquet_writer(paths.results)
     return json_lines_writer(paths.results)

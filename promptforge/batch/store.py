@@ -50,7 +50,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...]
     """Inputs changed since an earlier run: `input options profile templates …`."""
     complete: bool
-    """False when more rows failed than `max_errors`, and nothing was written."""
+    """False when the run ended because of failed rows, and nothing was written."""
+    reason: str = ""
+    """The first failed row, in words."""
+    left_out: tuple[str, ...] = ()
+    """Files in the input's folder that are neither JSON Lines nor Parquet."""
     files: tuple[str, ...] = ()
     """Paths of the results."""
     errors_file: str | None = None
@@ -222,6 +226,11 @@ class ShardStore:
         self._there.setdefault(shard.index, set()).add(name)
         return summary
 
+    def body(self, shard: Shard, key: str) -> bytes:
+        """Return the result lines of a finished shard."""
+        data = self._read(_file_name(shard, key))
+        return data[: data[:-1].rfind(b"\n") + 1]
+
     def count(self, shard: Shard, key: str, summary: ShardSummary) -> None:
         """Count a finished shard as one of this run."""
         self._done[shard.index] = (_file_name(shard, key), summary)
@@ -296,6 +305,8 @@ def _differs(path: Path, stamp: FileStamp) -> bool:
 
 
 Json = dict[str, Any]
+PlaceOf = Callable[[int], tuple[str, int] | None]
+"""The number of a row → its file and its number there; None where the input is one file."""
 ShardBodies = Iterable[tuple[ShardSummary, bytes]]
 """Summary and lines of each shard, in order."""
 
@@ -303,12 +314,16 @@ ShardBodies = Iterable[tuple[ShardSummary, bytes]]
 class ErrorLines:
     """Error records, on their way to a file of their own."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, file: IO[bytes], place_of: PlaceOf) -> None:
+        self._file, self._place_of = file, place_of
         self.count = 0
 
     def add(self, line: bytes) -> None:
-        """Write one record."""
+        """Write one record; of several input files, it names the row's own."""
+        record = msgspec.json.decode(line)
+        if place := self._place_of(record["line"]):
+            record["file"], record["file_line"] = place
+            line = msgspec.json.encode(record)
         self._file.write(line + b"\n")
         self.count += 1
 
@@ -360,7 +375,10 @@ ResultWriter = Callable[[ShardBodies, ErrorLines, ResultFiles], None]
 
 
 def write_results(
-    write: ResultWriter, bodies: ShardBodies, errors_path: Path
+    write: ResultWriter,
+    bodies: ShardBodies,
+    errors_path: Path,
+    place_of: PlaceOf = lambda row: None,
 ) -> tuple[dict[Path, FileStamp], int]:
     """Write results and error records; return the stamps of all files and the number of errors.
 
@@ -368,7 +386,7 @@ def write_results(
     """
     files = ResultFiles()
     with files.open(errors_path) as file:
-        errors = ErrorLines(file)
+        errors = ErrorLines(file, place_of)
         write(bodies, errors, files)
     if not errors.count:
         errors_path.unlink()
@@ -499,20 +517,31 @@ BATCH_SERVICES: Mapping[str, BatchService] = {
 """Batch services by their name in `to`."""
 
 
+class RequestSettings(NamedTuple):
+    """Settings that all requests of a run for a batch service share."""
+
+    model: str | None
+    body: Json
+    """More keywords of each request."""
+    options: Options
+    """Those in force for the run."""
+    max_tokens_per_file: int | None
+
+
 class _Request(NamedTuple):
     data: bytes
     custom_id: str
     id: str
     line: int
+    tokens: int
 
 
 class RequestFiles:
     """`requests-00001.jsonl` … and `index.jsonl` in a folder, ready to be sent."""
 
-    def __init__(
-        self, folder: Path, service: BatchService, model: str | None, body: Json, options: Options
-    ) -> None:
+    def __init__(self, folder: Path, service: BatchService, settings: RequestSettings) -> None:
         """Check the keywords that all requests share: `model` and `body`. Raises `OptionError`."""
+        model, body, options, self._max_tokens = settings
         if not model:
             raise OptionError("a batch of requests needs --model", option="model")
         body = {"model": model, **body}
@@ -548,11 +577,15 @@ class RequestFiles:
     ) -> _Request | None:
         # The request that finds no room any more is handed back: it begins the next file.
         head, between, tail = self._service.around
-        count, size, first_line = 0, len(head + tail), head.count(b"\n") + 1
+        count = tokens = 0
+        size, first_line = len(head + tail), head.count(b"\n") + 1
         file.write(head)
         while request and count < self._service.max_requests:
             data = between + request.data if count else request.data
+            tokens += request.tokens
             if size + len(data) > self._service.max_bytes:
+                break
+            if self._max_tokens is not None and tokens > self._max_tokens:
                 break
             file.write(data)
             entry = {
@@ -591,8 +624,12 @@ class RequestFiles:
                 elif len(data) > room:
                     said = f"the request takes {len(data):,} bytes, a whole file at most {room:,}"
                     errors.add(error_line(name, number, "RequestTooLarge", said))
+                elif self._max_tokens is not None and record["tokens"] > self._max_tokens:
+                    said = f"the prompt takes {record['tokens']:,} tokens, a whole file at most"
+                    said += f" {self._max_tokens:,}: --max-tokens-per-file"
+                    errors.add(error_line(name, number, "RequestTooLarge", said))
                 else:
                     seen.execute("INSERT INTO ids VALUES (?, ?)", (custom_id, number))
-                    yield _Request(data, custom_id, name, number)
+                    yield _Request(data, custom_id, name, number, record["tokens"])
         finally:
             seen.close()

@@ -15,7 +15,7 @@ import msgspec
 from ..batch.rows import CONTEXT_ONLY
 from ..batch.runner import ENGINES, SHARD_ROWS, Progress, run
 from ..batch.store import BATCH_SERVICES, RunReport
-from ..files import check_url, copy_to_url, is_url, local_copy
+from ..files import check_url, copy_to_url, is_url
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml
@@ -34,7 +34,7 @@ MAX_FILES_NAMED = 5
 """Result files that the summary names; of the rest it prints the number."""
 _RUN_OPTIONS = (
     *("to", "model", "workers", "engine", "address", "limit", "max_errors", "retry"),
-    *("part_rows", "workspace", "attack", "profile"),
+    *("part_rows", "max_tokens_per_file", "workspace", "attack", "profile"),
 )
 
 
@@ -61,12 +61,17 @@ _RUN_OPTIONS = (
 @click.option("--address", metavar="ADDRESS", help="A Ray cluster [default: this machine].")
 @click.option("--limit", metavar="N", type=click.IntRange(0), help="Take at most N rows.")
 @click.option(
-    "--max-errors", metavar="N", type=click.IntRange(0), help="End after more than N failed rows."
-)
+    "--max-errors", metavar="N", type=click.IntRange(0),
+    help="End after more than N failed rows [default: if the first 100 fail for one reason].",
+)  # fmt: skip
 @click.option("--retry", is_flag=True, help="Render rows again that failed in an earlier run.")
 @click.option(
     "--part-rows", metavar="N", type=click.IntRange(1), default=SHARD_ROWS, show_default=True,
     help="Rows of one shard; a kill loses unfinished shards.",
+)  # fmt: skip
+@click.option(
+    "--max-tokens-per-file", metavar="N", type=click.IntRange(1),
+    help="Tokens of the prompts in one file for a batch service's queue.",
 )  # fmt: skip
 @workspace_flag
 @click.option("--attack", metavar="PATH", help="Techniques: STIX 2.1 bundle, folder, or JSON.")
@@ -76,7 +81,8 @@ _RUN_OPTIONS = (
 def batch_command(
     source: str, output: str, body: str | None, quiet: bool, as_json: bool, **given: Any
 ) -> int:
-    """Render every request of INPUT, JSON Lines or Parquet (`-`: JSON Lines on standard input).
+    """Render every request of INPUT: JSON Lines (also .gz, .zst) or Parquet, in a file, a folder or
+    files of a pattern in quotes; `-` is JSON Lines on standard input.
 
     A row has the keys of a job file: items or names of sources, and options. It may have an `id`,
     a `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. A row that
@@ -100,9 +106,8 @@ def batch_command(
     run_options |= settings.under(given_options(given), flag_names(given))
     with _progress_bar(quiet) as progress:
         try:
-            with local_copy(source) as path:
-                here = Path(output.rstrip("/").rpartition("/")[2] if is_url(output) else output)
-                report = run(path, here, body=extra, progress=progress, **run_options)
+            here = Path(output.rstrip("/").rpartition("/")[2] if is_url(output) else output)
+            report = run(source, here, body=extra, progress=progress, **run_options)
         except KeyboardInterrupt:
             click.echo(err=True)
             print_message("stopped; finished rows are kept, the same command goes on")
@@ -113,7 +118,7 @@ def batch_command(
     if as_json:
         write_json(msgspec.to_builtins(report))
     if not quiet:
-        for line in _summary(report, reason):
+        for line in _summary(report, reason, given["max_errors"]):
             print_message(line)
     return int(not report.complete or report.errors > (given["max_errors"] or 0))
 
@@ -165,13 +170,16 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
 def _first_reason(report: RunReport) -> str:
     """Return the first error record in words; empty if there is none."""
     if not report.errors_file:
-        return ""
+        return f"the first, {report.reason}" if report.reason else ""
     with open(report.errors_file, "rb") as file:
         record = msgspec.json.decode(file.readline())
     return f"the first, line {record['line']}: {record['error']}: {record['message']}"
 
 
-def _summary(report: RunReport, reason: str) -> Iterator[str]:
+def _summary(report: RunReport, reason: str, max_errors: int | None) -> Iterator[str]:
+    yield from (f"left out: {name}" for name in report.left_out[:MAX_FILES_NAMED])
+    if len(report.left_out) > MAX_FILES_NAMED:
+        yield f"left out: {len(report.left_out) - MAX_FILES_NAMED:,} files more"
     if report.changed:
         changed = ", ".join(report.changed)
         yield f"{changed} changed since an earlier run, so rows were rendered again"
@@ -183,15 +191,23 @@ def _summary(report: RunReport, reason: str) -> Iterator[str]:
     if done and report.seconds:
         line += f", {done / report.seconds:,.0f} a second"
     yield line
-    failed = f"{plural(report.errors, 'row', 'rows')} failed"
-    if not report.complete:
-        yield f"ended: {failed}, more than --max-errors allows"
-    elif report.errors:
-        yield f"{failed}: {report.errors_file}"
-    if reason:
-        yield reason
+    yield from _failures(report, reason, max_errors)
     for file in report.repaired:
         yield f"{file} was damaged or gone since an earlier run; it is written again"
     yield from (f"results: {file}" for file in report.files[:MAX_FILES_NAMED])
     if len(report.files) > MAX_FILES_NAMED:
         yield f"results: {len(report.files) - MAX_FILES_NAMED:,} files more"
+
+
+def _failures(report: RunReport, reason: str, max_errors: int | None) -> Iterator[str]:
+    failed = f"{plural(report.errors, 'row', 'rows')} failed"
+    if report.complete and report.errors:
+        yield f"{failed}: {report.errors_file}"
+    if not report.complete and max_errors is not None:
+        yield f"ended: {failed}, more than --max-errors allows"
+    if not report.complete and max_errors is None:
+        yield f"ended: {failed}, all for one reason, and none has a result"
+    if reason:
+        yield reason
+    if not report.complete and max_errors is None:
+        yield "correct it, or go on all the same with --max-errors N, the rows that may fail"
