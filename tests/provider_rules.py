@@ -66,7 +66,7 @@ def serving(answers: list[Data]) -> Iterator[RuleServer]:
         thread.join()
 
 
-SIGNED_KEYS = {"signature", "encrypted_content", "thoughtSignature"}
+SIGNED_KEYS = {"signature", "encrypted_content", "thoughtSignature", "redactedContent"}
 
 
 def walk(value: Any) -> Iterator[Data]:
@@ -186,7 +186,27 @@ def gemini(body: Data, signed: list[Data]) -> str | None:
     return changed(body, signed)
 
 
+def bedrock(body: Data, signed: list[Data]) -> str | None:
+    """Converse has Anthropic's rules in blocks of its own."""
+
+    def renamed(block: Data) -> Data:
+        [(kind, inner)] = block.items()
+        if kind == "toolUse":
+            return {"type": "tool_use", "id": inner["toolUseId"]}
+        if kind == "toolResult":
+            return {"type": "tool_result", "tool_use_id": inner["toolUseId"]}
+        known = {"reasoningContent": "thinking", "text": "text"}
+        return {"type": known.get(kind, kind), "text": inner}
+
+    messages = [
+        {**message, "content": list(map(renamed, message["content"]))}
+        for message in body["messages"]
+    ]
+    return anthropic({**body, "messages": messages}, signed) or changed(body, signed)
+
+
 RULES = {
+    "/converse": bedrock,
     "/v1/messages": anthropic,
     "/chat/completions": chat,
     "/responses": responses,

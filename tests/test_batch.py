@@ -709,10 +709,12 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
         lines = data.decode().split("\n")
         for entry in mine:
             request = json.loads(lines[entry["line"] - 1].removesuffix(","))
-            assert entry["custom_id"] in (request.get("custom_id"), request.get("key"))
-            (body,) = (request[k] for k in ("body", "params", "request") if k in request)
+            assert entry["custom_id"] in map(request.get, ("custom_id", "key", "recordId"))
+            keys = ("body", "params", "request", "modelInput")
+            (body,) = (request[k] for k in keys if k in request)
             body |= body.get("generation_config", {})
-            assert body["model"].removeprefix("models/") == "some-model"
+            model = body.get("model", "").removeprefix("models/")
+            assert model == ("" if to == "bedrock-batch" else "some-model")
             assert body["messages"] == "m" * sizes[entry["row"] - 1]
             assert body["temperature"] == 0 and body.get("max_tokens", 9) == 9
     kinds = {record["error"] for record in failed}

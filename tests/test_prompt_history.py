@@ -69,6 +69,21 @@ SHAPES: dict[str, list[Any]] = {
         },
         {"role": "assistant", "content": "x is 1"},
     ],
+    "bedrock": [
+        {"role": "user", "content": [{"text": "what is in a?"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"text": "I look."},
+                {"toolUse": {"toolUseId": "c1", "name": "look", "input": {"path": "a"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "x = 1"}]}}],
+        },
+        {"role": "assistant", "content": [{"text": "x is 1"}]},
+    ],
     "gemini": [
         {"role": "user", "parts": [{"text": "what is in a?"}]},
         {

@@ -6,6 +6,7 @@ signature, a thought out of place, a result without its call).
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
+from promptforge.prompts.prompt import format_prompt
 
 RENDERER = pf.Renderer(max_tokens=None)
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -404,6 +406,58 @@ def test_signatures_of_gemini(form: str) -> None:
         assert [d.code for d in made.warnings if d.severity != "info"] == []
 
 
+# --- Bedrock --------------------------------------------------------------------------------------
+
+CONVERSE: list[Data] = [
+    {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2lnbmVk"}}},
+    {"reasoningContent": {"redactedContent": "AAEC/w=="}},
+    {"text": "I look."},
+    {"toolUse": {"toolUseId": "tooluse_1.x:y", "name": "look", "input": {"path": "a", "n": 1.5}}},
+]
+
+
+def test_what_bedrock_returns_goes_back_as_it_came() -> None:
+    session = pytest.importorskip("botocore.session", reason="botocore is not installed")
+    keys = {"aws_access_key_id": "none", "aws_secret_access_key": "none"}
+
+    def said(content: list[Data]) -> Data:
+        message = {"role": "assistant", "content": content}
+        return {"output": {"message": message}, "stopReason": "end_turn"}
+
+    with serving([said(CONVERSE), said([{"text": "x is 1"}]), said([{"text": "b"}])]) as server:
+        client = session.get_session().create_client(
+            "bedrock-runtime", region_name="us-east-1", endpoint_url=server.url, **keys
+        )
+
+        def ask(made: pf.Prompt) -> Any:
+            return client.converse(modelId="some-model", **made.request)
+
+        image = {"image": {"format": "png", "source": {"bytes": base64.b64decode(PNG)}}}
+        file = {"document": {"format": "pdf", "name": "d", "source": {"bytes": b"%PDF\xff"}}}
+        cache = {"cachePoint": {"type": "default"}}
+        history: list[Any] = [{"role": "user", "content": [{"text": "q"}, image, file, cache]}]
+        answer = ask(prompt(history, "bedrock", system="Be brief."))
+        (sent,) = server.got[-1]["messages"]
+        assert sent["content"][1]["image"]["source"]["bytes"] == PNG
+        assert sent["content"][2]["document"]["source"]["bytes"] == "JVBERv8="
+        assert len(sent["content"]) == 3 and server.got[-1]["system"] == [{"text": "Be brief."}]
+        history.append(answer["output"]["message"])
+        result = {"toolUseId": "tooluse_1.x:y", "content": [{"json": {"x": 1}}, {"text": "ok"}]}
+        history.append({"role": "user", "content": [{"toolResult": result}]})
+        answer = ask(prompt(history, "bedrock"))
+        assert server.got[-1]["messages"][1]["content"] == CONVERSE
+        assert server.got[-1]["messages"][2]["content"] == [{"toolResult": result}]
+        made = prompt([*history, answer], "bedrock", user="and b?", cache_after=["history"])
+        ask(made)
+        assert server.got[-1]["messages"][3]["content"] == [{"text": "x is 1"}, cache]
+        assert [d.code for d in made.warnings if d.severity != "info"] == []
+        client.close()
+    other = prompt(history, "anthropic")
+    assert other[2]["content"][0]["content"] == '{"x": 1}\n\nok'
+    assert other[0]["content"][1]["source"]["data"] == PNG
+    assert '"bytes": "' + PNG in format_prompt(prompt(history, "bedrock"))
+
+
 # --- whatever it is -------------------------------------------------------------------------------
 
 
@@ -513,7 +567,20 @@ def gemini_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
     return [said, {"role": "user", "parts": results}] if results else [said]
 
 
+def bedrock_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
+    ids = [f"t{n}_{i}" for i in range(calls)]
+    uses = [{"toolUse": {"toolUseId": i, "name": "f", "input": {}}} for i in ids]
+    results = [
+        {"toolResult": {"toolUseId": i, "content": [{"text": "word " * 9}]}}
+        for i, is_there in zip(ids, answered, strict=False)
+        if is_there
+    ]
+    said = {"role": "assistant", "content": [CONVERSE[0], *uses]}
+    return [said, {"role": "user", "content": results}] if results else [said]
+
+
 FAMILIES: dict[str, Any] = {
+    "bedrock": (bedrock_step, provider_rules.bedrock, "messages"),
     "anthropic": (claude_step, provider_rules.anthropic, "messages"),
     "openai-responses": (response_step, provider_rules.responses, "input"),
     "gemini": (gemini_step, provider_rules.gemini, "contents"),
@@ -545,7 +612,7 @@ def test_law_whatever_is_lost_or_cut_the_provider_takes_the_rest(
     except pf.BudgetError:
         return
     assert made.tokens <= window
-    request = json.loads(json.dumps(made.request))
+    request = json.loads(json.dumps(made.request))  # plain data
     body = {**request, "thinking": {"type": "enabled"}, "messages": request.get("messages", [])}
     assert request[key] and rule(body, provider_rules.signed_blocks(history)) is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -40,7 +41,27 @@ CHAT: Messages = [
 ]
 
 
+class Converse:
+    """What botocore checks before it sends a request of Bedrock."""
+
+    def __init__(self) -> None:
+        session = pytest.importorskip("botocore.session", reason="botocore is not installed")
+        service = session.get_session().get_service_model("bedrock-runtime")
+        self.shape = service.operation_model("Converse").input_shape
+
+    def validate_python(self, messages: list[Any], strict: bool = False, **more: Any) -> None:
+        from botocore.validate import ParamValidator
+
+        given = {"modelId": "some-model", "messages": messages, **more}
+        report = ParamValidator().validate(given, self.shape)
+        if report.has_errors():
+            raise ValueError(f"validation error: {report.generate_report()}")
+
+
+@functools.cache
 def adapter(to: str) -> Any:
+    if to == "bedrock":
+        return Converse()
     pydantic = pytest.importorskip(
         "pydantic", reason="the providers' types are checked by pydantic"
     )
@@ -68,7 +89,9 @@ def adapter(to: str) -> Any:
 
 def check(prompt: pf.Prompt) -> None:
     adapter(prompt.to).validate_python(list(prompt), strict=prompt.to != "gemini")
-    if "system" in prompt.request:
+    if prompt.to == "bedrock":
+        adapter("bedrock").validate_python(**prompt.request)
+    elif "system" in prompt.request:
         from anthropic.types import TextBlockParam
         from pydantic import TypeAdapter
 
@@ -81,13 +104,14 @@ def check(prompt: pf.Prompt) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini", "bedrock"])
 def test_the_check_finds_what_is_wrong(to: str) -> None:
     others = {
         "openai": "gemini",
         "openai-responses": "anthropic",
         "anthropic": "openai",
         "gemini": "openai",
+        "bedrock": "anthropic",
     }
     messages = list(RENDERER.prompt([ITEM], system="s", user="q", history=CHAT, to=others[to]))
     with pytest.raises(ValueError, match="validation error"):
@@ -95,7 +119,7 @@ def test_the_check_finds_what_is_wrong(to: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini", "bedrock"])
 @pytest.mark.parametrize(
     "more", [{}, {"cite": True, "cache_after": ["system", "context", "history", "question"]}]
 )
@@ -115,7 +139,7 @@ def test_a_shape_is_what_the_library_declares(to: str, more: dict[str, Any]) -> 
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini", "bedrock"])
 @given(ITEMS, histories(), TEXT, TEXT, st.booleans())
 @cases(25)
 def test_law_every_shape_of_any_prompt_is_what_the_library_declares(

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from commandline import run
 from hypothesis import given
 from hypothesis import strategies as st
 
+import promptforge as pf
+from promptforge.batch.rows import RenderBatch
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import item_files
@@ -166,3 +170,31 @@ def test_any_text_is_items_or_an_item_error(text: str) -> None:
         item_files.parse_items(text, where="f", diagnostics=Diagnostics())
     except ItemError as exc:
         assert exc.where is not None
+
+
+def test_items_and_texts_come_from_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    store.pipe("/kept/items.jsonl", b'{"content": "one"}\n{"content": "two"}\n')
+    store.pipe("/kept/src/app.py", b"def f():\n    return 1\n")
+    store.pipe("/kept/src/bin.json", b"\0\1\2")
+    found = pf.load("memory://kept/items.jsonl")
+    assert [item.content for item in found] == ["one", "two"] and found.warnings == ()
+    found = pf.load("memory://kept")
+    assert [(item.path, item.url) for item in found][-1] == (
+        "kept/src/app.py",
+        "memory:///kept/src/app.py",
+    )
+    assert [(d.code, d.where) for d in found.warnings] == [("PF606", "memory:///kept/src/bin.json")]
+    ran = run("render", "memory://kept/src/*.py", "--layout", "chunks")
+    assert ran.code == 0 and "return 1" in ran.out
+    lost = run("render", "memory://kept/none.json")
+    assert lost.code == 4 and "memory://kept/none.json: cannot be read" in lost.err
+    # What a file or a row names reaches into no store.
+    monkeypatch.chdir(tmp_path)
+    Path("job.json").write_text('{"items": ["memory://kept/items.jsonl"]}')
+    assert run("render", "--job", "job.json").code == 4
+    row = {"items": ["memory://kept/items.jsonl"]}
+    assert "no such file" in RenderBatch()({"request": [json.dumps(row)]})["error"][0]
+    missing = run("render", "s3://bucket/items.jsonl")
+    if importlib.util.find_spec("s3fs") is None:
+        assert missing.code == 2 and "pip install '.[remote]'" in missing.err

@@ -99,14 +99,15 @@ def run(  # noqa: PLR0913  its options are public
     - `output`: a file `*.jsonl` or `*.parquet`, with its state in the folder `OUTPUT.batch`; or a
       folder for everything.
     - `to`: `context`, a shape of `Renderer.prompt`, or a batch service: `openai-batch`,
-      `openai-responses-batch`, `anthropic-batch`, `gemini-batch`. A batch service needs a `model`;
+      `openai-responses-batch`, `anthropic-batch`, `gemini-batch`, `bedrock-batch`. A batch service
+      but Bedrock's needs a `model`;
       `body` holds more keywords for each of its requests.
     - `options`: as in `Renderer`; a row's own options win. `workspace` holds the files rows name.
     - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
       `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.
-    - `limit`: rows read at most. `max_errors`: end when more rows fail; without it, a run ends
-      whose first 100 rows fail for one reason. `retry`: do failed rows again. `part_rows`: rows per
-      shard. `progress`: called at the start and after each shard.
+    - `limit`: rows read at most. `max_errors`: end when more rows fail; without it, a run ends if
+      its first 100 rows all fail for one reason. `retry`: do failed rows again. `part_rows`: rows
+      per shard. `progress`: called at the start and after each shard.
     - `max_tokens_per_file`: tokens of all prompts in one file for a batch service, as its queue
       takes them.
 

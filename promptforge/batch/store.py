@@ -492,8 +492,14 @@ def _gemini(name: str, body: Json) -> Json:
     return {"key": name, "request": request}
 
 
+def _bedrock(name: str, body: Json) -> Json:
+    """Return a record of Bedrock's batch file; the job names the model, and the type Converse."""
+    return {"recordId": name, "modelInput": {k: v for k, v in body.items() if k != "model"}}
+
+
 _LINES = (b"", b"\n", b"\n")
 _NO_LIMIT = 1 << 62
+# The limits as the guides and quotas of the services published them in November 2026.
 BATCH_SERVICES: Mapping[str, BatchService] = {
     # OpenAI's guide to its Batch API: up to 50,000 requests and 200 MB a file, all for one model.
     "openai-batch": BatchService(
@@ -513,6 +519,9 @@ BATCH_SERVICES: Mapping[str, BatchService] = {
     ),
     # Google's guide to its Batch API: files of up to 2 GB; it names no number of requests.
     "gemini-batch": BatchService("gemini", _gemini, _NO_LIMIT, 2_000_000_000, ".jsonl", _LINES),
+    # The service quotas of Amazon Bedrock: 50,000 records and 1 GB a file; a job takes at least
+    # 100 records.
+    "bedrock-batch": BatchService("bedrock", _bedrock, 50_000, 1_000_000_000, ".jsonl", _LINES),
 }
 """Batch services by their name in `to`."""
 
@@ -542,7 +551,7 @@ class RequestFiles:
     def __init__(self, folder: Path, service: BatchService, settings: RequestSettings) -> None:
         """Check the keywords that all requests share: `model` and `body`. Raises `OptionError`."""
         model, body, options, self._max_tokens = settings
-        if not model:
+        if not model and service.shape != "bedrock":
             raise OptionError("a batch of requests needs --model", option="model")
         body = {"model": model, **body}
         if service.shape == "anthropic":

@@ -33,7 +33,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import YAML_SUFFIXES, format_of, shipped_folder
+from ..files import YAML_SUFFIXES, format_of, is_url, shipped_folder
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
 from .output import ReadingProgress, print_diagnostics, printable
@@ -704,7 +704,7 @@ def read_request(
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
     profile, attack = options.pop("profile", None), options.pop("attack", None)
     wanted = _source_request(items, given, job)
-    named = (*wanted.items, *wanted.records, *wanted.files, *wanted.documents)
+    named = (*wanted.items, *wanted.urls, *wanted.records, *wanted.files, *wanted.documents)
     named += (*wanted.man_pages, *wanted.techniques, *wanted.plugged)
     from_git = wanted.git_log or (wanted.git_diff, wanted.git_changed) != (None, None)
     if not (named or from_git) and wanted.search is None and not stdin_taken:
@@ -756,7 +756,11 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     files, more = _split_lists(given["files"])
     lists = [*more, *listed, *filter(None, [given["files_from"]])]
     return SourceRequest(
-        items=[*(entry for entry in job.items if isinstance(entry, str)), *items],
+        items=[
+            *(entry for entry in job.items if isinstance(entry, str)),
+            *(name for name in items if not is_url(name)),
+        ],
+        urls=[name for name in items if is_url(name)],
         records=[entry for entry in job.items if not isinstance(entry, str)],
         files=[*job.files, *files, *(n for path in lists for n in _listed_files(path, given))],
         documents=[*job.documents, *given["documents"]],

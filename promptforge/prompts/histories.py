@@ -1,9 +1,9 @@
 """The histories of all providers and frameworks, read into messages of one form.
 
-A history may be in the shape of OpenAI (chat and responses), Anthropic or Gemini, of LangChain,
-LlamaIndex or Haystack, or of plain messages with `role` and `content`; as objects of these
-libraries or as plain data. A bad message costs only itself (PF208), and a tool call without its
-result is left out, as is a result without its call (PF209).
+A history may be in the shape of OpenAI (chat and responses), Anthropic, Gemini or Bedrock, of
+LangChain, LlamaIndex or Haystack, or of plain messages with `role` and `content`; as objects of
+these libraries or as plain data. A bad message costs only itself (PF208), and a tool call without
+its result is left out, as is a result without its call (PF209).
 """
 
 from __future__ import annotations
@@ -69,6 +69,11 @@ _ITEMS = {
     *("apply_patch_call", "mcp_list_tools", "mcp_approval_request", "mcp_call", "compaction"),
     *("tool_search_call", "tool_search_output", "computer_call_output", "shell_call_output"),
     *("local_shell_call_output", "apply_patch_call_output", "mcp_approval_response"),
+}
+# Blocks of Bedrock's Converse: an object of one key, its kind.
+_CONVERSE = {
+    *("image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint"),
+    *("reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval"),
 }
 # Fields of a chat message that servers of this shape give and want back.
 _CHAT_FIELDS = (
@@ -166,7 +171,10 @@ class _MessageReader:
 
     def _unwrap(self, given: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the messages of a whole response of OpenAI or Gemini; else the message itself."""
-        key, found, others = "output", None, 0
+        key, others = "output", 0
+        if isinstance(found := given.get(key), dict) and "message" in found:  # Bedrock
+            return [found["message"]]
+        found = None
         if given.get("object") == "response":
             found = given.get(key)
         for name, inner in (("choices", "message"), ("candidates", "content")):
@@ -411,11 +419,42 @@ class _MessageReader:
         kept: dict[str, Any] = {"original": thought, "family": "anthropic", "loss": loss}
         return [OpaqueBlock(kind="thinking", reasoning=True, **kept)]
 
+    # --- Bedrock's Converse: blocks of one key, its type ---
+
+    def _converse(
+        self, kind: str, inner: dict[str, Any], part: dict[str, Any]
+    ) -> list[MessageBlock]:
+        kept: dict[str, Any] = {"original": part, "family": "bedrock"}
+        if kind == "cachePoint":
+            return []  # a mark of a cache; see `_MARKS`
+        if kind == "toolUse" and "type" not in inner:
+            return [msgspec.structs.replace(self._call(inner), **kept)]
+        if kind == "toolResult" and "type" not in inner:
+            content = [
+                {"text": json.dumps(each["json"], ensure_ascii=False)} if "json" in each else each
+                for each in inner.get("content") or ()
+            ]
+            output = self._output({**inner, "content": content}, "content")
+            return [msgspec.structs.replace(output, **kept)]
+        said = f"content: a block of type {quote(kind)} is not text and was left out"
+        loss = self._loss(said, "info" if kind == "reasoningContent" else "warning")
+        if kind == "citationsContent" and isinstance(inner.get("content"), list):
+            text = "".join(each.get("text", "") for each in inner["content"])
+            loss = self._loss("citations of a text were left out", "info")
+            return [TextBlock(text, loss=loss, **kept)] if text.strip() else []
+        source = inner.get("source")
+        if kind == "image" and isinstance(source, dict) and isinstance(source.get("bytes"), str):
+            return [ImageBlock(f"image/{inner.get('format')}", source["bytes"], loss=loss, **kept)]
+        reasoning = kind == "reasoningContent"
+        return [OpaqueBlock(kind=kind, reasoning=reasoning, loss=loss, **kept)]
+
     # --- LlamaIndex and Haystack: blocks of their own ---
 
     def _framework_block(self, part: dict[str, Any]) -> list[MessageBlock]:
         if isinstance(part.get("text"), str):
             return _text(part["text"])
+        if _is_converse(part):
+            return self._converse(*next(iter(part.items())), part)
         kind = part.get("block_type") or next(iter(part), "")
         if kind == "thinking":
             more = part.get("additional_information")
@@ -549,6 +588,8 @@ def _is_block(part: Any, owner: str) -> bool:
     kind = part.get("type")
     if "block_type" in part:  # LlamaIndex
         return True
+    if _is_converse(part):
+        return True
     if kind is None:  # Haystack
         image, file = part.get("image"), part.get("file")
         shown = isinstance(image, dict) and _image_of(image) is not None
@@ -562,6 +603,13 @@ def _is_block(part: Any, owner: str) -> bool:
         return True
     # Files and recordings of LangChain and MCP, whose base64 is no text for an LLM.
     return any(key in part for key in _MIMES) and any(key in part for key in _DATAS)
+
+
+def _is_converse(part: dict[str, Any]) -> bool:
+    """Return whether a part is a block of Bedrock's Converse; Haystack's image has a MIME type."""
+    name, inner = next(iter(part.items()), ("", None))
+    known = len(part) == 1 and name in _CONVERSE
+    return known and isinstance(inner, dict) and "mime_type" not in inner
 
 
 def _image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
@@ -660,5 +708,5 @@ def _arguments(text: str) -> str | None:
 
 
 def _id(given: dict[str, Any]) -> str:
-    ids = (given.get(key) for key in ("call_id", "tool_call_id", "tool_use_id", "id"))
+    ids = (given.get(key) for key in ("call_id", "tool_call_id", "tool_use_id", "toolUseId", "id"))
     return str(next(filter(None, ids), ""))

@@ -41,7 +41,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     original: dict[str, Any] | None = None
     """As it came, for the same `family` of providers."""
     family: str = ""
-    """`anthropic gemini openai openai-responses`; empty without an original."""
+    """`anthropic bedrock gemini openai openai-responses`; empty without an original."""
     loss: Loss | None = None
     """The sentence for another family, about the part that it does not get."""
 
@@ -126,7 +126,8 @@ def block_texts(block: MessageBlock) -> list[str]:
         return [block.name, block.id, block.arguments]
     if isinstance(block, ToolOutput):
         more = weigh(block.original).texts if block.original else ()
-        return [block.name, block.id, *(more or [block.text])]
+        # The text has the keys and numbers of data; the original may hold texts beside it.
+        return [block.name, block.id, block.text, *(t for t in more if t not in block.text)]
     if isinstance(block, CitedItem):
         return [block.title, block.source, block.text]
     return list(weigh(block.original).texts) if isinstance(block, OpaqueBlock) else []
@@ -156,12 +157,22 @@ class Weight(NamedTuple):
 # Keys of texts that a provider has signed or encrypted, in the spellings of all of them.
 _HIDDEN = {
     *("signature", "data", "encrypted_content", "encrypted_index", "encrypted_stdout"),
-    *("thought_signature", "thoughtSignature"),
+    *("thought_signature", "thoughtSignature", "redactedContent"),
 }
 _IMAGES = {"image", "image_url", "input_image", "computer_screenshot", "image_generation_call"}
 _FILES = {"input_file", "file", "input_audio", "audio", "base64", "url"}
 # Places of no text that an LLM reads.
-_NAMES = {"type", "id", "call_id", "tool_use_id", "tool_call_id", "status", "role", "mime_type"}
+_NAMES = {
+    "type",
+    "id",
+    "call_id",
+    "tool_use_id",
+    "tool_call_id",
+    "status",
+    "role",
+    "mime_type",
+    "toolUseId",
+}
 
 
 def weigh(value: Any) -> Weight:
@@ -177,11 +188,10 @@ def weigh(value: Any) -> Weight:
             texts.append(part)
         if not isinstance(part, dict):
             continue
-        kind = part.get("type")
-        mime = part.get("mime_type") or part.get("mimeType")
-        if kind in _IMAGES or (isinstance(mime, str) and mime.startswith("image/")):
+        media = _medium(part)
+        if media == "image":
             images += 1
-        elif kind in _FILES or isinstance(mime, str) or "transcript" in part:
+        elif media:
             files += 1
         else:
             for key, member in reversed(part.items()):
@@ -190,6 +200,21 @@ def weigh(value: Any) -> Weight:
                 elif key not in _NAMES:
                     waiting.append(member)
     return Weight(tuple(texts), hidden, images, files)
+
+
+def _medium(part: dict[str, Any]) -> str:
+    """Return `image` or `file` for an object that is one; empty for any other."""
+    kind = part.get("type")
+    mime = part.get("mime_type") or part.get("mimeType")
+    source = part.get("source")
+    if "format" in part and isinstance(source, dict) and not source.keys() & {"text", "content"}:
+        mime = "file"  # of Bedrock, as are its recordings
+        if part["format"] in ("png", "jpeg", "gif", "webp"):
+            mime = "image/"
+    if kind in _IMAGES or (isinstance(mime, str) and mime.startswith("image/")):
+        return "image"
+    is_file = kind in _FILES or isinstance(mime, str) or "transcript" in part
+    return "file" if is_file else ""
 
 
 def join_messages(messages: Iterable[Message]) -> list[Message]:

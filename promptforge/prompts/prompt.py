@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import json
@@ -101,7 +102,7 @@ class Prompt(Sequence[dict[str, Any]]):
     """
 
     to: str
-    """The shape: `text roles openai openai-responses anthropic gemini`."""
+    """The shape: `text roles openai openai-responses anthropic gemini bedrock`."""
     request: dict[str, Any]
     """The keywords of the provider's call that hold the prompt."""
     text: str
@@ -161,7 +162,11 @@ def format_prompt(prompt: Prompt) -> str:
     """Return the output of the command: the text of `to="text"`, else the request as JSON."""
     if prompt.to == "text":
         return prompt.text
-    return json.dumps(prompt.request, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(prompt.request, ensure_ascii=False, indent=2, default=_base64) + "\n"
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
 
 
 class Renderer(ContextRenderer):
@@ -203,7 +208,7 @@ class Renderer(ContextRenderer):
         the question of the `user`; `prompt_order` orders them. `history` is a list of messages as
         OpenAI, Anthropic or Gemini have them, or with `role` and `content`; its oldest turns go
         when room is short. `to` is the shape that comes out: `text roles openai openai-responses
-        anthropic gemini`.
+        anthropic gemini bedrock`.
 
         `max_tokens` and `max_chars` limit the context alone; the default of `max_tokens` counts
         only if no window is known. The question is also the `query`, unless one is given

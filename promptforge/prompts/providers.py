@@ -1,11 +1,14 @@
 """Messages → the keyword arguments of a provider's call. One function for each shape.
 
 The shapes are as the providers' Python libraries declare them: openai 3.54, anthropic 2.12,
-google-genai 3.4.
+google-genai 3.4, botocore 1.44.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import contextlib
 import hashlib
 import json
 import re
@@ -252,6 +255,60 @@ def _gemini_part(block: MessageBlock) -> dict[str, Any]:
     return {"text": block.text}
 
 
+def bedrock(messages: Sequence[Message]) -> Request:
+    """Return the keywords of `converse` of Amazon Bedrock, but for `modelId`."""
+    system: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        blocks: list[dict[str, Any]] = []
+        for n, block in enumerate(message.blocks, 1):
+            blocks.append(_with_bytes(_bedrock_block(block)))
+            if n in message.breaks:
+                blocks.append({"cachePoint": {"type": "default"}})
+        if message.role in SYSTEM_ROLES:
+            system += blocks
+        else:
+            role = "assistant" if message.role == "assistant" else "user"
+            _add(turns, role, "content", blocks)
+    request: Request = {"messages": turns}
+    if system:
+        request = {"system": system, **request}
+    return request
+
+
+def _bedrock_block(block: MessageBlock) -> dict[str, Any]:
+    if block.original is not None:
+        return dict(block.original)
+    if isinstance(block, ImageBlock):
+        kind = block.mime.removeprefix("image/")
+        return {"image": {"format": kind, "source": {"bytes": block.data}}}
+    assert not isinstance(block, OpaqueBlock)  # it has an original of this family
+    if isinstance(block, ToolCall):
+        call = {"toolUseId": _anthropic_id(block.id), "name": block.name}
+        return {"toolUse": {**call, "input": json.loads(block.arguments)}}
+    if isinstance(block, ToolOutput):
+        output: dict[str, Any] = {"toolUseId": _anthropic_id(block.id)}
+        output["content"] = [{"text": block.text}]
+        if block.failed:
+            output["status"] = "error"
+        return {"toolResult": output}
+    return {"text": block.text}
+
+
+def _with_bytes(value: Any) -> Any:
+    """Return a block with its blobs as bytes: the SDK would encode their base64 once more."""
+    if isinstance(value, list):
+        return [_with_bytes(member) for member in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _with_bytes(member) for key, member in value.items()}
+    for key in made.keys() & {"bytes", "redactedContent"}:
+        if isinstance(made[key], str):
+            with contextlib.suppress(binascii.Error, ValueError):
+                made[key] = base64.b64decode(made[key], validate=True)
+    return made
+
+
 class ProviderShape(NamedTuple):
     """A provider's shape and its abilities."""
 
@@ -297,6 +354,9 @@ SHAPES: Mapping[str, ProviderShape] = {
     ),
     "gemini": ProviderShape(
         gemini, "contents", blocks=True, system_first=True, family="gemini", images=("data",)
+    ),
+    "bedrock": ProviderShape(
+        bedrock, blocks=True, system_first=True, caches=True, family="bedrock", images=("data",)
     ),
 }
 """The values of `to`."""

@@ -11,17 +11,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..errors import Diagnostics, ItemError, quote, suggest_name
+from ..files import is_url, list_url, local_copy
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
 from .folders import ALL_FILES, FolderFilter, Progress
 from .git import load_changed, load_diff, load_log
-from .item_files import load_items
+from .item_files import load_items, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
 from .search import Search, search_files
 from .text_files import is_text_source, load_documents, load_files
+from .workspace import read_text
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -53,6 +57,8 @@ class SourceRequest:
 
     items: Sequence[str] = ()
     """Item files, folders and text files; `-` is standard input."""
+    urls: Sequence[str] = ()
+    """The same in stores. Only a user names them: a job or a row would reach into a network."""
     records: Sequence[object] = ()
     """Items written out in a job."""
     files: Sequence[str] = ()
@@ -102,7 +108,8 @@ def load(  # noqa: PLR0913  these are public options
 ) -> LoadedItems:
     """Return the items of everything that is named, as `promptforge render` takes it.
 
-    - `paths`: files of items, folders, and files of text that cannot be items, such as `app.py`.
+    - `paths`: files of items, folders, and files of text that cannot be items, such as `app.py`;
+      also by URL, such as `s3://bucket/items.jsonl` (extra `remote`).
     - `files`: `PATH[:START[-END]]`, patterns or folders, with `context_lines` more lines on either
       side of a range. Of folders the files that git sees are read, narrowed down by `include` and
       `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too. Files
@@ -123,7 +130,8 @@ def load(  # noqa: PLR0913  these are public options
     diagnostics = Diagnostics()
     of_folders = FolderFilter(_names(include), _names(exclude), ignored, hidden, secret_scan)
     wanted = SourceRequest(
-        items=_names(paths),
+        items=[name for name in _names(paths) if not is_url(name)],
+        urls=[name for name in _names(paths) if is_url(name)],
         files=_names(files),
         documents=_names(documents),
         man_pages=_names(man_pages),
@@ -187,6 +195,8 @@ def _loaders(
             yield partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
         else:
             yield partial(load_items, path, **near)
+    for url in wanted.urls:
+        yield partial(_load_url, url, diagnostics)
     yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
     for name in wanted.man_pages:
         yield partial(_alone, load_man_page, name)
@@ -203,6 +213,31 @@ def _loaders(
         yield partial(load_plugged, spec, diagnostics=diagnostics)
     if wanted.search is not None:
         yield partial(search_files, wanted.search, **near)
+
+
+def _load_url(url: str, diagnostics: Diagnostics) -> list[Item]:
+    """Return the items of a file, a folder or a pattern in a store."""
+    found: list[Item] = []
+    failed: list[ItemError] = []
+    for name in list_url(url):
+        try:
+            with local_copy(name) as path:
+                folder = os.path.dirname(path)
+                near: dict[str, Any] = {"workspace": folder, "diagnostics": diagnostics}
+                if is_text_source(path, folder):
+                    items = load_files(path, **near)
+                    place = name.partition("://")[2].lstrip("/")
+                    found += [replace(item, path=place, url=name) for item in items]
+                else:
+                    text = read_text(path, **near)
+                    found += parse_items(text, where=name, diagnostics=diagnostics)
+        except ItemError as error:
+            failed.append(ItemError(error.bare, where=name))
+    if failed and not found:
+        raise failed[0]
+    for failure in failed:
+        diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
+    return found
 
 
 def _text_loaders(
