@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from ..tokenizers.base import Tokenizer
+    from .options import Rerank
 
 PromptPart = {part}
 
@@ -40,6 +41,8 @@ class OptionKeywords(TypedDict, total=False):
 '''
 SPECIAL = {
     "tokenizer": "str | Tokenizer",
+    "query": "str | Sequence[str] | None",
+    "rerank": 'Literal["none", "keyword_boost", "mmr"] | Rerank | None',
     "section_budgets": "Mapping[str, Mapping[str, float | None]] | None",
 }
 """Options with types that their annotations do not tell."""

@@ -56,7 +56,7 @@ PAGES = [
 
 
 def reading(query: str, documents: Sequence[RankedText]) -> Evidence:
-    return Evidence(query, documents, lambda i: DividedText(list(split_prose(documents[i].text))))
+    return Evidence([query], documents, lambda i: DividedText(list(split_prose(documents[i].text))))
 
 
 def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None) -> PassageChoice:
@@ -198,7 +198,9 @@ def test_what_the_caller_measured_is_added() -> None:
         )
     ]
     cut = DividedText(list(split_prose(pages[0].text)))
-    evidence = Evidence("nothing", pages, lambda _: cut, match=lambda i: [0.0, 0.9])
+    evidence = Evidence(
+        ["nothing"], pages, lambda _: cut, match=lambda some: [[0.0, 0.9]] * len(some)
+    )
     assert evidence.passage_scores(0).match(evidence.weights) == [0, 0.9]
     assert take(evidence, 15).picks == [PassageId(0, 1)]
 
@@ -216,7 +218,7 @@ def test_the_likeliest_passages_come_first() -> None:
 def test_passages_bring_the_headings_above_and_pay_for_them() -> None:
     pages = [RankedText("Manual", "# Options\n-a all of it\n-b brief\n", 1.0)]
     cut = DividedText(["# Options\n", "-a all of it\n", "-b brief\n"], [-1, 0, 0])
-    evidence = Evidence("brief", pages, lambda _: cut)
+    evidence = Evidence(["brief"], pages, lambda _: cut)
     costs = {0: 5.0, 1: 4.0, 2: 3.0}
 
     def take(room: float) -> list[PassageId]:
@@ -244,7 +246,7 @@ def test_only_what_may_be_chosen_is_divided_and_counted() -> None:
         divided.append(index)
         return DividedText(list(split_prose(pages[index].text)))
 
-    take(Evidence("oil", pages, divide), 100)
+    take(Evidence(["oil"], pages, divide), 100)
     assert len(divided) == len(set(divided)) == 3
 
 
@@ -384,3 +386,14 @@ def test_a_word_for_itself_in_each_place_is_not_remembered() -> None:
     text = " ".join(map(str, range(evidence.MAX_WORDS_REMEMBERED + 9_000)))
     found = reading(QUERY, [RankedText("log", text, 1.0)])
     assert len(found._occurrences) == evidence.MAX_WORDS_REMEMBERED
+
+
+def test_a_long_hypothetical_answer_has_no_more_say_than_a_question() -> None:
+    long = "Dogs are fed at noon, need walks, sleep in the hall and love it there " * 5
+    pages = [RankedText("Dogs", long), RankedText("Fish", "Where fish live there is water.")]
+    evidence = Evidence([long, "where do fish live"], pages, lambda _: DividedText([]))
+    assert (
+        sum(evidence.weights[-2:])
+        == pytest.approx(sum(evidence.weights[:-2]))
+        == pytest.approx(0.5)
+    )

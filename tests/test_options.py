@@ -175,7 +175,7 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         (
             "query",
             "a\ud800",
-            'query takes text, or none; got "a\\ud800", with a lone surrogate that UTF-8 cannot '
+            'query takes text or a list of texts, or none; got "a\\ud800", with a lone surrogate that UTF-8 cannot '
             "carry",
         ),
     ],

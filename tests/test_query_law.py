@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import math
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+from commandline import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge import Item, Renderer
+from promptforge import Item, OptionError, Renderer
 
 NOISE = "order {0}: the login of session {0} opened a database and was refunded\n"
 
@@ -155,3 +161,139 @@ def test_min_worth_counts_the_best_chunks_of_a_repository() -> None:
     ]  # fmt: skip
     result = Renderer(min_worth=0.5).render(files, query="how does retry work")
     assert [item.reason for item in result.items] == ["fits", "min_worth"]
+
+
+# --- a reranker of the caller's -------------------------------------------------------------------
+
+PAGES = [
+    Item(kind="passage", id=str(n), name=f"Page {n}", score=1 - n / 10, content=text)
+    for n, text in enumerate(
+        [
+            "The kettle is made of steel. It was bought in May. Its lid is red.",
+            "Dogs need walks. They are fed at noon. A dog sleeps in the hall.",
+            "The boiler heats the water to ninety degrees. It stands in the cellar. It hums.",
+            "The garden has a pond. Fish live there. Frogs do too.",
+        ]
+    )
+]
+ASKED = "what makes it hot"
+
+
+def _heat(query: str, texts: list[str]) -> list[float]:
+    assert query == ASKED
+    return [10.0 * ("ninety degrees" in text) + ("kettle" in text) for text in texts]
+
+
+async def _heat_later(query: str, texts: list[str]) -> list[float]:
+    await asyncio.sleep(0)
+    return _heat(query, texts)
+
+
+def _text(rerank: Any, query: Any = ASKED, budget: int = 60) -> str:
+    return Renderer(rerank=rerank).render(PAGES, query=query, max_tokens=budget).text
+
+
+def test_a_function_ranks_by_meaning_what_no_word_finds() -> None:
+    assert "ninety degrees" not in _text("keyword_boost")
+    assert "ninety degrees" in _text(_heat)
+
+
+@given(st.floats(0.01, 1000), st.floats(-1000, 1000))
+@settings(max_examples=8, deadline=None)
+def test_the_scale_of_a_function_means_nothing(factor: float, shift: float) -> None:
+    def other(query: str, texts: list[str]) -> list[float]:
+        return [factor * score + shift for score in _heat(query, texts)]
+
+    assert _text(other) == _text(_heat)
+
+
+def test_an_async_function_is_awaited_in_a_loop_and_without_one() -> None:
+    async def within() -> str:
+        return _text(_heat_later)
+
+    assert _text(_heat_later) == asyncio.run(within()) == _text(_heat)
+
+
+def _raise(query: str, texts: list[str]) -> list[float]:
+    raise KeyError("model")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (_raise, "KeyError: \"'model'\""),
+        (lambda query, texts: [1.0], "it returned 1 score; expected a finite number for each text"),
+        (lambda query, texts: [math.nan] * len(texts), "it returned 4 scores; expected a finite"),
+        (lambda query, texts: None, "TypeError"),
+        (lambda query: [1.0], "TypeError"),
+        (lambda query, texts: ["x"] * len(texts), "ValueError"),
+    ],
+)
+def test_the_failure_of_a_function_is_said_and_survived(function: Any, said: str) -> None:
+    result = Renderer(rerank=function).render(PAGES, query=ASKED, max_tokens=60)
+    assert [warning.code for warning in result.warnings].count("PF126") == 1
+    (message,) = (warning.message for warning in result.warnings if warning.code == "PF126")
+    assert message.startswith("rerank failed on 4 texts: ") and said in message
+    assert result.text == _text("keyword_boost")
+
+
+def test_scores_are_asked_for_in_batches_and_only_once() -> None:
+    calls: list[list[str]] = []
+
+    class Model:
+        def score(self, query: str, texts: list[str]) -> list[float]:
+            calls.append(texts)
+            return _heat(query, texts)
+
+    model = Model()
+    long = "The boiler stands in the old cellar of the house, and it hums. " * 2
+    pages = [*PAGES, Item(name="Boiler", content=long + "It heats water to ninety degrees.")]
+    first = Renderer(rerank=model.score).render(pages, query=ASKED, max_tokens=60).text
+    assert len(calls) == 2 and len(calls[0]) == len(pages)  # the items, then their passages
+    assert len({*calls[0], *calls[1]}) == len(calls[0]) + len(calls[1])
+    assert Renderer(rerank=model.score).render(pages, query=ASKED, max_tokens=60).text == first
+    assert len(calls) == 2
+
+
+def test_what_was_made_with_a_function_can_be_written_down() -> None:
+    result = Renderer(rerank=_heat).render(PAGES, query=ASKED, max_tokens=60)
+    assert result.manifest["options"]["rerank"] == "_heat"
+    with pytest.raises(OptionError, match="rerank takes none"):
+        Renderer(rerank=7)  # type: ignore[arg-type]
+
+
+# --- several queries ------------------------------------------------------------------------------
+
+
+def test_several_queries_share_one_budget() -> None:
+    both = ["when was the kettle bought", "where do fish live"]
+    text = _text("keyword_boost", both)
+    assert "bought in May" in text and "Fish live there" in text
+    assert _text("keyword_boost", both[::-1]) == text
+    assert "Fish live there" not in _text("keyword_boost", both[0], 40)
+    assert _text("keyword_boost", both[:1]) == _text("keyword_boost", both[0])
+    assert _text("keyword_boost", []) == _text("keyword_boost", None)
+
+
+def test_a_function_is_asked_each_query() -> None:
+    asked: list[str] = []
+
+    def score(query: str, texts: list[str]) -> list[float]:
+        asked.append(query)
+        return [float(query in text) for text in texts]
+
+    text = _text(score, ["pond", "ninety"])
+    assert "pond" in text and "ninety" in text and {*asked} == {"pond", "ninety"}
+
+
+def test_several_queries_from_the_command_line_and_a_job(tmp_path: Path) -> None:
+    items = tmp_path / "items.json"
+    items.write_text(json.dumps([{"name": page.name, "content": page.content} for page in PAGES]))
+    flags = ["render", str(items), "--max-tokens", "60", "--json"]
+    both = ["when was it bought, and where", "where do fish live"]
+    ran = run(*flags, "--query", both[0], "--query", both[1])
+    assert ran.code == 0 and json.loads(ran.out)["query"] == both
+    assert "bought in May" in ran.out and "Fish live there" in ran.out
+    job = tmp_path / "job.yaml"
+    job.write_text(f"query:\n- {both[0]}\n- {both[1]}\n")
+    assert json.loads(run(*flags, "--job", str(job)).out)["text"] == json.loads(ran.out)["text"]

@@ -240,7 +240,7 @@ def _reason_lines(result: Result) -> Iterator[str]:
     report, remedies = result.report, result.remedies()
     reasons = [report.reason(i) for i in report.ranked if report.status(i) != "included"]
     labels = _labels(report, {remedy.item for remedy in remedies})
-    options = msgspec.structs.asdict(report.page.options)
+    options = report.page.options.plain()
     return reason_lines(Counter(reasons), remedies, labels, options, report.hints.beyond)
 
 

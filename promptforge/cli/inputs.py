@@ -75,7 +75,7 @@ _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
-_PATTERN_OPTIONS = frozenset({"paths"})
+_VERBATIM_OPTIONS = {"paths": "a pattern", "query": "a question"}
 """Options with values that may hold a comma."""
 _SOURCE_FLAGS = (
     ("--file", "files", "PATH[:START[-END]]", "A file, a folder, or a pattern: 'src/**/*.py'."),
@@ -390,9 +390,9 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
     if _base(rule.shape) is bool:
         about = f"{rule.doc} [default: {('no', 'yes')[default]}]"
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
-    about, multiple = rule.doc, _is_list(rule)
-    if name in _PATTERN_OPTIONS:
-        about += " For several, repeat the flag; a comma is part of a pattern."
+    about, multiple = rule.doc, _is_list(rule) or rule.several
+    if name in _VERBATIM_OPTIONS:
+        about += f" For several, repeat the flag; a comma is part of {_VERBATIM_OPTIONS[name]}."
     elif multiple:
         about += " For several, repeat the flag, or separate them by commas."
     elif default not in (None, ""):
@@ -506,7 +506,7 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, tuple):
             value = list(value)
-            if name not in _PATTERN_OPTIONS:
+            if name not in _VERBATIM_OPTIONS:
                 value = [word.strip() for each in value for word in each.split(",")]
         found[name] = value
     if given.get("strict"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from ..tokenizers.base import Tokenizer
+    from .options import Rerank
 
 PromptPart = Literal["system", "instructions", "context", "history", "question"]
 
@@ -30,8 +31,8 @@ class OptionKeywords(TypedDict, total=False):
     min_score: float | None
     min_worth: float | None
     score_order: Literal["given", "higher", "lower"]
-    query: str | None
-    rerank: Literal["none", "keyword_boost", "mmr"] | None
+    query: str | Sequence[str] | None
+    rerank: Literal["none", "keyword_boost", "mmr"] | Rerank | None
     group_by: str | None
     order: Literal["score", "given", "file", "edges"]
     dedupe: bool

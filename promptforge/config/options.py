@@ -4,7 +4,7 @@ To add an option, add a field to `Options` and a line to `profiles/default.yaml`
 `python -m tests.generated`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -49,6 +49,8 @@ _SECTION_BUDGETS_TAKE = (
     " {share: 0.5, min_tokens: 200, max_tokens: 900}}"
 )
 _SectionBudgets = Annotated[dict[str, SectionBudget], Meta(extra={"takes": _SECTION_BUDGETS_TAKE})]
+Rerank = Callable[[str, list[str]], Any]
+"""Returns a score for each text, the higher the better it answers the query; it may be async."""
 _Tokenizer = Annotated[
     Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})
 ]
@@ -107,12 +109,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     score_order: Annotated[Literal["given", "higher", "lower"],
         "Meaning of the numbers of found items: more is better (higher), less is (lower), or only"
         " the order of the search counts (given)."] = "given"
-    query: Annotated[str | None,
-        "The question: it ranks items, and passages that answer it stay when items are cut; none:"
-        " no question."] = None
-    rerank: Annotated[Literal["none", "keyword_boost", "mmr"],
+    query: Annotated[str | tuple[str, ...] | None,
+        "The question, or several that share the budget: it ranks items, and passages that answer"
+        " it stay when items are cut; none: no question."] = None
+    rerank: Annotated[Literal["none", "keyword_boost", "mmr"] | Rerank,
         "Rank by scores and by the words of the query (keyword_boost), or by difference from"
-        " better items (mmr)."] = "keyword_boost"
+        " better items (mmr); in Python also by a function of a query and texts."] = "keyword_boost"
     group_by: Annotated[_Word,
         "One section for each file, kind, category, origin, or value of a metadata key; none: one"
         " section; auto: the layout decides."] = "auto"
@@ -197,6 +199,28 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     on_error: Annotated[Literal["warn", "raise"],
         "Bad data is said in the result (warn), or is an error (raise)."] = "warn"
     # fmt: on
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The questions; none without one."""
+        asked = self.query if isinstance(self.query, tuple) else (self.query,)
+        return tuple(filter(None, asked))
+
+    @property
+    def query_text(self) -> str | None:
+        """The questions as one text, a line each."""
+        return self.query if self.query is None else "\n".join(self.queries)
+
+    def plain(self, tokenizer: str | None = None) -> dict[str, Any]:
+        """Return all options as plain data, functions by their names; `tokenizer` is the name of an
+        object.
+        """
+        found = msgspec.structs.asdict(self)
+        if tokenizer is not None:
+            found["tokenizer"] = tokenizer
+        if callable(self.rerank):
+            found["rerank"] = getattr(self.rerank, "__qualname__", type(self.rerank).__qualname__)
+        return found
 
 
 OPTION_VOCABULARY = Vocabulary(

@@ -10,7 +10,7 @@ import numbers
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import msgspec
@@ -43,6 +43,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """True when the text `none` means `None`. In a file it always does: see `query: none`."""
     allow: Callable[[Any], bool] | None = None
     """A further check of a value that has the right type."""
+    several: bool = False
+    """True if it takes a list of such values too, as `query` does; a list of one is that one."""
+    function: bool = False
+    """True if it takes a function too, which no file can name."""
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -54,6 +58,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def takes(self) -> str:
         """Its values in words: `a whole number from 0 up, or none`."""
         said = _describe(self.shape)
+        if self.several:
+            said += f" or a list of {said}s"
         if self.none is msgspec.UNSET or "none" in self.choices:
             return said
         return f"{said}, or none"
@@ -69,6 +75,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             kinds.append({"enum": sorted(self.choices)})
         elif member:
             kinds.append(msgspec.json.schema(member))
+        if self.several:
+            kinds.append({"type": "array", "items": kinds[0]})
         if self.none is not msgspec.UNSET:
             kinds.append({"type": "null"})
             # An open list or text already takes the word `none`.
@@ -156,7 +164,8 @@ def rules_of(
     blank, rules = shape(), {}
     for name, annotation in typing.get_type_hints(shape, include_extras=True).items():
         described = typing.get_args(annotation)
-        inner, nullable = _without_none(described[0])
+        inner, others = _main_type(described[0])
+        nullable = types.NoneType in others
         # `None` is checked apart: its meaning may be another value.
         if len(described) > 2:  # Annotated[Annotated[int, range], text] arrives flat
             inner = typing.Annotated[(inner, *described[1:-1])]
@@ -167,6 +176,8 @@ def rules_of(
             doc=described[-1],
             none=none.get(name, None if nullable else msgspec.UNSET),
             none_word=name not in verbatim,
+            several=any(typing.get_origin(other) is tuple for other in others),
+            function=any(typing.get_origin(other) is Callable for other in others),
             allow=allow.get(name),
         )
     return rules
@@ -177,6 +188,10 @@ def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
         is_word = value.__class__ is str and value == "none"
         if value is None or (is_word and (rule.none_word or where is not None)):
             return rule.none
+    if rule.function and callable(value):
+        return value
+    if rule.several and isinstance(value, list | tuple):
+        return _checked_list(rule, value, where)
     if isinstance(value, Mapping) and not isinstance(value, dict):  # it may never end
         _refuse_value(rule, value, where)
     if isinstance(value, set | frozenset):  # the order of a set differs from run to run
@@ -194,11 +209,19 @@ def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
     return _exact(checked)
 
 
-def _without_none(shape: Any) -> tuple[Any, bool]:
+def _checked_list(rule: Rule, value: Sequence[Any], where: Where | None) -> Any:
+    if not all(isinstance(member, str) for member in value):
+        _refuse_value(rule, value, where)
+    members = tuple(_checked(rule, member, None) for member in value)
+    return members if len(members) > 1 else next(iter(members), rule.none)
+
+
+def _main_type(shape: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the first type of a union, and the others."""
     if typing.get_origin(shape) not in (typing.Union, types.UnionType):
-        return shape, False
-    (inner,) = (part for part in typing.get_args(shape) if part is not types.NoneType)
-    return inner, True
+        return shape, ()
+    first, *others = typing.get_args(shape)
+    return first, tuple(others)
 
 
 def _member(shape: Any) -> Any:
@@ -312,7 +335,7 @@ def _wrong_inside(shape: Any, value: dict[Any, Any]) -> tuple[tuple[str, ...], s
             try:
                 msgspec.convert({field: one}, member)
             except (msgspec.ValidationError, ValueError):
-                takes = _describe(_without_none(fields[field])[0])
+                takes = _describe(_main_type(fields[field])[0])
                 return (key, field), f"{field} takes {takes}; got {show_value(one)}"
     return None
 

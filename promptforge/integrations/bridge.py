@@ -132,6 +132,9 @@ class Bridge:
         self._on_result = on_result
         self._asks = "query" not in options
         self._set: Mapping[str, Any] = {**set_already, **options}
+        rerank: Any = options.get("rerank")
+        if _is_async(rerank):
+            options["rerank"] = lambda *asked: _await_from_thread(rerank(*asked), "rerank")
         self._counter = get_tokenizer(self.setting("tokenizer"))
         self._renderer = ContextRenderer(
             profile=profile,
@@ -503,7 +506,7 @@ def embedding(embedder: Any) -> Embed:
     if callable(embedder) and not isinstance(embedder, type):
         function: Callable[[list[str]], Any] = embedder
         if _is_async(embedder):
-            return lambda texts: _await_from_thread(function(texts))
+            return lambda texts: _await_from_thread(function(texts), "embed")
         return function
     message = (
         "embed takes a function from a list of texts to a vector each, or an embedding of LangChain"
@@ -566,7 +569,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         _WAIT.reset(token)
 
 
-def _await_from_thread(made: Awaitable[T]) -> T:
+def _await_from_thread(made: Awaitable[T], option: str) -> T:
     # For a thread that runs no loop itself: one cannot wait for a loop that waits for oneself.
     async def wait() -> T:
         return await made
@@ -580,8 +583,8 @@ def _await_from_thread(made: Awaitable[T]) -> T:
     for unused in (coroutine, made):  # else Python warns that nobody awaited them
         if hasattr(unused, "close"):
             unused.close()
-    message = "embed is async, and this thread runs a loop; await the async method of the bridge"
-    raise OptionError(message, option="embed")
+    method = "await the async method of the bridge"
+    raise OptionError(f"{option} is async, and this thread runs a loop; {method}", option=option)
 
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:

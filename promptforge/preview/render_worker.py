@@ -223,9 +223,7 @@ def _page(result: Result, request: Request) -> Answer:
 
 
 def _plain_options(result: Result) -> dict[str, Any]:
-    options = msgspec.structs.asdict(result.report.page.options)
-    options["tokenizer"] = result.tokenizer
-    plain: dict[str, Any] = msgspec.to_builtins(options)
+    plain: dict[str, Any] = msgspec.to_builtins(result.report.page.options.plain(result.tokenizer))
     return plain
 
 

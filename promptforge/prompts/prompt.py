@@ -452,7 +452,7 @@ class _PromptMaker:
                 " verify counts them"
             )
             diagnostics.add("PF504", message, severity="info")
-        options = msgspec.structs.asdict(self.options) | {"tokenizer": counter.name}
+        options = self.options.plain(counter.name)
         # The context may have taken the question for its query.
         options["query"] = context.get("options", {}).get("query", self.options.query)
         return Prompt(

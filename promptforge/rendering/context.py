@@ -147,9 +147,9 @@ class ItemViews:
         self._views: dict[int, dict[Variant, Fields]] = {}
         self._last: dict[int, tuple[Variant, Fields]] = {}
         self._flags = {
-            name: getattr(options, name)
-            for name in ("headers", "line_numbers", "scores", "code", "query")
+            name: getattr(options, name) for name in ("headers", "line_numbers", "scores", "code")
         }
+        self._flags["query"] = options.query_text
         # In plain text no line of a content may pass for a line of the templates, of the options
         # or for a title. Titles come from items: they may not pass for lines of the templates
         # either, so there a title is escaped, and the escaped one is what contents must not equal.
@@ -173,7 +173,7 @@ class ItemViews:
         controls = setting.controls
         if controls is not None:
             titles_of_layout = layout.settings.titles.values()
-            given = [*lines, options.query or "", *titles_of_layout, layout.sources()]
+            given = [*lines, options.query_text or "", *titles_of_layout, layout.sources()]
             spare = {text[start:end] for text in given for start, end in controls.find(text)}
             self.breaker = TokenBreaker(controls, layout.syntax, spare)
             shared += (controls, self.breaker.spare)

@@ -140,7 +140,7 @@ class Page:
             "separator": made(self.separator),
             "header": (header and made(header)) or None,
             "footer": (footer and made(footer)) or None,
-            "query": self.options.query,
+            "query": self.options.query_text,
         }
         titles = []
         if self.layout.prints_titles:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, is_
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ from ..packing.types import (
     subtract_costs,
 )
 from ..selection.filter import Candidates, combine, reduce_items, select
-from ..selection.query import Embed
+from ..selection.query import Embed, Reranker
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
@@ -107,7 +107,9 @@ class Pipeline:
         cannot be used.
         """
         # A function of the caller's may answer otherwise the next time.
-        lasting = self._embed is None and isinstance(request.options.tokenizer, str)
+        options = request.options
+        lasting = self._embed is None and isinstance(options.tokenizer, str)
+        lasting = lasting and not callable(options.rerank)
         if not lasting or len(diagnostics):
             return self._make_framed(request, diagnostics)
         counter = get_tokenizer(request.options.tokenizer)
@@ -149,7 +151,11 @@ class Pipeline:
         options = _lower_to_window(request.options, diagnostics)
         trimmers = layout.trimmers(options.marker)
         items = reduce_items(request.items, options, self._language, trimmers, diagnostics)
-        every = select(items, options, self._language, trimmers, diagnostics, self._embed)
+        reranker = None
+        if callable(options.rerank):
+            reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
+        given = self._language, trimmers, diagnostics, self._embed, reranker
+        every = select(items, options, *given)
         _LOG.debug("selected %d of %d items", len(every.kept), len(items))
         nonce = None
         if tagged:
@@ -227,6 +233,23 @@ class Pipeline:
             )
             return None
         return control_tokens_of(self._profile.control_tokens)
+
+
+def wait_for(made: Awaitable[Any]) -> Any:
+    """Return the result of an awaitable, also in a thread that runs a loop."""
+    import asyncio  # 20 ms, with the next, that only an async function is worth
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def wait() -> Any:
+        return await made
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(wait())
+    # This thread's loop waits for the rendering, so another one has to wait for the function.
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, wait()).result()
 
 
 class _Made(NamedTuple):
@@ -379,7 +402,7 @@ def _texts(
     """Yield every text that may come to stand on the page, or beside it."""
     for item in items:
         yield from item_texts(item)
-    around = (options.query, options.header, options.footer, options.separator)
+    around = (options.query_text, options.header, options.footer, options.separator)
     yield from filter(None, (*around, options.marker, options.fence_language))
     settings = layout.settings
     yield from (layout.sources(), settings.separator or "", *settings.titles.values(), *beside)

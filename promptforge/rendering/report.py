@@ -390,10 +390,9 @@ class Report:
     def manifest(self) -> dict[str, Any]:
         """Versions and hashes of everything that the text depends on."""
         page = self.page
-        options = msgspec.structs.asdict(page.options)
+        own = not isinstance(page.options.tokenizer, str)  # the caller's own object
+        options = page.options.plain(page.counter.name if own else None)
         options = {name: value for name, value in options.items() if name not in PROMPT_OPTIONS}
-        if not isinstance(page.options.tokenizer, str):  # the caller's own object
-            options["tokenizer"] = page.counter.name
         made_of = manifest_of(self.profile, self.templates, page.layout.files(), page.counter)
         items = [_digest(item) for item in self.given]
         return {**made_of, "options": msgspec.to_builtins(options), "items": items}

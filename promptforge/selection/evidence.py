@@ -164,22 +164,24 @@ class Evidence:
 
     def __init__(
         self,
-        query: str,
+        queries: Sequence[str],
         documents: Sequence[RankedText],
         divide: Callable[[int], DividedText],
-        match: Callable[[int], Sequence[float]] | None = None,
+        match: Callable[[Sequence[int]], Iterable[Sequence[float]]] | None = None,
     ) -> None:
         """Take the documents and two functions, called only for documents read closely.
 
-        `divide` returns the passages of a document, `match` the caller's own measure of each, 0 to
-        1.
+        `divide` returns the passages of a document; `match` the caller's own measure of each, 0 to
+        1, for several documents at once.
         """
         self._divide = divide
         self._match = match
         self._scores: dict[int, PassageScores] = {}
         titles = [document.title for document in documents]
         names = list(map(title_phrase, titles))
-        self._occurrences = Occurrences(list(dict.fromkeys(terms_of_text(query))), titles, names)
+        asked = [list(dict.fromkeys(terms_of_text(query))) for query in queries]
+        wanted = list(dict.fromkeys(chain(*asked)))
+        self._occurrences = Occurrences(wanted, titles, names)
         counts, sizes = [], []
         texts: list[list[str] | None] = []
         self._mentions: list[tuple[int, int]] = []
@@ -194,8 +196,11 @@ class Evidence:
         # Rarity is counted in windows of a sentence, so that one long document is not one text.
         windows = sum(-(-size // WINDOW_WORDS) for size in sizes)
         self._window_length = max(1.0, sum(sizes) / max(1, windows))
-        self.weights = _weigh(self._occurrences.windows, windows, set(chain(*counts)))
-        """The weight of each term of the query, 1 in all; 0 for a term that no document has."""
+        held_by_query = [[wanted.index(term) for term in terms] for terms in asked]
+        self.weights = _weigh(
+            self._occurrences.windows, windows, set(chain(*counts)), held_by_query
+        )
+        """The weight of each term of the queries, 1 in all; 0 for a term that no document has."""
         mean = max(1.0, sum(sizes) / max(1, len(sizes)))
         self.shares: list[_Shares] = [
             sorted(term_shares(held, size / mean, DOCUMENT_K1, DOCUMENT_B))
@@ -206,10 +211,10 @@ class Evidence:
         holds = [frozenset(held) for held in counts]
         self._shared = [
             (a, b, SHARE_OF_NAMING * share * _news(holds[a], holds[b], self.weights))
-            for a, b, share in _shared_names(documents, names, texts, query)
+            for a, b, share in _shared_names(documents, names, texts, "\n".join(queries))
         ]
         self._prior = _priors([document.score for document in documents], cover)
-        self._echo = _echoes(titles, names, to_phrase(query))
+        self._echo = _echoes(titles, names, list(map(to_phrase, queries)))
         self._same_titles = _same_titles(names)
         parts = self._worth_parts(self.weights)
         self.parts = [WorthParts(*each) for each in zip(*parts, strict=True)]
@@ -245,9 +250,11 @@ class Evidence:
             source[first] = SHARE_OF_SAME_TITLE * (alone[second] + bridge[second])
         return [self._prior, cover, self._echo, bridge, source]
 
-    def passage_scores(self, number: int) -> PassageScores:
-        """Return a document read closely; each is read once."""
-        if number not in self._scores:
+    def read(self, numbers: Iterable[int]) -> None:
+        """Read documents closely, all that were not read before in one call of `match`."""
+        fresh = [number for number in numbers if number not in self._scores]
+        matches = self._match(fresh) if self._match and fresh else [()] * len(fresh)
+        for number, given in zip(fresh, matches, strict=True):
             passages = self._divide(number)
             if passages.labels is None:
                 shares = [self._passage_shares(text, PASSAGE_B) for text in passages.texts]
@@ -256,8 +263,13 @@ class Evidence:
                     self._with_label(self._passage_shares(text, STRUCTURE_B), label)
                     for text, label in zip(passages.texts, passages.labels, strict=True)
                 ]
-            given = self._match(number) if self._match else [0.0] * len(shares)
+            given = given or [0.0] * len(shares)
             self._scores[number] = PassageScores(passages, shares, given)
+
+    def passage_scores(self, number: int) -> PassageScores:
+        """Return a document read closely; each is read once."""
+        if number not in self._scores:
+            self.read([number])
         return self._scores[number]
 
     def _passage_shares(self, text: str, length_norm: float) -> _Shares:
@@ -281,19 +293,32 @@ class Evidence:
         return sorted(found.items())
 
 
-def _weigh(windows: Sequence[int], total: int, anywhere: Collection[int]) -> list[float]:
-    """Return the rarity of each term found anywhere; one in titles alone is the rarest."""
+def _weigh(
+    windows: Sequence[int],
+    total: int,
+    anywhere: Collection[int],
+    held_by_query: Sequence[Sequence[int]],
+) -> list[float]:
+    """Return the rarity of each term found anywhere; one in titles alone is the rarest.
+
+    Each query has the same say, however long it is.
+    """
     raw = [0.0] * len(windows)
     for t in anywhere:
         raw[t] = inverse_document_frequency(total, windows[t])
-    whole = sum(raw) or 1.0
-    return [weight / whole for weight in raw]
+    found = [0.0] * len(windows)
+    sums = [(terms, sum([raw[t] for t in terms])) for terms in held_by_query]
+    said = [(terms, whole) for terms, whole in sums if whole]
+    for terms, whole in said:
+        for t in terms:
+            found[t] += raw[t] / whole / len(said)
+    return found
 
 
-def _echoes(titles: Sequence[str], names: Sequence[str], query: str) -> list[float]:
+def _echoes(titles: Sequence[str], names: Sequence[str], queries: Sequence[str]) -> list[float]:
     worths = [0.0] * len(titles)
     for number, (title, name) in enumerate(zip(titles, names, strict=True)):
-        if name and name in query:
+        if name and any(name in query for query in queries):
             worths[number] = NAMED_COMMON_WORD_WORTH
             if is_distinctive_title(title):
                 worths[number] = NAMED_TITLE_WORTH
@@ -565,6 +590,7 @@ def choose_passages(
     Only documents `among` these are opened, and at most `max_documents`.
     """
     ranked = sorted(among, key=lambda i: (-evidence.worth[i], i))
+    evidence.read(ranked[:max_documents])
     chooser = _Chooser(evidence, costs, room, FACTS_SHARE * room / max(1, len(ranked)))
     return chooser.choose(sorted(ranked[:max_documents]))
 

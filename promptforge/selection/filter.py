@@ -22,6 +22,7 @@ from .query import (
     QueryRelevance,
     Question,
     Relevance,
+    Reranker,
     embed_all,
     readable_text,
     relate,
@@ -135,11 +136,12 @@ def select(
     trimmers: Trimmers,
     diagnostics: Diagnostics,
     embed: Embed | None = None,
+    reranker: Reranker | None = None,
 ) -> Candidates:
     """Return the candidates among `items`.
 
-    `language` gives an item's language, and is called only where it matters; `embed` is the
-    caller's own embedder.
+    `language` gives an item's language, and is called only where it matters; `embed` and
+    `reranker` are the caller's own.
     """
     dropped: dict[int, str] = {}
     left = list(items)
@@ -154,14 +156,14 @@ def select(
     if options.dedupe:
         drop_duplicates(left, kept, ranks, dropped, merged if options.merge_overlaps else None)
         kept = _still(kept, dropped)
-    if options.packing == "repository" and not options.query:
+    if options.packing == "repository" and not options.queries:
         _rank_by_importance(left, kept, ranks)
     asked: Relevance | None = None
-    if kept and (options.query or options.rerank == "mmr"):
+    if kept and (options.queries or options.rerank == "mmr"):
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
-        if options.query:
+        if options.queries:
             ranked = {index: ranks[index] for index in order}
-            question = Question(options.query, left, ranked, language, trimmers, embed)
+            question = Question(options.queries, left, ranked, language, trimmers, embed, reranker)
             asked = relate(_kind_of_relevance(question), question)
             kept = _drop_low_worth(asked, left, kept, options.min_worth, dropped)
         if asked and options.rerank != "none":
@@ -218,7 +220,7 @@ def _kind_of_relevance(asked: Question) -> Callable[[Question], Relevance]:
     are a repository.
     """
     kinds = {asked.items[index].kind for index in asked.ranked if asked.items[index].path}
-    if asked.embed or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
+    if asked.embed or asked.reranker or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
         return QueryRelevance
     if "code" in kinds and kinds <= {"code", "file"}:
         return RepositoryRelevance

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import heapq
+import inspect
 import math
 import operator
 import threading
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
+from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
-from ..errors import OptionError, quote
+from ..config.options import Rerank
+from ..errors import Diagnostics, OptionError, quote
 from ..model import Item
+from ..text.format import plural
 from ..text.words import terms_of_text
 from ..trimming.kinds import Trimmers
 from ..trimming.pieces import Pieces
@@ -30,6 +36,12 @@ MAX_RELEVANCES_REMEMBERED = 4
 """Queries with their candidates that are remembered."""
 MAX_CHARS_REMEMBERED = 1 << 23
 """Characters of candidates that are remembered."""
+MAX_TEXTS_A_CALL = 1_000
+"""Texts that a reranker is given at once."""
+MAX_PASSAGES_SCORED = 1_000
+"""Passages that a reranker is asked about; of documents after them it knows only the whole."""
+MAX_SCORES_REMEMBERED = 100_000
+"""Scores of one reranker that are remembered."""
 _READ_FIELDS = operator.attrgetter(
     "kind", "name", "path", "language", "content", "expanded", "summary"
 )
@@ -41,10 +53,97 @@ A query is embedded by its attribute `queries`, a function too, where it has one
 Language = Callable[[Item], str | None]
 
 
-class Question(NamedTuple):
-    """A query, and the candidates that it is asked of."""
+class Reranker:
+    """The caller's function of a query and texts; its scores on a scale from 0 to 1.
 
-    query: str
+    Scores are remembered by query and text for as long as the function lives.
+    """
+
+    def __init__(
+        self,
+        function: Rerank,
+        queries: Sequence[str],
+        diagnostics: Diagnostics,
+        wait_for: Callable[[Awaitable[Any]], Any],
+    ) -> None:
+        """Take the function and the queries; a text is worth the best of its scores.
+
+        `wait_for` returns the result of an awaitable: the function may be async.
+        """
+        self._function = function
+        self._wait_for = wait_for
+        self._queries = queries
+        self._diagnostics = diagnostics
+        self._failed = False
+
+    def scores(self, texts: Sequence[str]) -> list[float] | None:
+        """Return the score of each text, or `None` when the function fails: that is said once."""
+        if self._failed or not texts:
+            return None
+        try:
+            found = [_on_scale(self._ask(query, texts)) for query in self._queries]
+        except Exception as error:
+            self._failed = True
+            said = str(error)
+            if not isinstance(error, _BadScoresError):
+                said = f"{type(error).__name__}: {quote(said)}"
+            message = f"rerank failed on {plural(len(texts), 'text', 'texts')}: {said}"
+            self._diagnostics.add("PF126", f"{message}; the words of the query ranked instead")
+            return None
+        return [max(each) for each in zip(*found, strict=True)]
+
+    def _ask(self, query: str, texts: Sequence[str]) -> list[float]:
+        known = _scores_of(self._function)
+        fresh = list(dict.fromkeys(text for text in texts if (query, text) not in known))
+        made: dict[str, float] = {}
+        for start in range(0, len(fresh), MAX_TEXTS_A_CALL):
+            batch = fresh[start : start + MAX_TEXTS_A_CALL]
+            scores = self._function(query, list(batch))
+            if inspect.isawaitable(scores):
+                scores = self._wait_for(scores)
+            numbers = [float(score) for score in scores]
+            if len(numbers) != len(batch) or not all(map(math.isfinite, numbers)):
+                message = f"it returned {plural(len(numbers), 'score', 'scores')}"
+                raise _BadScoresError(f"{message}; expected a finite number for each text")
+            made |= zip(batch, numbers, strict=True)
+        found = [known[query, text] if text not in made else made[text] for text in texts]
+        with _lock:
+            if len(known) + len(made) > MAX_SCORES_REMEMBERED:
+                known.clear()
+            known.update(((query, text), score) for text, score in made.items())
+        return found
+
+
+class _BadScoresError(ValueError):
+    """Says what is wrong with the scores that a function returned."""
+
+
+_scores_by_function: WeakKeyDictionary[Any, dict[str, dict[tuple[str, str], float]]]
+_scores_by_function = WeakKeyDictionary()
+
+
+def _scores_of(function: Rerank) -> dict[tuple[str, str], float]:
+    """Return the scores of a function that are known; of a method, with the object it is of."""
+    owner = getattr(function, "__self__", function)
+    try:
+        with _lock:
+            known = _scores_by_function.setdefault(owner, {})
+            return known.setdefault(getattr(function, "__name__", ""), {})
+    except TypeError:  # an object that cannot be a key, or not one that may go
+        return {}
+
+
+def _on_scale(scores: Sequence[float]) -> list[float]:
+    """Return scores from 0, the least, to 1: logits, likenesses and percentages are alike then."""
+    least, most = min(scores), max(scores)
+    return [(score - least) / (most - least) if most > least else 0.0 for score in scores]
+
+
+class Question(NamedTuple):
+    """Queries, and the candidates that they are asked of."""
+
+    queries: tuple[str, ...]
+    """One, or several that share the budget: rewritten, hypothetical, or parts of a question."""
     items: Sequence[Item]
     """All items by index."""
     ranked: Mapping[int, float]
@@ -53,6 +152,8 @@ class Question(NamedTuple):
     trimmers: Trimmers
     embed: Embed | None = None
     """The caller's own; it adds its likeness to the words."""
+    reranker: Reranker | None = None
+    """The caller's own; it replaces the candidates' ranks, and adds to the words of passages."""
 
 
 class Relevance(ABC):
@@ -104,21 +205,34 @@ class QueryRelevance(Relevance):
 
     def __init__(self, asked: Question) -> None:
         """Weigh the candidates; raises `OptionError` when the caller's embedder fails."""
-        super().__init__(asked, _closest(asked.query, asked.items, list(asked.ranked)))
-        self._query: Sequence[float] = ()
+        read = _closest("\n".join(asked.queries), asked.items, list(asked.ranked))
+        scores = dict(asked.ranked)
+        if asked.reranker is not None:
+            items = [asked.items[index] for index in read]
+            texts = [_with_title(item, readable_text(item)) for item in items]
+            if found := asked.reranker.scores(texts):
+                scores = dict(zip(read, found, strict=True))
+                read.sort(key=scores.__getitem__, reverse=True)
+        self._scores: Mapping[int, float] = scores
+        super().__init__(asked, read)
+        self._queries: list[list[float]] = []
         embed = asked.embed
         if embed is not None:
-            self._query = embed_all(getattr(embed, "queries", embed), [asked.query])[0]
+            self._queries = embed_all(getattr(embed, "queries", embed), list(asked.queries))
         documents = [
-            RankedText(item_title(item), _everything(item), asked.ranked[index])
+            RankedText(item_title(item), _everything(item), scores[index])
             for index, item in ((index, asked.items[index]) for index in self.index_of)
         ]
-        self.evidence = Evidence(asked.query, documents, self._passages, self._measure)
+        own = embed or asked.reranker
+        self.evidence = Evidence(
+            asked.queries, documents, self._passages, self._measure if own else None
+        )
 
     @property
     def has_evidence(self) -> bool:
-        """True if a candidate has a word of the query, or if there is an embedder."""
-        return self._asked.embed is not None or any(self.evidence.weights)
+        """True if a candidate has a word of the query, or if the caller has a measure of it."""
+        own = self._asked.embed or self._asked.reranker
+        return own is not None or any(self.evidence.weights)
 
     def worths(self) -> Mapping[int, float]:
         """Return the worth of each item that was read closely, by its index."""
@@ -144,12 +258,45 @@ class QueryRelevance(Relevance):
             return None
         return dict(enumerate(self.evidence.passage_scores(number).match(self.evidence.weights)))
 
-    def _measure(self, number: int) -> list[float]:
-        """Return the likeness of each passage to the query by the caller's vectors, 0 to 1."""
-        texts = list(self._passages(number).texts)
-        if self._asked.embed is None:
-            return [0.0] * len(texts)
-        return [_cosine(self._query, vector) for vector in embed_all(self._asked.embed, texts)]
+    def _measure(self, numbers: Sequence[int]) -> list[list[float]]:
+        """Return the caller's own measure of each passage of some documents, 0 to 1."""
+        texts = [list(self._passages(number).texts) for number in numbers]
+        found = [[0.0] * len(each) for each in texts]
+        if self._asked.embed is not None:
+            vectors = iter(embed_all(self._asked.embed, list(chain(*texts))))
+            for each in found:
+                each[:] = [
+                    max(_cosine(query, vector) for query in self._queries)
+                    for vector in islice(vectors, len(each))
+                ]
+        if self._asked.reranker is not None:
+            self._add_scores(self._asked.reranker, numbers, texts, found)
+        return found
+
+    def _add_scores(
+        self,
+        reranker: Reranker,
+        numbers: Sequence[int],
+        texts: Sequence[Sequence[str]],
+        found: Sequence[list[float]],
+    ) -> None:
+        """Add the reranker's scores of passages; after many, that of their document stands in."""
+        held = list(accumulate(map(len, texts)))
+        near = bisect_right(held, MAX_PASSAGES_SCORED)
+        items = [self._asked.items[self.index_of[number]] for number in numbers]
+        titled = [
+            _with_title(item, text)
+            for item, passages in zip(items[:near], texts, strict=False)
+            for text in passages
+        ]
+        scores = reranker.scores(titled)
+        if scores is None:
+            return
+        rest = iter(scores)
+        for place, (number, each) in enumerate(zip(numbers, found, strict=True)):
+            own = [self._scores[self.index_of[number]]] * len(each)
+            given = list(islice(rest, len(each))) if place < near else own
+            each[:] = map(operator.add, each, given)
 
     def _passages(self, number: int) -> DividedText:
         index = self.index_of[number]
@@ -174,15 +321,15 @@ _lock = threading.Lock()
 def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
     """Return the relevance of the candidates; the last few are remembered by all that they say.
 
-    An embedder may answer otherwise the next time, so nothing of it is remembered here.
+    A function of the caller's may answer otherwise the next time, so nothing of it is kept here.
     """
     fields = list(map(_READ_FIELDS, asked.items))
     size = sum(len(text) for read in fields for text in read if isinstance(text, str))
-    if asked.embed is not None or size > MAX_CHARS_REMEMBERED:
+    if asked.embed or asked.reranker or size > MAX_CHARS_REMEMBERED:
         return kind(asked)
     trimmers = asked.trimmers
     key = (
-        *(kind, asked.query, asked.language, trimmers.marks),
+        *(kind, asked.queries, asked.language, trimmers.marks),
         tuple(sorted(trimmers.trim_as.items())),
         tuple(asked.ranked.items()),
         tuple(fields),
@@ -235,6 +382,10 @@ def _everything(item: Item) -> str:
     if item.content:  # else the summary may be the text already
         parts.append(item.summary)
     return "\n".join(filter(None, parts))
+
+
+def _with_title(item: Item, text: str) -> str:
+    return f"{item.name}\n{text}" if item.name else text
 
 
 def item_title(item: Item) -> str:

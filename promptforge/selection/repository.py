@@ -246,7 +246,10 @@ class RepositoryRelevance(Relevance):
         files = [
             (item.path or "", readable_text(item)) for item in map(asked.items.__getitem__, kept)
         ]
-        found = [chunk._replace(file=kept[chunk.file]) for chunk in rank_chunks(asked.query, files)]
+        found = [
+            chunk._replace(file=kept[chunk.file])
+            for chunk in rank_chunks("\n".join(asked.queries), files)
+        ]
         self._worth: dict[int, float] = {}
         """Index of an item → the worth of its best chunk; only those with one."""
         for chunk in found:

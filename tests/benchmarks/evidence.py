@@ -26,6 +26,16 @@ MARKER = "[Content truncated...]"
 Packer = Callable[[str, Sequence[Item], int], str]
 
 
+class Query(NamedTuple):
+    """A query with its candidates, the best first, and what answers it."""
+
+    query: str
+    items: list[Item]
+    gold: Any
+    answer: str | None
+    """The right answer in words, where the set has it."""
+
+
 class Cell(NamedTuple):
     """What one way of packing made of one set in one budget."""
 
@@ -108,15 +118,13 @@ def packers(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
     }
 
 
-def measure(
-    pack: Packer, queries: Sequence[tuple[str, list[Item], Any]], budget: int, tokenizer: str
-) -> Cell:
+def measure(pack: Packer, queries: Sequence[Query], budget: int, tokenizer: str) -> Cell:
     """Return what a way of packing makes of these queries."""
     count = get_tokenizer(tokenizer).count
     shares: list[float] = []
     over = 0
     seconds = 0.0
-    for query, items, gold in queries:
+    for query, items, gold, _ in queries:
         started = time.process_time()
         text = pack(query, items, budget)
         seconds += time.process_time() - started
@@ -128,10 +136,8 @@ def measure(
     )
 
 
-def queries_of(
-    folder: Path, name: str, top: int, limit: int | None
-) -> Iterator[tuple[str, list[Item], Any]]:
-    """Yield the queries of a set, each with its candidates and what answers it."""
+def queries_of(folder: Path, name: str, top: int, limit: int | None) -> Iterator[Query]:
+    """Yield the queries of a set."""
     passages = {passage["id"]: passage for passage in read(folder, name, "passages")}
     for query in read(folder, name, "queries")[:limit]:
         items = [
@@ -144,7 +150,7 @@ def queries_of(
             )
             for key, score in query["ranked"][:top]
         ]
-        yield query["query"], items, query["gold"]
+        yield Query(query["query"], items, query["gold"], query.get("answer"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

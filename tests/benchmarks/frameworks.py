@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from promptforge import Item, get_tokenizer
 
-from .evidence import queries_of, share
+from .evidence import Query, queries_of, share
 
 Way = Callable[[str, Sequence[Item], int], str]
 TOP = 4
@@ -170,10 +170,10 @@ def _encoder() -> Callable[[str], list[int]]:
     return partial(encoding.encode, disallowed_special=())
 
 
-def measure(way: Way, queries: Sequence[tuple[str, list[Item], Any]], budget: int) -> Row:
+def measure(way: Way, queries: Sequence[Query], budget: int) -> Row:
     """Return what a way makes of these queries."""
     shares, used, over, seconds = [], 0.0, [], 0.0
-    for query, items, gold in queries:
+    for query, items, gold, _ in queries:
         started = time.process_time()
         text = way(query, items, budget)
         seconds += time.process_time() - started
