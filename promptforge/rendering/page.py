@@ -326,7 +326,7 @@ class Page:
         asked, options = self.candidates.asked, self.options
         if asked is None or not asked.has_evidence:
             return None
-        if (options.rerank, options.trim) != ("keyword_boost", "structure"):
+        if options.rerank in ("none", "mmr") or options.trim != "structure":
             return None
         if isinstance(asked, RepositoryRelevance) and options.packing in ("score", "repository"):
             return FilePassages(self, asked)
