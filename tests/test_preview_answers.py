@@ -52,16 +52,17 @@ def draw(
     items: Any = ITEMS,
     *,
     tokens: bool = False,
+    send: bool = True,
     other: Any = None,
     to: str = "roles",
     texts: Any = None,
     **given: Any,
 ) -> Any:
     records = [msgspec.to_builtins(pf.Item(**item)) for item in items]
-    request = {
+    request: dict[str, Any] = {
         "what": what,
         "items_key": repr(records),
-        "items": records,
+        "items": records if send else None,
         "settings": settings(**given),
         "tokens": tokens,
     }
@@ -134,6 +135,34 @@ def test_spans_cover_the_text_in_utf_16(contents: list[str]) -> None:
     assert {span[2] for span in spans} - {None} == {item["index"] for item in page["shown"]}
 
 
+def test_what_takes_long_is_told_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render_worker, "SLICE_SECONDS", 0)
+    many: list[dict[str, Any]] = [
+        {"name": f"n{n}", "content": f"budget {n} " * (3 + n % 9), "origin": "similarity"}
+        for n in range(60)
+    ]
+    limits = {"max_tokens": 300, "query": "budget", "max_items": 40}
+    items = [pf.Item(**each) for each in many]
+    result = pf.render(items, max_tokens=300, query="budget", max_items=40)
+    for what in ("account", "remedies", "curve"):
+        answers = [draw(what, many, options=limits)]
+        while answers[-1]["more"]:
+            assert len(answers) < 60
+            answers.append(draw(what, many, send=False, options=limits))
+        assert len(answers) > 1
+        if what == "account":
+            assert answers[-1]["fits"] == [item.fits_at for item in result.items]
+            for index, said in enumerate(zip(*(each["fits"] for each in answers), strict=True)):
+                known = [budget for budget in said if budget is not None]
+                assert known == sorted(known, reverse=True), index  # true at once, then closer
+        elif what == "remedies":
+            assert answers[-1]["told"] == [msgspec.to_builtins(r) for r in result.remedies()]
+        else:
+            assert answers[-1]["told"][-1] == [
+                500, *(round(each, 3) for each in result.report.worth_at(500) or ())
+            ]  # fmt: skip
+
+
 def test_the_page_says_what_render_says() -> None:
     result = pf.render(ITEMS, max_tokens=120)
     page, account = draw(options={"max_tokens": 120}), draw("account", options={"max_tokens": 120})
@@ -160,7 +189,7 @@ def test_the_page_says_what_render_says() -> None:
 
 
 def test_items_are_asked_for_where_they_are_not() -> None:
-    request = {
+    request: dict[str, Any] = {
         "what": "page",
         "items_key": "nobody's",
         "items": None,
@@ -336,6 +365,12 @@ def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path:
         own.prompt_texts(session.View(query="q"))["user"] == "q"
         and own.prompt_texts(session.View())["user"] is None
     )
+    with saving.draft_to_check(own, template.id, drafts) as wanted:
+        assert Path(wanted["path"]).read_text(encoding="utf-8") == "T"
+    assert not Path(wanted["path"]).exists()
+    for number in range(session.MAX_DRAFT_FOLDERS + 3):
+        own.settings(session.View(), {profile.id: f"max_tokens: {number}\n"})
+    assert len(list(tmp_path.glob("*/claude.yaml"))) == session.MAX_DRAFT_FOLDERS
     own.texts = session.PromptTexts(user="Why?")
     assert own.settings(session.View())["options"] == {"query": "Why?"}
     own.options = {"query": "apart"}

@@ -174,6 +174,7 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
         ".querySelector('.cm-lintRange-error')?.textContent === 'pth'"
     )
     becomes(page, marked)  # the word, not the line
+    shows(page, 'Line 1: an item has no field "pth"', place="about")
     page.hover(".cm-lintRange-error")
     page.click(".cm-diagnosticAction:has-text('Fix')")
     in_editor(page, "{{ item.path }}")
@@ -181,6 +182,10 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
     becomes(
         page, "!document.getElementById('editor').shadowRoot.querySelector('.cm-lintRange-error')"
     )
+    page.click("#editor .cm-line:has-text('item.content')")
+    in_text = "[...document.querySelectorAll('#text .run.lit')].map(e => e.textContent)"
+    becomes(page, f"{in_text}.length > 3")  # what the line under the caret has printed
+    assert any("Word" in each for each in page.evaluate(in_text))
     page.click("#list .name >> nth=0")
     page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
     page.wait_for_selector(".cm-value:has-text('item.path')")

@@ -407,6 +407,7 @@ try {
       clearTimeout(timer);
       timer = setTimeout(render, TYPED);
     },
+    caret: (place, scroll) => text.light(place, { scroll: scroll && now.show === "text" && wide() }),
     open: (id) => {
       now.file = id;
       state.write(now);

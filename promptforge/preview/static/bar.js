@@ -54,8 +54,9 @@ export function place(budget, page, other = null) {
   axis(isFar ? budget : null);
 }
 
-// The budget that brings the sixth next item back: as far as the scale has to reach.
+// The budget that brings the sixth next item back: as far as the scale has to reach. It stays while budgets are being tried.
 function farthest(page) {
+  if (page.told.next === undefined) return Math.min(top, 4 * (page.max_tokens ?? 0));
   const next = [...page.told.fits.values()].filter((at) => at !== null).sort((a, b) => a - b);
   return [...new Set(next)][5] ?? next.at(-1) ?? 0;
 }
@@ -73,11 +74,11 @@ function axis(far) {
   for (let at = 0; at <= top; at += step) {
     const mark = make("span", {}, count(at));
     mark.style.left = `${(at / top) * 100}%`;
-    if (at + step > top) mark.classList.add("last");
+    if (at > 0.95 * top) mark.classList.add("last");
     marks.push(mark);
   }
   if (far !== null) {
-    while (marks.length > 1 && parseFloat(marks.at(-1).style.left) > 80) marks.pop();
+    while (marks.length > 1 && parseFloat(marks.at(-1).style.left) > 100 - 8000 / $("bar").clientWidth) marks.pop();
     marks.push(make("span", { class: "far" }, `… ${count(far)}`));
   }
   $("axis").replaceChildren(...marks);
@@ -149,14 +150,14 @@ function figures(page, free) {
   $("spent").replaceChildren(
     make("b", {}, count(page.tokens)),
     page.max_tokens === null ? " tokens, no limit" : ` of ${count(page.max_tokens)} tokens`,
-    make("span", { class: "quiet" }, `${page.max_tokens === null ? "" : ` · ${count(free)} free`} · ${kind}, ${page.tokenizer}`),
+    make("span", { class: "quiet" }, `${page.max_tokens === null ? "" : ` · ${count(free)} free`} · `, make("span", {}, `${kind}, ${page.tokenizer}`)),
   );
 }
 
 function legend(page, segments, free) {
   const entries = segments.filter((part) => !part.what.startsWith("item")).map((part) => [part.what, part.name, part.tokens]);
   const found = kinds(page);
-  for (const each of found.slice(0, 7)) entries.push([hue(each.kind), `${each.kind} ×${count(each.items)}`, each.tokens]);
+  for (const each of found.slice(0, 7)) entries.push([hue(each.kind), `${each.kind} ×${count(each.items)}:`, each.tokens]);
   if (found.length > 7) entries.push(["none", `${found.length - 7} more kinds`, found.slice(7).reduce((sum, each) => sum + each.tokens, 0)]);
   if (free) entries.push(["free", "free", free]);
   $("legend").replaceChildren(...entries.map(([what, name, tokens]) => make("li", { class: what }, make("i", {}), `${name} ${count(tokens)}`)));
@@ -182,7 +183,7 @@ export function ghosts(page) {
   const { next } = page.told;
   $("next").hidden = !next;
   if (!next) return;
-  $("next").replaceChildren("Next: ", make("bdi", {}, page.rows[next.index].label), ` at ${count(next.at)}`);
+  $("next").replaceChildren("Next: ", make("bdi", {}, page.rows[next.index].label.split("/").at(-1)), ` at ${count(next.at)}`);
   $("next").onclick = () => act.budget(next.at);
 }
 

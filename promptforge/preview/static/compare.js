@@ -51,13 +51,15 @@ function table(heads, rows) {
 
 // --- by item --------------------------------------------------------------------------------------------------------
 
-const form = (side) => (side === null ? "not given" : side.status === "dropped" ? `out: ${SHORT[side.reason] ?? side.reason}` : side.form);
+const FORMS = { content: "whole", trimmed: "shortened" };
+const named = (side) => FORMS[side.form] ?? side.form;
+const form = (side) => (side === null ? "not given" : side.status === "dropped" ? "out" : named(side));
 const shown = (side) => side !== null && side.status !== "dropped";
 
 function why({ a, b, how }) {
-  if (how === "only A") return b === null ? "B was not given it" : `B: ${SHORT[b.reason] ?? b.reason}`;
-  if (how === "only B") return a === null ? "A was not given it" : `A: ${SHORT[a.reason] ?? a.reason}`;
-  return a.form === b.form ? "printed otherwise" : `${a.form} in A, ${b.form} in B`;
+  if (how === "only A") return b === null ? "B was not given it" : `out of B: ${SHORT[b.reason] ?? b.reason}`;
+  if (how === "only B") return a === null ? "A was not given it" : `out of A: ${SHORT[a.reason] ?? a.reason}`;
+  return a.form === b.form ? "printed otherwise" : `${named(a)} in A, ${named(b)} in B`;
 }
 
 function changes(found) {

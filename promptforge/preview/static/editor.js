@@ -12,8 +12,10 @@ let listed = [];
 let start = { edit: false, own: {} };
 let onDraft = () => {};
 let onOpen = () => {};
+let onCaret = () => {};
 let failed = null; // the last error's { file, line, message }
 let findings = { id: null, found: [] }; // of the check, for the text as it is
+let wrong = null; // the first error in the open file, said under its name: a phone has nothing to hover with
 let told = null; // what was said of a file; it stays until that file changes or another is opened
 let prices = {}; // template → line → tokens
 
@@ -63,14 +65,17 @@ const colours = cm.HighlightStyle.define([
 const root = $("editor").attachShadow({ mode: "open" });
 const view = new cm.EditorView({ root, parent: root, state: cm.EditorState.create({ doc: "" }) });
 
-export function setUp(given, { draft, open }) {
+export function setUp(given, { draft, open, caret }) {
   start = given;
   onDraft = draft;
   onOpen = open;
+  onCaret = caret;
   $("file").addEventListener("change", () => show($("file").value));
   $("save").addEventListener("click", store);
   $("revert").addEventListener("click", () => replace(files.get(current).saved));
 }
+
+const caret = () => ({ name: files.get(current).about.name, line: view.state.doc.lineAt(view.state.selection.main.head).number });
 
 function state(id, text) {
   const name = files.get(id).about.name;
@@ -83,6 +88,7 @@ function state(id, text) {
       cm.EditorView.contentAttributes.of({ "aria-label": `Text of ${name}` }),
       name.endsWith(".yaml") ? cm.yaml() : cm.jinja().language, ...assist.extensions(files.get(id).about),
       cm.EditorView.updateListener.of((update) => {
+        if (update.selectionSet || update.focusChanged) onCaret(view.hasFocus ? caret() : null, !update.docChanged);
         if (!update.docChanged) return;
         if (!update.transactions.some((each) => each.annotation(outside))) told = null;
         buttons();
@@ -163,6 +169,7 @@ export async function show(id, line) {
     options();
     onOpen(id);
     findings = { id, found: [] };
+    wrong = null;
     checkSoon();
     price(prices);
   }
@@ -196,7 +203,9 @@ function buttons() {
   const changed = isDraft(file);
   $("save").disabled = !changed || !start.edit;
   $("revert").disabled = !changed;
-  $("about").textContent = told?.id === current ? told.message : about(file, changed);
+  const line = wrong && view.state.doc.lineAt(Math.min(wrong.from, view.state.doc.length)).number;
+  $("about").textContent = told?.id === current ? told.message : wrong ? `Line ${line}: ${wrong.message}` : about(file, changed);
+  $("about").classList.toggle("bad", Boolean(wrong) && told?.id !== current);
   $("conflict").hidden = file.theirs === null;
   if (file.theirs !== null) {
     $("conflict").replaceChildren(
@@ -336,4 +345,6 @@ function mark() {
     found.push({ from: line.from, to: line.to, severity: "error", message: failed.message });
   }
   view.dispatch(cm.setDiagnostics(view.state, found));
+  wrong = found.find((each) => each.severity === "error") ?? null;
+  if (files.has(current)) buttons();
 }

@@ -6,6 +6,7 @@ import { seen as withMarks } from "./marks.js";
 const BLOCK = 6000; // characters of a block; those far from the window are not laid out
 export const MOST = 400_000; // characters that are shown unasked
 
+let lit = null; // the template line under the caret of the editor: { name, line }
 let shown = { page: null, blocks: [], all: false, heat: false };
 const runs = new WeakMap(); // element → the part of the text that it shows
 let onPick = () => {};
@@ -53,6 +54,7 @@ export function show(page, { all = false, heat = false } = {}) {
     seen.observe(block.element);
     outline(block.element);
   }
+  light(lit);
 }
 
 function cut(text, start, end) {
@@ -181,6 +183,19 @@ export function pick(item) {
   for (const run of $("text").querySelectorAll(".run.picked")) run.classList.remove("picked");
   if (item === null) return;
   for (const run of $("text").querySelectorAll(`.run[data-item="${item}"]`)) run.classList.add("picked");
+}
+
+// Marks what one template line has printed, and brings its first part into sight; null marks nothing.
+export function light(place, { scroll = false } = {}) {
+  lit = place;
+  let first = null;
+  for (const run of $("text").querySelectorAll(".run")) {
+    const part = runs.get(run);
+    const is = Boolean(lit && part && part.line === lit.line && part.template === lit.name);
+    run.classList.toggle("lit", is);
+    if (is) first ??= run;
+  }
+  if (first && scroll) first.scrollIntoView({ block: "nearest" });
 }
 
 // The template lines that printed an item: [template, line] each.

@@ -21,7 +21,7 @@ export function draw(found, page, open) {
 }
 
 const spent = (found) =>
-  `${count(found.tokens)} tokens${found.window === null ? "" : ` of ${count(found.window)}`}${found.exact ? "" : ", about"}`;
+  `${found.exact ? "" : "about "}${count(found.tokens)}${found.window === null ? "" : ` of ${count(found.window)}`} tokens`;
 
 const cut = (text) => (text.length > MOST ? `${text.slice(0, MOST)}\n… ${count(text.length - MOST)} more characters; Copy takes them all` : text);
 
