@@ -15,6 +15,7 @@ from ..model import Item, ScoreOrder, closeness
 from ..text.format import plural
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry
+from .importance import file_importance
 from .merge import drop_duplicates
 from .query import (
     Embed,
@@ -27,7 +28,7 @@ from .query import (
     readable_text,
     relate,
 )
-from .ranking import diversify, file_importance
+from .ranking import diversify
 from .repository import RepositoryRelevance
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000

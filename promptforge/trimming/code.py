@@ -135,7 +135,9 @@ def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
     for home, block in zip(homes, found, strict=True):
         depths.append(depths[block.parent] + 1 if block.parent >= 0 else 0)
         keep = places.get(home, 0)
-        if block.rank:
+        if block.rank == SAYING and block.parent < 0 and block.closes < 0:
+            keep = len(places) + (MAX_BLOCK_DEPTH + 1) * (SIGNATURE + 1)  # of the whole file
+        elif block.rank:
             keep = len(places) + (MAX_BLOCK_DEPTH + 1) * block.rank
         if block.rank == SIGNATURE:
             keep -= min(depths[-1], MAX_BLOCK_DEPTH)
@@ -228,9 +230,11 @@ def code_gap(language: str | None) -> Callable[[Sequence[Piece], Marks], str]:
 
     def gap(run: Sequence[Piece], marks: Marks) -> str:
         said = marks.left_out(count_lines(run))
+        counts = said != marks.gap  # an outline has the bare mark
         if run[0].kind == IN_STRING:
-            return f"{_margin(run[0].text)}{marks.gap} {said}{line_end(run)}"
-        if not opener:
+            said = f"{marks.gap} {said}" if counts else said
+            return f"{_margin(run[0].text)}{said}{line_end(run)}"
+        if not opener and counts:
             said = f"{marks.gap} {said}"
         margin, filler = _margin(run[0].text), ""
         if no_op:
@@ -242,6 +246,8 @@ def code_gap(language: str | None) -> Callable[[Sequence[Piece], Marks], str]:
                     if part.parent >= 0 and part.kind != COMMENT_ONLY:
                         filler = no_op
                     break
+        if filler and not counts:
+            return f"{margin}{filler.rstrip()}{line_end(run)}"
         return f"{margin}{filler}{comment_line(language, said)}{line_end(run)}"
 
     return gap
@@ -287,6 +293,7 @@ _CONTAINER = re.compile(
     r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|"
     r"extension|union|linkage|preproc_if|template_decl"
 )
+_TYPE = re.compile(rf"{_CONTAINER.pattern}|type_(?:spec|item|alias|definition)")
 _IMPORT = re.compile(r"import|include|^use_|_use_|using_|package|require|extern_crate")
 _PREFIX = re.compile(r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$")
 _OPAQUE = re.compile(
@@ -297,6 +304,10 @@ _OPENING = {"}": "{", "done": "do", "end": "do", "#endif": ""}
 """Closing delimiter → the opening one; `end` may have none, `#endif` has a condition instead."""
 _WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
 """Nodes that hold all between two delimiters."""
+
+
+_MAX_DECLARATORS = 4
+"""Levels of C's declarators around a name."""
 
 
 class _Span(NamedTuple):
@@ -357,6 +368,36 @@ def _load_grammar(language: str) -> Language | None:
     except (ImportError, AttributeError, ValueError):
         # ValueError: made for another version of tree-sitter.
         return None
+
+
+def defined_names(text: str, language: str | None) -> set[str] | None:
+    """Return the names of the functions and types of a program, by its syntax tree.
+
+    None without a grammar. Functions within functions are left out.
+    """
+    root = parse_syntax(text, language)
+    if root is None:
+        return None
+    names: set[str] = set()
+    # By hand: the queries that come with the grammars end the process on some texts.
+    stack = [root]
+    while stack:
+        for node in stack.pop().named_children:
+            named: Node | None = node
+            for _ in range(_MAX_DECLARATORS):  # `int *pool_take(...)` names it two levels down
+                inner = named.child_by_field_name("declarator") if named else None
+                if inner is None:
+                    break
+                named = inner
+            name = named.child_by_field_name("name") if named else None
+            function = _FUNCTION.search(node.type)
+            if named is not node and (function or named is None or "function" in node.type):
+                name = named
+            if name is not None and (function or _TYPE.search(node.type)):
+                names.add((name.text or b"").decode("utf-8", "replace").rpartition("::")[2])
+            if not function and not _OPAQUE.search(node.type):
+                stack.append(node)
+    return names
 
 
 class _Effort:

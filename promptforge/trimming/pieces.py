@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -42,6 +43,18 @@ class TrimmedVariants:
 
     def __iter__(self) -> Iterator[TrimmedText]:
         return map(self._make, self._numbers)
+
+
+_PRIVATE = re.compile(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
+"""A signature whose name begins with one underscore."""
+_PRIVATE_DEPTH = 1.5
+"""Levels that such a signature counts as deeper."""
+
+
+def _spread(place: int) -> float:
+    """Return 0, 1/2, 1/4, 3/4, 1/8… (van der Corput): leaving out the greatest thins evenly."""
+    bits = bin(place)[:1:-1]
+    return int(bits, 2) / 2 ** len(bits)
 
 
 class Piece(NamedTuple):
@@ -234,6 +247,34 @@ class Pieces:
             return TrimmedText(text)
 
         return TrimmedVariants(count, make)
+
+    def outlines(self) -> TrimmedVariants:
+        """Return the headings and signatures alone, from all of them to few; gaps have bare marks.
+
+        The deepest and the private ones go first, of equals every second one. None of a text
+        without any.
+        """
+        compact = copy.copy(self)
+        gap = self._marks.gap
+        compact._marks = self._marks._replace(line_left_out=gap, lines_left_out=gap)
+        groups: dict[float, int] = {}
+        keys: dict[int, tuple[float, float]] = {}
+        for index, part in enumerate(self.parts):
+            if part.skeleton and part.closes < 0 and part.keep < ALWAYS:
+                keep = part.keep - _PRIVATE_DEPTH * bool(_PRIVATE.match(part.text))
+                place = groups[keep] = groups.get(keep, -1) + 1
+                keys[index] = keep, -_spread(place)
+        # From the end: each piece lifts the one that it needs to its own value.
+        for index in sorted(keys, reverse=True):
+            parent = self.parts[index].parent
+            if parent in keys:
+                keys[parent] = max(keys[parent], keys[index])
+        order = sorted(keys, key=lambda index: (keys[index], -index))
+
+        def make(number: int) -> TrimmedText:
+            return TrimmedText(compact.text(order[number:]), "outline")
+
+        return TrimmedVariants(len(order), make)
 
     def _shows(self, kept: Collection[int], whole: str) -> bool:
         """Tell whether these pieces, with all they need, hold a word of the text."""
