@@ -122,6 +122,8 @@ class Words:
         length = int(min(tokens, chars, len(self.words[index]) - 1))
         return Variant("trimmed", self.words[index][:length] + MARK) if length > 0 else None
 
+    outline_within = longest_within
+
 
 class ContainedWords(Words):
     """Words among which one that stands within another is its twin."""

@@ -20,9 +20,11 @@ from .types import (
     PackingStep,
     SectionLimits,
     Variant,
+    add_costs,
     budget_unit,
     content_variant,
     fits_within,
+    min_cost,
     subtract_costs,
 )
 from .value import fill_with_best, pack_most_worth
@@ -43,12 +45,14 @@ FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last", "d
 """Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
 
 
-OUTLINE_SHARE = 0.5
-"""Share of the room for outlines, with `repository`."""
-MIN_OUTLINE_TOKENS = 120
-"""An outline with less says too little; then fewer files have one."""
-MAX_OUTLINE_TOKENS = 300
-"""An outline with more leaves too little for whole files."""
+OUTLINE_SHARE = 0.7
+"""Share of the room for outlines, with `repository`, before files are shown whole."""
+MAX_OUTLINE_TOKENS, OUTLINE_OF_LIMIT = 300, 0.01
+"""Tokens that an outline may have; twice and four times as many within that share of the limit."""
+WHOLE_OF_LIMIT = 0.1
+"""Share of the limit that a file may take to be shown whole before more files are outlined."""
+MAX_OUTLINES_IN_VAIN = 8
+"""Outlines without room, one after the other or not, that end the search for one with room."""
 NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
 """Share of the room for the bare names of the next best files, and its tokens at the most, with
 `repository` and a query."""
@@ -134,8 +138,8 @@ def pack(  # noqa: PLR0913  these are the options of packing
     - `proportional`: shorten all by one share; `longest_first`: the longest first; both keep
       every attribution
     - `drop_last`: drop from the end of the list; `drop_first`: from its beginning, the oldest
-    - `repository`: a short outline of as many items as half of the room holds, the best first;
-      then `score` with the rest of it; with `passages` these, and names of the next best items
+    - `repository`: outlines of as many items as most of the room holds, the best first; then
+      items whole, and names of the next best ones; with `passages` these instead of outlines
 
     `stubs`: show the attribution of an item that fits in no other variant. `passages`: with
     `score` and no limited section, show of each item the passages that answer the query.
@@ -239,58 +243,100 @@ def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
 def _pack_repository(
     packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource | None
 ) -> None:
-    """Outline many items, the best first; then show whole what has room, and lengthen the rest.
+    """Outline many items, the best first; show whole what has room, then outline more.
 
-    With passages show these, and name the next best items, for which some room is left.
+    With passages show these instead. Either way the next best items are named.
     """
     if passages is not None:
-        unit = budget_unit(limit)
-        most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
-        less = [0.0, 0.0]
-        less[unit] = min(NAMES_SHARE * limit[unit], most)
-        pack_passages(packer, step, subtract_costs(limit, (less[0], less[1])), passages)
+        pack_passages(packer, step, _without_names(limit), passages)
         packer.add_stubs(step, limit)
         return
-    outlined = _show_outlines(packer, step, limit) if packer.shorten else []
-    shown = step._replace(walk=outlined, most=None)  # these have their places
-    packer.step_down, stepping_down = False, packer.step_down
-    packer.pack(shown, limit)
-    packer.step_down = stepping_down
-    packer.pack(step, limit)
-    packer.pack(shown, limit)
-
-
-def _show_outlines(packer: Packer, step: PackingStep, limit: Cost) -> list[int]:
-    """Show the outlines of the first items, within their share of the room; return the items."""
-    page = packer.page
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
-    if packer.show_all(walk[: packer.free_places(step)], limit) or not walk:
-        return []
-    packer.cost = page.measure(packer.chosen)
+    if packer.show_all(walk[: packer.free_places(step)], limit):
+        return
+    if not packer.shorten:
+        packer.pack(step, limit)
+        return
+    shown = _show_outlines(packer, step, walk, limit, OUTLINE_SHARE)
+    _show_whole(packer, shown, limit)
+    shown += _show_outlines(packer, step, walk, _without_names(limit), 1)
+    packer.add_stubs(step, limit)
+    packer.pack(step._replace(walk=shown, most=None), limit)  # these have their places
+    packer.step_down, stepping_down = False, packer.step_down
+    packer.pack(step, limit)
+    packer.step_down = stepping_down
+
+
+def _without_names(limit: Cost) -> Cost:
+    """Return a limit less the room for the bare names of the next best items."""
     unit = budget_unit(limit)
-    room = OUTLINE_SHARE * (limit[unit] - packer.cost[unit])
-    per_token = CHARACTERS_PER_TOKEN if unit else 1
-    most = max(room / len(walk), MIN_OUTLINE_TOKENS * per_token)
+    most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
+    less = [0.0, 0.0]
+    less[unit] = min(NAMES_SHARE * limit[unit], most)
+    return subtract_costs(limit, (less[0], less[1]))
+
+
+def _show_outlines(
+    packer: Packer, step: PackingStep, walk: Sequence[int], limit: Cost, share: float
+) -> list[int]:
+    """Show the outlines of the first items, within a share of the room; return the items."""
+    page, unit = packer.page, budget_unit(limit)
+    packer.cost = page.measure(packer.chosen)
+    room = share * (limit[unit] - packer.cost[unit])
     bounds = [UNLIMITED, UNLIMITED]
-    bounds[unit] = min(most, MAX_OUTLINE_TOKENS * per_token)
-    share = list(limit)
-    share[unit] = packer.cost[unit] + room
-    spent, costs = 0.0, dict[int, Cost]()
-    for index in walk[: packer.free_places(step)]:
-        variant = page.longest_within(index, *bounds)
+    most_of_outline = MAX_OUTLINE_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
+    while 2 * most_of_outline <= OUTLINE_OF_LIMIT * limit[unit] < UNLIMITED:  # few sizes, kept
+        most_of_outline *= 2
+    bounds[unit] = most_of_outline
+    most = list(limit)
+    most[unit] = packer.cost[unit] + room
+    places = packer.free_places(step)
+    costs, misses = dict[int, Cost](), 0
+    for index in walk:
+        if misses == MAX_OUTLINES_IN_VAIN or (places is not None and len(costs) >= places):
+            break
+        if index in packer.chosen or index in packer.duplicate_of:
+            continue
+        variant = page.outline_within(index, *bounds)
         if variant is None:
             continue
         cost = page.item_cost(index, variant)
-        spent += cost[unit]
-        if spent > room:
-            break
-        if cost[0] <= packer.allowance(index):
-            costs[index] = cost
-            packer.put(index, variant, packer.cost)
-    packer.take_back(costs, walk, (share[0], share[1]), 0)
+        if cost[unit] > room or cost[0] > packer.allowance(index):
+            misses += 1
+            continue
+        room -= cost[unit]
+        costs[index] = cost
+        packer.put(index, variant, packer.cost)
+    packer.take_back(costs, walk, (most[0], most[1]), 0)
     if not costs:
         packer.cost = page.measure(packer.chosen)
     return list(costs)
+
+
+def _show_whole(packer: Packer, items: Sequence[int], limit: Cost) -> None:
+    """Show whole those of outlined items that have room, in their order; measured once."""
+    page = packer.page
+    whole: dict[int, Variant] = {}
+    left = subtract_costs(limit, packer.cost)
+    most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
+    for index in items:
+        variant = page.variants(index)[0]
+        before = page.item_cost(index, packer.chosen[index])
+        room = min_cost(add_costs(left, before), most)
+        if not page.may_fit(index, variant, room):
+            continue
+        cost = page.item_cost(index, variant)
+        holder, held = page.duplicates(index, packer.chosen)
+        if (
+            fits_within(cost, room)
+            and cost[0] <= packer.allowance(index)
+            and holder is None
+            and not held
+        ):
+            whole[index] = variant
+            left = subtract_costs(left, subtract_costs(cost, before))
+    while whole and not packer.show(whole, limit):
+        whole.popitem()
 
 
 def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Packing) -> None:

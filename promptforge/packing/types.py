@@ -117,6 +117,10 @@ class PackablePage(Protocol):
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         ...
 
+    def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
+        """Return as many signatures or headings as are within both bounds, without their texts."""
+        ...
+
 
 class BestFirst(Sequence[int]):
     """Indices, the best rank first; of equal ranks in the order given. Sorted as far as needed.

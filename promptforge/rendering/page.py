@@ -55,6 +55,7 @@ from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
 from ..text.split_points import UNITS
 from ..tokenizers.registry import get_tokenizer
+from ..trimming.kinds import Structure
 from ..trimming.pieces import Pieces, TrimmedText, TrimmedVariants, speaks
 from .context import (
     CleaningNotes,
@@ -98,6 +99,7 @@ _WHITE = (
 _SENTINEL = "Quzx"
 """No template prints this of its own accord."""
 _EMPTY = Variant("trimmed", "", cut=True)
+_NO_TEXT = TrimmedText("")
 
 
 class _MeasuredPage(NamedTuple):
@@ -320,6 +322,10 @@ class Page:
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         return self._shortener.longest_within(index, tokens, chars)
+
+    def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
+        """Return as many signatures or headings as are within both bounds, without their texts."""
+        return self._shortener.outline_within(index, tokens, chars)
 
     def query_passages(self) -> Passages | None:
         """Return the passages that answer the query; None where whole items are packed."""
@@ -853,6 +859,7 @@ class Shortener:
     def __init__(self, page: Page) -> None:
         self._page, self._counter = page, page.counter
         self._structures: dict[int, TrimmedVariants | None] = {}
+        self._outlines: dict[tuple[int, float, float], Variant | None] = {}
         self._longest: dict[tuple[int, float, float], Variant | None] = {}
         self._sizes: dict[int, dict[int, _Size]] = {}
         """Item → number of a variant by its structure → its size: the texts are made again."""
@@ -958,7 +965,8 @@ class Shortener:
             return None
         structure = self._structure(index, whole)
         if structure is not None and len(structure):
-            variant = self._longest_of(index, structure, tokens, chars)
+            sizes = self._sizes.setdefault(index, {})
+            variant = self._longest_of(sizes, structure, tokens, chars)
             if variant is not None:
                 return variant
         # All of it may be within bounds that only headings make too wide; a shorter variant is
@@ -972,6 +980,26 @@ class Shortener:
             return None
         return Variant("trimmed", text, cut=True)
 
+    def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
+        """Return as many signatures or headings as are within both bounds, if there are some."""
+        key = (index, tokens, chars)
+        if key not in self._outlines:
+            whole = content_variant(self._page.variants(index))
+            pieces = self._pieces(index, whole) if self._may_divide(index, whole) else None
+            outlines = TrimmedVariants(0, lambda _: _NO_TEXT)
+            if isinstance(pieces, Pieces):
+                outlines = self._page.numbered(index, pieces).outlines()
+            if outlines:
+                self._outlines[key] = self._longest_of({}, outlines, tokens, chars)
+            else:
+                self._outlines[key] = self.longest_within(index, tokens, chars)
+        return self._outlines[key]
+
+    def _may_divide(self, index: int, whole: Variant) -> bool:
+        if whole.name == "summary" or self._page.candidates.pool[index].required:
+            return False
+        return self._page.options.trim == "structure" and not whole.cut
+
     def _structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
         """Return the variants by the structure of an item's text; None: it has no structure."""
         if self._page.options.trim != "structure" or whole.cut:
@@ -981,24 +1009,25 @@ class Shortener:
         return self._structures[index]
 
     def _read_structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
-        asked, item = self._page.candidates.asked, self._page.candidates.pool[index]
+        asked = self._page.candidates.asked
         match = asked.match(index) if asked else None
         if asked and match is not None and (pieces := asked.divide(index)):
             return self._page.numbered(index, pieces).variants(match)
-        setting = self._page.setting
-        language = setting.language(item)
-        numbers = setting.options.number_lines
-        text = whole.text if not numbers else (item.content or "")
-        found = setting.trimmers.find_structure(item.kind, language, text)
+        found = self._pieces(index, whole)
         if isinstance(found, Pieces):
             return self._page.numbered(index, found).variants()
-        return None if numbers else found  # what is not made of the text's own lines
+        # What is not made of the text's own lines has no numbers.
+        return None if self._page.options.number_lines else found
+
+    def _pieces(self, index: int, whole: Variant) -> Structure:
+        setting, item = self._page.setting, self._page.candidates.pool[index]
+        text = (item.content or "") if setting.options.number_lines else whole.text
+        return setting.trimmers.find_structure(item.kind, setting.language(item), text)
 
     def _longest_of(
-        self, index: int, structure: TrimmedVariants, tokens: float, chars: float
+        self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
         """Search by halves: each variant is shorter than the one before, give or take a mark."""
-        sizes = self._sizes.setdefault(index, {})
         low, high, best = 0, len(structure), -1
         made: dict[int, TrimmedText] = {}
         while low < high:

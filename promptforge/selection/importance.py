@@ -10,10 +10,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..model import Item
 from ..trimming.code import defined_names
+from ..trimming.kinds import is_program
 
 DAMPING = 0.85
 """Share of its rank that a file passes on; the usual figure."""
@@ -59,6 +60,8 @@ _TEST_PATH = re.compile(
     r"|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec)\.[^/.]+$"
 )
 _ENTRY_PATH = re.compile(r"(?i)readme(\.\w+)?")
+_NO_PROGRAM_KINDS = frozenset({"commit", "diff", "document", "file"})
+"""Among them `file`: YAML, for one, is shortened like a program, and is none."""
 _OF_FOLDER = frozenset({"__init__", "index", "mod", "lib"})
 """Stems of files that stand for their folder."""
 _SOURCE_ROOTS = frozenset({"src", "lib", "python"})
@@ -76,7 +79,7 @@ def file_importance(
     if not items:
         return []
     links = _link(items, language)
-    weights = [_weight(item) for item in items]
+    weights = [_weight(item, language(item)) for item in items]
     ranks = _page_rank(links, weights)
     for number, (item, weight) in enumerate(zip(items, weights, strict=True)):
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
@@ -87,8 +90,14 @@ def file_importance(
     return ranks
 
 
-def _weight(item: Item) -> float:
-    weight = 1.0 if item.kind == "code" else DATA_WEIGHT
+def _is_program(item: Item, language: str | None) -> bool:
+    if item.kind in _NO_PROGRAM_KINDS:
+        return False
+    return item.kind == "code" or language is None or is_program(item.kind, language)
+
+
+def _weight(item: Item, language: str | None) -> float:
+    weight = 1.0 if _is_program(item, language) else DATA_WEIGHT
     return weight * TEST_WEIGHT if _TEST_PATH.search(item.path or "") else weight
 
 
@@ -97,32 +106,21 @@ def _lately(item: Item) -> float:
     return LATELY_WEIGHT * COMMITS_HALVED / (COMMITS_HALVED + age) if isinstance(age, int) else 0.0
 
 
-def _link(
-    items: Sequence[Item], language: Callable[[Item], str | None]
-) -> list[dict[int, float]]:
+def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list[dict[int, float]]:
     """Return for each file the files that it uses, with the share of its rank for each."""
     files = _Files([item.path or "" for item in items])
-    defined_in: dict[str, list[int]] = defaultdict(list)
-    left = MAX_CHARACTERS_TAGGED
-    for number, item in enumerate(items):
-        if item.kind != "code":
-            continue
-        text = item.content or ""
-        left -= len(text)
-        names = defined_names(text, language(item)) if left >= 0 else None
-        if names is None:
-            names = {*_DEFINITION.findall(text)}
-        for name in names:
-            if len(name) >= MIN_NAME_CHARACTERS:
-                defined_in[name].append(number)
-    telling = {name: held for name, held in defined_in.items() if len(held) <= MAX_DEFINING_FILES}
+    telling = {
+        name: held
+        for name, held in _definitions(items, language).items()
+        if len(held) <= MAX_DEFINING_FILES
+    }
     links = []
     for number, item in enumerate(items):
         text = item.content or ""
-        weights: dict[int, float] = {}
-        imported = files.imported(text, item.path or "") if item.kind == "code" else set()
-        for other in sorted(imported - {number}):
-            weights[other] = IMPORT_WEIGHT
+        imported: set[int] = set()
+        if _is_program(item, language(item)):
+            imported = files.imported(text, item.path or "") - {number}
+        weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
         # Sorted: sums of fractions depend on their order.
         for name in sorted({*_NAME.findall(text)} & telling.keys()):
             held = telling[name]
@@ -135,6 +133,26 @@ def _link(
         total = max(MIN_LINKS_WEIGHT, sum(weights.values()))
         links.append({other: weight / total for other, weight in weights.items()})
     return links
+
+
+def _definitions(
+    items: Sequence[Item], language: Callable[[Item], str | None]
+) -> dict[str, list[int]]:
+    """Return the programs that define each name."""
+    found: dict[str, list[int]] = defaultdict(list)
+    left = MAX_CHARACTERS_TAGGED
+    for number, item in enumerate(items):
+        if not _is_program(item, language(item)):
+            continue
+        text = item.content or ""
+        left -= len(text)
+        names = defined_names(text, language(item)) if left >= 0 else None
+        if names is None:
+            names = {*_DEFINITION.findall(text)}
+        for name in names:
+            if len(name) >= MIN_NAME_CHARACTERS:
+                found[name].append(number)
+    return found
 
 
 class _Files:

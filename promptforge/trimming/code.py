@@ -135,9 +135,7 @@ def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
     for home, block in zip(homes, found, strict=True):
         depths.append(depths[block.parent] + 1 if block.parent >= 0 else 0)
         keep = places.get(home, 0)
-        if block.rank == SAYING and block.parent < 0 and block.closes < 0:
-            keep = len(places) + (MAX_BLOCK_DEPTH + 1) * (SIGNATURE + 1)  # of the whole file
-        elif block.rank:
+        if block.rank:
             keep = len(places) + (MAX_BLOCK_DEPTH + 1) * block.rank
         if block.rank == SIGNATURE:
             keep -= min(depths[-1], MAX_BLOCK_DEPTH)

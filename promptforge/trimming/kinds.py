@@ -75,7 +75,7 @@ class Trimmers(NamedTuple):
 
     def looks_like_program(self, kind: str, language: str | None, text: str) -> bool:
         """Tell whether a text is a program, by its kind and language or by half of its lines."""
-        if _is_program(self.trim_as.get(kind, kind), language):
+        if is_program(self.trim_as.get(kind, kind), language):
             return True
         text = text[:MAX_CHARS_DIVIDED]  # the beginning of a huge one tells
         lines = sum(1 for line in text.split("\n") if line.strip())
@@ -109,7 +109,7 @@ def find_structure(kind: str, language: str | None, text: str, marks: Marks) -> 
 def _divide(kind: str, language: str | None, text: str, marks: Marks) -> Structure:
     by_kind = TRIMMERS_BY_KIND.get(kind) or TRIMMERS_BY_LANGUAGE.get(kind)
     modules = [by_kind, TRIMMERS_BY_LANGUAGE.get(language or "")]
-    if _is_program(kind, language):
+    if is_program(kind, language):
         modules.append("code")
     for name in filter(None, modules):
         # Loaded when first needed: each has patterns or a parser of its own, and most runs need
@@ -152,7 +152,8 @@ def _refusal(message: str) -> OptionError:
     return OptionError(f"{message}; trim: prefix does without it", option="trim")
 
 
-def _is_program(kind: str, language: str | None) -> bool:
+def is_program(kind: str, language: str | None) -> bool:
+    """Tell whether a text of this kind and language is shortened as a program."""
     if language:
         return language not in _NO_PROGRAM_LANGUAGES
     return kind in PROGRAM_KINDS

@@ -54,7 +54,7 @@ _PRIVATE_DEPTH = 1.5
 def _spread(place: int) -> float:
     """Return 0, 1/2, 1/4, 3/4, 1/8… (van der Corput): leaving out the greatest thins evenly."""
     bits = bin(place)[:1:-1]
-    return int(bits, 2) / 2 ** len(bits)
+    return int(bits, 2) / (1 << len(bits))
 
 
 class Piece(NamedTuple):
@@ -264,6 +264,8 @@ class Pieces:
                 keep = part.keep - _PRIVATE_DEPTH * bool(_PRIVATE.match(part.text))
                 place = groups[keep] = groups.get(keep, -1) + 1
                 keys[index] = keep, -_spread(place)
+        if keys:  # a title, or the first line of a module's docstring, stays to the last
+            keys[min(keys)] = ALWAYS, 0.0
         # From the end: each piece lifts the one that it needs to its own value.
         for index in sorted(keys, reverse=True):
             parent = self.parts[index].parent
