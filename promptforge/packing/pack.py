@@ -252,19 +252,22 @@ def _pack_repository(
         packer.add_stubs(step, limit)
         return
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
-    if packer.show_all(walk[: packer.free_places(step)], limit):
-        return
-    if not packer.shorten:
+    places = packer.free_places(step)
+    if not packer.show_all(walk[:places], limit) and packer.shorten:
+        shown = _show_outlines(packer, step, walk, limit, OUTLINE_SHARE)
+        _show_whole(packer, shown, limit)
+        shown += _show_outlines(packer, step, walk, _without_names(limit), 1)
+        if places is None:
+            packer.add_stubs(step, limit)
+        packer.pack(step._replace(walk=shown, most=None), limit)  # these have their places
+        packer.step_down, stepping_down = False, packer.step_down
         packer.pack(step, limit)
-        return
-    shown = _show_outlines(packer, step, walk, limit, OUTLINE_SHARE)
-    _show_whole(packer, shown, limit)
-    shown += _show_outlines(packer, step, walk, _without_names(limit), 1)
-    packer.add_stubs(step, limit)
-    packer.pack(step._replace(walk=shown, most=None), limit)  # these have their places
-    packer.step_down, stepping_down = False, packer.step_down
-    packer.pack(step, limit)
-    packer.step_down = stepping_down
+        packer.step_down = stepping_down
+        if packer.free_places(step) == 0:
+            left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
+            packer.reasons.update(dict.fromkeys(left, "max_items"))
+    else:
+        packer.pack(step, limit)
 
 
 def _without_names(limit: Cost) -> Cost:
@@ -303,6 +306,8 @@ def _show_outlines(
         cost = page.item_cost(index, variant)
         if cost[unit] > room or cost[0] > packer.allowance(index):
             misses += 1
+            if places is not None:  # the first ones have the places
+                break
             continue
         room -= cost[unit]
         costs[index] = cost
