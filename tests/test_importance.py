@@ -92,3 +92,48 @@ def test_other_limits_hold_too(limits: dict[str, Any]) -> None:
     result = _render(_repository(), **limits)
     assert result.sources
     assert len(result.text) <= 6000
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "target"),
+    [
+        ("a/b/main.py", "from ..net.pool import take", "a/net/pool.py"),
+        ("a/b/main.py", "from ..net import pool", "a/net/pool.py"),
+        ("a/b/main.py", "import a.net.pool", "a/net/pool.py"),
+        ("b.py", "from src_pkg import thing", "src/src_pkg/__init__.py"),
+        ("web/app.js", 'import { draw } from "./lib/dom.js";', "web/lib/dom.js"),
+        ("web/app.js", "const dom = require('./lib')", "web/lib/index.js"),
+        ("src/app.c", '#include "net/pool.h"', "src/net/pool.h"),
+        ("src/app.rs", "use crate::store::Shard;", "src/store.rs"),
+        ("cmd/main.go", 'import (\n\t"acme.org/tool/net/pool"\n)', "net/pool/pool.go"),
+        ("x/Main.java", "import com.acme.net.Pool;", "src/main/java/com/acme/net/Pool.java"),
+    ],
+)
+def test_what_a_program_imports_gains_most(path: str, text: str, target: str) -> None:
+    others = ["other/json.py", "deep/re.py", "else/util.py", "src/lib.rs"]
+    items = [pf.Item(kind="code", content="", path=name) for name in [*others, target]]
+    importance = file_importance([*items, pf.Item(kind="code", content=text, path=path)])
+    assert max(importance) == importance[4]
+
+
+def test_a_module_of_the_standard_library_is_no_file_of_its_name() -> None:
+    items = [
+        pf.Item(kind="code", content="import json", path="app/main.py"),
+        pf.Item(kind="code", content="", path="app/trimming/json.py"),
+        pf.Item(kind="code", content="", path="app/trimming/text.py"),
+    ]
+    importance = file_importance(items)
+    assert importance[1] == importance[2]
+
+
+def test_tests_and_data_come_after_programs_and_what_changed_lately_before_equals() -> None:
+    items = [
+        pf.Item(kind="code", content="def one_thing(): pass", path="tests/test_one.py"),
+        pf.Item(kind="file", content="{}", path="data.json"),
+        pf.Item(kind="code", content="", path="old.py", metadata={"commits_ago": 90}),
+        pf.Item(kind="code", content="", path="new.py", metadata={"commits_ago": 1}),
+        pf.Item(kind="file", content="# All of it", path="README.md"),
+    ]
+    importance = file_importance(items)
+    order = sorted(range(5), key=lambda number: -importance[number])
+    assert [items[number].path for number in order[:3]] == ["README.md", "new.py", "old.py"]

@@ -337,3 +337,30 @@ def test_a_tree_that_another_thread_has_spoilt_is_made_again(
     monkeypatch.setattr(ast, "parse", flaky)
     again = python.divide(SHOP, marks=shipped_marks("[cut]"))
     assert whole_pieces is not None and again is not None and again.parts == whole_pieces.parts
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "names"),
+    [
+        ("c", "int *pool_take(int a) { return 0; }\nstruct pool { int x; };\n", "pool_take pool"),
+        ("go", "package a\nfunc (p *Pool) Take(x int) int { return 1 }\ntype Pool struct { x int }", "Take Pool"),
+        ("rust", "impl Pool { pub fn take(&self) -> i32 { 1 } }\npub trait T { fn m(&self); }", "take T m"),
+        ("cpp", "class Pool { int take(); };\nint Pool::give() { return 1; }", "Pool take give"),
+    ],
+)  # fmt: skip
+def test_names_that_a_program_defines(language: str, text: str, names: str) -> None:
+    pytest.importorskip(f"tree_sitter_{language}")
+    assert {*names.split()} <= (code.defined_names(text, language) or set())
+    assert code.defined_names(text, "unknown") is None
+
+
+def test_an_outline_is_thinned_evenly() -> None:
+    names = [f"part_{number:02}" for number in range(60)]
+    functions = [f"def {name}(value):\n    first = value\n    return first" for name in names]
+    text = "\n\n\n".join(['"""All parts."""', *functions, "def _private(x):\n    return x\n"])
+    outlines = divided(text, "python").outlines()
+    full, thin = outlines[0], outlines[len(outlines) * 3 // 4]
+    assert all(name in full.text for name in [*names, "_private"]) and "first" not in full.text
+    kept = [number for number, name in enumerate(names) if name in thin.text]
+    assert len(kept) > 8 and "_private" not in thin.text and '"""All parts."""' in thin.text
+    assert max(b - a for a, b in zip([0, *kept], [*kept, 59], strict=True)) <= 8
