@@ -46,7 +46,7 @@ class TrimmedVariants:
 
 
 _PRIVATE = re.compile(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
-"""A signature whose name begins with one underscore."""
+"""A signature of a name that begins with one underscore."""
 _PRIVATE_DEPTH = 1.5
 """Levels that such a signature counts as deeper."""
 
