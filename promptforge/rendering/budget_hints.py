@@ -426,7 +426,7 @@ def _budget_steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
     if report.reason(index) == "section_budget":
         yield from _more_for_section(report, index)
     found = entries.pool[index].origin == "similarity"
-    if found and options.combine != "combined" and "explicit" in entries.origins:
+    if found and options.combine != "combined" and "explicit" in entries.columns.origins:
         yield {"combine": "combined"}
     yield from _more_room(report, index)
     if options.section_budgets:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from json.encoder import encode_basestring
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..errors import TemplateError
@@ -520,30 +519,19 @@ class LowerBounds:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._items = page.candidates.pool
+        self._columns = page.candidates.columns
         self._counter = page.counter
         self._empty: dict[str, EmptyItemCost] = {}
         self._max_characters = page.options.item_max_chars
 
     @cached_property
-    def _kinds(self) -> list[str]:
-        return list(map(attrgetter("kind"), self._items))
-
-    @cached_property
-    def _contents(self) -> list[str | None]:
-        return list(map(attrgetter("content"), self._items))
-
-    @cached_property
     def _lengths(self) -> list[int]:
         # Characters of each content; 0 where a summary may stand in for it.
-        if None in self._contents:
-            lengths = [len(content or "") for content in self._contents]
-        else:
-            lengths = list(map(len, self._contents))  # type: ignore[arg-type]
-        summaries = list(map(attrgetter("summary"), self._items))
-        if summaries.count(None) < len(summaries):
-            for index, summary in enumerate(summaries):
-                if summary is not None:
-                    lengths[index] = 0
+        lengths = self._columns.lengths
+        if self._columns.summarized:
+            lengths = list(lengths)
+            for index in self._columns.summarized:
+                lengths[index] = 0
         return lengths
 
     def empty_cost(self, kind: str) -> EmptyItemCost:
@@ -594,8 +582,8 @@ class LowerBounds:
     def exceed(self, indices: Iterable[int], tokens: float) -> bool:
         """Return True if these items together need more, each at the least of its kind."""
         shared = self._page.shared_end_tokens
-        least = {kind: max(self.empty_cost(kind).tokens - shared, 0) for kind in set(self._kinds)}
-        kinds = self._kinds
+        kinds = self._columns.kinds
+        least = {kind: max(self.empty_cost(kind).tokens - shared, 0) for kind in set(kinds)}
         for index in indices:
             tokens -= least[kinds[index]]
             if tokens < 0:
@@ -604,7 +592,7 @@ class LowerBounds:
 
     def maybe_fitting(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
         """Drop items that certainly do not fit; with `trim` a shortened variant counts too."""
-        kinds = {kind: self.empty_cost(kind) for kind in set(self._kinds)}
+        kinds = {kind: self.empty_cost(kind) for kind in set(self._columns.kinds)}
         reach = tokens
         if not trim or tokens > MAX_UNUSED_TOKENS:
             reach += self._page.shared_end_tokens
@@ -624,8 +612,8 @@ class LowerBounds:
         widest, lengths, contents, kind_of = (
             max(far.values()),
             self._lengths,
-            self._contents,
-            self._kinds,
+            self._columns.contents,
+            self._columns.kinds,
         )
         exceeds = self._exceeds
         # One call in C refuses most of them: 100,000 candidates ask for the last tokens of a page.
@@ -634,15 +622,14 @@ class LowerBounds:
             indices = [
                 i
                 for i in indices
-                if not (length := lengths[i])
-                or (length <= widest and not surely_more(contents[i] or ""))
+                if not (length := lengths[i]) or (length <= widest and not surely_more(contents[i]))
             ]
         return [
             i
             for i in indices
             if (length := lengths[i]) <= widest
             and length <= (most := far.get(kind := kind_of[i], -1))
-            and (not length or most == math.inf or not exceeds(contents[i] or "", left[kind]))
+            and (not length or most == math.inf or not exceeds(contents[i], left[kind]))
         ]
 
     def _too_many_characters(self, tokens: int) -> float:

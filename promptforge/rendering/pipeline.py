@@ -63,7 +63,6 @@ TEMPLATE_OPTIONS = (
 )  # fmt: skip
 """Options without an effect where no template uses them."""
 _DEFAULTS = Options()
-_CONTENT = attrgetter("content")
 MAX_CHARS_REMEMBERED = 1 << 26
 """Characters of contents; of more, a thread does not remember the last result."""
 
@@ -118,8 +117,7 @@ class Pipeline:
         last: _Made | None = getattr(self._last, "made", None)
         if last is None or last.key != key or not _are_same(last.parts, parts):
             result = self._make_framed(request, diagnostics)
-            texts = filter(None, map(_CONTENT, request.items))
-            if sum(map(len, texts)) <= MAX_CHARS_REMEMBERED:
+            if sum(result.report.page.candidates.columns.lengths) <= MAX_CHARS_REMEMBERED:
                 self._last.made = _Made(key, parts, result)
             return result
         _LOG.debug("the same items and options as before: the text was made then")
@@ -458,8 +456,8 @@ def _sides(
     walk: Sequence[int], candidates: Candidates
 ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """Divide into required items, other items that the user named, and those a search found."""
-    items, origins = candidates.pool, candidates.origins
-    if len(origins) < 2 and True not in map(attrgetter("required"), items):
+    items, origins = candidates.pool, candidates.columns.origins
+    if len(origins) < 2 and not candidates.columns.requires:
         if "explicit" in origins:
             return [], walk, []
         return [], [], walk

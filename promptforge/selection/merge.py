@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +16,6 @@ import msgspec
 from ..model import Item, path_with_lines
 from ..packing.types import Variant
 
-_CONTENT = attrgetter("content")
 TAIL_CHARACTERS = 48
 """Characters at the end of a text that tell most texts apart.
 
@@ -151,6 +150,7 @@ def describe_place(item: Item) -> str:
 
 def drop_duplicates(
     items: list[Item],
+    texts: Sequence[str],
     kept: Sequence[int],
     ranks: Sequence[float],
     dropped: dict[int, str],
@@ -158,13 +158,13 @@ def drop_duplicates(
 ) -> None:
     """Keep the best of equal texts, with a note of the others' places; put these into `dropped`.
 
+    `texts` has the text of each item.
+
     With `merged`, a range given twice is one: of it there is no other place to note. The item that
     is kept of it is put into `merged`.
     """
-    chosen = items if len(kept) == len(items) else [items[index] for index in kept]
-    texts = list(map(_CONTENT, chosen))
-    if not all(texts):
-        texts = [item.content or item.summary or "" for item in chosen]
+    if len(kept) < len(texts):
+        texts = [texts[index] for index in kept]
     # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
     tails = list(map(_TAIL, texts))
     if len(set(tails)) == len(tails):
