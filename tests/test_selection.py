@@ -14,7 +14,7 @@ import promptforge as pf
 from promptforge.config.options import Options, apply_options
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
-from promptforge.selection.filter import Candidates, select
+from promptforge.selection.filter import Candidates, Columns, select
 from promptforge.selection.merge import join_ranges
 
 
@@ -27,9 +27,8 @@ def found(score: float, content: str = "", **fields: Any) -> Item:
 
 
 def choose(items: list[Item], **options: Any) -> Candidates:
-    return select(
-        items, apply_options(Options(), options), lambda i: i.language, TRIMMERS, Diagnostics()
-    )
+    chosen = apply_options(Options(), options)
+    return select(Columns(items), chosen, lambda i: i.language, TRIMMERS, Diagnostics())
 
 
 def indices(items: list[Item], **options: Any) -> list[int]:
@@ -169,9 +168,8 @@ def test_a_score_counts_only_for_what_a_search_found() -> None:
 @pytest.mark.parametrize("scores", [[0.1, 17.3], [-0.2, 0.9], [-8.0, -3.0]])
 def test_scores_outside_of_0_to_1_are_not_cut_and_it_is_said(scores: list[float]) -> None:
     said = Diagnostics()
-    chosen = select(
-        [found(score) for score in scores], Options(min_score=0.5), lambda i: None, TRIMMERS, said
-    )
+    items = Columns([found(score) for score in scores])
+    chosen = select(items, Options(min_score=0.5), lambda i: None, TRIMMERS, said)
     assert len(chosen) == len(scores)
     assert [(d.code, d.severity) for d in said] == [("PF103", "info")]
 
@@ -211,14 +209,13 @@ def test_numbers_of_two_meanings_do_not_compare() -> None:
 def test_min_score_judges_scores_alone() -> None:
     said = Diagnostics()
     items = [stored(0.1, "higher"), stored(0.1, "given", "y"), stored(0.1, "lower", "z")]
-    chosen = select(items, Options(min_score=0.5), lambda i: None, TRIMMERS, said)
+    chosen = select(Columns(items), Options(min_score=0.5), lambda i: None, TRIMMERS, said)
     assert chosen.dropped == {0: "min_score"}
     (note,) = said
     assert note.code == "PF103"
     assert "was not applied to 2 of 3 found items" in note.message
-    chosen = select(
-        items, Options(min_score=0.5, score_order="higher"), lambda i: None, TRIMMERS, Diagnostics()
-    )
+    options = Options(min_score=0.5, score_order="higher")
+    chosen = select(Columns(items), options, lambda i: None, TRIMMERS, Diagnostics())
     assert len(chosen.dropped) == 3
 
 

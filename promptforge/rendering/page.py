@@ -37,7 +37,7 @@ from ..selection.evidence import (
     PassageCosts,
     choose_passages,
 )
-from ..selection.filter import Candidates
+from ..selection.filter import Candidates, RefusedItems
 from ..selection.group import (
     Entry,
     Section,
@@ -78,6 +78,8 @@ MAX_KINDS = 100
 """Kinds with a measured lower bound; one more takes longer to measure than it saves."""
 HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
+MIN_INDICES_REMEMBERED = 1000
+"""Items looked at together of which it is remembered that they were refused."""
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
 PAGES_REMEMBERED = 2
@@ -583,7 +585,8 @@ class LowerBounds:
         """Return True if these items together need more, each at the least of its kind."""
         shared = self._page.shared_end_tokens
         kinds = self._columns.kinds
-        least = {kind: max(self.empty_cost(kind).tokens - shared, 0) for kind in set(kinds)}
+        every = self._columns.every_kind
+        least = {kind: max(self.empty_cost(kind).tokens - shared, 0) for kind in every}
         for index in indices:
             tokens -= least[kinds[index]]
             if tokens < 0:
@@ -591,8 +594,25 @@ class LowerBounds:
         return False
 
     def maybe_fitting(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
-        """Drop items that certainly do not fit; with `trim` a shortened variant counts too."""
-        kinds = {kind: self.empty_cost(kind) for kind in set(self._columns.kinds)}
+        """Drop items that certainly do not fit; with `trim` a shortened variant counts too.
+
+        Items refused for a room are refused for a smaller one, and in the next rendering too.
+        """
+        columns, setting = self._columns, self._page.setting
+        if len(indices) < MIN_INDICES_REMEMBERED:
+            return self._not_refused(indices, tokens, trim)
+        key, known = (setting.layout, setting.options, setting.nonce, trim), columns.refused
+        if known is not None and known.key == key and tokens <= known.tokens:
+            indices = list(filter(known.left.__contains__, indices))
+            return self._not_refused(indices, tokens, trim)
+        found = self._not_refused(indices, tokens, trim)
+        if 4 * len(found) < len(indices) > len(columns.kinds) // 2:
+            left = set(range(len(columns.kinds))).difference(indices).union(found)
+            columns.refused = RefusedItems(key, tokens, left)
+        return found
+
+    def _not_refused(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
+        kinds = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
         reach = tokens
         if not trim or tokens > MAX_UNUSED_TOKENS:
             reach += self._page.shared_end_tokens

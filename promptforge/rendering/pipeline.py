@@ -45,7 +45,7 @@ from ..packing.types import (
     over_budget_error,
     subtract_costs,
 )
-from ..selection.filter import Candidates, combine, reduce_items, select
+from ..selection.filter import Candidates, Columns, combine, reduce_items, select
 from ..selection.query import Embed, Reranker
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
@@ -63,7 +63,7 @@ TEMPLATE_OPTIONS = (
 )  # fmt: skip
 """Options without an effect where no template uses them."""
 _DEFAULTS = Options()
-MAX_CHARS_REMEMBERED = 1 << 26
+MAX_CHARS_REMEMBERED = 1 << 27
 """Characters of contents; of more, a thread does not remember the last result."""
 
 
@@ -117,7 +117,10 @@ class Pipeline:
         last: _Made | None = getattr(self._last, "made", None)
         if last is None or last.key != key or not _are_same(last.parts, parts):
             result = self._make_framed(request, diagnostics)
-            if sum(result.report.page.candidates.columns.lengths) <= MAX_CHARS_REMEMBERED:
+            columns = result.report.page.candidates.columns
+            self._last.columns = None
+            if sum(columns.lengths) <= MAX_CHARS_REMEMBERED:
+                self._last.columns = columns
                 self._last.made = _Made(key, parts, result)
             return result
         _LOG.debug("the same items and options as before: the text was made then")
@@ -153,7 +156,8 @@ class Pipeline:
         if callable(options.rerank):
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
         given = self._language, trimmers, diagnostics, self._embed, reranker
-        every = select(items, options, *given)
+        known: Columns | None = getattr(self._last, "columns", None)
+        every = select((known and known.updated(items)) or Columns(items), options, *given)
         _LOG.debug("selected %d of %d items", len(every.kept), len(items))
         nonce = None
         if tagged:

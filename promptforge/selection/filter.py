@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
-from typing import Any
+from itertools import compress, islice
+from operator import attrgetter, is_not
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +18,7 @@ from ..text.format import plural
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry
 from .importance import file_importance
-from .merge import drop_duplicates
+from .merge import drop_duplicates, tail_of
 from .query import (
     Embed,
     Language,
@@ -34,18 +35,79 @@ from .repository import RepositoryRelevance
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
+MAX_ITEMS_CHANGED = 64
+"""With more changed items, columns are read anew."""
 FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
+
+
+class RefusedItems(NamedTuple):
+    """Items of which a lower bound showed that each of them needs more than some tokens."""
+
+    key: object
+    """What the bounds depend on, besides the items."""
+    tokens: float
+    left: set[int]
+    """All items but these."""
 
 
 class Columns:
     """Fields of all items, each read at once, and once: of 100,000 items each pass is felt."""
 
     def __init__(self, items: Sequence[Item]) -> None:
-        self._items = items
+        self.items = items
+        self.refused: RefusedItems | None = None
+        """What was seen of all items when the last tokens of a page were to be filled."""
 
     def _read(self, name: str) -> Iterator[Any]:
-        return map(attrgetter(name), self._items)
+        return map(attrgetter(name), self.items)
+
+    def updated(self, items: Sequence[Item]) -> Columns | None:
+        """Return the columns of a list with a few other items in places of these, else None.
+
+        An item is frozen but for its metadata, and no column looks at that.
+        """
+        if len(items) != len(self.items):
+            return None
+        changed = compress(range(len(items)), map(is_not, items, self.items))
+        places = list(islice(changed, MAX_ITEMS_CHANGED + 1))
+        if len(places) > MAX_ITEMS_CHANGED:
+            return None
+        columns, known = Columns(items), self.__dict__
+        for name in _COLUMNS.keys() & known.keys():
+            columns.__dict__[name] = column = list(known[name])
+            for place in places:
+                column[place] = _COLUMNS[name](items[place])
+        if all(_side(items[place]) == _side(self.items[place]) for place in places):
+            for name in _FACTS & known.keys():
+                columns.__dict__[name] = known[name]
+        if tails := known.pop("_tails", None):
+            tails.difference_update(tail_of(self.items[place].content or "") for place in places)
+            tails.update(tail_of(items[place].content or "") for place in places)
+            if len(tails) == len(items):
+                columns.__dict__["_tails"] = tails
+        if self.refused is not None:
+            left = self.refused.left.union(places)
+            columns.refused = self.refused._replace(left=left)
+        return columns
+
+    @cached_property
+    def _tails(self) -> set[str]:
+        # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
+        if 0 in self.lengths:
+            return set()
+        tails = set(map(tail_of, self.contents))
+        return tails if len(tails) == len(self.items) else set()
+
+    @property
+    def all_differ(self) -> bool:
+        """True if it is cheap to see that each item has a content, and no two are equal."""
+        return bool(self._tails)
+
+    @cached_property
+    def every_kind(self) -> frozenset[str]:
+        """The kinds that there are."""
+        return frozenset(self.kinds)
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -90,6 +152,20 @@ class Columns:
         if summaries.count(None) == len(summaries):
             return []
         return [index for index, summary in enumerate(summaries) if summary is not None]
+
+
+_COLUMNS: dict[str, Callable[[Item], object]] = {
+    "kinds": attrgetter("kind"),
+    "scores": attrgetter("score"),
+    "contents": lambda item: item.content or "",
+    "lengths": lambda item: len(item.content or ""),
+}
+_FACTS = frozenset({"origins", "score_orders", "requires", "summarized", "every_kind"})
+"""Facts about all items, which stay as they are where `_side` does."""
+
+
+def _side(item: Item) -> tuple[object, ...]:
+    return item.kind, item.origin, item.score_order, item.required, item.summary is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +262,7 @@ def reduce_items(
 
 
 def select(
-    items: Sequence[Item],
+    columns: Columns,
     options: Options,
     language: Language,
     trimmers: Trimmers,
@@ -194,23 +270,22 @@ def select(
     embed: Embed | None = None,
     reranker: Reranker | None = None,
 ) -> Candidates:
-    """Return the candidates among `items`.
+    """Return the candidates among the items of `columns`.
 
     `language` gives an item's language, and is called only where it matters; `embed` and
     `reranker` are the caller's own.
     """
     dropped: dict[int, str] = {}
-    left = list(items)
+    left = list(columns.items)
     kept = list(range(len(left)))
     if options.kinds or options.languages or options.paths:
         kept = _filter(left, options, language, dropped)
     if options.min_score:
         _drop_low_scores(left, kept, options, dropped, diagnostics)
         kept = _still(kept, dropped)
-    columns = Columns(items)
-    ranks = rank_items(left, columns, options.score_order)
+    ranks = rank_items(columns, options.score_order)
     merged: dict[int, int] = {}
-    if options.dedupe:
+    if options.dedupe and not (len(kept) == len(left) and columns.all_differ):
         texts = columns.contents
         if 0 in columns.lengths:
             texts = [item.content or item.summary or "" for item in left]
@@ -338,7 +413,7 @@ def _meaning(item: Item, score_order: ScoreOrder) -> ScoreOrder:
     return item.score_order if score_order == "given" else score_order
 
 
-def rank_items(items: Sequence[Item], columns: Columns, score_order: ScoreOrder) -> list[float]:
+def rank_items(columns: Columns, score_order: ScoreOrder) -> list[float]:
     """Return the rank of each item, the best the highest: its number, or its place in a search.
 
     Numbers of several meanings do not compare: then each found item's rank is its place among
@@ -348,7 +423,7 @@ def rank_items(items: Sequence[Item], columns: Columns, score_order: ScoreOrder)
     if score_order == "given" and columns.score_orders <= {"higher"}:
         return ranks
     sides: dict[ScoreOrder, list[int]] = {}
-    for index, item in enumerate(items):
+    for index, item in enumerate(columns.items):
         if item.origin == "similarity":
             sides.setdefault(_meaning(item, score_order), []).append(index)
     for meaning, found in sides.items():

@@ -21,7 +21,7 @@ TAIL_CHARACTERS = 48
 
 The end, not the beginning: files begin with the same licence, chunks with the same heading.
 """
-_TAIL = itemgetter(slice(-TAIL_CHARACTERS, None))
+tail_of = itemgetter(slice(-TAIL_CHARACTERS, None))
 MAX_CONTAINED_CHARACTERS = 1 << 20
 """Characters above which a text is not split into lines."""
 MAX_TEXTS_PER_LINE = 100
@@ -165,8 +165,7 @@ def drop_duplicates(
     """
     if len(kept) < len(texts):
         texts = [texts[index] for index in kept]
-    # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
-    tails = list(map(_TAIL, texts))
+    tails = list(map(tail_of, texts))
     if len(set(tails)) == len(tails):
         return
     # Whole texts are hashed only where the tails agree.

@@ -349,8 +349,9 @@ def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encodi
 @lru_cache(maxsize=MAX_RUNS_MATCHED)
 def _runs_pattern(count: int) -> re.Pattern[str]:
     """Return the pattern of a beginning in which so many runs end as `_count_runs` counts them."""
+    between, letters = r"[^0-9A-Za-z\x80-\U0010ffff]*+", "[0-9A-Za-z]++"
     end = r"[^0-9A-Za-z'\x80-\U0010ffff]"
-    return re.compile(f"(?:{end}*+[0-9A-Za-z]++{end}){{{count}}}")
+    return re.compile(f"(?:{between}{letters}(?:'++{letters})*+{end}){{{count}}}")
 
 
 def _count_runs(text: str) -> int:

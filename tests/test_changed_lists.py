@@ -1,0 +1,74 @@
+"""A renderer remembers what it read of a list: a changed list is rendered as by a new one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+import promptforge as pf
+from promptforge.packing.types import BestFirst
+
+WORDS = ["alpha", "beta", "it's", "naïve", "value", "return", "x1", "==", "none", "the", "and"]
+
+
+def make_item(chance: random.Random) -> pf.Item:
+    """Return one of few kinds, sometimes of another origin, sometimes a copy of a common text."""
+    lines = [" ".join(chance.choices(WORDS, k=chance.randint(1, 9))) for _ in range(5)]
+    text = "\n".join(lines[: chance.randint(1, 5)])
+    if chance.random() < 0.1:
+        text = "the same\ntext for several"
+    return pf.Item(
+        kind=chance.choice(["code", "document", "text"]),
+        path=chance.choice([None, "a.py", "b.md"]),
+        content=text if chance.random() < 0.95 else None,
+        summary="short" if chance.random() < 0.1 else text[:9] or "s",
+        score=round(chance.random(), 2),
+        origin=chance.choice(["explicit", "similarity"]) if chance.random() < 0.2 else "explicit",
+    )
+
+
+def make_plain(chance: random.Random) -> pf.Item:
+    """Return an item whose content no other has."""
+    words = chance.choices(WORDS, k=chance.randint(2, 40))
+    return pf.Item(content=f"{' '.join(words)} {chance.random()}", score=chance.random())
+
+
+@pytest.mark.parametrize("make", [make_item, make_plain])
+def test_a_changed_list_is_rendered_as_by_a_new_renderer(
+    make: Callable[[random.Random], pf.Item],
+) -> None:
+    chance = random.Random(5)
+    renderer = pf.Renderer()
+    items = [make(chance) for _ in range(1020)]
+    for _ in range(3):
+        budget = chance.choice([300, 300, 310, 290])
+        known = renderer.render(items, max_tokens=budget)
+        fresh = pf.Renderer().render(items, max_tokens=budget)
+        assert known.text == fresh.text
+        assert known.warnings == fresh.warnings
+        assert [(i.status, i.reason) for i in known.items] == [
+            (i.status, i.reason) for i in fresh.items
+        ]
+        items = list(items)
+        for _ in range(chance.choice([1, 3, 30])):
+            place = chance.randrange(len(items))
+            items[place] = make(chance)
+        best = chance.randrange(len(items))
+        items[best] = pf.Item(content=f"new {chance.random()}", score=2.0)
+
+
+@pytest.mark.parametrize("ranks", [2, 10, 100_000])
+def test_indices_are_in_order_however_they_are_asked_for(ranks: int) -> None:
+    chance = random.Random(ranks)
+    rank = [float(chance.randrange(ranks)) for _ in range(20_000)]
+    kept = [i for i in range(20_000) if chance.random() < 0.9]
+    expected = sorted(kept, key=rank.__getitem__, reverse=True)
+    for size in (1, 64, 700, 5_000, 19_000):
+        walk = BestFirst(kept, rank)
+        assert walk[:size] == expected[:size]
+        rest = walk.tail(size)
+        assert walk.in_order(rest) == expected[size:]
+        assert list(walk) == expected
+        assert walk[len(kept) - 1] == walk[-1] == expected[-1]
