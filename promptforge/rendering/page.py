@@ -79,7 +79,7 @@ MAX_KINDS = 100
 HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
 MIN_INDICES_REMEMBERED = 1000
-"""Items looked at together of which it is remembered that they were refused."""
+"""Of so many items looked at together, the refused ones are remembered."""
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
 PAGES_REMEMBERED = 2

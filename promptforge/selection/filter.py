@@ -42,10 +42,10 @@ FUSION_CONSTANT = 61
 
 
 class RefusedItems(NamedTuple):
-    """Items of which a lower bound showed that each of them needs more than some tokens."""
+    """Items that need more than some tokens each, as a lower bound showed."""
 
     key: object
-    """What the bounds depend on, besides the items."""
+    """All that the bounds depend on, besides the items."""
     tokens: float
     left: set[int]
     """All items but these."""
@@ -57,7 +57,7 @@ class Columns:
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = items
         self.refused: RefusedItems | None = None
-        """What was seen of all items when the last tokens of a page were to be filled."""
+        """Found when the last tokens of a page were to be filled."""
 
     def _read(self, name: str) -> Iterator[Any]:
         return map(attrgetter(name), self.items)
