@@ -20,6 +20,7 @@ PACKINGS = [
     "proportional",
     "longest_first",
     "drop_last",
+    "drop_first",
     "whole",
     "stop",
     "repository",

@@ -112,6 +112,27 @@ def test_where_not_even_attributions_fit_the_last_go(packing: str) -> None:
     assert statuses[0] != "dropped"
 
 
+@pytest.mark.parametrize("packing", ["proportional", "longest_first"])
+def test_a_part_of_a_shortened_item_is_shown_beside_it(packing: str) -> None:
+    lines = [f"line {n} of {words(9, n)}" for n in range(60)]
+    part = {"path": "a", "start_line": 31, "end_line": 34, "content": "\n".join(lines[30:34])}
+    records = [{"path": "a", "start_line": 1, "end_line": 60, "content": "\n".join(lines)}, part]
+    shortened = render(records, 300, packing=packing)
+    assert [entry.status == "dropped" for entry in shortened.items] == [False, False]
+    whole = render(records, 5000, packing=packing)
+    assert [entry.status for entry in whole.items] == ["included", "dropped"]
+
+
+def test_the_end_of_a_list_comes_back_first_where_the_oldest_go() -> None:
+    records = [{"name": f"n{n}", "content": f"{n} alpha beta"} for n in range(2100)]
+    result = render(records, 200, packing="drop_first")
+    lost = [n for n, entry in enumerate(result.items) if entry.status == "dropped"]
+    budgets = [result.items[n].fits_at or 0 for n in lost[-10:]]
+    assert budgets == sorted(budgets, reverse=True)
+    back = render(records, budgets[-3], packing="drop_first").items
+    assert [back[n].status for n in lost[-3:]] == ["included"] * 3
+
+
 # --- stubs ----------------------------------------------------------------------------------------
 
 
@@ -290,6 +311,9 @@ def test_no_more_found_items_are_shown_than_asked_for(packing: str, query: str |
         records, 400, packing=packing, query=query, stubs=True, max_items=3, group_by="kind",
         section_budgets={"code": {"min_tokens": 150}},
     )  # fmt: skip
+    assert 0 < sum(entry.status != "dropped" for entry in result.items) <= 3
+    limited = {"section_budgets": {"code": {"max_tokens": 150}}, "group_by": "kind"}
+    result = render(records, 4000, packing=packing, query=query, max_items=3, **limited)
     assert 0 < sum(entry.status != "dropped" for entry in result.items) <= 3
 
 

@@ -173,49 +173,83 @@ class PageState:
 
     # --- many at once -----------------------------------------------------------------------------
 
-    def distinct(
-        self, walk: Sequence[int], again: bool = False
-    ) -> tuple[dict[int, Variant], dict[int, int]]:
-        """Return the longest variants of `walk` without duplicates, and each duplicate's holder.
-
-        Items shown by an earlier step stay as they are and are left out. With `again` they are
-        taken off the page first and treated like the others.
-        """
+    def clear(self, walk: Sequence[int], again: bool) -> None:
+        """Measure the page; with `again`, first take those of `walk` off that are on it."""
         before = [i for i in walk if i in self.chosen]
-        if not again:
-            walk = [i for i in walk if i not in self.chosen] if before else walk
         for index in before if again else ():
             self.remove(index)
         if before or not self.chosen:
             self.cost = self.page.measure(self.chosen)
+
+    def unsettled(self, walk: Sequence[int]) -> list[int]:
+        """Return those of `walk` that are neither shown nor duplicates."""
+        return [i for i in walk if i not in self.chosen and i not in self.duplicate_of]
+
+    def distinct(
+        self, walk: Sequence[int], limit: Cost | None = None
+    ) -> tuple[dict[int, Variant], dict[int, int]]:
+        """Return the longest variants of `walk` without duplicates, and each duplicate's holder.
+
+        With `limit`, only of the first items that may fit together. Items shown by an earlier step
+        stay as they are and are left out.
+        """
         beside = dict(self.chosen)
         found: dict[int, Variant] = {}
         duplicate_of: dict[int, int] = {}
-        for index in walk:
-            if index in self.duplicate_of:
-                continue
+        room = subtract_costs(limit, self.cost) if limit else None
+        for index in self.unsettled(walk):
+            whole = self.page.variants(index)[0]
+            left = room
+            if room is not None and (left := self._room_after(index, whole, room)) is None:
+                break
             holder, held = self.page.duplicates(index, beside)
             if holder is not None:
                 duplicate_of[index] = holder
                 continue
+            room = left
             for other in held:
-                if found.pop(other, None) is not None:
+                variant = found.pop(other, None)
+                if variant is not None:
                     del beside[other]
                     duplicate_of[other] = index
-            found[index] = beside[index] = self.page.variants(index)[0]
+                    if room is not None:
+                        room = add_costs(room, self.page.item_cost(other, variant))
+            found[index] = beside[index] = whole
         return found, duplicate_of
+
+    def contained(self, shown: Mapping[int, Variant]) -> dict[int, int]:
+        """Return those of `shown` that another one contains, which is whole; with their holders."""
+        left = {**self.chosen, **shown}
+        if not any(left[index].name not in SHORTENED_VARIANTS for index in shown):
+            return {}
+        for index in shown:
+            self.page.duplicates(index, {})  # so that each is known before the first is judged
+        found: dict[int, int] = {}
+        for index in shown:
+            variant = left.pop(index)
+            holder = self.page.duplicates(index, left)[0]
+            if holder is None:
+                left[index] = variant
+            else:
+                found[index] = holder
+        return found
+
+    def _room_after(self, index: int, variant: Variant, room: Cost) -> Cost | None:
+        """Return the room that an item leaves, at its least on the page; None: it has none."""
+        spare = (self.page.shared_end_tokens, 0)
+        if not self.page.may_fit(index, variant, add_costs(room, spare)):
+            return None
+        left = add_costs(subtract_costs(room, self.page.item_cost(index, variant)), spare)
+        return left if min(left) >= 0 else None
 
     def count_fitting(self, variants: Iterable[tuple[int, Variant]], limit: Cost) -> int:
         """Return how many of these, from the first, may fit together, by their lowest cost."""
-        page, room, count = self.page, subtract_costs(limit, self.cost), 0
-        spare = (page.shared_end_tokens, 0)
+        room, count = subtract_costs(limit, self.cost), 0
         for index, variant in variants:
-            if not page.may_fit(index, variant, add_costs(room, spare)):
+            left = self._room_after(index, variant, room)
+            if left is None:
                 break
-            room = add_costs(subtract_costs(room, page.item_cost(index, variant)), spare)
-            if min(room) < 0:
-                break
-            count += 1
+            room, count = left, count + 1
         return count
 
     def show(self, variants: Mapping[int, Variant], limit: Cost) -> bool:
@@ -251,7 +285,8 @@ class PageState:
             return False
         if self.count_fitting(((i, variants(i)[0]) for i in wanted), room) < len(wanted):
             return False
-        found, duplicate_of = self.distinct(walk, again)
+        self.clear(walk, again)
+        found, duplicate_of = self.distinct(walk)
         shown = self.show(found, limit)
         if shown:
             self.drop_duplicates(duplicate_of)

@@ -6,7 +6,7 @@ all of it together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from .passages import PassageSource, pack_passages
 from .types import (
     STUB_VARIANT,
     UNLIMITED,
+    ZERO_COST,
     Cost,
     PackablePage,
     PackingStep,
@@ -366,14 +367,26 @@ def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Pac
         packer.reasons.update(dict.fromkeys(short, "section_budget"))
 
 
-MAX_PAGES_TRIED = 12
-"""Common shares tried at most; each builds one page."""
+MAX_PAGES_TRIED = 8
+"""Pages measured at most to find the common share."""
 
 CLOSE_ENOUGH_TOKENS = 8
 """Tokens (or characters) left over that are not worth another try."""
 
-KeptSize = Callable[[float, float], float]
-"""Common share (0 to 1) and own size → the size an item keeps."""
+CLOSE_ENOUGH_SHARE = 0.002
+"""Share of a large budget that is not worth another common share."""
+
+MAX_LENGTHENED_IN_VAIN = 4
+"""Items without a longer variant for what is left over, after which no other is tried."""
+
+ITEMS_SAMPLED = 32
+"""Items that tell what a share costs, before all are shortened to it."""
+
+MAX_SHARE_OFF = 0.06
+"""If the room is missed by more than this part, all items get another share."""
+
+MAX_STEP = 4.0
+"""Times that the common share grows or shrinks from one try to the next, at the most."""
 
 
 def pack_proportionally(
@@ -381,81 +394,156 @@ def pack_proportionally(
 ) -> None:
     """Show all of `walk`, shortened by one share, or with `longest_first` to one common size.
 
+    Sizes are characters: to know the tokens of contents, all that is left out would be counted.
     Items at the end are dropped only where not even all attributions fit.
     """
     page = packer.page
-    whole, duplicate_of = packer.distinct(walk, again)
-    packer.drop_duplicates(duplicate_of)
-    walk = list(whole)
-    if packer.count_fitting(whole.items(), limit) == len(walk) and packer.show(whole, limit):
-        return
-    walk = _keep_attributions(packer, walk, limit)
-    unit = budget_unit(limit)
-    contents = {i: content_variant(page.variants(i)) for i in walk}
-    sizes = {
-        i: page.item_cost(i, contents[i])[unit] - page.item_cost(i, STUB_VARIANT)[unit]
-        for i in walk
-    }
-    longest = max(sizes.values(), default=0)
-
-    def kept(share: float, size: float) -> float:
-        return min(size, share * longest) if longest_first else share * size
-
-    def shortened(share: float) -> dict[int, Variant]:
-        found = {}
-        for i in walk:
-            size = kept(share, sizes[i])
-            bounds = [UNLIMITED, UNLIMITED]
-            bounds[unit] = size
-            if size >= sizes[i]:
-                found[i] = contents[i]
-            else:
-                found[i] = page.longest_within(i, *bounds) or STUB_VARIANT
-        return found
-
-    guess = _estimate_share(packer, walk, sizes, kept, limit)
-    packer.show(_search(packer, shortened, guess, walk, limit), limit)
+    packer.clear(walk, again)
+    if not page.exceed(walk, subtract_costs(limit, packer.cost)):
+        found, duplicate_of = packer.distinct(walk)
+        may_fit = packer.count_fitting(found.items(), limit) == len(found)
+        if may_fit and packer.show(found, limit):
+            packer.drop_duplicates(duplicate_of)
+            return
+    walk = _keep_attributions(packer, packer.unsettled(walk), limit)
+    shares = _Shares(packer, walk, limit, longest_first)
+    shown = shares.find()
+    packer.drop_duplicates(packer.contained(shown))
+    packer.show({i: v for i, v in shown.items() if i not in packer.duplicate_of}, limit)
+    misses = 0
     for index in walk:  # rounding left some room over
-        if packer.chosen[index] != whole[index] and not packer.take_shortened(index, limit):
-            continue
-        if subtract_costs(limit, packer.cost)[unit] <= CLOSE_ENOUGH_TOKENS:
+        if shares.leaves_little(packer.cost) or misses == MAX_LENGTHENED_IN_VAIN:
             break
+        if index in packer.chosen and packer.chosen[index] != page.variants(index)[0]:
+            misses += not packer.take_shortened(index, limit)
 
 
-def _search(
-    packer: Packer,
-    shortened: Callable[[float], dict[int, Variant]],
-    guess: float,
-    walk: Sequence[int],
-    limit: Cost,
-) -> Mapping[int, Variant]:
-    """Return the variants for the largest share found that fits `limit`."""
-    unit = budget_unit(limit)
-    best: dict[int, Variant] = dict.fromkeys(walk, STUB_VARIANT)
-    # The guess is a sum of costs, so the true share is near it; the room it misses is filled later.
-    low, high = 0.0, min(1.0, 1.25 * guess)
-    # `left` and `over`: how far off both ends are, as far as is known.
-    left, over = 1.0, 1.0
-    for attempt in range(MAX_PAGES_TRIED):
-        # Interpolation is much quicker than halving but may get stuck, so the two alternate.
-        part = left / (left + over) if attempt % 2 else 0.5
-        share = low + (high - low) * min(max(part, 0.05), 0.95)
-        if attempt == 0 and 0 < guess < 1:
-            share = guess
-        tried = shortened(share)
-        # Short texts come in few sizes: this page was measured, and it left room.
-        if left > CLOSE_ENOUGH_TOKENS and tried == best:
-            low = share
-            continue
-        cost = packer.page.measure({**packer.chosen, **tried})
-        room = limit[unit] - cost[unit]
-        if fits_within(cost, limit):
-            low, best, left = share, tried, max(room, 1.0)
-            if room <= CLOSE_ENOUGH_TOKENS:
+class _Shares:
+    """Items shortened to one common share, and what that costs.
+
+    Costs of items guide, and few items change from one page to the next: the measure decides.
+    """
+
+    def __init__(
+        self, packer: Packer, walk: Sequence[int], limit: Cost, longest_first: bool
+    ) -> None:
+        self._packer, self._page, self._walk, self._limit = packer, packer.page, walk, limit
+        self._contents = {i: content_variant(self._page.variants(i)) for i in walk}
+        self._sizes = {i: len(content.text) for i, content in self._contents.items()}
+        self._longest = 0
+        if longest_first:
+            self._longest = max(self._sizes.values(), default=0)
+        self._unit = budget_unit(limit)
+        self._enough = max(CLOSE_ENOUGH_TOKENS, CLOSE_ENOUGH_SHARE * limit[self._unit])
+        self._bare = self._measure(dict.fromkeys(walk, STUB_VARIANT))
+        self._room = subtract_costs(limit, self._bare)
+
+    def find(self) -> Mapping[int, Variant]:
+        """Return variants of one share that leave next to no room."""
+        best: dict[int, Variant] = dict.fromkeys(self._walk, STUB_VARIANT)
+        if min(self._room) < 0 or self.leaves_little(self._bare) or not self._walk:
+            return best
+        share = self._guess()
+        shown = {i: self._shortened(i, share) for i in self._walk}
+        for tries in range(MAX_PAGES_TRIED):
+            cost = self._measure(shown)
+            left = subtract_costs(self._limit, cost)
+            fits = fits_within(cost, self._limit)
+            if fits:
+                best = dict(shown)
+                if self.leaves_little(cost):
+                    break
+            step = self._step(subtract_costs(cost, self._bare))
+            if abs(step - 1) > MAX_SHARE_OFF and tries < MAX_PAGES_TRIED // 2:
+                share = min(share * step, 1.0)
+                shown = {i: self._shortened(i, share) for i in self._walk}
+                continue
+            # Further than that, so that not each item has to change.
+            step = max(step, 1 + MAX_SHARE_OFF) if fits else min(step, 1 - MAX_SHARE_OFF)
+            share = min(share * step, 1.0)
+            if not self._change(shown, share, left) and fits:
                 break
-        else:
-            high, over = share, max(-room, 1.0)
-    return best
+        return best
+
+    def leaves_little(self, cost: Cost) -> bool:
+        """Return True if a page of this cost has no room for a larger share."""
+        return subtract_costs(self._limit, cost)[self._unit] <= self._enough
+
+    def _measure(self, shown: Mapping[int, Variant]) -> Cost:
+        return self._page.measure({**self._packer.chosen, **shown})
+
+    def _kept(self, index: int, share: float) -> float:
+        """Return the characters that an item keeps."""
+        if self._longest:
+            return min(self._sizes[index], share * self._longest)
+        return share * self._sizes[index]
+
+    def _shortened(self, index: int, share: float) -> Variant:
+        """Return an item with a share of its content; with all of it where that costs no more."""
+        content, kept = self._contents[index], self._kept(index, share)
+        if kept >= self._sizes[index]:
+            return content
+        found = self._page.longest_within(index, UNLIMITED, kept) or STUB_VARIANT
+        cost = self._page.item_cost(index, found)
+        if not self._page.may_fit(index, content, cost):
+            return found
+        is_cheaper = self._page.item_cost(index, content)[self._unit] <= cost[self._unit]
+        return content if is_cheaper else found
+
+    def _guess(self) -> float:
+        """Return the share that has room by characters, put right by the cost of some items."""
+        room = min(CHARACTERS_PER_TOKEN * self._room[0], self._room[1])
+        share = self._share_of(room)
+        if len(self._walk) <= 2 * ITEMS_SAMPLED:
+            return share
+        by_size = sorted(self._walk, key=self._sizes.__getitem__)
+        sample = by_size[:: len(self._walk) // ITEMS_SAMPLED]
+        for _ in range(2):
+            cost = ZERO_COST
+            for index in sample:
+                cost = add_costs(cost, self._page.item_cost(index, self._shortened(index, share)))
+                cost = subtract_costs(cost, self._page.item_cost(index, STUB_VARIANT))
+            kept = sum(self._kept(index, share) for index in sample) or 1.0
+            part = sum(self._kept(index, share) for index in self._walk) / kept
+            share = min(share * self._step((part * cost[0], part * cost[1])), 1.0)
+        return share
+
+    def _share_of(self, room: float) -> float:
+        """Return the share with so many characters in all."""
+        if not self._longest:
+            return min(room / (sum(self._sizes.values()) or 1), 1.0)
+        sizes = sorted(self._sizes.values())
+        for place, size in enumerate(sizes):
+            level = room / (len(sizes) - place)
+            if level < size:  # it is cut, and so are all that are longer
+                return level / self._longest
+            room -= size
+        return 1.0
+
+    def _step(self, used: Cost) -> float:
+        """Return the factor by which what is `used` beyond the attributions should grow."""
+        factors = [room / cost for room, cost in zip(self._room, used, strict=True) if cost > 0]
+        return min(max(min(factors, default=MAX_STEP), 1 / MAX_STEP), MAX_STEP)
+
+    def _change(self, shown: dict[int, Variant], share: float, left: Cost) -> bool:
+        """Bring items to another share, until no room is left, or as much as is missing.
+
+        From the first on they become longer, from the last on shorter.
+        """
+        longer, changed = min(left) >= 0, False
+        for index in self._walk if longer else reversed(self._walk):
+            variant = self._shortened(index, share)
+            added = subtract_costs(
+                self._page.item_cost(index, variant), self._page.item_cost(index, shown[index])
+            )
+            if longer and not (added[self._unit] > 0 and fits_within(added, left)):
+                continue
+            if not longer and min(added) >= 0:
+                continue
+            shown[index], left, changed = variant, subtract_costs(left, added), True
+            if min(left) >= 0 and (not longer or left[self._unit] <= self._enough):
+                break
+        return changed
 
 
 def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list[int]:
@@ -472,38 +560,25 @@ def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list
     return left
 
 
-def _estimate_share(
-    packer: Packer, walk: Sequence[int], sizes: Mapping[int, float], kept: KeptSize, limit: Cost
-) -> float:
-    """Return the share that makes the sum of kept sizes meet the limit."""
-    unit = budget_unit(limit)
-    bare = packer.page.measure({**packer.chosen, **dict.fromkeys(walk, STUB_VARIANT)})
-    room = limit[unit] - bare[unit]
-    low, high = 0.0, 1.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        if sum(kept(middle, size) for size in sizes.values()) <= room:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 def pack_drop_last(
     packer: Packer, walk: Sequence[int], limit: Cost, *, again: bool = False
 ) -> None:
     """Show `walk` from its beginning while there is room; shorten the next item, drop the rest."""
     page = packer.page
-    shown, duplicate_of = packer.distinct(walk, again)
+    packer.clear(walk, again)
+    shown, duplicate_of = packer.distinct(walk, limit)
     packer.drop_duplicates(duplicate_of)
-    left = list(shown)
-    fitting = packer.count_fitting(shown.items(), limit)
-    shown = dict(list(shown.items())[:fitting])
     while shown and not packer.show(shown, limit):
         cost, last = page.measure({**packer.chosen, **shown}), len(shown)
         while shown and (len(shown) == last or not fits_within(cost, limit)):
             index, variant = shown.popitem()
             cost = subtract_costs(cost, page.item_cost(index, variant))
-    for place, index in enumerate(left[len(shown) :]):
-        if place or not packer.shorten or not packer.take_shortened(index, limit):
+    may_shorten = packer.shorten
+    for index in packer.unsettled(walk):
+        holder = page.duplicates(index, packer.chosen)[0] if may_shorten else None
+        if holder is not None:
+            packer.drop_duplicate(index, holder)
+            continue
+        if not (may_shorten and packer.take_shortened(index, limit)):
             packer.drop(index, "budget")
+        may_shorten = False

@@ -59,7 +59,9 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     max_items = len(step.walk) if free is None else free
     if max_items >= len(step.walk) and packer.show_all(step.walk, limit, step.again):
         return
-    found, duplicate_of = packer.distinct(passages.divided(step.walk), step.again)
+    divided = passages.divided(step.walk)
+    packer.clear(divided, step.again)
+    found, duplicate_of = packer.distinct(divided)
     packer.drop_duplicates(duplicate_of)
     packer.cost = packer.page.measure(packer.chosen)
     shown = _ShownPassages(packer, passages, limit, max_items)

@@ -43,7 +43,7 @@ MAX_ITEMS_MEASURED = 200
 
 BEST_FIRST_PACKINGS = frozenset({"score", "value", "repository"})
 """Packings that do not walk the page, or the caller's list, from its beginning."""
-_IN_ORDER = frozenset({"score", "whole", "stop", "drop_last"})
+_IN_ORDER = frozenset({"score", "whole", "stop", "drop_last", "drop_first"})
 """Packings that take the first items of the order as long as they fit, whatever comes after."""
 _FOR_BUDGET = frozenset({"budget", "section_budget"})
 
@@ -58,6 +58,11 @@ def packing_order(page: Page) -> list[int]:
         ]
         if packing in BEST_FIRST_PACKINGS:
             side.sort(key=ranks.__getitem__, reverse=True)
+        elif packing == "drop_first":
+            most = len(side)
+            if origin == "similarity" and page.options.max_items is not None:
+                most = page.options.max_items
+            side = [*side[:most][::-1], *side[most:]]
         elif packing not in FIXED_SET_PACKINGS:
             side = page.walk(side)
         order += side

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import TemplateError
 from ..model import Item
-from ..packing.pack import Packed
+from ..packing.pack import CHARACTERS_PER_TOKEN, Packed
 from ..packing.passages import ChosenPassage
 from ..packing.types import (
     UNLIMITED,
@@ -74,12 +74,18 @@ MIN_CHARACTERS_CUT = 8
 """Characters that are kept at least where a cut is in a word: a letter says nothing."""
 MAX_PAGES_PER_ITEM = 12
 """Pages measured to shorten one item."""
+MIN_PAGES_LEARNED_FROM = 4
+"""Pages that tell together what an item costs on a page beyond its own."""
 MAX_KINDS = 100
 """Kinds with a measured lower bound; one more takes longer to measure than it saves."""
 HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
 MIN_INDICES_REMEMBERED = 1000
 """Of so many items looked at together, the refused ones are remembered."""
+MIN_OUTLINE_CHARACTERS = 480
+"""Of a program cut to less than this, and to less than one part in `MAX_TIMES_DIVIDED`, the
+beginning says more than a name or two between marks: of 30 megabytes none is then parsed."""
+MAX_TIMES_DIVIDED = 64
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
 PAGES_REMEMBERED = 2
@@ -582,13 +588,20 @@ class LowerBounds:
         return True
 
     def exceed(self, indices: Iterable[int], tokens: float) -> bool:
-        """Return True if these items together need more, each at the least of its kind."""
-        shared = self._page.shared_end_tokens
+        """Return True if these items together need more, each at its least."""
+        shared, lengths = self._page.shared_end_tokens, self._lengths
         kinds = self._columns.kinds
-        every = self._columns.every_kind
-        least = {kind: max(self.empty_cost(kind).tokens - shared, 0) for kind in every}
+        empty = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
+        least = {kind: max(found.tokens - shared, 0) for kind, found in empty.items()}
+        # Tokens have no more characters than the longest, which an estimate rounds down: of many
+        # together a little more. 0 for contents that need not be shown.
+        longest = self._counter.most_chars(1024) / 1000
+        if self._max_characters is not None:
+            longest = math.inf
+        share = {kind: 1 / longest if found.shows else 0.0 for kind, found in empty.items()}
         for index in indices:
-            tokens -= least[kinds[index]]
+            kind = kinds[index]
+            tokens -= max(least[kind], lengths[index] * share[kind] - shared)
             if tokens < 0:
                 return True
         return False
@@ -868,6 +881,8 @@ class Shortener:
         self._structures: dict[int, TrimmedVariants | None] = {}
         self._outlines: dict[tuple[int, float, float], Variant | None] = {}
         self._longest: dict[tuple[int, float, float], Variant | None] = {}
+        self._beside: list[float] = []
+        """Tokens that items cost on the page beyond their own, of each page measured."""
         self._sizes: dict[int, dict[int, _Size]] = {}
         """Item → number of a variant by its structure → its size: the texts are made again."""
 
@@ -893,13 +908,14 @@ class Shortener:
         bounds = start = subtract_costs(left, empty)
         best: tuple[Variant, Cost] | None = None
         tried: set[str] = set()
-        for _ in range(MAX_PAGES_PER_ITEM):
+        for _ in range(MAX_PAGES_PER_ITEM if self._may_have_room(start[0]) else 0):
             variant = self.longest_within(index, *bounds)
             if variant is None or variant.text in tried:
                 break
             tried.add(variant.text)
             cost = page.measure({**chosen, index: variant})
             added, over = subtract_costs(cost, before), subtract_costs(cost, limit)
+            self._beside.append(added[0] - page.item_cost(index, variant)[0])
             fits = fits_within(cost, limit)
             if room is not None:
                 added = page.item_cost(index, variant)
@@ -916,6 +932,13 @@ class Shortener:
                 break
             bounds = larger
         return best
+
+    def _may_have_room(self, tokens: float) -> bool:
+        """Return False where so few tokens are no more than an item costs beside its own.
+
+        A layout may print a heading for each item.
+        """
+        return len(self._beside) < MIN_PAGES_LEARNED_FROM or min(self._beside) < tokens
 
     def _whole(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, left: Cost
@@ -970,7 +993,9 @@ class Shortener:
         required = self._page.candidates.pool[index].required
         if whole.name == "summary" or required:
             return None
-        structure = self._structure(index, whole)
+        structure = None
+        if self._may_have_structure(index, whole, min(chars, CHARACTERS_PER_TOKEN * tokens)):
+            structure = self._structure(index, whole)
         if structure is not None and len(structure):
             sizes = self._sizes.setdefault(index, {})
             variant = self._longest_of(sizes, structure, tokens, chars)
@@ -1007,6 +1032,15 @@ class Shortener:
             return False
         return self._page.options.trim == "structure" and not whole.cut
 
+    def _may_have_structure(self, index: int, whole: Variant, chars: float) -> bool:
+        """Return False where no variant of so many characters by structure is worth reading for."""
+        if len(whole.text) < MAX_TIMES_DIVIDED * chars or chars >= MIN_OUTLINE_CHARACTERS:
+            return True
+        setting, item = self._page.setting, self._page.candidates.pool[index]
+        # Each has the marker in it, and of a program as much again of other marks.
+        is_program = setting.trimmers.is_program(item.kind, setting.language(item))
+        return chars > len(self._page.options.marker) and not is_program
+
     def _structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
         """Return the variants by the structure of an item's text; None: it has no structure."""
         if self._page.options.trim != "structure" or whole.cut:
@@ -1035,7 +1069,7 @@ class Shortener:
         self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
         """Search by halves: each variant is shorter than the one before, give or take a mark."""
-        low, high, best = 0, len(structure), -1
+        low, high, best = structure.first_within(chars), len(structure), -1
         made: dict[int, TrimmedText] = {}
         while low < high:
             middle = (low + high) // 2

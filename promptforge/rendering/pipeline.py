@@ -435,13 +435,15 @@ def plan_packing(
     if fixed_set and limits.most:
         # All items of a step give way together, so a section with a maximum is a step of its own
         # and has its room.
-        inside = limits.section
+        inside, found = limits.section, similar[:max_items]
         sure = [(members, room) for members, room in sure if members[0] not in inside]
         for name, room in limits.most.items():
-            these = [i for i in (*explicit, *similar[:max_items]) if inside.get(i) == name]
+            these = [i for i in (*explicit, *found) if inside.get(i) == name]
             sure.append((these, room))
         explicit = [i for i in explicit if i not in inside]
         similar = [i for i in similar if i not in inside]
+        if max_items is not None:  # those in a step of their own have their places
+            max_items -= sum(index in inside for index in found)
     steps += [PackingStep(members, room=room, ranks=ranks) for members, room in sure]
     named, searched = PackingStep(explicit, ranks=ranks), PackingStep(similar, ranks=ranks)
     searched = searched._replace(most=max_items)

@@ -52,11 +52,11 @@ def _joins() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 @functools.cache
-def _unit_ends(unit: Unit) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _unit_ends(unit: Unit, is_ascii: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Compile the searches for the next and the last end of a unit."""
     pattern = _ENDS[unit]
-    if unit == "character":
-        pattern = pattern.replace("MARKS", _marks())
+    if unit == "character":  # in ASCII, as most texts are, nothing combines
+        pattern = pattern.replace("MARKS", "" if is_ascii else _marks())
     return re.compile(pattern), re.compile("(?s:.*)" + pattern)
 
 
@@ -118,10 +118,11 @@ def split_at_points(text: str, size: int) -> Iterator[str]:
 
 def last_unit_end(text: str, unit: Unit, upto: int) -> int:
     """Return the last end of a `unit` at or before `upto`, less than `len(text)`; 0 without one."""
-    found = _unit_ends(unit)[1].match(text, 0, upto + 1)
+    found = _unit_ends(unit, text.isascii())[1].match(text, 0, upto + 1)
     return found.end() if found else 0
 
 
 def unit_ends(text: str, unit: Unit, start: int, stop: int) -> list[int]:
     """Return the ends of a `unit` after `start` and before `stop`, ascending."""
-    return [found.end() for found in _unit_ends(unit)[0].finditer(text, start, stop)]
+    pattern = _unit_ends(unit, text.isascii())[0]
+    return [found.end() for found in pattern.finditer(text, start, stop)]

@@ -7,6 +7,7 @@ character classes by the general category of each UTF-16 unit.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import hashlib
 import itertools
@@ -19,8 +20,11 @@ from fractions import Fraction
 from operator import mul
 from typing import NamedTuple
 
-from ..text.split_points import WHITE_SPACE_CHARACTERS, Unit
+from ..text.split_points import WHITE_SPACE_CHARACTERS, Unit, unit_ends
 from .base import Counter
+
+_CHARACTERS_BEFORE_CUT = 256
+"""Characters before a cut in which the end of a unit is looked for first."""
 
 
 class FamilyEstimate(NamedTuple):
@@ -257,6 +261,17 @@ class CharacterCounter(_Formula):
     def at_least(self, text: str, limit: int) -> int:
         """Return the length, or `limit + 1`."""
         return min(len(text), max(limit, 0) + 1)
+
+    def cut(self, text: str, n: int, unit: Unit) -> str:
+        """Cut at the last end of a unit; see `Counter.cut`."""
+        if n >= len(text):
+            return text
+        for reach in (_CHARACTERS_BEFORE_CUT, n):  # mostly the end is near
+            places = unit_ends(text, unit, max(n - reach, 0), min(n + reach, len(text)))
+            place = bisect.bisect_right(places, n)
+            if place:
+                return text[: places[place - 1]]
+        return ""
 
 
 class CharacterEstimate(_Formula):

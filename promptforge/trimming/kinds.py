@@ -73,9 +73,13 @@ class Trimmers(NamedTuple):
         """Return the structure of the text of an item, as `find_structure` does."""
         return find_structure(self.trim_as.get(kind, kind), language, text, self.marks)
 
+    def is_program(self, kind: str, language: str | None) -> bool:
+        """Tell whether texts of a kind and language are programs."""
+        return is_program(self.trim_as.get(kind, kind), language)
+
     def looks_like_program(self, kind: str, language: str | None, text: str) -> bool:
         """Tell whether a text is a program, by its kind and language or by half of its lines."""
-        if is_program(self.trim_as.get(kind, kind), language):
+        if self.is_program(kind, language):
             return True
         text = text[:MAX_CHARS_DIVIDED]  # the beginning of a huge one tells
         lines = sum(1 for line in text.split("\n") if line.strip())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -31,9 +32,22 @@ class TrimmedText(NamedTuple):
 class TrimmedVariants:
     """The shorter variants of one text, from long to short; each is made when it is asked for."""
 
-    def __init__(self, count: int, make: Callable[[int], TrimmedText]) -> None:
+    def __init__(
+        self,
+        count: int,
+        make: Callable[[int], TrimmedText],
+        least: Sequence[int] | None = None,
+    ) -> None:
+        """Take the characters that each has at `least`, from long to short, where that is known."""
         self._numbers = range(count)
         self._make = make
+        self._least = least
+
+    def first_within(self, chars: float) -> int:
+        """Return the number of the first that may have no more than so many characters."""
+        if self._least is None or chars == math.inf:
+            return 0
+        return bisect_left(self._least, -chars, key=lambda least: -least)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -72,6 +86,12 @@ class Piece(NamedTuple):
     """A word for the mark of a gap: a row of a table has another one than a paragraph, say."""
     closes: int = -1
     """The piece that this one ends (a closing brace), and stays exactly as long as; -1: none."""
+
+
+class Run(tuple[Piece, ...]):
+    """Pieces one after the other that are left out."""
+
+    line_ends: int
 
 
 def speaks(part: str, whole: str) -> bool:
@@ -135,6 +155,7 @@ class Pieces:
             self._sizes = _count_lines_begun(self.parts)
         else:
             self._sizes = [len(part.text) for part in self.parts]
+        self._total = sum(self._sizes)
         self._first_line: int | None = None
         self._always = frozenset(i for i, part in enumerate(self.parts) if part.keep == ALWAYS)
         self._closing = [(i, part.closes) for i, part in enumerate(self.parts) if part.closes >= 0]
@@ -188,12 +209,12 @@ class Pieces:
         following = 0
         for index in sorted(shown):
             if following < index:
-                out.append(self._gap(self.parts[following:index], self._marks))
+                out.append(self._gap(self._run(following, index), self._marks))
             out.append(self._numbered(shown[index], index, out))
             # A piece with only its beginning shown is in the gap after it.
             following = index + (index in staying)
         if following < len(self.parts):
-            out.append(self._gap(self.parts[following:], self._marks))
+            out.append(self._gap(self._run(following, len(self.parts)), self._marks))
         if self._marks.marker and not everything:
             out.insert(0, self._head(f"{self._marks.marker} {self._say_gone(staying)}"))
         return "".join(out)
@@ -213,13 +234,19 @@ class Pieces:
         line = self._first_line + self._line_ends[index]
         return number_lines(text, line, self._marks.line_number, begun=begun)
 
+    def _run(self, start: int, stop: int) -> Run:
+        """Return the pieces from `start` to before `stop`, with the line ends in them."""
+        run = Run(self.parts[start:stop])
+        run.line_ends = self._line_ends[stop] - self._line_ends[start]
+        return run
+
     @cached_property
     def _line_ends(self) -> list[int]:
         """The number of line ends before each piece."""
         return list(accumulate((part.text.count("\n") for part in self.parts), initial=0))
 
     def _say_gone(self, staying: Collection[int]) -> str:
-        total = sum(self._sizes)
+        total = self._total
         gone = total - sum([self._sizes[index] for index in staying])
         marks = self._marks
         if not gone:  # all of them from one line
@@ -246,7 +273,9 @@ class Pieces:
                 return TrimmedText(text, "outline")
             return TrimmedText(text)
 
-        return TrimmedVariants(count, make)
+        sizes = [len(self.parts[i].text) for i in reversed(order)]
+        least = [0, *accumulate(sizes)][-2::-1]  # the texts of `order[number + 1 :]`
+        return TrimmedVariants(count, make, least[:count])
 
     def outlines(self) -> TrimmedVariants:
         """Return the headings and signatures alone, from all of them to few; gaps have bare marks.
@@ -344,7 +373,11 @@ def split_lines(text: str) -> list[str]:
 
 def count_lines(run: Sequence[Piece]) -> int:
     """Return how many lines a run of pieces has, a last one without a line end too."""
-    return max(sum(part.text.count("\n") for part in run) + (not run[-1].text.endswith("\n")), 1)
+    if isinstance(run, Run):  # a file's outline has gaps of thousands of pieces
+        line_ends = run.line_ends
+    else:
+        line_ends = sum(part.text.count("\n") for part in run)
+    return max(line_ends + (not run[-1].text.endswith("\n")), 1)
 
 
 def line_end(run: Sequence[Piece]) -> str:
