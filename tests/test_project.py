@@ -22,7 +22,8 @@ from promptforge.authoring.project import (
     read_project,
     trust_list_path,
 )
-from promptforge.cli.inputs import OPTION_VARIABLES, given_options, take_settings
+from promptforge.cli.flags import OPTION_VARIABLES, given_options
+from promptforge.cli.inputs import take_settings
 from promptforge.cli.render import prompt_command
 from promptforge.config.options import OPTION_VOCABULARY
 from promptforge.errors import PromptForgeError

@@ -19,15 +19,15 @@ from ..files import check_url, copy_to_url, is_url
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml
-from .inputs import (
+from .flags import (
     GroupedCommand,
     flag_names,
     given_options,
     json_flag,
     option_flags,
-    take_settings,
     workspace_flag,
 )
+from .inputs import take_settings
 from .output import print_message, write_json
 
 MAX_FILES_NAMED = 5

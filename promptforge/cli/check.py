@@ -23,16 +23,8 @@ from ..errors import ItemError, certain_correction, quote
 from ..files import YAML_SUFFIXES
 from ..text.escape import to_label
 from ..text.format import plural
-from .inputs import (
-    TRUST_STATES,
-    TRUSTED_STATES,
-    complete_code,
-    json_flag,
-    or_local_folders,
-    profile_flags,
-    take_folders,
-    take_settings,
-)
+from .flags import complete_code, json_flag, profile_flags
+from .inputs import TRUST_STATES, TRUSTED_STATES, or_local_folders, take_folders, take_settings
 from .output import (
     Column,
     excerpt_lines,

@@ -31,17 +31,15 @@ from ..authoring.compare import (
 from ..config.options import OPTION_VOCABULARY
 from ..errors import ItemError, OptionError, quote, suggest_name
 from .explain import MAX_TABLE_ROWS, item_label
-from .inputs import (
-    CommandRequest,
+from .flags import (
     GroupedCommand,
     complete_path,
-    exit_code,
     given_options,
     input_flags,
     output_flags,
     read_option,
-    read_request,
 )
+from .inputs import CommandRequest, exit_code, read_request
 from .output import (
     JSON_VERSION,
     Column,

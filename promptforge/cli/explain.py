@@ -18,15 +18,8 @@ from ..authoring.recipes import as_flags, flag_value
 from ..config.options import OPTION_VOCABULARY
 from ..model import Explanation, Remedy, Result, ResultItem, path_with_lines
 from ..text.format import plural
-from .inputs import (
-    CommandRequest,
-    GroupedCommand,
-    complete_path,
-    exit_code,
-    input_flags,
-    output_flags,
-    read_request,
-)
+from .flags import GroupedCommand, complete_path, input_flags, output_flags
+from .inputs import CommandRequest, exit_code, read_request
 from .output import (
     Column,
     printable,

@@ -26,16 +26,15 @@ from ..plugins import plugin_names
 from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
 from ..text.escape import syntax_of
 from ..tokenizers.registry import describe_tokenizer, list_tokenizers
-from .inputs import (
+from .flags import (
     complete_format,
     complete_layout,
     complete_original,
     complete_source,
     json_flag,
-    or_local_folders,
     profile_flags,
-    take_folders,
 )
+from .inputs import or_local_folders, take_folders
 from .output import (
     Column,
     print_message,

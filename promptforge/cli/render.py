@@ -35,13 +35,11 @@ from ..selection.group import file_tree
 from ..sources.workspace import read_named
 from ..text.format import plural
 from ..tokenizers.registry import expect_small_texts, get_tokenizer
-from .inputs import (
+from .flags import (
     FOLDER_FILTERS,
-    CommandRequest,
     GroupedCommand,
     complete_path,
     complete_tokenizer,
-    exit_code,
     flag_names,
     folder_flags,
     given_options,
@@ -51,11 +49,9 @@ from .inputs import (
     output_flags,
     profile_flags,
     read_option,
-    read_prompt_request,
-    read_request,
-    take_settings,
     text_flags,
 )
+from .inputs import CommandRequest, exit_code, read_prompt_request, read_request, take_settings
 from .output import (
     copy_text,
     print_diagnostics,

@@ -1,0 +1,485 @@
+"""Flags of the command line, and the completion of their values.
+
+Every option of the vocabulary becomes one flag, with the same rule and the same sentence as in a
+profile. `inputs` reads what they say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..config.options import OPTION_VOCABULARY, PROMPT_OPTIONS, Options
+from ..config.schema import Rule
+from ..files import YAML_SUFFIXES, format_of, shipped_folder
+
+# --help and completion need no engine: what reads items or renders is imported when it runs.
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+Command = Callable[..., Any]
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+"""A function that offers the names that begin as a word does."""
+FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
+VARIABLE_PREFIX = "PROMPTFORGE_"
+OPTION_VARIABLES = {
+    name: f"{VARIABLE_PREFIX}{name.upper()}" for name in ("profile", *OPTION_VOCABULARY)
+}
+"""Option → the variable of the environment that sets it."""
+_SCALED_NUMBER = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([kKmM])")
+_SCALES = {"k": 1000, "m": 1_000_000}
+"""Letter after a number → its factor: the figures of LLMs are decimal."""
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+_VERBATIM_OPTIONS = {"paths": "a pattern", "query": "a question"}
+"""Options with values that may hold a comma."""
+_SOURCE_FLAGS = (
+    ("--file", "files", "PATH[:START[-END]]", "A file, a folder, or a pattern: 'src/**/*.py'."),
+    ("--doc", "documents", "PATH", "A document; its front matter becomes metadata."),
+    ("--man", "man_pages", "NAME[.SECTION]", "A man page of this machine."),
+    ("--technique", "techniques", "T1003[.001]", "An ATT&CK technique."),
+    ("--in", "within", "PATH", "A place to search: file, folder, pattern [default: .]"),
+    ("--from", "plugged", "NAME:ARGUMENT", "Items of a source that a plug-in brings."),
+)
+"""Flags that may be given several times."""
+_FOLDER_FLAGS = (
+    ("--include", "include", "GLOB", "Of folders, only files that match, as in .gitignore."),
+    ("--exclude", "exclude", "GLOB", "Of folders, no files that match."),
+)
+FOLDER_FILTERS = ("include", "exclude", "ignored", "hidden", "secret_scan")
+"""Names of the flags that say which files of folders are read."""
+_GIT_FLAGS = (
+    ("--git-diff", "git_diff", "[RANGE]", "Changes, as of git diff [default: not committed]."),
+    ("--git-changed", "git_changed", "[RANGE]", "Changed files, as they are now."),
+)
+_INPUT_FLAGS = (
+    ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
+    ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
+    ("--name", "stream_name", "PATH", "The name of what --file - reads."),
+    (
+        "--files-from",
+        "files_from",
+        "FILE",
+        "A list of files, one a line; so is @FILE; - is stdin.",
+    ),
+    ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
+)
+_PATH_METAVARS = frozenset({"FILE", "PATH", "PATH[:START[-END]]"})
+_TEXT_FLAGS = (
+    ("--system", "system", "TEXT", "The system text."),
+    ("--system-file", "system_file", "FILE", "A file with it; - is standard input."),
+    ("--instructions", "instructions", "TEXT", "Instructions, beside the context."),
+    ("--instructions-file", "instructions_file", "FILE", "A file with them, or -."),
+    ("--user", "user", "TEXT", "The question; also the query, unless --query gives one."),
+    ("--user-file", "user_file", "FILE", "A file with it, or -."),
+    ("--history", "history", "FILE", "Messages of any provider, or -: JSON, JSON Lines, YAML."),
+)
+
+HELP_GROUPS = {
+    "What goes in": (
+        "files documents man_pages techniques git_diff git_changed git_log attack search within"
+        " plugged stream_name files_from null job history workspace context_lines"
+    ),
+    "Files of folders": "include exclude ignored hidden secret_scan paths languages kinds",
+    "Texts of a prompt": (
+        "system system_file instructions instructions_file user user_file prompt prompt_order"
+        " system_role cite citation cache_after to"
+    ),
+    "Size": (
+        "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
+        " reserve history_share message_tokens call_tokens prompt_tokens"
+    ),
+    "What is chosen": (
+        "query rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps"
+        " combine explicit_share"
+    ),
+    "Look": (
+        "layout format tree sources headers line_numbers number_lines scores code outline"
+        " comments empty_lines group_by order"
+        " header footer separator marker fence_language framing control_text"
+    ),
+    "Profile and templates": "profile templates profiles allow_outside",
+}
+"""Heading of the help → names of the flags below it; all others stand below "Output"."""
+
+
+# --- completion -----------------------------------------------------------------------------------
+# Names are found by listing folders: a shell must have its answer at once, without the engine.
+
+
+def _files(context: click.Context, kind: str, pattern: str) -> Iterator[Path]:
+    """Yield files of the folders on the line so far, in the environment, and shipped."""
+    variable = os.environ.get(FOLDER_VARIABLES[kind], "")
+    named = [*(context.params.get(kind) or ()), *filter(None, variable.split(os.pathsep))]
+    for folder in (*named, shipped_folder(kind)):
+        yield from Path(folder).glob(pattern)
+
+
+def _offer(find: Callable[[click.Context], Iterable[str]]) -> Complete:
+    """Make a completion of the names that `find` returns."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+        # `pf8` finds PF802 too.
+        lead = (begun, begun.upper())
+        return sorted({name for name in find(context) if name.startswith(lead)})
+
+    return complete
+
+
+def _profile_names(context: click.Context) -> Iterable[str]:
+    files = _files(context, "profiles", "*")
+    return (path.stem for path in files if path.suffix in YAML_SUFFIXES)
+
+
+def _tokenizer_names(_context: click.Context) -> Iterable[str]:
+    from ..tokenizers.registry import list_tokenizers  # it loads none of them
+
+    return (name for name, _ in list_tokenizers() if name != "file:PATH")
+
+
+def _codes(_context: click.Context) -> Iterable[str]:
+    # The keys are found without a parser: reading the YAML would take 40 ms.
+    text = (Path(__file__).parents[1] / "lint" / "codes.yaml").read_text(encoding="utf-8")
+    return re.findall(r"(?m)^(PF\d{3}):", text)
+
+
+def complete_path(_context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Leave a name of a file to the shell, which completes it in its own way."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(begun, type="file")]
+
+
+complete_layout = _offer(
+    lambda context: (f.parent.name for f in _files(context, "templates", "[!_.]*/layout.*"))
+)
+complete_format = _offer(
+    lambda context: (
+        format_of(file.name[len("layout.") : -len(".j2")])
+        for file in _files(context, "templates", "[!_.]*/layout.*.j2")
+    )
+)
+complete_prompt = _offer(
+    lambda context: (folder.name for folder in _files(context, "templates", "prompt/*/"))
+)
+complete_profile = _offer(_profile_names)
+complete_tokenizer = _offer(_tokenizer_names)
+complete_code = _offer(_codes)
+COMPLETIONS = {
+    "layout": complete_layout,
+    "format": complete_format,
+    "prompt": complete_prompt,
+    "tokenizer": complete_tokenizer,
+}
+"""Option → completion of its value."""
+
+
+def complete_source(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the argument of `show`: a layout, a profile, a prompt set or a template."""
+    files = {f"prompt/{name}" for name in complete_prompt(context, parameter, "")}
+    lead = begun.rpartition("/")[0]
+    if lead and ".." not in lead:
+        paths = _files(context, "templates", f"{glob.escape(lead)}/*")
+        files |= {f"{lead}/{path.name}" for path in paths}
+    names = complete_layout(context, parameter, begun) + complete_profile(context, parameter, begun)
+    return names + sorted(name for name in files if name.startswith(begun))
+
+
+def complete_original(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the original that `new` copies."""
+    originals = {**COMPLETIONS, "profile": complete_profile}
+    del originals["tokenizer"]
+    # The thing is not known yet where the line ends in --from: then every name is offered.
+    thing = context.params.get("thing")
+    chosen = [each for name, each in originals.items() if thing not in originals or name == thing]
+    return [name for complete in chosen for name in complete(context, parameter, begun)]
+
+
+# --- flags ----------------------------------------------------------------------------------------
+
+
+ITEM_SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".yaml", ".yml"})
+"""Suffixes of files that hold items, or a saved result."""
+
+
+class GroupedCommand(click.Command):
+    """A command with the flags of its help in groups.
+
+    Files after `--file FILE` are its own: a shell makes `--file a.py b.py` of `--file *.py`.
+    Files of items, such as .json and .yaml, are so only after a file with their suffix.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `--file` before the files that follow one."""
+        words: list[str] = []
+        first = ""
+        for number, word in enumerate(args):
+            if word == "--":
+                return super().parse_args(ctx, [*words, *args[number:]])
+            suffix = os.path.splitext(word)[1].lower()
+            if words[-1:] == ["--file"] or word.startswith("--file="):
+                first = suffix or "."
+            elif word.startswith("-"):
+                first = ""
+            elif first and os.path.isfile(word) and suffix not in ITEM_SUFFIXES - {first}:
+                words.append("--file")
+            words.append(word)
+        return super().parse_args(ctx, words)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags below their headings."""
+        left = {
+            param.name: param.get_help_record(ctx)
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option)
+        }
+        for heading, names in (*HELP_GROUPS.items(), ("Output", " ".join(filter(None, left)))):
+            found = (left.pop(name, None) for name in names.split())
+            if records := list(filter(None, found)):
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+def input_flags(function: Command, *, whole: bool = False) -> Command:
+    """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
+    function = click.option("-q", "--quiet", is_flag=True, help="Print no notes.")(function)
+    about = "Colour messages [default: on a terminal, unless NO_COLOR is set]."
+    function = click.option(
+        "--color/--no-color", default=None, expose_value=False, callback=_set_color, help=about
+    )(function)
+    function = option_flags(function, whole=whole)
+    function = click.option(
+        "--context-lines", metavar="N", type=click.IntRange(0), default=0,
+        help="Lines to add around a range.",
+    )(function)  # fmt: skip
+    function = workspace_flag(function)
+    about = "A NUL, and no line end, ends each name of --files-from, as of find -print0."
+    function = click.option("-0", "--null", is_flag=True, help=about)(function)
+    function = _add_flags(function, _INPUT_FLAGS)
+    function = folder_flags(function)
+    about = "The last commits."
+    function = click.option("--git-log", metavar="N", type=click.IntRange(0), help=about)(function)
+    # Without revisions these two stand for all that is not committed.
+    function = _add_flags(function, _GIT_FLAGS, is_flag=False, flag_value="")
+    return _add_flags(function, _SOURCE_FLAGS, multiple=True)
+
+
+def _set_color(context: click.Context, _: click.Parameter, value: bool | None) -> None:
+    context.color = value
+
+
+def folder_flags(function: Command) -> Command:
+    """Add the flags that say which files of folders are read."""
+    about = "Of folders, also dot files that git does not track."
+    function = click.option("--hidden", is_flag=True, help=about)(function)
+    about = "Of folders, also what git ignores, lock, minified and generated files."
+    scan = "Leave out files of folders and changes of git that hold a credential."
+    function = click.option("--secret-scan/--no-secret-scan", default=True, help=scan)(function)
+    function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
+    function = _add_flags(function, _FOLDER_FLAGS, multiple=True)
+    return function
+
+
+def workspace_flag(function: Command) -> Command:
+    """Add `--workspace`."""
+    about = "Relative paths stay inside."
+    return click.option(
+        "--workspace",
+        metavar="DIR",
+        default=".",
+        show_default=True,
+        help=about,
+        shell_complete=complete_path,
+    )(function)
+
+
+def text_flags(function: Command) -> Command:
+    """Add the flags that give the texts and the history of a whole prompt."""
+    return _add_flags(function, _TEXT_FLAGS)
+
+
+def output_flags(function: Command) -> Command:
+    """Add `--json` and `-o`."""
+    about = "Write there instead of to standard output."
+    function = click.option(
+        "-o", "--output", metavar="FILE", help=about, shell_complete=complete_path
+    )(function)
+    return json_flag(function)
+
+
+def json_flag(function: Command) -> Command:
+    """Add `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def _add_flags(
+    function: Command, flags: Sequence[tuple[str, str, str, str]], **settings: Any
+) -> Command:
+    # A decorator puts its flag before those that are there: the last of the list goes first.
+    for flag, name, metavar, about in reversed(flags):
+        complete = complete_path if metavar in _PATH_METAVARS else None
+        function = click.option(
+            flag, name, metavar=metavar, help=about, shell_complete=complete, **settings
+        )(function)
+    return function
+
+
+def option_flags(function: Command, *, whole: bool = False) -> Command:
+    """Add a flag for each option: `max_tokens` → `--max-tokens`, `headers` → `--[no-]headers`.
+
+    The options of whole prompts get flags only with `whole`.
+    """
+    about = "Fail (exit 1, nothing on standard output) where there is a warning."
+    function = click.option("--strict", is_flag=True, help=about)(function)
+    defaults = Options()
+    for name in reversed(list(OPTION_VOCABULARY)):
+        if whole or name not in PROMPT_OPTIONS:
+            function = _option_flag(name, getattr(defaults, name))(function)
+    return profile_flags(function)
+
+
+def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
+    rule = OPTION_VOCABULARY.rules[name]
+    flag = "--" + name.replace("_", "-")
+    if _base(rule.shape) is bool:
+        about = f"{rule.doc} [default: {('no', 'yes')[default]}]"
+        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
+    about, multiple = rule.doc, _is_list(rule) or rule.several
+    if name in _VERBATIM_OPTIONS:
+        about += f" For several, repeat the flag; a comma is part of {_VERBATIM_OPTIONS[name]}."
+    elif multiple:
+        about += " For several, repeat the flag, or separate them by commas."
+    elif default not in (None, ""):
+        about += f" [default: {default}]"
+    return click.option(
+        flag, name, type=_OptionType(rule), multiple=multiple, default=None, help=about
+    )
+
+
+def _base(shape: Any) -> Any:
+    if typing.get_origin(shape) is typing.Annotated:
+        return typing.get_args(shape)[0]
+    return shape
+
+
+class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
+    """The value of an option, read from a text; the vocabulary judges it later."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.name = "|".join(rule.choices) or "text"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        if self.rule.choices:
+            return f"[{self.name}]"
+        if self.rule.name in COMPLETIONS:
+            return "NAME"
+        return {int: "N", float: "X"}.get(_base(self.rule.shape), "TEXT")
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        known: Iterable[str] = self.rule.choices
+        if complete := COMPLETIONS.get(self.rule.name):
+            known = complete(ctx, param, incomplete)
+        return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        name = self.rule.name
+        if not isinstance(value, str) or _is_list(self.rule):  # a member, and the text is its value
+            return value
+        return read_option(name, value, f"--{name.replace('_', '-')}")
+
+
+def read_option(name: str, text: str, where: str) -> Any:
+    """Return the value of an option from a text: `4000`, `20k`, `yes`, `a,b`, `{code: …}`.
+
+    A text that cannot be read goes on as it is, and the vocabulary refuses it in the words of all
+    messages. Only broken YAML of a mapping is a `ProfileError` here, with `where`.
+    """
+    rule = OPTION_VOCABULARY.rules[name]
+    kind = _base(rule.shape)
+    if text == "none" and not (_is_list(rule) and not rule.choices):
+        return text
+    if _is_list(rule):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if typing.get_origin(kind) is dict:
+        from ..yaml_reader import load_yaml  # late: only a mapping is worth its import
+
+        return load_yaml(text, where)
+    if kind is bool:
+        return _BOOLEANS.get(text.lower(), text)
+    if kind in (int, float):
+        return _read_number(text, kind)
+    return text
+
+
+def _read_number(text: str, kind: type[int] | type[float]) -> int | float | str:
+    plain = text.replace("_", "")
+    if scaled := _SCALED_NUMBER.fullmatch(plain):
+        digits, decimals, letter = scaled.groups("")
+        value, rest = divmod(int(digits + decimals) * _SCALES[letter.lower()], 10 ** len(decimals))
+        return text if rest else value
+    with contextlib.suppress(ValueError):
+        return kind(plain)
+    return text
+
+
+def _is_list(rule: Rule) -> bool:
+    return typing.get_origin(_base(rule.shape)) is tuple
+
+
+def profile_flags(function: Command) -> Command:
+    """Add `--profile`, `--templates`, `--profiles` and `--allow-outside`."""
+    about = "Let job and profile files name files outside of their folders."
+    function = click.option("--allow-outside", is_flag=True, help=about)(function)
+    for name, variable in reversed(FOLDER_VARIABLES.items()):
+        function = click.option(
+            f"--{name}",
+            multiple=True,
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            help=f"A folder of your own {name}, before the shipped ones; also {variable}.",
+        )(function)
+    return click.option(
+        "--profile",
+        "-p",
+        metavar="NAME",
+        shell_complete=complete_profile,
+        help="A profile's name, or its .yaml file.",
+    )(function)
+
+
+def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the flags set, by name; `--strict` sets `on_error`."""
+    found = {}
+    for name in OPTION_VOCABULARY:
+        value = given.get(name)
+        if value is None or value == ():
+            continue
+        if isinstance(value, tuple):
+            value = list(value)
+            if name not in _VERBATIM_OPTIONS:
+                value = [word.strip() for each in value for word in each.split(",")]
+        found[name] = value
+    if given.get("strict"):
+        found["on_error"] = "raise"
+    return found
+
+
+def flag_names(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the flags that set an option or the profile, by its name."""
+    named = [*given_options(given), *(["profile"] if given["profile"] else [])]
+    return {name: f"--{name.replace('_', '-')}" for name in named}
