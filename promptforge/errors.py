@@ -2,10 +2,10 @@
 
 PromptForgeError            exit code of the command line
 ├── OptionError             2   an option, its name or its value
-│   └── ProfileError        2   the same, in a profile file (has a line)
+│   ├── ProfileError        2   the same, in a profile file (has a line)
+│   └── TokenizerError      2   an unknown or unusable tokenizer
 ├── BudgetError             3   required items do not fit
 ├── ItemError               4   an item or a source: a record, a file, a man page, a technique
-├── TokenizerError          2   an unknown or unusable tokenizer
 ├── TemplateError           5   a template that cannot be found, compiled or rendered
 └── StrictError             1   `on_error: raise`, and there was a warning
 
@@ -252,10 +252,8 @@ class ItemError(PromptForgeError):
         self.field = field
 
 
-class TokenizerError(PromptForgeError):
+class TokenizerError(OptionError):
     """A tokenizer that is unknown or cannot be loaded."""
-
-    exit_code = 2
 
 
 class Excerpt(NamedTuple):

@@ -471,7 +471,7 @@ def test_5_a_template_of_the_users_that_fails_is_replaced_by_the_shipped_one() -
         ("max_tokns: 3\nitems: [items.json]\n", 2, ("job.yaml:1", 'did you mean "max_tokens"')),
         ("knowledge:\n  documnts: [a]\n", 2, ("job.yaml:2", 'did you mean "documents"')),
         ("profile: 5\nitems: [items.json]\n", 4, ("job.yaml:1", "profile")),
-        ("items: [items.json\n", 2, ("job.yaml:", "YAML")),
+        ("items: [items.json\n", 4, ("job.yaml:", "YAML")),
         ("- a\n", 2, ("job.yaml:1", "keys")),
         ("<context><documnts/></context>", 4, ("job.yaml:1", 'did you mean "documents"')),
         ("<context>\n<documents>", 4, ("job.yaml:2", "XML")),

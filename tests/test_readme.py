@@ -42,6 +42,8 @@ def test_each_session_prints_what_it_shows(
         if program == "cat":
             Path(arguments[0]).parent.mkdir(exist_ok=True)
             Path(arguments[0]).write_text(shown, encoding="utf-8")
+        elif program == "echo":
+            subprocess.run(command, shell=True, check=True)
         else:
             ran = run(*arguments)
             findings = int(arguments[0] == "check")

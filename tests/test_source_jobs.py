@@ -65,7 +65,7 @@ def test_small_jobs(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_yaml(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ProfileError, match=message) as caught:
+    with pytest.raises((ItemError, ProfileError), match=message) as caught:
         load(text, tmp_path)
     assert caught.value.where is not None
 

@@ -297,7 +297,8 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     """Print the source of NAME, and on standard error its file.
 
     NAME is as `promptforge list` has it: a template such as chunks/item.md.j2, a layout (its
-    settings), a profile, or a set of prompt templates such as prompt/lisp.
+    settings), a profile, or a set of prompt templates such as prompt/lisp. Tokenizers, formats and
+    framings have no source: their line of the list is printed.
     """
     from ..config.profiles import find_profiles
     from ..templating.loader import PROMPTS_FOLDER, Templates
@@ -323,8 +324,16 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
         text, original = path.read_text(encoding="utf-8"), path.stem
         shipped = shipped_folder("profiles") / path.name
     else:
-        sets = [f"{PROMPTS_FOLDER}/{each}" for each in templates.prompts()]
-        raise _unknown(name, [*templates.names(), *templates.layouts(), *sets, *profiles])
+        rows = {row["name"]: row for row in [*_tokenizers(), *_formats(templates), *_framings()]}
+        if name not in rows:
+            sets = [f"{PROMPTS_FOLDER}/{each}" for each in templates.prompts()]
+            known = [*templates.names(), *templates.layouts(), *sets, *profiles, *rows]
+            raise _unknown(name, known)
+        if as_json:
+            write_json(rows[name])
+        else:
+            write_lines(_row_lines([rows[name]]))
+        return
     hides = None
     note = str(path)
     if shipped is not None and shipped.is_file() and shipped.resolve() != path.resolve():
@@ -354,7 +363,7 @@ def _unknown(name: str, known: Iterable[str]) -> OptionError:
         hint += " --templates and --profiles"
     elif not hint:
         hint = "; `promptforge list` and `promptforge list templates` print all names"
-    message = f"there is no template, layout, profile or prompt {quote(name)}{hint}"
+    message = f"there is nothing called {quote(name)}{hint}"
     return OptionError(message, absent=name)
 
 

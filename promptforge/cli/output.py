@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from ..errors import Diagnostic, ItemError, quote, suggest_name
+from ..errors import Diagnostic, ItemError, did_you_mean, quote, suggest_name
 from ..files import is_template_name, is_url, remove_unfinished, write_whole
 from ..text.escape import show_invisible, to_label
 
@@ -173,6 +173,14 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False)
         print_message(str(d), severity)
 
 
+_FLAGS_OF_OTHERS = {
+    **dict.fromkeys(("--budget", "--token-budget", "--tokens", "--length"), "--max-tokens"),
+    **dict.fromkeys(("--limit", "--top-k", "--top", "--count"), "--max-items"),
+    **dict.fromkeys(("--model", "--llm", "--provider"), "--profile"),
+    **{"--question": "--query", "--style": "--format", "--ignore": "--exclude"},
+    **{"--stdin": "--file", "--clipboard": "--copy", "--threshold": "--min-score"},
+}
+"""Flag of other programs → ours."""
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
@@ -376,15 +384,22 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
         about = (parameter.help or "").rstrip(".")
         return f"{' or '.join(parameter.opts)} is missing; give it a value: {about}"
     if isinstance(error, click.NoSuchOption):
-        hint = ""
-        if error.possibilities:
-            hint = f"; did you mean {' or '.join(map(quote, error.possibilities))}?"
-        return f"there is no option {quote(error.option_name)}{hint}"
+        return f"there is no option {quote(error.option_name)}{_guess_flag(error, context)}"
     if isinstance(error, click.BadOptionUsage) and "requires an argument" in error.message:
         return f"{error.option_name} needs a value"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return _describe_value(error, error.param)
     return error.format_message()
+
+
+def _guess_flag(error: click.NoSuchOption, context: click.Context | None) -> str:
+    """Return a hint: the flag of another program's name, or one that is spelt nearly so."""
+    there = context.command.params if context is not None else []
+    known = [flag for parameter in there for flag in parameter.opts if flag.startswith("--")]
+    meant = _FLAGS_OF_OTHERS.get(error.option_name)
+    if meant in known:
+        return f"; did you mean {quote(meant)}?"
+    return did_you_mean(error.option_name, known)
 
 
 def _describe_value(error: click.BadParameter, parameter: click.Parameter) -> str:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..config.options import PROMPT_PARTS, Options
-from ..errors import OptionError, TemplateError, quote, suggest_name
+from ..errors import TemplateError, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS
 from ..model import Result, ResultItem
 from ..templating.autoescape import PRINTED_VALUE
@@ -276,12 +276,8 @@ class PromptTemplates:
 
         Raises `OptionError` if there is no such set.
         """
-        known = templates.prompts()
+        templates.check_prompt(name)
         own = name.removeprefix("shipped/")
-        if own not in known:
-            hint = suggest_name(name, known)
-            message = f"there is no set of prompt templates {quote(name)}{hint}"
-            raise OptionError(message, option="prompt", absent=name)
         self._templates = templates
         self._controls = controls
         origin = name.removesuffix(own)

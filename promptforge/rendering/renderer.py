@@ -24,6 +24,7 @@ from ..model import Item, Result
 from ..selection.query import Embed
 from ..sources.records import load_records, to_item
 from ..templating.loader import FollowedTemplates, Templates
+from ..tokenizers.registry import get_tokenizer
 from .pipeline import Pipeline, Request, log_diagnostics, shipped_templates_used
 
 
@@ -71,7 +72,14 @@ class ContextRenderer:
         self._given = options
         self._follow_edits = follow_edits
         self._pipeline = Pipeline(self.profile, embed)
-        self._settle(self._set, options)
+        chosen = self._settle(self._set, options)
+        # Now, not at the first text; what a profile says may still be changed by a call.
+        if "tokenizer" in options:
+            get_tokenizer(chosen.tokenizer)
+        if "format" in options:
+            self._set.templates.check_format(chosen.format)
+        if "prompt" in options:
+            self._set.templates.check_prompt(chosen.prompt)
 
     # Compiled templates cannot be pickled, so a copy in another process compiles them there.
     def __reduce__(self) -> tuple[object, ...]:

@@ -546,7 +546,7 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
 def _say_all_dropped(
     items: Sequence[Item], reasons: Mapping[str, int], diagnostics: Diagnostics
 ) -> None:
-    counts = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+    counts = ", ".join(f"{count} by {reason}" for reason, count in sorted(reasons.items()))
     subject = "the only one was"
     if len(items) > 1:
         subject = f"all {len(items)} were"

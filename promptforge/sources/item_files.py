@@ -98,16 +98,13 @@ class _RecordFile:
             return self._read_yaml()
         repeated: dict[str, None] = {}
         try:
-            value = decode_json(self.text, repeated)
-        except (ValueError, RecursionError) as exc:
+            value = parse_json(self.text, repeated, self.where)
+        except ItemError as error:
             # "Extra data": a whole object, and more behind it. If it fills a line: JSON Lines.
-            whole = first == "{" and getattr(exc, "msg", "") == "Extra data"
+            whole = first == "{" and getattr(error.__cause__, "msg", "") == "Extra data"
             if whole and _is_object(self.text.split("\n", 1)[0]):
                 return self._read_json_lines()
-            message, line = f"not valid JSON: {explain_json_error(exc)}", 1
-            if isinstance(exc, json.JSONDecodeError):
-                message, line = f"{message} (column {exc.colno})", exc.lineno
-            raise ItemError(message, where=f"{self.where}:{line}") from None
+            raise
         report_repeated_keys(repeated, self.diagnostics, self.where)
         records, key = self._find_list(value)
 
@@ -212,6 +209,17 @@ def _is_object(line: str) -> bool:
         return isinstance(decode_json(line, {}), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def parse_json(text: str, repeated: dict[str, None], where: str) -> Any:
+    """Return the value of a JSON file as `decode_json` does; raises `ItemError` with its line."""
+    try:
+        return decode_json(text, repeated)
+    except (ValueError, RecursionError) as exc:
+        message, line = f"not valid JSON: {explain_json_error(exc)}", 1
+        if isinstance(exc, json.JSONDecodeError):
+            message, line = f"{message} (column {exc.colno})", exc.lineno
+        raise ItemError(message, where=f"{where}:{line}") from exc
 
 
 def explain_json_error(exc: Exception) -> str:

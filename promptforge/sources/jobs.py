@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
 from ..files import ALLOW_OUTSIDE, YAML_SUFFIXES, leads_outside, tokenizer_file
+from .item_files import parse_json
 from .search import Search
 from .text_files import split_range
 from .workspace import StrPath, expand_pattern, is_pattern, read_text, show_path
@@ -65,8 +66,8 @@ class Job:
 def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
     """Return the job in a file, XML where it begins with `<`, else YAML.
 
-    A relative path counts from the working directory. Raises `ProfileError` (`file:line`) for
-    mistakes in YAML, `ItemError` for XML and for a file that cannot be read.
+    A relative path counts from the working directory. Raises `ItemError` for a file that cannot be
+    read or parsed, `ProfileError` for what its keys cannot hold; both with `file:line`.
     """
     where = show_path(path)
     if diagnostics is None:
@@ -74,7 +75,12 @@ def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
     text = read_text(path, workspace=None, diagnostics=diagnostics)
     if text.lstrip()[:1] == "<":
         return _read_xml(text, where)
-    value, lines = yaml_reader.load_yaml_with_lines(text, where)
+    try:
+        if where.endswith(".json"):
+            parse_json(text, {}, where)  # its mistakes are said as JSON's
+        value, lines = yaml_reader.load_yaml_with_lines(text, where)
+    except ProfileError as error:  # a file that is damaged, not an option
+        raise ItemError(error.bare, where=error.where) from None
     if value is None:
         return Job()
     return replace(job_of(value, lambda *path: f"{where}:{lines.get(path, 1)}"), lines=lines)

@@ -181,6 +181,20 @@ class Templates:
         """Return the sets that print whole prompts, sorted: the folders in `prompt/`."""
         return sorted({name.split("/")[1] for name in self._names if _is_prompt_part(name)})
 
+    def check_prompt(self, name: str) -> None:
+        """Raise `OptionError` for a set of prompt templates that is not there."""
+        if name.removeprefix("shipped/") not in (known := self.prompts()):
+            hint = suggest_name(name, known)
+            message = f"there is no set of prompt templates {quote(name)}{hint}"
+            raise OptionError(message, option="prompt", absent=name)
+
+    def check_format(self, format: str) -> None:
+        """Raise `OptionError` for a format that no layout has."""
+        if not self._endings(format):
+            have = sorted({name for layout in self.layouts() for name in self.formats(layout)})
+            message = f"no layout has a format {quote(format)}{suggest_format(format, have)}"
+            raise OptionError(message, option="format")
+
     def formats(self, layout: str) -> list[str]:
         """Return the formats of `layout` and its bases: the shipped ones, then the user's."""
         own = {
