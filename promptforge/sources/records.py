@@ -32,8 +32,10 @@ from .shapes import (
     guarded,
     is_pair,
     open_answer,
+    parse_number,
     read_shape,
     search_inside,
+    text_of,
 )
 
 MAX_RECORDS = 1_000_000
@@ -476,8 +478,8 @@ _NAMES_OF_OTHERS = {
 def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
     """Return the item of native `fields`; a key that is no field is kept as metadata, and said.
 
-    Raises `ItemError` when a value cannot be read as its field's type, or when there is neither
-    `content` nor `summary`.
+    A value that cannot be read as its field's type is left out, and said. Raises `ItemError` when
+    neither `content` nor `summary` is left.
     """
     texts = {name: _text(fields.get(name), name, notes) for name in _TEXT_FIELDS}
     metadata = _metadata(fields.get("metadata"), notes)
@@ -491,6 +493,8 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
     if texts["content"] is None and texts["summary"] is None:
         message = "missing; an item needs content or summary, as text"
         message += next(filter(None, map(_hint, sorted(fields.keys() - _FIELDS))), "")
+        if (given := fields.get("content")) is not None:
+            message = f"expected text, found {type_name_of(given)}"
         raise notes.refusal("content", message)
     start = _line(fields.get("start_line"), "start_line", notes)
     end = _line(fields.get("end_line"), "end_line", notes)
@@ -529,29 +533,23 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
         message = f"{name}: expected text, found {kind.__name__}; written as text"
         # Every database hands out numbers for ids, so these fail no strict run.
         notes.say("PF202", message, "info" if name == "id" else "warning")
+    elif name == "content" and (text := text_of(value)) is not None:
+        notes.say("PF202", f"{name}: expected text, found {type_name_of(value)}; its texts are read")
+        return str(text)
     else:
-        raise notes.refusal(name, f"expected text, found {type_name_of(value)}")
+        notes.say("PF202", f"{name}: expected text, found {type_name_of(value)}; left out")
+        return None
     return str(copy_plain(value, _silent))
-
-
-def _number(value: object, name: str, expected: str, notes: _Notes) -> float:
-    """Return a number, also one in text or of a library's own type."""
-    plain = copy_plain(value, _silent)
-    # To read a text of a million digits takes seconds, and no number needs a hundred.
-    try:
-        if type(plain) is not bool and len(str(plain)) <= 100:
-            return float(plain)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise notes.refusal(name, f"expected {expected}, found {type_name_of(value)}")
 
 
 def _score(value: object, notes: _Notes) -> float:
     if value is None:
         return 1.0
-    number = _number(value, "score", "a number", notes)
-    if not isfinite(number):
-        notes.say("PF202", "score: expected a finite number; 0 is taken")
+    number = parse_number(value)
+    if number is None or not isfinite(number):
+        expected = "a finite number" if number is not None else "a number"
+        found = "" if number is not None else f", found {type_name_of(value)}"
+        notes.say("PF202", f"score: expected {expected}{found}; 0 is taken")
         return 0.0
     if issubclass(type(value), str):
         notes.say("PF202", "score: expected a number, found text; read as a number", "info")
@@ -561,7 +559,11 @@ def _score(value: object, notes: _Notes) -> float:
 def _line(value: object, name: str, notes: _Notes) -> int | None:
     if value is None:
         return None
-    number = _number(value, name, "a line number", notes)
+    number = parse_number(value)
+    if number is None:
+        expected = f"expected a line number, found {type_name_of(value)}"
+        notes.say("PF202", f"{name}: {expected}; left out")
+        return None
     if not isfinite(number) or number != int(number) or not 0 <= number <= MAX_LINE_NUMBER:
         notes.say("PF202", f"{name}: expected a line number from 1; left out")
         return None
@@ -578,7 +580,9 @@ def _word(fields: Mapping[str, Any], name: str, words: tuple[str, ...], notes: _
         return words[0]
     if word not in words:
         listed = ", ".join(f'"{one}"' for one in words[:-1])
-        raise notes.refusal(name, f'expected {listed} or "{words[-1]}", found {quote(word)}')
+        expected = f'expected {listed} or "{words[-1]}", found {quote(word)}'
+        notes.say("PF202", f"{name}: {expected}; left out")
+        return words[0]
     return word
 
 
@@ -589,7 +593,8 @@ def _flag(value: object, notes: _Notes) -> bool:
     known = {"true": True, "false": False, "1": True, "0": False}
     word = str(copy_plain(value, _silent)).lower()
     if word not in known:
-        raise notes.refusal("required", expected)
+        notes.say("PF202", f"required: {expected}; left out")
+        return False
     notes.say("PF202", f"required: {expected}; read as {known[word]}")
     return known[word]
 

@@ -108,7 +108,7 @@ def _odd_spellings(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 @guarded
-def _text_of(value: object) -> Any:
+def text_of(value: object) -> Any:
     """Return a text, the texts of a list, or the text in an object, as several stores nest it.
 
     Blanks are none: the text is under another key. Bytes are judged by the builder of items.
@@ -119,10 +119,10 @@ def _text_of(value: object) -> Any:
     if isinstance(value, list | tuple):
         if any(_labels(mapping(part)) for part in value[:MAX_DATA_VALUES]):
             return None  # results, each with a place or a number of its own
-        parts = [_text_of(part) for part in value[:MAX_DATA_VALUES]]
+        parts = [text_of(part) for part in value[:MAX_DATA_VALUES]]
         return "\n\n".join(part for part in parts if isinstance(part, str)) or None
     inner = _respelt(mapping(value))
-    return next(filter(None, (_text_of(inner[key]) for key in TEXT_KEYS if key in inner)), None)
+    return next(filter(None, (text_of(inner[key]) for key in TEXT_KEYS if key in inner)), None)
 
 
 @guarded
@@ -137,19 +137,32 @@ def _place_of(value: object) -> str | None:
     return next((inside[k] for k in ("uri", "url") if isinstance(inside.get(k), str)), None)
 
 
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?\s*")
+
+
 @guarded
-def number_of(value: object) -> float | None:
-    """Return a finite number, also one of NumPy or in a text as Redis has it, else `None`."""
+def parse_number(value: object) -> float | None:
+    """Return a number, also one of NumPy, or in a text: `0.85`, `0,85`, `1,234.5`, `85 %`."""
     plain = copy_plain(value, lambda change: None)
-    if isinstance(plain, bool) or not isinstance(plain, int | float | str):
+    # To read a text of a million digits takes seconds, and no number needs a hundred.
+    if isinstance(plain, bool) or not isinstance(plain, int | float | str) or len(str(plain)) > 100:
         return None
-    if isinstance(plain, str) and len(plain) > 100:
-        return None
-    try:
-        number = float(plain)
-    except (ValueError, OverflowError):
-        return None
-    return number if isfinite(number) else None
+    share = 1
+    if isinstance(plain, str):
+        if _THOUSANDS.fullmatch(plain):
+            plain = plain.replace(",", "")
+        elif _DECIMAL_COMMA.fullmatch(plain):  # as a German Excel exports it
+            plain = plain.replace(",", ".")
+        elif plain.rstrip().endswith("%"):
+            plain, share = plain.rstrip()[:-1], 100
+    return float(plain) / share
+
+
+def number_of(value: object) -> float | None:
+    """Return a finite number as `parse_number` does, else `None`."""
+    number = parse_number(value)
+    return number if number is not None and isfinite(number) else None
 
 
 def place_of(metadata: Mapping[str, Any]) -> Fields:
@@ -160,7 +173,7 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     found: Fields = {}
     metadata = _respelt(dict(metadata))
     names = [metadata[key] for key in _NAME_KEYS if key in metadata]
-    if name := next(filter(None, map(_text_of, names)), None):
+    if name := next(filter(None, map(text_of, names)), None):
         found["name"] = name
     for key in _PLACE_KEYS:
         place = _place_of(metadata[key]) if key in metadata else None
@@ -275,7 +288,7 @@ def _find_text(body: Fields) -> tuple[str | None, Any]:
     """Return the first usual key with a text, and the text: bytes are judged by the builder."""
     body = _respelt(body)
     for key in TEXT_KEYS:
-        if key in body and (text := _text_of(body[key])) is not None:
+        if key in body and (text := text_of(body[key])) is not None:
             return key, text
     for key in ("_node_content", "json"):  # LlamaIndex and Redis write a whole object as JSON
         if type(body.get(key)) is str:
