@@ -631,7 +631,7 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
         ({"to": "opnai"}, 'did you mean "openai"'),
         ({"engine": "roy"}, 'did you mean "ray"'),
         ({"address": "here"}, "for the engine ray"),
-        ({"format": "nope"}, "no format"),
+        ({"format": "nope"}, "has a format"),
         ({"max_tokens": "x"}, "max_tokens"),
         ({"profile": "none"}, "no profile"),
         ({"tokenizer": object()}, "plain data"),

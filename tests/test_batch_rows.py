@@ -143,7 +143,7 @@ BAD: list[tuple[object, str, str]] = [
     ({"items": [], "user": "why?"}, "OptionError", "--to"),
     ({"items": [], "user": "a", "question": "b"}, "OptionError", "two names"),
     ({"items": [{"content": "a", "required": True}], "max_tokens": 0}, "BudgetError", "required"),
-    ({"items": [{"content": "a", "score": "x"}], "on_error": "raise"}, "ItemError", "score"),
+    ({"items": [{"content": "a", "score": "x"}], "on_error": "raise"}, "StrictError", "score"),
 ]
 
 

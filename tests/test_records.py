@@ -144,7 +144,11 @@ _READ = "PF202 score: expected a number, found text; read as a number"
         # A wrong field costs itself alone.
         ({"name": ["a"]}, {}, "PF202 name: expected text, found list; left out"),
         ({"kind": {}}, {}, "PF202 kind: expected text, found object; left out"),
-        ({"score": "high"}, {"score": 0.0}, "PF202 score: expected a number, found text; 0 is taken"),
+        (
+            {"score": "high"},
+            {"score": 0.0},
+            "PF202 score: expected a number, found text; 0 is taken",
+        ),
         ({"score": True}, {"score": 0.0}, "PF202 score: expected a number, found bool; 0 is taken"),
         (
             {"start_line": "ten"},

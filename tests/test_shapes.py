@@ -653,6 +653,61 @@ UNLISTED: dict[str, object] = {
         types.SimpleNamespace(doc=types.SimpleNamespace(body=FIND, title="T2"), score=0.5),
     ],
     "records by id": {"a": {"text": TAR}, "b": {"text": FIND}},
+    "gemini response": {"candidates": [{
+        "content": {"role": "model", "parts": [{"text": "An answer, no record."}]},
+        "groundingMetadata": {"groundingChunks": [
+            {"retrievedContext": {"uri": "https://e.org/1", "title": "T1", "text": TAR}},
+            {"retrievedContext": {"uri": "https://e.org/2", "title": "T2", "text": FIND}},
+        ]},
+    }]},
+    "anthropic documents": [
+        {"type": "document", "title": "T1", "context": "about it",
+         "source": {"type": "text", "media_type": "text/plain", "data": TAR}},
+        {"type": "document", "title": "T2", "source": {"type": "text", "data": FIND}},
+    ],
+    "mcp": {"content": [{"type": "text", "text": TAR}, {"type": "text", "text": FIND}],
+            "isError": False},
+    "mcp by JSON-RPC": {"jsonrpc": "2.0", "id": 1, "result": {"content": [
+        {"type": "text", "text": TAR}, {"type": "text", "text": FIND},
+    ]}},
+    "mcp, structured": {"content": [{"type": "text", "text": "2 results"}], "structuredContent": {
+        "results": [{"title": "T1", "url": "https://e.org/1", "text": TAR},
+                    {"title": "T2", "url": "https://e.org/2", "text": FIND}]}},
+    "mcp, JSON in a text": {"content": [{"type": "text", "text": json.dumps({"results": [
+        {"title": "T1", "url": "https://e.org/1", "text": TAR},
+        {"title": "T2", "url": "https://e.org/2", "text": FIND},
+    ]})}]},
+    "vectara": {"summary": "A summary of all, no record.", "search_results": [
+        {"text": TAR, "score": 0.9, "document_metadata": {"title": "T1"}, "part_metadata": {}},
+        {"text": FIND, "score": 0.5, "document_metadata": {"url": "https://e.org/2"}},
+    ]},
+    "lightrag": {"status": "success", "message": "Query executed successfully", "data": {
+        "entities": [{"entity_name": "E", "description": "an entity in a sentence of its own"}],
+        "chunks": [{"content": TAR, "reference_id": "1"}, {"content": FIND, "reference_id": "2"}],
+        "references": [{"reference_id": "1", "file_path": "a.md"}],
+    }},
+    "neo4j by its API": {"data": {"fields": ["n.text", "score"], "values": [[TAR, 0.9], [FIND, 0.5]]}},
+    "solr": {"response": {"docs": [
+        {"id": "1", "title": ["T1"], "url_s": ["https://e.org/1"], "text_t": [TAR], "score": 3.1},
+        {"id": "2", "title": ["T2"], "url_s": ["https://e.org/2"], "text_t": [FIND], "score": 1.1},
+    ]}},
+    "vertex by structure": {"results": [
+        {"id": "1", "document": {"name": "projects/1", "structData": {"title": "T1", "content": TAR}}},
+        {"id": "2", "document": {"structData": {"link": "https://e.org/2", "content": FIND}}},
+    ]},
+    "llama index documents": [
+        {"node": {"metadata": {"title": "T1"}, "text_resource": {"text": TAR, "url": None}}, "score": 0.9},
+        {"node": {"metadata": {"url": "https://e.org/2"}, "text_resource": {"text": FIND}}, "score": 0.5},
+    ],
+    "ripgrep": [
+        {"type": "match", "data": {"path": {"text": "a.py"}, "lines": {"text": TAR + "\n"}, "line_number": 3}},
+        {"type": "match", "data": {"path": {"text": "b.py"}, "lines": {"text": FIND}, "line_number": 4}},
+    ],
+    "relevance of pages": {"documents": [
+        {"title": "T1", "url": "https://e.org/1", "content": TAR, "relevance": 0.9},
+        {"title": "T2", "url": "https://e.org/2", "content": FIND, "relevance": 0.2},
+    ]},
+    "cognee": [{"search_result": [TAR], "dataset_id": "1"}, {"search_result": [FIND], "dataset_id": "1"}],
     "number first": [(0.9, TAR), (0.5, FIND)],
     "bytes": [TAR.encode(), FIND.encode()],
     "bytes in a payload": [{"id": 1, "payload": {"text": TAR.encode()}}, {"id": 2, "payload": {"text": FIND}}],
@@ -684,7 +739,9 @@ def test_numbers_and_places_around_an_unlisted_body_are_kept() -> None:
 
 
 def test_what_a_text_was_guessed_from_is_said() -> None:
-    films = [{"_id": n, "plot": TAR, "tagline": "a short one", "score": 1} for n in range(9)]
+    films = [
+        {"_id": n, "plot": TAR, "tagline": "a short line about it", "score": 1} for n in range(9)
+    ]
     said = Diagnostics()
     assert [item.content for item in load_records(films, where="i", diagnostics=said)] == [TAR] * 9
     first = next(iter(said)).message
@@ -714,6 +771,9 @@ def test_a_blank_text_is_none_and_said() -> None:
     ([("1", TAR, 0.9)], r"such as a dict, or a pair \(text, number\), found tuple"),
     ({"nearestNeighbors": [{"neighbors": [{"datapoint": {"datapointId": "1"}, "distance": 0.3}]}]},
      "nearestNeighbors"),
+    ({"type": "web_search_tool_result", "content": [{"type": "web_search_result", "title": "T",
+      "url": "https://e.org", "encrypted_content": "EqgfCioIARgBIiQ3" * 9, "page_age": "May 1, 2025"}]},
+     "web search result with type, title, url, encrypted_content"),
 ])  # fmt: skip
 def test_what_has_no_text_is_an_error_with_the_way_out(given: object, expected: str) -> None:
     with pytest.raises(ItemError, match=expected):
@@ -724,6 +784,11 @@ def test_an_id_that_stands_for_a_text_is_said() -> None:
     said = Diagnostics()
     load_records([("doc-17", 0.9)], where="items", diagnostics=said)
     assert 'one word, "doc-17"; an id alone is no content' in next(iter(said)).message
+
+
+def test_lines_of_ripgrep_have_their_place() -> None:
+    first, _ = load(UNLISTED["ripgrep"])
+    assert (first.path, first.start_line, first.end_line, first.content) == ("a.py", 3, 3, TAR)
 
 
 def test_a_source_beside_a_body_is_the_place() -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_one_object_and_none() -> None:
 
 def test_a_bad_record_is_named_by_file_and_line() -> None:
     text = '[\n  {"content": "a"},\n\n  {"content":\n   ["x"]},\n'
-    text += '  {"content": "b"}, {"content": 1}, 7\n]'
+    text = text.replace('["x"]', "[1]") + '  {"content": "b"}, {"content": 1}, 7\n]'
     assert parse(text) == (["a", "b", "1"], ["PF204 f.json:4", "PF202 f.json:6", "PF204 f.json:6"])
     inside = '{"about": "list",\n "items"\n:\n[{"content": {}},\n{"content": "b"}]}'
     assert parse(inside) == (["b"], ["PF201 f.json", "PF204 f.json:4"])
@@ -65,9 +66,9 @@ def test_a_bad_record_is_named_by_file_and_line() -> None:
     lines = '{"content": "a"}\n{"content": []}\n{"content": \n\n{"content": NaN}\n{"content": "b"}'
     assert parse(lines, "f.jsonl") == (
         ["a", "b"],
-        ["PF204 f.jsonl:3", "PF204 f.jsonl:5", "PF204 f.jsonl:2"],
+        ["PF204 f.jsonl:3", "PF204 f.jsonl:2", "PF204 f.jsonl:5"],
     )
-    assert parse("- content: a\n-\n  content: [x]\n- content: b\n", "f.yaml") == (
+    assert parse("- content: a\n-\n  content: [1]\n- content: b\n", "f.yaml") == (
         ["a", "b"],
         ["PF204 f.yaml:3"],
     )
@@ -81,12 +82,7 @@ def test_a_bad_record_is_named_by_file_and_line() -> None:
             "f",
             r"f:2: not valid JSON: Expecting ',' delimiter \(column 1\)",
         ),
-        ('[{"content": NaN}]', "f", "f:1: not valid JSON: NaN is no number of JSON"),
-        (
-            '{"content": "a", "score": -Infinity}',
-            "f",
-            "f:1: not valid JSON: -Infinity is no number",
-        ),
+        ('[{"content": NaN}]', "f", "f:1: the record is not usable: content: expected text"),
         ('{"content": "a"', "f", "f:1: not valid JSON"),
         ("[" * 100_000, "f", "f:1: not valid JSON: nested too deeply"),
         ('{"a":' * 100_000, "f", "f:1: not valid JSON: nested too deeply"),
@@ -198,3 +194,58 @@ def test_items_and_texts_come_from_a_store(tmp_path: Path, monkeypatch: pytest.M
     missing = run("render", "s3://bucket/items.jsonl")
     if importlib.util.find_spec("s3fs") is None:
         assert missing.code == 2 and "pip install '.[remote]'" in missing.err
+
+
+def test_objects_one_after_another_are_records() -> None:
+    assert parse('{\n"content": "a"\n}\n{"content": "b"}', "f.json") == (["a", "b"], [])
+    assert parse('{"content": "a"} {"content": [1]}', "f") == (["a"], ["PF204 f:1"])
+
+
+def test_a_number_that_is_none_costs_itself_alone() -> None:
+    assert parse('[{"content": "a", "score": NaN}]') == (["a"], ["PF202 f.json:1"])
+    assert parse('{"content": "a", "name": NaN}', "f.jsonl") == (["a"], [])
+
+
+_ROWS = [
+    "title;url;text;score;start_line",
+    'T1;https://e.org/1;"tar; many\nfiles";0,9;3',
+    'T2;https://e.org/2;"find ""walks""";0,5;',
+]
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: text,
+    lambda text: "\ufeff" + text.replace("\n", "\r\n"),
+    lambda text: "sep=;\n" + text,
+    lambda text: text.replace(";", "\t"),
+    lambda text: text.replace(";", "|"),
+])  # fmt: skip
+def test_a_table_of_records(change: Callable[[str], str], tmp_path: Path) -> None:
+    text = change("\n".join(_ROWS))
+    (tmp_path / "hits.csv").write_text(text, encoding="utf-8", newline="")
+    said = Diagnostics()
+    items = item_files.load_table("hits.csv", workspace=tmp_path, diagnostics=said)
+    assert items is not None
+    first, second = items
+    assert (first.name, first.url, first.score, first.start_line) == (
+        "T1", "https://e.org/1", 0.9, 3
+    )  # fmt: skip
+    assert str(first.content).split()[0].startswith("tar") and second.content == 'find "walks"'
+    assert (first.origin, first.score_order) == ("similarity", "given")
+    assert [each.message for each in said] == [
+        "read as a table of 2 records; --file shows it as text"
+    ]
+
+
+def test_a_workbook_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "hits.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(ItemError, match=r"hits.xlsx: no text but binary data; export it as JSON"):
+        item_files.load_items("hits.xlsx", workspace=tmp_path, diagnostics=Diagnostics())
+
+
+@pytest.mark.parametrize("text", [
+    "id,description,price\n1,a lamp,3\n", "id,score\n1,2\n", "text\na\n", "", "text,id\na,b,c\n"
+])  # fmt: skip
+def test_a_table_of_anything_else_is_a_text(text: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.csv").write_text(text, encoding="utf-8")
+    assert item_files.load_table("shop.csv", workspace=tmp_path, diagnostics=Diagnostics()) is None

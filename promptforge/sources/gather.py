@@ -6,7 +6,7 @@ Load items from the source of a plug-in: `NAME:ARGUMENT`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
 from .folders import ALL_FILES, FolderFilter, Progress
 from .git import load_changed, load_diff, load_log
-from .item_files import load_items, parse_items
+from .item_files import load_items, load_table, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
 from .search import Search, search_files
@@ -185,6 +185,11 @@ def gather(
     return found
 
 
+def _table_or(load: Callable[[], list[Item]], path: str, near: Mapping[str, Any]) -> list[Item]:
+    items = load_table(path, **near)
+    return load() if items is None else items
+
+
 def _loaders(
     wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None
 ) -> Iterator[Callable[[], list[Item]]]:
@@ -192,7 +197,10 @@ def _loaders(
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
     for path in wanted.items:
         if is_text_source(path, wanted.workspace):
-            yield partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
+            load = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
+            if path.lower().endswith((".csv", ".tsv")):
+                load = partial(_table_or, load, path, near)
+            yield load
         else:
             yield partial(load_items, path, **near)
     for url in wanted.urls:

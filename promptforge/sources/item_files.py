@@ -8,6 +8,7 @@ Codes: PF201 keys beside the list, PF204 a line left out, PF211 a key that an ob
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -20,12 +21,15 @@ from typing import Any, NamedTuple
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..model import Item
+from ..text.format import plural
 from .records import load_records
+from .shapes import Row, are_columns
 from .workspace import StrPath, read_named
 
 MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
 _SPACE = re.compile(r"[ \t\r\n]*")
+_BINARY = ("PK\x03\x04", "PAR1", "\x1f")  # Excel, Parquet, gzip
 _NOT_A_NUMBER = "is no number of JSON"
 LocatedRecords = tuple[list[Any], Callable[[int], str]]
 """Records, and a function that names the place of one by its index."""
@@ -59,7 +63,47 @@ def load_items(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
     Raises `ItemError`, with file and line, when it cannot be read or is in no known syntax.
     """
     text, where = read_named(path, workspace=workspace, diagnostics=diagnostics)
+    if "\0" in text[:8192] or text.startswith(_BINARY):
+        message = "no text but binary data; export it as JSON Lines or CSV"
+        raise ItemError(message, where=where)
     return parse_items(text, where=where, diagnostics=diagnostics)
+
+
+def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> list[Item] | None:
+    """Return the rows of a CSV file as items if all its columns are of records, else `None`.
+
+    The delimiter is the header's: comma, semicolon, tab or `|`, or the one that Excel's line
+    `sep=;` names. A table with any other column is a text: its values would be lost.
+    """
+    read = Diagnostics()  # said by the other reader, if this is a text
+    text, where = read_named(path, workspace=workspace, diagnostics=read)
+    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
+    first = 1 if lines and lines[0].lower().startswith("sep=") else 0
+    header = lines[first] if len(lines) > first else ""
+    delimiter = lines[0][4:5] if first else max(",;\t|", key=header.count)
+    if not delimiter.strip(" \r\n") or header.count(delimiter) < 1:
+        return None
+    rows: list[Any] = []
+    places: list[int] = []
+    try:
+        reader = csv.DictReader(lines[first:], delimiter=delimiter, strict=True)
+        if not are_columns(reader.fieldnames or ()):
+            return None
+        before = reader.line_num
+        for row in reader:
+            if None in row:  # more cells than columns
+                return None
+            rows.append(Row({key: cell for key, cell in row.items() if cell}))
+            places.append(first + before + 1)
+            before = reader.line_num
+    except csv.Error:
+        return None
+    diagnostics.extend(read)
+    said = f"read as a table of {plural(len(rows), 'record', 'records')}; --file shows it as text"
+    diagnostics.add("PF201", said, where=where, severity="info")
+    return load_records(
+        rows, where=where, diagnostics=diagnostics, locate=lambda at: f"{where}:{places[at]}"
+    )
 
 
 def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
@@ -98,12 +142,14 @@ class _RecordFile:
             return self._read_yaml()
         repeated: dict[str, None] = {}
         try:
-            value = parse_json(self.text, repeated, self.where)
+            value = parse_json(self.text, repeated, self.where, lenient=self.kind is _ITEMS)
         except ItemError as error:
             # "Extra data": a whole object, and more behind it. If it fills a line: JSON Lines.
             whole = first == "{" and getattr(error.__cause__, "msg", "") == "Extra data"
             if whole and _is_object(self.text.split("\n", 1)[0]):
                 return self._read_json_lines()
+            if whole and (found := self._read_joined()) is not None:
+                return found
             raise
         report_repeated_keys(repeated, self.diagnostics, self.where)
         records, key = self._find_list(value)
@@ -147,7 +193,7 @@ class _RecordFile:
             where = f"{self.where}:{number}"
             repeated: dict[str, None] = {}
             try:
-                records.append(decode_json(line, repeated))
+                records.append(decode_json(line, repeated, lenient=self.kind is _ITEMS))
             except (ValueError, RecursionError) as exc:
                 failed = True
                 message = f"line skipped: not valid JSON: {explain_json_error(exc)}"
@@ -160,6 +206,20 @@ class _RecordFile:
             message = f"not one line is valid JSON; {self.kind.expected}"
             raise ItemError(message, where=f"{self.where}:1")
         return records, places.__getitem__
+
+    def _read_joined(self) -> LocatedRecords | None:
+        """Return objects that follow one another over many lines, as `jq` prints them."""
+        records, lines, repeated = [], [], dict[str, None]()
+        decoder, at = json.JSONDecoder(object_pairs_hook=_members_into(repeated)), 0
+        while (at := _after_space(self.text, at)) < len(self.text):
+            lines.append(self.text.count("\n", 0, at) + 1)
+            try:
+                value, at = decoder.raw_decode(self.text, at)
+            except (ValueError, RecursionError):
+                return None
+            records.append(value)
+        report_repeated_keys(repeated, self.diagnostics, self.where)
+        return records, lambda index: f"{self.where}:{lines[index]}"
 
     def _read_yaml(self) -> LocatedRecords:
         try:
@@ -211,10 +271,10 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def parse_json(text: str, repeated: dict[str, None], where: str) -> Any:
+def parse_json(text: str, repeated: dict[str, None], where: str, *, lenient: bool = False) -> Any:
     """Return the value of a JSON file as `decode_json` does; raises `ItemError` with its line."""
     try:
-        return decode_json(text, repeated)
+        return decode_json(text, repeated, lenient=lenient)
     except (ValueError, RecursionError) as exc:
         message, line = f"not valid JSON: {explain_json_error(exc)}", 1
         if isinstance(exc, json.JSONDecodeError):
@@ -233,13 +293,18 @@ def explain_json_error(exc: Exception) -> str:
     return "a number of too many digits"  # Python's own words are about its settings
 
 
-def decode_json(text: str | bytes, repeated: dict[str, None]) -> Any:
+def decode_json(text: str | bytes, repeated: dict[str, None], *, lenient: bool = False) -> Any:
     """Return the value of a JSON text; lone surrogates are let through.
 
     Of two equal keys in one object the last counts, and the key is put into `repeated`: readers
-    differ on them. Raises `ValueError`, also for NaN and the infinities, and `RecursionError`.
+    differ on them. Raises `ValueError`, unless `lenient` also for NaN and the infinities, and
+    `RecursionError`.
     """
+    refuse = None if lenient else refuse_constant  # Python writes NaN for a missing number
+    return json.loads(text, parse_constant=refuse, object_pairs_hook=_members_into(repeated))
 
+
+def _members_into(repeated: dict[str, None]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
@@ -247,8 +312,7 @@ def decode_json(text: str | bytes, repeated: dict[str, None]) -> Any:
             repeated.update((key, None) for key, count in counts.items() if count > 1)
         return found
 
-    # The hook sees all pairs; a decoded dict has lost the repeated ones.
-    return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=members)
+    return members  # it sees all pairs; a decoded dict has lost the repeated ones
 
 
 def refuse_constant(name: str) -> Any:

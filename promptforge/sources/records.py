@@ -525,6 +525,8 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
     kind = type(value)
     if value is None or kind is str:
         return value  # type: ignore[return-value]
+    if kind is float and value != value:  # a missing value, as Python and pandas write it
+        return None
     if issubclass(kind, str):
         return exact_str(value)  # type: ignore[arg-type]
     if issubclass(kind, bytes | bytearray):
@@ -534,7 +536,8 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
         # Every database hands out numbers for ids, so these fail no strict run.
         notes.say("PF202", message, "info" if name == "id" else "warning")
     elif name == "content" and (text := text_of(value)) is not None:
-        notes.say("PF202", f"{name}: expected text, found {type_name_of(value)}; its texts are read")
+        found = type_name_of(value)
+        notes.say("PF202", f"{name}: expected text, found {found}; its texts are read")
         return str(text)
     else:
         notes.say("PF202", f"{name}: expected text, found {type_name_of(value)}; left out")

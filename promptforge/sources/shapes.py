@@ -56,7 +56,7 @@ TEXT_KEYS = (
     "extractive_answers", "snippet", "snippets", "memory", "raw_content", "markdown", "fact",
     "fragment", "body_text", "long_text", "page_text", "full_text", "transcript", "excerpt",
     "description", "abstract", "answer", "caption", "message", "$vectorize", "data", "html",
-    "highlights", "highlight", "document_excerpt", "context",
+    "highlights", "highlight", "document_excerpt", "search_result", "context",
 )  # fmt: skip
 """Keys of a record's text, in any spelling; the first that holds one is taken."""
 _NAME_KEYS = ("name", "title", "headline", "document_title", "question", "source_display_name")
@@ -75,6 +75,9 @@ _NUMBER_KEYS = (
     "distance", "_distance", "$dist", "dist", "vector_distance", "vector_score", "similarity_score",
     "$similarity", "_rankingScore",
 )  # fmt: skip
+_METADATA_KEYS = ("metadata", "attributes", "document_metadata", "part_metadata")
+MIN_GUESSED_CHARACTERS = 20
+"""Characters of a text under a key of no known name: a date or a label is shorter."""
 MAX_KEY_CHARACTERS = 5_000
 """Characters of all keys of an object that are read in any spelling; more is no record."""
 _LABEL_KEYS = (*_ID_KEYS, *_NAME_KEYS, *_PLACE_KEYS, *_NUMBER_KEYS)
@@ -84,15 +87,23 @@ _VECTOR_KEYS = frozenset(
 """Lists of numbers under these keys are not kept: templates have no use for a thousand floats."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATH = re.compile(r"[./\\]")
+_SOLR_TYPE = re.compile(r"_(?:t|s|ss|txt|txt_[a-z]{2})\Z")
 
 
 def _fold(key: str) -> str:
     """Return a key without case and marks: one for `pageContent`, `PageContent`, `page_content`."""
-    return "".join(filter(str.isalnum, key[:80])).lower()
+    return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
 
 _USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS))}
+_COLUMN_NAMES = {*_USUAL, *map(_fold, _FIELDS)}
 _NUMBERS = frozenset(_NUMBER_KEYS)
+
+
+def are_columns(names: Iterable[str]) -> bool:
+    """Tell whether columns are all of records, in any spelling, one of them that of the text."""
+    folded = {_fold(name) for name in names}
+    return folded <= _COLUMN_NAMES and not folded.isdisjoint(map(_fold, TEXT_KEYS))
 
 
 def _respelt(fields: Fields) -> Fields:
@@ -122,6 +133,8 @@ def text_of(value: object) -> Any:
         parts = [text_of(part) for part in value[:MAX_DATA_VALUES]]
         return "\n\n".join(part for part in parts if isinstance(part, str)) or None
     inner = _respelt(mapping(value))
+    if inner.get("type") == "base64":  # a picture or a PDF
+        return None
     return next(filter(None, (text_of(inner[key]) for key in TEXT_KEYS if key in inner)), None)
 
 
@@ -130,6 +143,8 @@ def _place_of(value: object) -> str | None:
     """Return a path or URL, also one inside an object: `{s3Location: {uri: …}}`."""
     if isinstance(value, str):
         return exact_str(value) or None
+    if type(value) is list and len(value) == 1:  # Solr writes every value as a list
+        return _place_of(value[0])
     for inner in mapping(value).values():
         if found := _place_of(inner) if isinstance(inner, dict) else None:
             return found
@@ -184,6 +199,8 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
         found["language"] = metadata["language"]
     for field in ("start_line", "end_line"):
         value = metadata.get(field)
+        if type(value) is str and value.isdecimal() and len(value) < 10:  # a cell of CSV
+            value = int(value)
         if type(value) is int and value >= 0:
             found[field] = value
     return found
@@ -197,18 +214,24 @@ class RecordShape(NamedTuple):
 
     name: str
     marks: str
-    """Keys that such a record has: `a.b` inside of `a`, `a|b` one of the two, `!a` not."""
+    """Keys that it has: `a.b` inside of `a`, `a|b` one of the two, `a[]` with objects, `!a` not."""
     body: str = ""
-    """The key of the object with the text and the metadata; empty: the record itself."""
+    """Keys of the objects with the text and the metadata; empty: the record itself."""
     numbers: str = ""
     """Keys of its number, the first that is there: `<` less is better, `>` more is."""
     read: Callable[[Fields, Any], Fields] | None = None
     """A reader of its own, for the records of older systems."""
 
 
+def _are_blocks(value: object) -> bool:
+    return type(value) in (list, tuple) and bool(value) and bool(mapping(value[0]))  # type: ignore[index]
+
+
 def _has(record: Fields, mark: str) -> bool:
     if mark.startswith("!"):
         return mark[1:] not in record
+    if mark.endswith("[]"):
+        return _are_blocks(record.get(mark[:-2]))
     return any(look(record, key) is not MISSING for key in mark.split("|"))
 
 
@@ -243,12 +266,14 @@ def find_shape(record: Fields) -> RecordShape | None:
 
 def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     """Return the native fields of a search result, with origin, place, number and metadata."""
+    bodies = [inner for key in shape.body.split() if (inner := look(record, key)) is not MISSING]
+    within = {key.partition(".")[0] for key in shape.body.split()}
     body = record
-    if shape.body and record.get(shape.body) is not None:  # it is in a document of Redis
-        body = mapping(record[shape.body]) or {"text": record[shape.body]}
+    if bodies and bodies != [None]:  # it is in a document of Redis
+        body = {k: v for inner in bodies for k, v in (mapping(inner) or {"text": inner}).items()}
     text_key, text = _find_text(body)
     if text is None and body is not record:  # Upstash keeps the text beside the metadata
-        body = {**{k: v for k, v in record.items() if k != shape.body}, **body}
+        body = {**{k: v for k, v in record.items() if k not in within}, **body}
         text_key, text = _find_text(body)
     if text is None:
         text_key, text = _guess_text(body, notes)
@@ -256,7 +281,8 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
         body = {**{k: v for k, v in body.items() if k != text_key}, **nested}
         text_key, text = _find_text(nested)
     # LangChain and others keep their own metadata inside of a payload.
-    inner = mapping(body.get("metadata")) or mapping(body.get("attributes"))
+    inners = [mapping(body.get(key)) for key in _METADATA_KEYS]
+    inner = next(filter(None, inners), {})
     outer = record if shape.body else {}
     known = {**outer, **body, **inner}
     if shape.name == "Vespa hit" and outer.get("source") is known.get("source"):
@@ -266,7 +292,7 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     if not shape.body:
         fields |= {k: v for k, v in record.items() if k in own and v is not None}
     number, order, number_key = _find_number(record, shape)
-    gone = {text_key, number_key, shape.body, "metadata", "attributes", "_node_content", *own}
+    gone = {text_key, number_key, *within, *_METADATA_KEYS, "_node_content", *own}
     gone |= {"id", "_id", "_additional"}
     if text_key not in body:  # it was written otherwise
         gone |= {key for key in body if _USUAL.get(_fold(key)) == text_key}
@@ -309,7 +335,7 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
         for key, value in body.items()
         if isinstance(value, str) and _USUAL.get(_fold(key), key) not in others
     }
-    texts = {key: text for key, text in texts.items() if " " in text or len(text) > 60}
+    texts = {key: text for key, text in texts.items() if _reads_as_text(text)}
     if not texts or "summary" in body:
         return None, None
     key = max(texts, key=lambda key: len(texts[key]))
@@ -324,6 +350,13 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
             "PF201", f"content is read from {quote(key)}, the longest text, not from {listed}"
         )
     return key, body[key]
+
+
+def _reads_as_text(text: str) -> bool:
+    # Not every script has blanks between its words; an encoded word of sixty letters has none.
+    return (" " in text and len(text) >= MIN_GUESSED_CHARACTERS) or (
+        len(text) > 60 and not text.isascii()
+    )
 
 
 def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
@@ -491,12 +524,26 @@ def _read_lisp(record: Fields, notes: Any) -> Fields:
     return found | own | extra | {"kind": kind, "metadata": record.get("metadata")}
 
 
+def _read_ripgrep(record: Fields, notes: Any) -> Fields:
+    data = mapping(record["data"])
+    start, text = data.get("line_number"), text_of(data.get("lines"))
+    text = text.rstrip("\r\n") if isinstance(text, str) else text
+    lines = text.count("\n") if isinstance(text, str) else 0
+    return {
+        **{"kind": "code", "origin": "similarity", "score_order": "given", "content": text},
+        **{"path": text_of(data["path"]), "start_line": start},
+        **({"end_line": start + lines} if isinstance(start, int) else {}),
+    }
+
+
 def _read_lc(record: Fields, notes: Any) -> Fields:
     return read_document(mapping(record["kwargs"]), _LANGCHAIN)
 
 
 def _read_node(record: Fields, notes: Any) -> Fields:
     node = {**mapping(record["node"]), "score": record.get("score")}
+    if "text" not in node:  # of a document; the text of a node stands in it
+        node["text"] = mapping(node.pop("text_resource", None)).get("text")
     return read_document(node, RecordShape("", "", "text metadata"))
 
 
@@ -525,7 +572,10 @@ SHAPES = (
     RecordShape("Bedrock knowledge base result", "content.text|content.row|location.type",
           "", "score>"),
     RecordShape("OpenAI vector store result", "file_id filename|file_name", "", "score>"),
-    RecordShape("Vertex AI Search result", "document.structData", "document", "relevanceScore"),
+    RecordShape("Vertex AI Search result", "document.structData|document.derivedStructData",
+          "document.structData document.derivedStructData"),
+    RecordShape("Anthropic document", "type source.data", "source"),
+    RecordShape("ripgrep line", "type data.path data.lines", read=_read_ripgrep),
     RecordShape("reranked document", "relevance_score document", "document", "relevance_score>"),
     RecordShape("Typesense hit", "document text_match|vector_distance|highlights", "document",
           "vector_distance< text_match>"),
@@ -535,12 +585,13 @@ SHAPES = (
     RecordShape("Kendra result", "DocumentTitle|DocumentExcerpt|DocumentURI"),
     RecordShape("Vectara result", "document_metadata|part_metadata", "", "score"),
     RecordShape("LanceDB row", "_distance|_relevance_score", "", "_relevance_score> _distance<"),
-    RecordShape("knowledge chunk", "|".join(_CHUNK_MARKS), read=_read_chunk),
+    RecordShape("knowledge chunk", "!title !url " + "|".join(_CHUNK_MARKS), read=_read_chunk),
     RecordShape("Pinecone match", "metadata id score|values !content !text !document !body",
           "metadata", "score"),
     RecordShape("Haystack document", "meta content !metadata", "content meta"),
     RecordShape("search result with a content", "content !kind !origin "
           "rank|document_id|doc_id|docid|chunk_id|passage_id|point_id|_id"),
+    RecordShape("search result with blocks", "content[] !kind !origin", "", "score>"),
     RecordShape("web search result", "title url|link|href !path !origin !kind"),
     RecordShape("row of a query", "distance|similarity|cosine_similarity|$dist|dist|vector_distance"
           "|vector_score|similarity_score|$similarity|embedding|$vector"),
@@ -751,56 +802,34 @@ class Document:
 # ---- responses around records
 
 
-class Answer(NamedTuple):
-    """One shape of response: its name, and the dotted key of its list of records."""
+ANSWERS = {
+    "hits.hits": "Elasticsearch, OpenSearch", "responses.hits.hits": "Elasticsearch, several",
+    "results.hits": "Meilisearch, Typesense and Algolia, several",
+    "grouped_hits.hits": "Typesense", "citations.retrievedReferences": "Bedrock's answers",
+    "contexts.contexts": "Vertex RAG", "output.results": "OpenAI's answers",
+    "candidates.groundingMetadata.groundingChunks": "Gemini's answers",
+    "structuredContent": "tools of MCP",
+    "data.Get.*": "Weaviate by GraphQL", "web.results": "Brave", "webPages.value": "Bing",
+    "organic_results": "SerpAPI", "organic": "Serper", "root.children": "Vespa",
+    "response.docs": "Solr", "results": "Vertex AI Search, Tavily, Exa and many others",
+    "retrievalResults": "Bedrock", "ResultItems": "Kendra", "search_results": "Vectara, Perplexity",
+    "matches": "Pinecone", "points": "Qdrant", "objects": "Weaviate", "value": "Azure",
+    "hits": "Meilisearch, Marqo, Algolia", "source_nodes": "LlamaIndex", "context": "LangChain",
+    "result": "Qdrant, Pinecone, JSON-RPC", "data": "OpenAI, Milvus, Voyage",
+    **dict.fromkeys(("documents", "docs", "nodes", "chunks", "rows", "records", "items",
+        "passages"), "lists of records"),
+    "references": "Azure's agents",
+    "content": "blocks of MCP and Anthropic",
+}  # fmt: skip
+"""Dotted key of the list of records → who answers so; the first with a list of records is taken.
 
-    name: str
-    key: str
-
-
-ANSWERS = (
-    Answer("Elasticsearch response", "hits.hits"),
-    Answer("Elasticsearch searches", "responses.hits.hits"),
-    Answer("Meilisearch, Typesense or Algolia searches", "results.hits"),
-    Answer("Typesense groups", "grouped_hits.hits"),
-    Answer("Bedrock answer", "citations.retrievedReferences"),
-    Answer("Vertex RAG contexts", "contexts.contexts"),
-    Answer("OpenAI response", "output.results"),
-    Answer("Azure agentic retrieval", "references"),
-    Answer("Pinecone search", "result.hits"),
-    Answer("Qdrant response", "result.points"),
-    Answer("Qdrant response", "result"),
-    Answer("Weaviate response", "data.Get.*"),
-    Answer("Brave search", "web.results"),
-    Answer("Bing search", "webPages.value"),
-    Answer("SerpAPI search", "organic_results"),
-    Answer("Serper search", "organic"),
-    Answer("Solr response", "response.docs"),
-    Answer("Vespa response", "root.children"),
-    Answer("Vertex AI Search", "results"),
-    Answer("Bedrock response", "retrievalResults"),
-    Answer("Kendra response", "ResultItems"),
-    Answer("Vectara response", "search_results"),
-    Answer("Pinecone response", "matches"),
-    Answer("Qdrant query", "points"),
-    Answer("Weaviate query", "objects"),
-    Answer("Azure response", "value"),
-    Answer("OpenAI response", "data"),
-    Answer("Meilisearch response", "hits"),
-    Answer("LlamaIndex response", "source_nodes"),
-    Answer("LangChain chain", "context"),
-    *(Answer("list of records", key) for key in (
-        "documents", "docs", "nodes", "chunks", "rows", "records", "items", "passages"
-    )),
-)  # fmt: skip
-"""Every shape of response; the first with a list of records under its key is taken.
-
-A key leads through lists too: each is a search of its own. `*` is every key.
+A key leads through lists too: each is a search of its own. `*` is every key. An object under the
+last key may be a response itself: `{result: {points: […]}}`.
 """
-_ANSWER_KEYS = frozenset(answer.key.partition(".")[0] for answer in ANSWERS)
+_ANSWER_KEYS = frozenset(key.partition(".")[0] for key in ANSWERS)
 _COLUMNS = {
     **{"ids": "id", "documents": "document", "metadatas": "metadata", "distances": "distance"},
-    **{"uris": "uri"},
+    **{"uris": "uri", "scores": "score"},
 }
 """Columns of Chroma, by the name that one of their values has in a record."""
 
@@ -821,8 +850,11 @@ def open_answer(value: Any) -> list[list[Any]] | None:
     if issubclass(type(value), list):
         return _read_flat(value) or _nested(value)
     found = mapping(value)
-    if not found or not set(found).isdisjoint(("content", "summary", "page_content", "text")):
-        return _read_columns(found)
+    texts = [found[key] for key in ("content", "page_content", "text") if key in found]
+    if texts and (not _are_blocks(texts[0]) or _labels(found)):
+        return _read_columns(found)  # a record: of one with labels, a list holds the parts
+    if not found or (found.keys() <= _FIELDS and type(found.get("summary")) is str):
+        return None
     if (columns := _read_columns(found)) is not None:
         return columns
     if (rows := _read_matrix(found)) is not None:
@@ -831,11 +863,23 @@ def open_answer(value: Any) -> list[list[Any]] | None:
 
 
 def _open_known(found: Fields) -> list[list[Any]] | None:
-    for answer in ANSWERS:
-        first, *more = answer.key.split(".")
+    for key in ANSWERS:
+        first, *more = key.split(".")
         if first in found and (searches := _lists_at(found[first], more)):
-            return searches
+            return [_open_blocks(hits) for hits in searches] if key == "content" else searches
     return None
+
+
+def _open_blocks(blocks: list[Any]) -> list[Any]:
+    """Return content blocks; in place of one that is records as JSON, as tools answer, these."""
+    found: list[Any] = []
+    for block in blocks:
+        text = mapping(block).get("text")
+        value = guarded(json.loads)(text) if type(text) is str and text[:1] in "[{" else None
+        searches = open_answer(value)
+        hits = [hit for search in searches or () for hit in search]
+        found += hits if hits and all(_text_in(mapping(hit)) for hit in hits) else [block]
+    return found
 
 
 def _lists_at(value: Any, keys: list[str]) -> list[list[Any]]:
@@ -847,18 +891,20 @@ def _lists_at(value: Any, keys: list[str]) -> list[list[Any]]:
             return []
         searches = _nested(list(value)) or [list(value)]
         return [[Row(hit) if type(hit) is dict else hit for hit in hits] for hits in searches]
-    fields = mapping(value) if keys else {}
-    if keys[:1] == ["*"]:
+    fields = mapping(value)
+    if not keys:
+        return (open_answer(fields) if fields else None) or []
+    if keys[0] == "*":
         return [found for each in fields.values() for found in _lists_at(each, keys[1:])]
-    return _lists_at(fields[keys[0]], keys[1:]) if keys and keys[0] in fields else []
+    return _lists_at(fields[keys[0]], keys[1:]) if keys[0] in fields else []
 
 
 def _read_matrix(found: Fields) -> list[Any] | None:
     """Return the rows of `{columns: […], data: [[…]]}`, as databases and pandas write tables."""
-    if not {"columns", "manifest"} & found.keys():
-        return None
     known = {k: v for each in (found, *map(mapping, found.values())) for k, v in each.items()}
-    named = known.get("columns")
+    named = known.get("columns") or known.get("fields")  # these are Neo4j's
+    if type(named) is not list:
+        return None
     columns = [c if type(c) is str else mapping(c).get("name") for c in named or ()]
     for key in ("data_array", "rows", "data", "values", "records"):
         rows = known.get(key)
