@@ -185,9 +185,11 @@ def gather(
     return found
 
 
-def _table_or(load: Callable[[], list[Item]], path: str, near: Mapping[str, Any]) -> list[Item]:
-    items = load_table(path, **near)
-    return load() if items is None else items
+def _load_texts(path: str, read: Callable[..., list[Item]], near: Mapping[str, Any]) -> list[Item]:
+    """Return a file of text, or the records of a table of them."""
+    if path.lower().endswith((".csv", ".tsv")) and (items := load_table(path, **near)) is not None:
+        return items
+    return read(path, **near)
 
 
 def _loaders(
@@ -197,10 +199,8 @@ def _loaders(
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
     for path in wanted.items:
         if is_text_source(path, wanted.workspace):
-            load = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
-            if path.lower().endswith((".csv", ".tsv")):
-                load = partial(_table_or, load, path, near)
-            yield load
+            read = partial(load_files, wanted=wanted.wanted, progress=progress)
+            yield partial(_load_texts, path, read, near)
         else:
             yield partial(load_items, path, **near)
     for url in wanted.urls:
