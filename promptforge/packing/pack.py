@@ -573,12 +573,10 @@ def pack_drop_last(
         while shown and (len(shown) == last or not fits_within(cost, limit)):
             index, variant = shown.popitem()
             cost = subtract_costs(cost, page.item_cost(index, variant))
-    may_shorten = packer.shorten
-    for index in packer.unsettled(walk):
-        holder = page.duplicates(index, packer.chosen)[0] if may_shorten else None
-        if holder is not None:
-            packer.drop_duplicate(index, holder)
+    has_room = True
+    for index in packer.unsettled(walk):  # by sums a few too many may have gone
+        if (has_room and packer.take_whole(index, limit)) or index in packer.duplicate_of:
             continue
-        if not (may_shorten and packer.take_shortened(index, limit)):
+        if not (has_room and packer.shorten and packer.take_shortened(index, limit)):
             packer.drop(index, "budget")
-        may_shorten = False
+        has_room = False
