@@ -221,10 +221,13 @@ _TARGET_NAME_CHARACTERS = 100  # of the target's name in the temporary one: a na
 
 
 @contextmanager
-def write_whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterator[IO[bytes]]:
+def write_whole(
+    target: Path, mode: int | None = None, *, new: bool = False, sync: bool = True
+) -> Iterator[IO[bytes]]:
     """Open a temporary file for writing; at the end it replaces `target`, after an error it goes.
 
-    When this returns, the content and the name are on the disk. `mode` holds the permissions;
+    When this returns, the content and the name are on the disk; without `sync`, a power cut may
+    leave an older file, an empty one or none. `mode` holds the permissions;
     `None` means those of any new file. With `new`, an existing `target` is an error. Raises
     `OSError` with the name of `target`.
     """
@@ -240,7 +243,8 @@ def write_whole(target: Path, mode: int | None = None, *, new: bool = False) -> 
                     os.umask(mask)
                     mode = 0o666 & ~mask
                 os.chmod(temporary, mode)
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
                 if fcntl is not None:  # still locked, so that nobody removes it in between
                     _move(temporary, target, new=new)
             if fcntl is None:  # Windows renames no open file
@@ -250,7 +254,8 @@ def write_whole(target: Path, mode: int | None = None, *, new: bool = False) -> 
                 with contextlib.suppress(OSError):  # `remove_unfinished` finds it
                     os.unlink(temporary)
             raise
-        sync_folder(target.parent)
+        if sync:
+            sync_folder(target.parent)
 
 
 @contextmanager

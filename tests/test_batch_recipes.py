@@ -16,6 +16,7 @@ import pytest
 from commandline import ROOT
 
 import promptforge as pf
+from promptforge.batch.rows import RenderBatch
 
 README = (ROOT / "promptforge" / "batch" / "README.md").read_text(encoding="utf-8")
 ROWS: list[dict[str, Any]] = [
@@ -80,6 +81,28 @@ def ray(_folder: None) -> Iterator[Any]:
 
 def test_ray_data(ray: Any) -> None:
     judge(cook("Ray Data").take_all())
+
+
+@pytest.mark.parametrize("batch_format", ["default", "numpy", "pandas", "pyarrow"])
+@pytest.mark.parametrize("shape", ["request", "columns"])
+def test_every_format_of_a_batch(ray: Any, batch_format: str, shape: str) -> None:
+    rows = ray.data.read_text("requests.jsonl").rename_columns({"text": "request"})
+    if shape == "columns":
+        rows = ray.data.from_items([*ROWS, {"id": "bad", "items": [{"content": ""}], "user": ""}])
+    made = rows.map_batches(
+        RenderBatch,
+        fn_constructor_kwargs={"to": "openai"},
+        batch_format=batch_format,
+        compute=ray.data.ActorPoolStrategy(size=1),
+        num_cpus=0.5,
+        batch_size=8,
+    ).take_all()
+    if shape == "request":
+        judge(made)
+    for row in ROWS if shape == "columns" else ():
+        (record,) = (one for one in made if one["id"] == row["id"])
+        prompt = pf.Renderer().prompt(row["items"], user=row["user"], to="openai")
+        assert (json.loads(record["request"]), record["error"]) == (prompt.request, "")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from benchmarks import batch, corpus, packing, reference, tables
+from benchmarks import batch, corpus, fleet, packing, reference, tables
 from benchmarks.packing import Cell, Sample, Work
 from benchmarks.subjects import FLOOR, OURS
 from hypothesis import given, settings
@@ -184,3 +184,23 @@ def test_the_batch_writes_what_the_bare_loop_writes(tmp_path: Path) -> None:
     ran = batch.measure(batch.SUBJECTS[0], source, 20)
     assert ran.rows == 20 and ran.cpu > 0 and ran.peak > 10
     assert batch.shown([ran, ran]).split("\n")[-1].split()[-3] == "1.00"
+
+
+def test_a_fleet_is_as_fast_as_its_workers_or_its_run() -> None:
+    found = fleet.Measured(500, [0.4, 0.5, 0.6], 0.004, 0.001, 2000, 2000, 150)
+    for workers in (1, 8, 64, 1000):
+        outcome = fleet.simulate(found, workers)
+        most = min(workers * 500 / 0.5, 500 / 0.005)
+        assert 0.8 * most < outcome.rows_a_second < 1.02 * most
+        assert 0 <= outcome.idle < 1 and outcome.run_busy <= 1
+    lines = fleet.report(found)
+    assert "one processor of it serves 100,000 rows a second, as many as 100 workers" in lines[2]
+    assert len(lines) == 5 + len(fleet.FLEETS)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc")
+def test_a_fleet_is_measured_by_the_batch_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "_call_seconds", lambda sent, back: 0.0)
+    found = fleet.measure(3, 4)
+    assert len(found.shard_seconds) == 2 and min(found.shard_seconds) > 0
+    assert found.bytes_sent > 1000 and found.bytes_back > 1000 and found.memory > 10
