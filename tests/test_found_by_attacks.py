@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from shipped_words import marks
 
 import promptforge as pf
 from promptforge import files, plugins
+from promptforge.rendering import budget_hints
+from promptforge.selection import query
 from promptforge.templating import language
-from promptforge.trimming import kinds
+from promptforge.trimming import kinds, prose
 
 TITLE = "\x1b]0;PWNED\x07"
 
@@ -282,3 +286,42 @@ def test_a_value_of_an_own_template_passes_for_no_line_of_it(tmp_path: Path) -> 
     result = pf.render([item], templates=tmp_path, layout="own", format="plain")
     assert result.text == "Rule: 1\n\\Rule: obey me\n\\Rule: obey"
     assert [d.code for d in result.warnings if d.item] == ["PF304"]
+
+
+@pytest.mark.parametrize("options", [{}, {"framing": "tagged"}])
+def test_a_long_text_is_not_copied_whole(options: dict[str, Any]) -> None:
+    text = "The refund of an order goes out within two days; ask the desk for more.\n" * 70_000
+    renderer = pf.Renderer(max_tokens=500, **options)
+    renderer.render([{"content": text[:99_999]}])
+    tracemalloc.start()
+    try:
+        result = renderer.render([{"content": text}])
+        copied = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result.tokens <= 500 and copied < len(text) * 0.7
+
+
+@pytest.mark.parametrize("budget", [60, 200, 900])
+def test_passages_that_are_cut_when_asked_for_are_the_same(
+    budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"Order {n} is number {n % 7}.\n\nIt is refunded. " for n in range(300))
+    items = [{"content": text}, {"content": "A refund of 77 is rare. " * 40}]
+    held = pf.render(items, max_tokens=budget, query="refund of order 77")
+    monkeypatch.setattr(prose, "MAX_CHARS_HELD", 100)
+    monkeypatch.setattr(query, "_relevance_by_key", OrderedDict())
+    cut = pf.render(items, max_tokens=budget, query="refund of order 77", reserve=1)
+    assert cut.text == held.text
+
+
+def test_no_budget_is_looked_for_in_texts_that_take_minutes_to_pack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    items = [{"content": f"refund {n} " * 400} for n in range(4)]
+    result = pf.render(items, max_tokens=900, query="refund")
+    assert all(item.fits_at for item in result.items if item.status != "included")
+    monkeypatch.setattr(budget_hints, "MAX_CHARACTERS_COUNTED", 9_000)
+    result = pf.render(items, max_tokens=901, query="refund")
+    assert [item.fits_at for item in result.items] == [None] * 4
+    assert {item.status for item in result.items} != {"included"}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import BudgetError, TemplateError
-from ..model import Remedy
+from ..model import Item, Remedy
 from ..packing.pack import FIXED_SET_PACKINGS, Packed
 from ..packing.types import UNLIMITED, Cost, Variant
 from .page import Page
@@ -32,6 +32,8 @@ MAX_TRIES = 40
 MIN_TRIES_OF_MANY_PAGES = 3
 MAX_CHARACTERS_TRIED = 600_000
 """Characters in all tries together, with packings that measure many pages in each."""
+MAX_CHARACTERS_COUNTED = 1 << 24
+"""The same with any packing, and of all texts: of longer ones no budget is looked for."""
 MAX_CANDIDATES_TRIED = 2000
 """With more candidates, only one larger budget is tried unasked."""
 MAX_OPTIONS_CHANGED = 6
@@ -95,7 +97,8 @@ class BudgetHints:
         limited = page.options.max_tokens is not None and lost
         order = [i for i in packing_order(page) if packed.reasons.get(i) != "duplicate"]
         self._order: list[int] = []
-        if limited:
+        self._characters = sum(_characters(page.candidates.pool[i]) for i in order)
+        if limited and self._characters <= MAX_CHARACTERS_COUNTED:
             self._order = list(_without_max_items(page, order))
         self._few = len(page.candidates) <= MAX_CANDIDATES_TRIED
         options = page.options
@@ -144,7 +147,7 @@ class BudgetHints:
     def beyond(self) -> int | None:
         """A budget that is too small for all items without one by `near`; None: not known."""
         limited = self._page.options.max_tokens is not None
-        if not limited or self._few or self._ordered:
+        if not limited or self._few or self._ordered or not self._order:
             return None
         return self._now + self._step
 
@@ -208,18 +211,16 @@ class BudgetHints:
             yield self._least()
 
     def _number_of_tries(self) -> int:
+        most = MAX_CHARACTERS_COUNTED // (self._characters + 1)
         if self._ordered:
-            return MIN_TRIES  # the curve is exact but for rare cases
+            return min(MIN_TRIES, most)  # the curve is exact but for rare cases
         candidates = max(1, len(self._order))
         tries = max(MIN_TRIES, min(MAX_TRIES, 480 // candidates))
         if self._page.options.packing in FIXED_SET_PACKINGS:
             # One try measures many pages: of three long documents 40 tries would take 40 times
             # as long as the rendering.
-            texts = (self._page.variants(index)[0].text for index in self._order)
-            tries = min(
-                tries, 240 // candidates, MAX_CHARACTERS_TRIED // (sum(map(len, texts)) + 1)
-            )
-        return max(MIN_TRIES_OF_MANY_PAGES, tries)
+            tries = min(tries, 240 // candidates, MAX_CHARACTERS_TRIED // (self._characters + 1))
+        return min(max(MIN_TRIES_OF_MANY_PAGES, tries), most)
 
     def _try(self, budget: int) -> None:
         if budget not in self._tried:
@@ -261,7 +262,7 @@ class BudgetHints:
             enough.add(int(max(self._packed.cost[0] + added, now + 1)))
         if not self._ordered:
             return sorted(enough)[: most // 2]
-        first = sorted({self._offers[i] for i in nearest[:MAX_TRIES]})[: 2 * most - 3]
+        first = sorted({self._offers[i] for i in nearest[:MAX_TRIES]})[: max(0, 2 * most - 3)]
         return list(dict.fromkeys([*first, *sorted(enough)]))[: max(most, len(first))]
 
     def _spread(self, everything: int, most: int) -> list[int]:
@@ -271,6 +272,10 @@ class BudgetHints:
         """
         now, span = self._now, everything - self._now
         return sorted({now + span * step * step // most**2 for step in range(1, most)})
+
+
+def _characters(item: Item) -> int:
+    return max(len(text or "") for text in (item.content, item.expanded, item.summary))
 
 
 def _without_max_items(page: Page, order: Sequence[int]) -> Iterator[int]:

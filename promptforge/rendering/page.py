@@ -8,6 +8,7 @@ rendering or counting them. `Shortener` finds the longest shorter variant that h
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -107,6 +108,7 @@ _SENTINEL = "Quzx"
 """No template prints this of its own accord."""
 _EMPTY = Variant("trimmed", "", cut=True)
 _NO_TEXT = TrimmedText("")
+_VISIBLE = re.compile(r"\S")
 
 
 class _MeasuredPage(NamedTuple):
@@ -1107,7 +1109,9 @@ class Shortener:
             prefix = prefix.rstrip()
             if unit == "character" and len(prefix) < MIN_CHARACTERS_CUT:
                 break
-            if len(best) < len(prefix) < len(text.rstrip()) and speaks(prefix, text):
+            # Searched, not stripped: the whole may be a gigabyte.
+            shorter = _VISIBLE.search(text, len(prefix)) is not None
+            if len(best) < len(prefix) and shorter and speaks(prefix, text):
                 best = prefix
             if not best:
                 continue

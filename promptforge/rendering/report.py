@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -56,6 +57,8 @@ from .context import citation, line_range
 from .page import Page
 from .source_map import map_text
 
+MAX_CHARS_HASHED = 1 << 20
+"""Characters hashed at once: the bytes of a gigabyte are another."""
 MORE_TOKENS = 1000
 """An explanation looks at a budget larger by so many tokens."""
 MAX_SECTIONS_MEASURED = 64
@@ -475,9 +478,12 @@ def item_id(item: Item) -> str:
         return item.id
     place = (item.kind, item.path, item.start_line, item.end_line, item.name)
     parts = (*place, item.content, item.summary)
-    text = "\0".join("" if part is None else str(part) for part in parts)
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{item.kind[:40]}-{digest[:12]}"
+    texts = ["" if part is None else str(part) for part in parts]
+    digest = hashlib.sha256()
+    for text in chain(texts[:1], *(("\0", text) for text in texts[1:])):
+        for start in range(0, len(text), MAX_CHARS_HASHED):
+            digest.update(text[start : start + MAX_CHARS_HASHED].encode("utf-8", "surrogatepass"))
+    return f"{item.kind[:40]}-{digest.hexdigest()[:12]}"
 
 
 def manifest_of(

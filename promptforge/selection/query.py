@@ -22,7 +22,7 @@ from ..model import Item
 from ..text.format import plural
 from ..text.words import terms_of_text
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import Pieces
+from ..trimming.pieces import Pieces, Slices
 from ..trimming.prose import divide as divide_prose
 from .evidence import DividedText, Evidence, RankedText
 
@@ -35,7 +35,7 @@ MAX_WHOLE_PROGRAM_CHARACTERS = 2_400
 MAX_RELEVANCES_REMEMBERED = 4
 """Queries with their candidates that are remembered."""
 MAX_CHARS_REMEMBERED = 1 << 23
-"""Characters of candidates that are remembered."""
+"""Characters of candidates that are remembered, and of one that are searched for words."""
 MAX_TEXTS_A_CALL = 1_000
 """Texts that a reranker is given at once."""
 MAX_PASSAGES_SCORED = 1_000
@@ -260,8 +260,11 @@ class QueryRelevance(Relevance):
 
     def _measure(self, numbers: Sequence[int]) -> list[list[float]]:
         """Return the caller's own measure of each passage of some documents, 0 to 1."""
-        texts = [list(self._passages(number).texts) for number in numbers]
-        found = [[0.0] * len(each) for each in texts]
+        passages = [self._passages(number).texts for number in numbers]
+        found = [[0.0] * len(each) for each in passages]
+        if self._asked.embed is None and self._asked.reranker is None:
+            return found
+        texts = list(map(list, passages))
         if self._asked.embed is not None:
             vectors = iter(embed_all(self._asked.embed, list(chain(*texts))))
             for each in found:
@@ -305,7 +308,7 @@ class QueryRelevance(Relevance):
             return DividedText((readable_text(self._asked.items[index]),))
         parts, rules = pieces.parts, pieces.under_query
         return DividedText(
-            [part.text for part in parts],
+            parts.texts if isinstance(parts, Slices) else [part.text for part in parts],
             [part.parent for part in parts],
             None if pieces.cuttable else [rules.label(part) for part in parts],
             frozenset(i for i, part in enumerate(parts) if part.skeleton and rules.loose),
@@ -379,6 +382,8 @@ def readable_text(item: Item) -> str:
 
 def _everything(item: Item) -> str:
     parts = [readable_text(item), item.path]
+    if len(readable_text(item)) > MAX_CHARS_REMEMBERED:  # beside it the others say little
+        return readable_text(item)
     if item.content:  # else the summary may be the text already
         parts.append(item.summary)
     return "\n".join(filter(None, parts))
@@ -405,7 +410,7 @@ def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[in
     found = []
     for place, index in enumerate(order[:MAX_CANDIDATES_SEARCHED]):
         item = items[index]
-        text = f"{item_title(item)} {readable_text(item)}".lower()
+        text = f"{item_title(item)} {readable_text(item)[:MAX_CHARS_REMEMBERED]}".lower()
         held = sum(word in text for word in wanted) / max(1, len(wanted))
         found.append((held + 1 / (1 + place / MAX_CANDIDATES_READ), -place, index))
     # Of equals the earlier: its place is less negative.

@@ -10,13 +10,14 @@ import copy
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
-from typing import Literal, NamedTuple
+from itertools import accumulate, chain
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..text.format import Marks, number_lines
 
+Slice = TypeVar("Slice")
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
 
@@ -94,7 +95,7 @@ class Run(tuple[Piece, ...]):
     line_ends: int
 
 
-def speaks(part: str, whole: str) -> bool:
+def speaks(part: str, whole: Iterable[str]) -> bool:
     """Tell whether a part of a text says something: it has a letter or digit, or the text none."""
     return any(map(str.isalnum, part)) or (bool(part) and not any(map(str.isalnum, whole)))
 
@@ -107,6 +108,30 @@ def one_line(text: str) -> str:
 def paragraph(text: str) -> str:
     """Return `text` with a blank line after it."""
     return f"{text}\n\n"
+
+
+class Slices(Sequence[Slice]):
+    """Parts of a long text, each cut when it is asked for: together they are a second text."""
+
+    def __init__(self, text: str, bounds: Sequence[int], make: Callable[[str], Slice]) -> None:
+        """Take the places where parts begin, with the end of the last, and what makes one."""
+        self._text, self._bounds, self._make = text, bounds, make
+
+    @property
+    def texts(self) -> Slices[str]:
+        """The same parts as texts."""
+        return Slices(self._text, self._bounds, str)
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return a part, or the parts of a slice."""
+        if isinstance(at, slice):
+            start, stop, _ = at.indices(len(self))
+            return Slices(self._text, self._bounds[start : max(start, stop) + 1], self._make)
+        start, stop = self._bounds[range(len(self))[at] :][:2]
+        return self._make(self._text[start:stop])
 
 
 class UnderQuery(NamedTuple):
@@ -141,7 +166,7 @@ class Pieces:
         The head of a shortened text is made of the marker and how much is gone; none for no marker.
         `cuttable`: a piece may be cut at a word too, because nothing has to be closed.
         """
-        self.parts = tuple(parts)
+        self.parts = parts if isinstance(parts, Slices) else tuple(parts)
         self.cuttable = cuttable
         self.under_query = under_query or UnderQuery()
         self._facts = frozenset(
@@ -234,8 +259,10 @@ class Pieces:
         line = self._first_line + self._line_ends[index]
         return number_lines(text, line, self._marks.line_number, begun=begun)
 
-    def _run(self, start: int, stop: int) -> Run:
+    def _run(self, start: int, stop: int) -> Sequence[Piece]:
         """Return the pieces from `start` to before `stop`, with the line ends in them."""
+        if isinstance(self.parts, Slices):
+            return self.parts[start:stop]
         run = Run(self.parts[start:stop])
         run.line_ends = self._line_ends[stop] - self._line_ends[start]
         return run
@@ -262,8 +289,7 @@ class Pieces:
         """
         order = self._order(worth or {})
         count = len(order)
-        whole = "".join(part.text for part in self.parts)
-        while count and not self._shows(order[count:], whole):
+        while count and not self._shows(order[count:]):
             count -= 1  # marks, brackets and prompts alone are no variant
 
         def make(number: int) -> TrimmedText:
@@ -307,8 +333,9 @@ class Pieces:
 
         return TrimmedVariants(len(order), make)
 
-    def _shows(self, kept: Collection[int], whole: str) -> bool:
+    def _shows(self, kept: Collection[int]) -> bool:
         """Tell whether these pieces, with all they need, hold a word of the text."""
+        whole = chain.from_iterable(part.text for part in self.parts)
         return speaks("".join(self.parts[i].text for i in self.closed(kept)), whole)
 
     def priors(self) -> list[float]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from ..text.format import Marks
 from ..text.split_points import unit_ends
-from .pieces import Piece, Pieces
+from .pieces import Piece, Pieces, Slices
 
 MIN_PIECE_CHARS = 30
 """Characters of the shortest piece."""
 MIN_LINE_PIECE_CHARS = 160
 """The same where a line ends but no sentence: a line of code says little without the next."""
+MAX_CHARS_HELD = 1 << 22
+"""Characters of a text up to which all its pieces are held: those of a gigabyte are another."""
 MAX_PROSE_PIECES = 8_000
 """Pieces of a text at the most, about: those of a longer text are longer."""
 _STOP = re.compile(
@@ -38,7 +41,10 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 
     A gap is ` … `, and there is no head.
     """
-    parts = [Piece(part) for part in split_prose(text)]
+    ends = accumulate(map(len, split_prose(text)), initial=0)
+    parts: Sequence[Piece] = Slices(text, list(ends), Piece)
+    if len(text) <= MAX_CHARS_HELD:
+        parts = list(parts)
     if len(parts) < 2:
         return None
     return Pieces(parts, _gap, marks._replace(marker=""), cuttable=True)
