@@ -122,6 +122,10 @@ def check_tagged(records: Records, layout: str, format: str, **options: Any) -> 
     tame_text = tame_text_of(tame, layout, format, framing="tagged", **options)
     result = render(records, layout, format, framing="tagged", **options)
     assert result.tokens == COUNT(result.text)
+    if any(d.code == "PF306" for d in result.warnings):  # what a summary holds looks like a tag
+        text, tame_text, tamer = check_structure(records, layout, format, **options)
+        assert text == result.text
+        return 0
     found, stood = judges.tagged(result.text)[0], judges.tagged(tame_text)[0]
     assert found == [
         judges.normal_json(tamer.original.get(stand_in, stand_in)) for stand_in in stood

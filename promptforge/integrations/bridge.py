@@ -31,6 +31,9 @@ from ..model import Item, Result, ShownItem
 from ..rendering.renderer import ContextRenderer
 from ..selection.query import Embed
 from ..sources.records import to_item
+from ..templating.loader import Templates
+from ..text.delimiters import pick_nonce, read_leniently
+from ..text.escape import Safe
 from ..tokenizers.registry import get_tokenizer
 
 T = TypeVar("T")
@@ -126,7 +129,7 @@ class Bridge:
         if self.alone:
             defaults |= _ALONE
             folders = (*folders, _OWN_TEMPLATES)
-        self._order = score_order
+        self._folders, self._order = folders, score_order
         # Who names a direction or a threshold says that the numbers are scores.
         self._ranked = score_order is not None or options.get("min_score") is not None
         self._on_result = on_result
@@ -211,6 +214,26 @@ class Bridge:
         if isinstance(document, str):
             return {"content": document}
         return orient_score(document, self._order)
+
+    def enclose(self, context: str, question: str) -> str:
+        """Return the context as it stands before the question in one text: with its end marked."""
+        if not context:
+            return ""
+        options, templates = self._renderer.check(), Templates(self._folders)
+        names = [f"prompt/{name}/context.txt.j2" for name in (options.prompt, "default")]
+        name = next(filter(templates.find, names))
+        shown = {"layout": options.layout, "format": options.format, "joined": True}
+
+        def print_it(text: str, boundary: str) -> str:
+            values = {"context": Safe(text), "boundary": boundary, "citation": None}
+            return str(templates.print(name, values | shown, None))
+
+        words = re.findall(r"\w+", print_it(" ", "").lower())
+        held = read_leniently(context)
+        boundary = ""
+        if any(word in held for word in words):
+            boundary = f"-{pick_nonce((context, question))}"
+        return print_it(context, boundary)
 
     def fit_joined(
         self,

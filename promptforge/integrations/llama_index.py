@@ -42,6 +42,7 @@ __all__ = [
     "retrieve",
 ]
 _TEMPLATE = "{context_str}\n\n{query_str}"
+"""The context is printed with an end mark here: nothing in a node reads as the question."""
 
 
 class ContextPostprocessor(BaseNodePostprocessor):
@@ -109,7 +110,9 @@ class ContextPromptTemplate(PromptTemplate):
         **options: Any,
     ) -> None:
         # Chat engines take the words of a template and its functions, and never call `format`.
-        renders = {context_key: _Renders(Bridge(**options), context_key, query_key)}
+        marks_end = template == _TEMPLATE
+        shows = _Renders(Bridge(**options), context_key, query_key, marks_end=marks_end)
+        renders = {context_key: shows}
         super().__init__(template, function_mappings=renders)
         self.context_key, self.query_key, self.options = context_key, query_key, options
         if context_key not in self.template_vars:
@@ -120,16 +123,20 @@ class ContextPromptTemplate(PromptTemplate):
 class _Renders:
     """Renders the context of a template out of its variables."""
 
-    def __init__(self, bridge: Bridge, context_key: str, query_key: str) -> None:
+    def __init__(
+        self, bridge: Bridge, context_key: str, query_key: str, *, marks_end: bool
+    ) -> None:
         self._bridge, self._context, self._query = bridge, context_key, query_key
+        self._marks_end = marks_end
 
     def __call__(self, **values: Any) -> str:
         """Return the text of the nodes, or of the joined text, within the budget."""
         documents, query = values.get(self._context), values.get(self._query)
         if not documents:
             return ""
-        fitted = self._bridge.fit(documents, query if isinstance(query, str) else None)
-        return fitted.result.text
+        query = query if isinstance(query, str) else None
+        text = self._bridge.fit(documents, query).result.text
+        return self._bridge.enclose(text, query or "") if self._marks_end else text
 
 
 class ContextSynthesizer(BaseSynthesizer):
@@ -154,6 +161,7 @@ class ContextSynthesizer(BaseSynthesizer):
     ) -> None:
         super().__init__(llm=llm, streaming=streaming)
         self._template = template
+        self._marks_end = template == _TEMPLATE
         if not isinstance(template, BasePromptTemplate):
             self._template = PromptTemplate(template)
         self._system, self._history = list(system), list(history)
@@ -163,7 +171,8 @@ class ContextSynthesizer(BaseSynthesizer):
         return {"text_qa_template": self._template}
 
     def _update_prompts(self, prompts: dict[str, Any]) -> None:
-        self._template = prompts.get("text_qa_template", self._template)
+        if "text_qa_template" in prompts:
+            self._template, self._marks_end = prompts["text_qa_template"], False
 
     def synthesize(
         self, query: Any, nodes: Any, additional_source_nodes: Any = None, **given: Any
@@ -241,6 +250,8 @@ class ContextSynthesizer(BaseSynthesizer):
         return [*self._system, *kept, asked]
 
     def _question(self, context: str, query: str) -> ChatMessage:
+        if self._marks_end:
+            context = self._bridge.enclose(context, query)
         text = self._template.format(context_str=context, query_str=query)
         return ChatMessage(role="user", content=text)
 
