@@ -14,6 +14,9 @@ import pytest
 from commandline import ROOT, run
 
 import promptforge as pf
+from promptforge.errors import Diagnostics
+from promptforge.sources.folders import FolderFilter
+from promptforge.sources.git import load_diff
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
@@ -198,6 +201,12 @@ def load_everything(canary: Path) -> list[pf.Item]:
     return found
 
 
+def notes_of_diff(space: Path) -> list[str]:
+    said = Diagnostics()
+    load_diff("", workspace=space, diagnostics=said, wanted=FolderFilter())
+    return [d.message for d in said if d.code == "PF610"]
+
+
 def test_no_program_of_a_repository_is_run(space: Path, canary: Path) -> None:
     (space / "a.py").write_text("x = 3\n")
     (space / ".gitattributes").write_text("*.py filter=a=b diff=theirs\n*.md diff=driver\n")
@@ -221,6 +230,8 @@ def test_no_program_of_a_repository_is_run(space: Path, canary: Path) -> None:
     assert has_run(canary)
     git(space, "config", "core.fsmonitor", str(canary))
     assert "+x = 4" in "".join(item.content or "" for item in load_everything(canary))
+    [said] = notes_of_diff(space)
+    assert said.startswith('not run: filters of the repository\'s own settings: "a=b"; changes')
     git(space, "config", "--unset", "filter.a=b.clean")
     git(space, "config", "filter.a=b.process", str(canary))
     git(space, "config", "filter.a=b.required", "true")
@@ -236,7 +247,7 @@ def test_filters_of_the_users_own_settings_are_run(
     git(space, "config", "--global", "filter.mine.clean", f"{canary}; echo mine")
     git(space, "config", "filter.mine.clean", "false")
     assert "+mine" in "".join(item.content or "" for item in pf.load(git_diff=""))
-    assert has_run(canary)
+    assert has_run(canary) and notes_of_diff(space) == []
 
 
 @pytest.mark.parametrize("url", ["/nowhere", "ssh://nowhere/it", "ext::{canary}"])

@@ -3,7 +3,7 @@
 No shell is used, and none of the programs that a repository's settings may name for its diffs. What
 holds a credential is left out, and said.
 
-Codes: PF604 a changed file that is no text.
+Codes: PF604 a changed file that is no text, PF610 a filter that is not run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def load_diff(
     `revisions` is as for `git diff`, such as `main...`; empty for all that is not committed. Raises
     `ItemError` where git fails, or nothing has changed.
     """
-    printed = _run_diff(Path(workspace), "-M", *_prefixes(), *_revisions(revisions))
+    asked = ("-M", *_prefixes(), *_revisions(revisions))
+    printed = _run_diff(Path(workspace), diagnostics, *asked)
     if not printed:
         raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
     items = [_diff_item(text) for text in _split_files(printed)]
@@ -67,7 +68,8 @@ def load_changed(
     among them. Raises `ItemError` where git fails, or no file has changed.
     """
     top = Path(workspace)
-    names = _run_diff(top, "--name-only", "-z", "--diff-filter=d", *_revisions(revisions))
+    asked = ("--name-only", "-z", "--diff-filter=d", *_revisions(revisions))
+    names = _run_diff(top, diagnostics, *asked)
     if not revisions:
         names += run_git(top, "ls-files", "-z", "--others", "--exclude-standard")
     items: list[Item] = []
@@ -81,8 +83,8 @@ def load_changed(
     return _without_secrets(items, diagnostics, wanted)
 
 
-def _run_diff(folder: Path, *arguments: str) -> str:
-    """Run `git diff` without the filters that the repository's own settings name.
+def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str) -> str:
+    """Run `git diff` without the filters that the repository's own settings name, and say so.
 
     Git passes each changed file through the program of its filter. Those that the user has set for
     all repositories, such as the one of Git LFS, are run.
@@ -90,12 +92,20 @@ def _run_diff(folder: Path, *arguments: str) -> str:
     listed = run_git(folder, "config", "-z", "--show-scope", "--list").split("\0")
     users: dict[str, str] = {}
     theirs: list[str] = []
+    idle: dict[str, None] = {}
     for scope, setting in zip(listed[0::2], listed[1::2], strict=False):
         name, _, value = setting.partition("\n")
         if scope in ("system", "global", "command"):
             users[name] = value
         elif name.startswith("filter."):
             theirs.append(name)
+            if name.endswith((".clean", ".process")) and value:
+                idle[name] = None
+    idle = {name: None for name in idle if not users.get(name)}
+    if named := ", ".join(quote(name.split(".", 1)[1].rpartition(".")[0]) for name in idle):
+        message = f"not run: filters of the repository's own settings: {named}; changes show as"
+        message += " without them. To run one, set it in your own settings (git config --global)"
+        diagnostics.add("PF610", message, severity="info")
     # No program, but for one of the user's; where none is set, `required` would be an error.
     settings = {
         name: users.get(name, "false" if name.endswith(".required") else "") for name in theirs
