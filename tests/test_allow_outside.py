@@ -162,3 +162,22 @@ def test_names_that_no_system_takes_are_left_to_the_reader() -> None:
     assert leads_outside("a\0b", ".") is None
     Path("job.yaml").write_text('files: ["a\\0b", docs/inner.txt]')
     assert "an inner text" in run("render", "--job", "job.yaml").out
+
+
+@pytest.mark.parametrize("command", [["@list"], ["--files-from", "list"], ["--file", "@list"]])
+def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
+    command: list[str], tmp_path: Path
+) -> None:
+    inner, secret = Path("docs/inner.txt").resolve(), tmp_path / "secret.txt"
+    Path("list").write_text(f"{inner}\n{secret}\n")
+    ran = run("render", *command)
+    assert ran.code == 4 and SECRET not in ran.out + ran.err
+    assert (
+        "list:2: " in ran.err and "is an absolute path" in ran.err and "--allow-outside" in ran.err
+    )
+    assert SECRET in run("render", *command, "--allow-outside").out
+    piped = run("render", "--files-from", "-", stdin=Path("list").read_text())
+    assert SECRET in piped.out and "an inner text" in piped.out
+    Path("list").write_text(f"{inner}\n../secret.txt\noutside/secret.txt\n")
+    ran = run("render", *command)
+    assert "an inner text" in ran.out and SECRET not in ran.out + ran.err

@@ -444,7 +444,7 @@ def _is_list(rule: Rule) -> bool:
 
 def profile_flags(function: Command) -> Command:
     """Add `--profile`, `--templates`, `--profiles` and `--allow-outside`."""
-    about = "Let job and profile files name files outside of their folders."
+    about = "Let job and profile files, and lists, name files outside of their folders."
     function = click.option("--allow-outside", is_flag=True, help=about)(function)
     for name, variable in reversed(FOLDER_VARIABLES.items()):
         function = click.option(

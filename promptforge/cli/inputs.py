@@ -28,7 +28,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import is_url
+from ..files import ALLOW_OUTSIDE, is_url
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
 from .output import ReadingProgress, print_diagnostics, printable
@@ -333,12 +333,23 @@ def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
-    """Return the names in a list of files: one a line, or each behind it a NUL."""
-    from ..sources.workspace import read_named
+    """Return the names in a list of files: one a line, or each behind it a NUL.
+
+    Raises `ItemError` where a list in a file names an absolute path outside of the workspace. What
+    comes through a pipe is the user's own.
+    """
+    from ..sources.workspace import read_named, show_path
 
     text, _ = read_named(path, workspace=None, diagnostics=Diagnostics())
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
+    root = os.path.realpath(given["workspace"])
+    for number, name in enumerate(names, 1):
+        if path == "-" or given["allow_outside"] or not os.path.isabs(name):
+            continue
+        if not Path(os.path.realpath(name)).is_relative_to(root):
+            message = f"{quote(name)} is an absolute path out of the workspace; {ALLOW_OUTSIDE}"
+            raise ItemError(message, where=f"{show_path(path)}:{number}")
     return [name for name in names if name]
 
 
