@@ -188,6 +188,9 @@ def test_a_notebook_draws_a_result() -> None:
     assert html.count("<i class=") >= 2 * result.items_included
     assert f"{result.tokens:,} of 300" in html and "guide.md" in html
     assert html.count("<tr") == len(result.items)
-    assert "There" not in pf.render([])._repr_html_()
-    many = pf.render([pf.Item(content=f"item {n}") for n in range(900)], max_tokens=None)
-    assert many._repr_html_().count("<i class=") < 100
+    assert "There were no items" in pf.render([])._repr_html_()
+    assert '[data-jp-theme-light="false"] .pf, .vscode-dark .pf { --paper: #17191c' in html
+    kinds = ("text", "error")
+    items = [pf.Item(kind=kinds[n % 2], content=f"item {n}") for n in range(900)]
+    drawing = pf.render(items, max_tokens=None)._repr_html_()
+    assert drawing.count("<i class=") < 100 and "error: 450 items" in drawing

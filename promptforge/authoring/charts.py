@@ -52,15 +52,10 @@ def draw_result(result: Result) -> str:
     placed = report.placed if result.text else {}
     items = [report.items[index] for index in report.ranked]
     spent = sum(item.tokens for item in placed.values())
-    parts = [BudgetPart("between", "templates, headings, separators", result.tokens - spent)]
-    if len(placed) <= MAX_ITEMS_IN_BAR:
-        for n, index in enumerate(placed):
-            item = report.items[index]
-            parts.append(BudgetPart("item", _name(item), item.tokens, n % TINTS))
-    else:
-        for n, section in enumerate(result.sections):
-            name = f"{section.title or 'items'}: {len(section.items):,} items"
-            parts.append(BudgetPart("item", name, section.tokens, n % TINTS))
+    parts = [
+        BudgetPart("between", "templates, headings, separators", result.tokens - spent),
+        *_item_parts(result),
+    ]
     if result.max_tokens is not None:
         parts.append(BudgetPart("free", "free", result.max_tokens - result.tokens))
     parts = [part for part in parts if part.tokens > 0]
@@ -107,22 +102,31 @@ class BudgetChart:
                 BudgetPart("frame", "overhead of the templates", explanation.frame),
                 BudgetPart("between", "headings and separators", explanation.between),
             ]
-        shown = {item.id: item for item in result.items if item.form is not None}
-        if len(shown) <= MAX_ITEMS_IN_BAR:
-            for n, source in enumerate(result.sources):
-                item = shown[source.id]
-                what = "cut" if item.status == "trimmed" else "item"
-                parts.append(BudgetPart(what, _name(item), item.tokens, n % TINTS))
-        else:
-            for n, section in enumerate(explanation.sections):
-                name = f"{section.title or 'items'}: {section.items:,} items"
-                parts.append(BudgetPart("item", name, section.tokens, n % TINTS))
+        parts += _item_parts(result)
         reserve = result.manifest["options"]["reserve"]
         return [
             *parts,
             BudgetPart("free", "free", explanation.left or 0),
             BudgetPart("reserve", "kept for the answer", reserve or 0),
         ]
+
+
+def _item_parts(result: Result) -> list[BudgetPart]:
+    """Return the parts of the items in the order of the page; very many are shown in groups."""
+    placed, items, parts = result.report.placed, result.report.items, []
+    if not result.text:
+        return []
+    if len(placed) <= MAX_ITEMS_IN_BAR:
+        for n, index in enumerate(placed):
+            what = "cut" if items[index].status == "trimmed" else "item"
+            parts.append(BudgetPart(what, _name(items[index]), items[index].tokens, n % TINTS))
+        return parts
+    groups: dict[str, list[int]] = {}
+    for index, item in placed.items():
+        groups.setdefault(item.title or items[index].kind, []).append(item.tokens)
+    for n, (name, tokens) in enumerate(groups.items()):
+        parts.append(BudgetPart("item", f"{name}: {len(tokens):,} items", sum(tokens), n % TINTS))
+    return parts
 
 
 def curve_budgets(most: int, *others: int) -> list[int]:
