@@ -435,7 +435,7 @@ def test_every_answer_is_locked_down(
         )  # by the parser, before anything of ours ran
         return
     assert reply.headers["content-security-policy"] == (
-        "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
         "connect-src 'self'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     )

@@ -30,7 +30,8 @@ ANSWER_SECONDS = 60.0
 """Seconds for the answer to be read; the stream of events has no such end."""
 EVENTS_PATH = "/api/events"
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS = (

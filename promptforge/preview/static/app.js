@@ -99,6 +99,7 @@ async function render() {
 // The whole prompt, in the shape that is looked at; of the others only its parts are drawn.
 async function around(ask, of) {
   const to = now.show === "request" ? now.to : "roles";
+  whole.wait();
   const found = await working(draw.prompt({ ...ask, to }));
   if (!found || of !== page) return;
   if (found.error) return now.show === "text" ? undefined : fail(found.error);
@@ -154,7 +155,7 @@ function take(of, what, found) {
   }
   items.refresh();
   placeBar();
-  editor.price(page.told.lines);
+  if (what === "needs") editor.price(page.told.lines);
   return !found.error;
 }
 
@@ -204,6 +205,7 @@ function succeed(found) {
 function fail(error) {
   const more = page ? [make("span", { class: "quiet" }, "The last good text stays below.")] : [];
   if (error.needed) more.push(make("button", { type: "button", onclick: () => setBudget(error.needed, { push: true }) }, `Set the budget to ${count(error.needed)}`));
+  if (error.kind === "server") said("");
   if (error.kind === "server") more.push(make("button", { type: "button", onclick: () => render() }, "Retry"));
   notice("error", error, { open: () => open(error.name, error.line, error.file), more });
   const tried = typeof now.view.max_tokens === "number" ? now.view.max_tokens : budget();

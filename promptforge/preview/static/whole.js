@@ -9,8 +9,15 @@ export const SHAPES = {
   roles: "chat templates of open weights", text: "one text",
 };
 
+// What is seen belongs to an earlier text until the new prompt is there.
+export function wait() {
+  for (const id of ["messages", "request"]) $(id).classList.add("pending");
+  $("sent-about").textContent = "Rendering the whole prompt…";
+}
+
 // `open` leads to an item of the context, by its number.
 export function draw(found, page, open) {
+  for (const id of ["messages", "request"]) $(id).classList.remove("pending");
   if (found.to === "roles" && !$("messages").hidden) {
     const cards = found.messages.map((message) => card(message, found, page, open));
     $("messages").replaceChildren(account(found), ...cards);
