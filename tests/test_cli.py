@@ -792,7 +792,7 @@ def test_every_option_is_a_flag() -> None:
 
 @pytest.mark.parametrize("name", ["batch", "explain", "prompt", "render"])
 def test_the_help_shows_every_flag_once(name: str) -> None:
-    from promptforge.cli import batch, explain, inputs, render
+    from promptforge.cli import batch, explain, flags, render
 
     out = run(name, "--help").out
     modules = {"batch": batch, "explain": explain}
@@ -802,7 +802,7 @@ def test_the_help_shows_every_flag_once(name: str) -> None:
             flag = next(each for each in option.opts if each.startswith("--"))
             assert len(re.findall(rf"(?m)^  (?:-\w, )?{flag}(?![\w-])", out)) == 1, flag
     headings = [line[:-1] for line in out.splitlines() if re.fullmatch(r"[A-Z][^:]+:", line)]
-    assert headings == [h for h in (*inputs.HELP_GROUPS, "Output") if h in headings]
+    assert headings == [h for h in (*flags.HELP_GROUPS, "Output") if h in headings]
 
 
 def test_a_list_is_given_by_giving_the_flag_again() -> None:

@@ -31,7 +31,7 @@ from ..errors import (
 from ..files import ALLOW_OUTSIDE, is_url
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
-from .output import ReadingProgress, print_diagnostics, printable
+from .output import ReadingProgress, print_diagnostics, print_message, printable
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ TRUST_STATES = {
     "changed": "not used: something changed after it was trusted",
     "unknown": "not used: nobody has trusted it",
 }
+_FOLDER_PLACE = "the folder"
+"""The place of a packing that nobody has set."""
 _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "question"}
 """Flag of a prompt's text → its key in a job file."""
 
@@ -199,12 +201,26 @@ class CommandRequest(NamedTuple):
     """The job file; an empty one where none is given."""
 
     def renderer(self) -> Renderer:
-        """Return a renderer with this profile and these folders."""
+        """Return a renderer with this profile and these folders.
+
+        A folder without a query is packed as a `repository`, unless something sets the packing.
+        """
         from ..prompts.prompt import Renderer
         from ..tokenizers.registry import expect_small_texts
 
         expect_small_texts()
-        return Renderer(profile=self.profile, **self.folders)
+        renderer = Renderer(profile=self.profile, **self.folders)
+        chosen = {*self.options, *renderer.profile.options}
+        if not chosen & {"packing", "query"} and self._reads_folder():
+            self.options["packing"], self.places["packing"] = "repository", _FOLDER_PLACE
+        return renderer
+
+    def _reads_folder(self) -> bool:
+        names = (*self.wanted.items, *self.wanted.files)
+        try:
+            return any(os.path.isdir(os.path.join(self.wanted.workspace, name)) for name in names)
+        except ValueError:  # a NUL in a name
+            return False
 
     def gather(self) -> list[Item]:
         """Read the items and return them."""
@@ -225,6 +241,8 @@ class CommandRequest(NamedTuple):
             print_diagnostics(error.diagnostics)
             raise
         print_diagnostics((d for d in result.warnings if d not in printed), quiet=self.quiet)
+        if self.places.get("packing") == _FOLDER_PLACE and result.truncated and not self.quiet:
+            print_message('note: the most important files come first; --query "…" asks for others')
         return result
 
 

@@ -59,7 +59,8 @@ def packing_order(page: Page) -> list[int]:
             i for i in page.candidates.kept if pool[i].origin == origin and not pool[i].required
         ]
         if packing in BEST_FIRST_PACKINGS:
-            side.sort(key=ranks.__getitem__, reverse=True)
+            newest = page.candidates.newest_first(side)
+            side = sorted(newest, key=ranks.__getitem__, reverse=True)
         elif packing == "drop_first":
             most = len(side)
             if origin == "similarity" and page.options.max_items is not None:

@@ -426,7 +426,8 @@ def plan_packing(
     if best_first:
         ranks = candidates.ranks
         required, explicit, similar = (
-            BestFirst(side, ranks) for side in (required, explicit, similar)
+            BestFirst(candidates.newest_first(side), ranks)
+            for side in (required, explicit, similar)
         )
     elif not fixed_set:
         explicit, similar = page.walk(explicit), page.walk(similar)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,6 +38,7 @@ MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
 MAX_ITEMS_CHANGED = 64
 """With more changed items, columns are read anew."""
+_METADATA = attrgetter("metadata")
 FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
@@ -209,6 +211,14 @@ class Candidates(Mapping[int, Entry]):
     def __len__(self) -> int:
         return len(self.kept)
 
+    def newest_first(self, indices: Sequence[int]) -> Sequence[int]:
+        """Return indices with the files that were changed last first: so ties are broken."""
+        if not any(map(_METADATA, self.pool)):  # a million items are passed over in C
+            return indices
+        ages = {index: self.pool[index].metadata.get("commits_ago") for index in indices}
+        known = {index: age for index, age in ages.items() if isinstance(age, int)}
+        return sorted(indices, key=lambda index: known.get(index, math.inf)) if known else indices
+
     def without(self, gone: Mapping[int, str]) -> Candidates:
         """Return the candidates without some, given with their reasons."""
         kept = [index for index in self.kept if index not in gone]
@@ -293,7 +303,7 @@ def select(
         drop_duplicates(left, texts, kept, ranks, dropped, joined)
         kept = _still(kept, dropped)
     if options.packing == "repository" and not options.queries:
-        _rank_by_importance(left, kept, ranks)
+        _rank_by_importance(left, kept, ranks, options, language)
     asked: Relevance | None = None
     if kept and (options.queries or options.rerank == "mmr"):
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
@@ -342,11 +352,20 @@ def combine(candidates: Candidates, options: Options) -> Candidates:
     return candidates.without(dict.fromkeys(found, "combine"))
 
 
-def _rank_by_importance(items: Sequence[Item], kept: Sequence[int], ranks: list[float]) -> None:
+def _rank_by_importance(
+    items: Sequence[Item],
+    kept: Sequence[int],
+    ranks: list[float],
+    options: Options,
+    language: Language,
+) -> None:
     """Rank items of equal score by importance; scores that differ are the caller's word."""
-    if len({ranks[index] for index in kept}) > 1:
+    characters = sum(len(items[index].content or "") for index in kept)
+    # Where each character may be a token, and all fit, there is nothing to choose.
+    needless = options.max_chars is None and characters <= (options.max_tokens or math.inf)
+    if needless or len({ranks[index] for index in kept}) > 1:
         return
-    importance = file_importance([items[index] for index in kept])
+    importance = file_importance([items[index] for index in kept], language)
     for index, number in zip(kept, importance, strict=True):
         ranks[index] = number
 

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from msgspec.structs import replace
+
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError
 from ..model import Item
 from ..plaindata import copy_plain
-from .folders import ALL_FILES, FolderFilter, Progress, read_folder
+from .folders import ALL_FILES, FolderFilter, Progress, commits_since_change, read_folder
 from .workspace import (
     StrPath,
     expand_pattern,
@@ -55,10 +57,11 @@ def load_files(
     """Return the items of one `--file`: `code` for programs, `diff` for diffs, else `file`.
 
     `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, a pattern such as `src/**/*.py`, or a folder:
-    of this the `wanted` files are read. Lines count from 1, both ends included; `PATH:12-` is all
-    from there on. `context_lines` more are taken on either side, as far as the file goes, and the
-    range says so. A whole file has no range. The line end that closes the text is left out. Of `-`,
-    standard input, and `/dev/fd/63`, a shell's `<(command)`, the path is `stream_name`.
+    of this the `wanted` files are read; their metadata `commits_ago` tells when git saw the last
+    change. Lines count from 1, both ends included; `PATH:12-` is all from there on. `context_lines`
+    more are taken on either side, as far as the file goes, and the range says so. A whole file has
+    no range. The line end that closes the text is left out. Of `-`, standard input, and
+    `/dev/fd/63`, a shell's `<(command)`, the path is `stream_name`.
 
     Raises `ItemError` when a named file cannot be read, a pattern matches nothing, or a range lies
     outside the file.
@@ -71,8 +74,10 @@ def load_files(
     if start is None and os.path.isdir(locate_file(path, workspace)):
         items = []
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
+        ages = commits_since_change(locate_file(path, workspace))
         for name, text, said in read_folder(path, wanted=wanted, progress=progress, **near):
-            items.append(file_item(name, text))
+            item, age = file_item(name, text), ages.get(os.path.relpath(name, path))
+            items.append(item if age is None else replace(item, metadata={"commits_ago": age}))
             diagnostics.extend(tuple(said))
         return items
 
