@@ -295,3 +295,35 @@ def test_files_that_look_like_a_repository_are_none(
     git(inner, "diff", "HEAD", "--", ".")
     assert has_run(canary)  # the control
     load_everything(canary)
+
+
+def test_files_of_a_folder_know_how_many_commits_ago_they_changed(space: Path) -> None:
+    ages = {item.path: item.metadata.get("commits_ago") for item in pf.load(".")}
+    assert ages["a.py"] == 1 and ages["b name.md"] == ages["sub/c.py"] == 2
+    assert ages["new ü.py"] is None
+    assert {item.path: item.metadata for item in pf.load("sub")} == {"sub/c.py": {"commits_ago": 1}}
+
+
+def test_of_equal_scores_what_changed_last_has_the_room(space: Path) -> None:
+    for name in ("0.py", "1.py", "2.py"):
+        (space / name).write_text(f"value_{name[0]} = 'some words that take room'\n")
+        git(space, "add", name)
+        git(space, "commit", "-qm", name)
+    git(space, "mv", "1.py", "3.py")
+    git(space, "commit", "-qm", "Moved")
+    ran = run("render", ".", "--include", "[0-9].py", "--packing", "score", "--max-tokens", "50")
+    assert "### 3.py" in ran.out and "### 2.py" in ran.out and "### 0.py" not in ran.out
+
+
+def test_a_folder_without_a_query_is_packed_as_a_repository(space: Path) -> None:
+    def packing(*arguments: str) -> tuple[str, str]:
+        facts = json.loads(run("explain", *arguments, "--json").out)
+        return facts["manifest"]["options"]["packing"], facts["set_by"].get("packing", "")
+
+    assert packing(".") == ("repository", "the folder")
+    assert packing("--file", "sub") == ("repository", "the folder")
+    assert packing(".", "--query", "x") == ("score", "")
+    assert packing(".", "--packing", "whole") == ("whole", "--packing")
+    assert packing("a.py") == ("score", "")
+    (space / "mine.yaml").write_text("packing: value\n")
+    assert packing(".", "--profile", "mine.yaml")[0] == "value"

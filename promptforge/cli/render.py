@@ -94,7 +94,7 @@ def render_command(
     result. The line end after the last line is no part of the text, and is not counted.
 
     \b
-      promptforge render . --max-tokens 8000 --packing repository --tree
+      promptforge render . --max-tokens 8000 --tree
       promptforge render results.json --query "How are locks taken?" --profile claude
       git diff | promptforge render --file - --name changes.diff
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace

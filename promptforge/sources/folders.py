@@ -373,8 +373,8 @@ def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
 def commits_since_change(folder: Path) -> dict[str, int]:
     """Return how many commits ago each file below a folder was changed, for the last ones.
 
-    The newest commit is 1; a file that none of `MAX_COMMITS_READ` has changed is not in it. Empty
-    where git cannot tell.
+    Commits that changed something in the folder count, the newest is 1. A file that none of the
+    last `MAX_COMMITS_READ` has changed is not in it. Empty where git cannot tell.
     """
     if not any(os.path.exists(above / ".git") for above in (folder, *folder.parents)):
         return {}
