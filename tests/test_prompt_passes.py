@@ -509,6 +509,24 @@ def test_a_whole_response_is_the_messages_in_it(to: str, answer: Data, sent: lis
     assert list(made)[1:] == sent
 
 
+def test_servers_of_openais_shape_get_their_own_back() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    said = [thought, {"type": "text", "text": "I look."}]
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history: list[Any] = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": said},  # Mistral
+        {"role": "user", "content": "and?"},
+        {"role": "assistant", "tool_plan": "I plan.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x = 1"},  # Cohere
+    ]
+    own = prompt(history, "openai")
+    assert own[1]["content"] == said and own[3]["tool_plan"] == "I plan."
+    other = prompt(history, "anthropic")
+    assert [d.severity for d in other.warnings] == ["info", "info"]
+    assert "hm" not in json.dumps(list(other)) and "I plan" not in json.dumps(list(other))
+
+
 def test_images_and_thoughts_are_priced() -> None:
     said = [{"role": "user", "content": "q"}]
     image = {"type": "image", "source": {"type": "url", "url": "https://a.example/x.png"}}

@@ -268,6 +268,27 @@ class Bridge:
                 return found
             changes["max_tokens"] = max(0, most - over)
 
+    def fit_window(self, documents: object, query: str | None, cost: Callable[[str], int]) -> str:
+        """Return a text of `documents` with which the finished prompt keeps the window.
+
+        `cost` returns the tokens of the prompt around a text. Without a known window, the text
+        keeps `max_tokens` alone. Raises `BudgetError` if the prompt without a text does not fit.
+        """
+        window, most = self.window, self.setting("max_tokens")
+        if window is None:
+            return self.fit(documents, query).result.text
+        room = window - cost("")
+        if room < 0:
+            raise too_small(window - room, window, "the prompt without a context")
+        while True:
+            limit = room if most is None else min(most, room)
+            text = self.fit(documents, query, max_tokens=limit).result.text
+            # Tokens of joined texts are no sums, so the finished prompt is counted.
+            over = cost(text) - window
+            if over <= 0 or not text:
+                return text
+            room = max(0, min(room, self.count(text)) - over)
+
     # Frameworks copy their components; a renderer has locks, and needs no copy.
 
     def __deepcopy__(self, memo: object) -> Self:
@@ -275,6 +296,16 @@ class Bridge:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Bridge, **self._given), ()
+
+
+def too_small(needed: int, window: int, what: str) -> BudgetError:
+    """Return the error for what does not fit a window, with the way out."""
+    return BudgetError(
+        f"{what} needs {needed:,} tokens and the window has room for {window:,};"
+        " shorten it, or raise context_window or lower reserve",
+        needed=needed,
+        largest=window,
+    )
 
 
 def _is_single(documents: Any) -> bool:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ..errors import BudgetError, Diagnostics, OptionError, quote
+from ..errors import Diagnostics, OptionError, quote
 from ..rendering.pipeline import log_diagnostics
 from .bridge import (
     NOTE_KEY,
@@ -19,6 +19,7 @@ from .bridge import (
     missing_extra,
     retrieve,
     run_in_thread,
+    too_small,
 )
 
 try:
@@ -161,27 +162,14 @@ class ContextPrompt(BaseChatPromptTemplate):
         query = values.get(self.query_key)
         if not isinstance(query, str):
             query = None
-        documents, window = values[self.context_key], self._bridge.window
-        if window is None:
-            return {**values, self.context_key: self._bridge.fit(documents, query).result.text}
         meter = MessageMeter(self._bridge)
 
         def cost(text: str) -> int:
             filled = {**values, self.context_key: text}
             return meter.total(self.prompt.format_messages(**filled))
 
-        most = self._bridge.setting("max_tokens")
-        room = window - cost("")
-        if room < 0:
-            raise _too_small(window - room, window, "the prompt without a context")
-        while True:
-            limit = room if most is None else min(most, room)
-            text = self._bridge.fit(documents, query, max_tokens=limit).result.text
-            # Tokens of joined texts are no sums, so the finished messages are counted.
-            over = cost(text) - window
-            if over <= 0 or not text:
-                return {**values, self.context_key: text}
-            room = max(0, min(room, meter.count(text)) - over)
+        text = self._bridge.fit_window(values[self.context_key], query, cost)
+        return {**values, self.context_key: text}
 
     def pretty_repr(self, html: bool = False) -> str:
         """Return the prompt with its variables unfilled."""
@@ -397,7 +385,7 @@ class MessageWindow:
                 if id(message) not in tried
             ]
             if not results:
-                raise _too_small(self._window + over, self._window, "what cannot be left out")
+                raise too_small(self._window + over, self._window, "what cannot be left out")
             longest = max(results, key=self._meter.cost)
             limit = max(0, self._meter.count(longest.text) - over)
             shown = self._shortener.fit([longest.text], max_tokens=limit).result.text
@@ -466,15 +454,6 @@ def _with_context(question: list[BaseMessage], context: str) -> list[BaseMessage
     made = last.model_copy(update={"content": [{"type": "text", "text": context}, *said]})
     at = max(n for n, one in enumerate(question) if one is last)
     return [*question[:at], made, *question[at + 1 :]]
-
-
-def _too_small(needed: int, window: int, what: str) -> BudgetError:
-    return BudgetError(
-        f"{what} needs {needed:,} tokens and the window has room for {window:,};"
-        " shorten it, or raise context_window or lower reserve",
-        needed=needed,
-        largest=window,
-    )
 
 
 def _document(given: Any) -> Document:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import BudgetError, Diagnostics, OptionError, quote
+from ..errors import Diagnostics, OptionError, quote
 from ..rendering.pipeline import log_diagnostics
 from .bridge import (
     NOTE_KEY,
@@ -212,36 +212,21 @@ class ContextSynthesizer(BaseSynthesizer):
 
     def messages(self, query: str, documents: Any) -> list[ChatMessage]:
         """Return the messages for the LLM; raises `BudgetError` if the fixed ones do not fit."""
-        bridge, history = self._bridge, _turns(self._history)
-        window, most = bridge.window, bridge.setting("max_tokens")
-        if window is None:
-            text = bridge.fit(documents, query).result.text
-            return [*self._system, *self._history, self._question(text, query)]
-        fixed: int = bridge.setting("prompt_tokens")
-        fixed += self._cost([*self._system, self._question("", query)])
-        room = window - fixed
-        if room < 0:
-            raise BudgetError(
-                f"system and question need {fixed:,} tokens and the window has room for"
-                f" {window:,}; shorten them, or raise context_window or lower reserve",
-                needed=fixed,
-                largest=window,
-            )
-        kept = self._newest(history, int(room * bridge.setting("history_share")))
-        limit = room - self._cost(kept)
-        while True:
-            allowed = limit if most is None else min(most, limit)
-            text = bridge.fit(documents, query, max_tokens=max(0, allowed)).result.text
-            asked = self._question(text, query)
-            # Tokens of joined texts are no sums, so the finished message is counted.
-            over = self._cost([*self._system, *kept, asked]) - (
-                window - bridge.setting("prompt_tokens")
-            )
-            if over <= 0 or not text:
-                break
-            limit = max(0, min(limit, bridge.count(text)) - over)
-        rest = window - bridge.setting("prompt_tokens") - self._cost([*self._system, asked])
-        kept = self._newest(history, rest)
+        bridge, window, history = self._bridge, self._bridge.window, _turns(self._history)
+        kept = list(self._history)
+
+        def cost(text: str) -> int:
+            spent: int = bridge.setting("prompt_tokens")
+            return spent + self._cost([*self._system, *kept, self._question(text, query)])
+
+        if window is not None:
+            kept = []
+            promised = int((window - cost("")) * bridge.setting("history_share"))
+            kept = self._newest(history, promised)
+        asked = self._question(bridge.fit_window(documents, query, cost), query)
+        if window is not None:
+            spent = bridge.setting("prompt_tokens") + self._cost([*self._system, asked])
+            kept = self._newest(history, window - spent)
         if lost := len(self._history) - len(kept):
             said = Diagnostics()
             message = f"{lost} messages were left out, the oldest, to keep the window"

@@ -78,7 +78,7 @@ _CONVERSE = {
 # Fields of a chat message that servers of this shape give and want back.
 _CHAT_FIELDS = (
     *("name", "reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"),
-    *("provider_specific_fields", "extra_content"),
+    *("provider_specific_fields", "extra_content", "tool_plan"),
 )
 # Marks of a cache are set by the option cache_after alone: a request may have few.
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
@@ -334,7 +334,7 @@ class _MessageReader:
         fields = {key: message[key] for key in _CHAT_FIELDS if message.get(key)}
         if isinstance(audio := message.get("audio"), dict) and "id" in audio:
             fields["audio"] = {"id": audio["id"]}  # the documented form of a request
-        if "content" in message and fields and "parts" not in message:
+        if fields and message.keys() & {"content", "tool_calls"} and "parts" not in message:
             names = ", ".join(map(quote, fields))
             loss = self._loss(f"fields of the message were left out: {names}", "info")
             kept = {"original": fields, "family": "openai", "loss": loss}
@@ -569,6 +569,8 @@ def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
     """Return the family that takes a block of content; empty if none is known."""
     if kind == "image_url" and isinstance(part.get("image_url"), dict):
         return "openai"
+    if kind == "thinking" and isinstance(part.get("thinking"), list):
+        return "openai"  # Mistral's, in messages of this shape
     if kind in _RESPONSES:
         return "openai-responses"
     if kind in _CHAT and isinstance(part.get(kind), dict):

@@ -52,7 +52,13 @@ def test_pydantic_ai() -> None:
         return ModelResponse(parts=[TextPart("seven")])
 
     agent = names["make_agent"](FunctionModel(model), search)
-    assert names["ask"](agent, search, QUESTION) == "seven"
+    # Its run_sync takes the loop of the thread, or leaves one of its own open.
+    asyncio.set_event_loop(loop := asyncio.new_event_loop())
+    try:
+        assert names["ask"](agent, search, QUESTION) == "seven"
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
     context, question = seen[0][0].parts[0].content
     assert question == QUESTION and FACTS[7][:40] in context and tokens(context) <= 2000
     (result,) = [part for part in seen[1][-1].parts if isinstance(part, ToolReturnPart)]

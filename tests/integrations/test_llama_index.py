@@ -293,7 +293,7 @@ def test_a_chat_keeps_the_window_with_its_memory() -> None:
     assert 3 < len(llm.sent[-1]) < 13 and len(chat.chat_history) == 12
     assert "".join(chat.stream_chat("and now?").response_gen)
     assert asyncio.run(chat.achat("again")).response
-    with pytest.raises(pf.BudgetError, match="system and question need"):
+    with pytest.raises(pf.BudgetError, match="the prompt without a context needs"):
         chat.chat("word " * 900)
     with pytest.raises(pf.OptionError, match="context_window: say it"):
         WindowChatEngine(Found(), llm=llm)
