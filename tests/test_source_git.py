@@ -327,3 +327,11 @@ def test_a_folder_without_a_query_is_packed_as_a_repository(space: Path) -> None
     assert packing("a.py") == ("score", "")
     (space / "mine.yaml").write_text("packing: value\n")
     assert packing(".", "--profile", "mine.yaml")[0] == "value"
+
+
+def test_files_of_git_itself_are_no_text(space: Path) -> None:
+    git(space, "clone", "-q", "--bare", ".", "outer/bare.git")
+    (space / "outer/note.md").write_text("Beside it.\n")
+    assert [item.path for item in pf.load("outer", workspace=space)] == ["outer/note.md"]
+    ran = run("render", "outer/bare.git")
+    assert ran.code == 4 and "a repository without files" in ran.err

@@ -16,7 +16,7 @@ import msgspec
 
 from ..authoring.recipes import as_flags, flag_value
 from ..config.options import OPTION_VOCABULARY
-from ..model import Explanation, Remedy, Result, ResultItem, path_with_lines
+from ..model import Explanation, Gain, Remedy, Result, ResultItem, path_with_lines
 from ..text.format import plural
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
@@ -415,14 +415,26 @@ def _gain_lines(result: Result) -> Iterator[str]:
         Column("tokens", right=True), Column("worth", right=True, spare=3),
         Column("these", cut=True, spare=1),
     ]  # fmt: skip
-    rows = []
+    yield from table_lines(columns, list(_gain_rows(gains, labels)))
+
+
+def _gain_rows(gains: Sequence[Gain], labels: Mapping[str, str]) -> Iterator[list[str]]:
+    # A section that makes room brings nothing: of a hundred of them one row says enough.
+    makes_room = [gain for gain in gains if not gain.items and gain.tokens <= 0]
+    if len(makes_room) < 2:
+        makes_room = []
     for gain in gains:
+        if gain in makes_room:
+            continue
         these = ", ".join(labels[each] for each in gain.items[:MAX_GAINED_NAMES])
         if len(gain.items) > MAX_GAINED_NAMES:
             these += "…"
         figures = [f"{len(gain.items):,}", f"{gain.tokens:+,}", f"{gain.worth:+.2f}"]
-        rows.append([_section_name(gain.title, gain.key), *figures, these])
-    yield from table_lines(columns, rows)
+        yield [_section_name(gain.title, gain.key), *figures, these]
+    if makes_room:
+        tokens = sum(gain.tokens for gain in makes_room)
+        worth = sum(gain.worth for gain in makes_room)
+        yield [f"{len(makes_room):,} others make room", "0", f"{tokens:+,}", f"{worth:+.2f}", ""]
 
 
 def _window_hint(report: Report, explanation: Explanation) -> str:

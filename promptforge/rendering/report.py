@@ -520,6 +520,8 @@ _FILTERED_FIELD = {"kinds": "kind", "languages": "language", "paths": "path"}
 """Option that filters items → the field of an item that it looks at."""
 MAX_DROPPED_NAMED = 5
 """Dropped items that a message names."""
+MAX_NAMED_CHARACTERS = 120
+"""Characters of these names together; then fewer of them."""
 _GROUPINGS = ("auto", "none", "file", "kind", "category", "origin")
 _LABELS = ("name", "path", "kind", "language")
 _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
@@ -641,9 +643,12 @@ def _named(report: Report, reason: str) -> str:
     known = [quote(name, 60) for name in dict.fromkeys(filter(None, names))]
     if not known:
         return ""
-    more = len(known) - MAX_DROPPED_NAMED
+    shown = known[:MAX_DROPPED_NAMED]
+    while len(shown) > 1 and sum(map(len, shown)) > MAX_NAMED_CHARACTERS:  # long paths
+        shown.pop()
+    more = len(known) - len(shown)
     end = f" and {more} more" if more > 0 else ""
-    return f": {', '.join(known[:MAX_DROPPED_NAMED])}{end}"
+    return f": {', '.join(shown)}{end}"
 
 
 def _say_group_by(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:

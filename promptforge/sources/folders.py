@@ -323,6 +323,7 @@ def _list_folder(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> l
     else:
         is_ignored = IgnoreRules(top, [".ignore"])
         names = [name for name in names if not _is_below_ignored(name, is_ignored)]
+    names = _without_own_files_of_git(top, names)
     if wanted.include:
         include = _patterns(wanted.include)
         names = [name for name in names if include.match_file(name)]
@@ -331,6 +332,16 @@ def _list_folder(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> l
         names = [name for name in names if not exclude.match_file(name)]
     inside: dict[str, bool] = {}
     return sorted(name for name in names if _is_regular(top, name, inside))
+
+
+def _without_own_files_of_git(top: Path, names: list[str]) -> list[str]:
+    """Return the names without those in bare repositories. Raises `ItemError` where all are."""
+    heads = [name[: -len("HEAD")] for name in names if re.fullmatch(r"(?:.*/)?HEAD", name)]
+    bare = tuple(folder for folder in heads if _looks_like_git(top / folder))
+    if "" in bare:
+        message = "a repository without files, such as a bare clone; clone it to have them"
+        raise ItemError(message, where=show_path(top))
+    return [name for name in names if not name.startswith(bare)] if bare else names
 
 
 def _is_below_ignored(name: str, is_ignored: Callable[[str], bool]) -> bool:
