@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from .in_order import ITEMS_LOOKED_AT, Packer
@@ -95,6 +95,8 @@ class _PageRows:
             for i, variant in self._rows
         ]
         self._chooser = self._new_chooser(0.0)
+        self._held: set[int] = set()
+        """Items that others contain which were chosen with them."""
 
     def _new_chooser(self, between: float) -> WorthChooser:
         """Return a chooser; `between` is the cost of an item on the page beyond its own."""
@@ -116,7 +118,7 @@ class _PageRows:
         target, too_large, best = self._room[self._unit], UNLIMITED, list[int]()
         rows = best
         for turn in range(MAX_CHOICES):
-            rows = self._chooser.choose(target).rows[:places]
+            rows = self._choose_distinct(target)[:places]
             cost = self._page.measure(
                 {**self._packer.chosen, **dict(self._rows[row] for row in rows)}
             )
@@ -129,10 +131,22 @@ class _PageRows:
             elif turn == 0 and rows:
                 alone = self._packer.cost[self._unit] + sum(self._cost(row) for row in rows)
                 self._chooser = self._new_chooser(max((cost[self._unit] - alone) / len(rows), 0.0))
+                self._chooser.exclude(self._held)
             else:
                 too_large = target
                 target -= max(-spare, 1)
         return best or rows
+
+    def _choose_distinct(self, target: float) -> list[int]:
+        """Return rows for `target`; in place of items that others of them contain, other ones."""
+        for _ in range(MAX_CHOICES):
+            rows = self._chooser.choose(target).rows
+            held = self._packer.contained(dict(self._rows[row] for row in rows))
+            if not held:
+                break
+            self._held.update(held)
+            self._chooser.exclude(held.keys())
+        return rows
 
     def _cost(self, row: int) -> float:
         index, variant = self._rows[row]
@@ -233,6 +247,17 @@ class WorthChooser:
             for row, (worth, bound) in enumerate(zip(self._worths, self._bounds, strict=True))
             if worth > 0
         )
+
+    def exclude(self, owners: Collection[int]) -> None:
+        """Choose no rows of these owners from now on."""
+        if not owners:
+            return
+        self._orders.clear()
+        gone = [row for row, owner in enumerate(self._owners) if owner in owners]
+        self._worths = list(self._worths)
+        for row in gone:
+            self._worths[row] = 0.0
+        self._best_cases = [case for case in self._best_cases if self._worths[case[2]] > 0]
 
     def cost(self, row: int) -> float:
         """Return the exact cost of a row, asked for once."""

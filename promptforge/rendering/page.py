@@ -591,19 +591,15 @@ class LowerBounds:
 
     def exceed(self, indices: Iterable[int], tokens: float) -> bool:
         """Return True if these items together need more, each at its least."""
-        shared, lengths = self._page.shared_end_tokens, self._lengths
-        kinds = self._columns.kinds
+        shared, kinds = self._page.shared_end_tokens, self._columns.kinds
         empty = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
-        least = {kind: max(found.tokens - shared, 0) for kind, found in empty.items()}
-        # Tokens have no more characters than the longest, which an estimate rounds down: of many
-        # together a little more. 0 for contents that need not be shown.
-        longest = self._counter.most_chars(1024) / 1000
-        if self._max_characters is not None:
-            longest = math.inf
-        share = {kind: 1 / longest if found.shows else 0.0 for kind, found in empty.items()}
         for index in indices:
-            kind = kinds[index]
-            tokens -= max(least[kind], lengths[index] * share[kind] - shared)
+            least = empty[kinds[index]]
+            needed = least.tokens
+            if least.shows and self._lengths[index]:
+                text = self._columns.contents[index]
+                needed = max(needed, self._least_tokens(text, int(tokens)))
+            tokens -= max(needed - shared, 0)
             if tokens < 0:
                 return True
         return False
@@ -675,17 +671,19 @@ class LowerBounds:
         return min(chars, 2.0**63)
 
     def _exceeds(self, text: str, tokens: int) -> bool:
-        if tokens < 0:
-            return True
+        return tokens < 0 or self._least_tokens(text, tokens) > tokens
+
+    def _least_tokens(self, text: str, limit: int) -> int:
+        """Return a lower bound of the tokens of a content, at most `limit + 1`."""
         text = text[: self._max_characters]
         # The margin of a block in YAML joins blanks of its lines, and so do numbers: there only
         # words tell.
         if self._page.layout.syntax == "yaml" or self._page.options.number_lines:
-            return self._counter.words_at_least(text, tokens) > tokens
+            return self._counter.words_at_least(text, limit)
         if self._page.layout.syntax == "json":
             # JSON writes line ends as letters, and then runs of blanks are no longer one token.
-            text = encode_basestring(text[: 48 * (tokens + 1)])
-        return self._counter.at_least(text, tokens) > tokens
+            text = encode_basestring(text[: 48 * (limit + 1)])
+        return self._counter.at_least(text, limit)
 
 
 # --- shorter variants -------------------------------------------------------------------------
