@@ -352,7 +352,6 @@ class Packer(PageState):
             anywhere = walk.unordered if isinstance(walk, BestFirst) else walk
             for index in self.reasons.keys() & anywhere:  # reasons of an earlier step
                 del self.reasons[index]
-        self._misses = 0
         seen = self.take_front(walk, limit, self.free_places(step))
         self.take_rest(walk, limit, step, seen)
 
@@ -427,6 +426,7 @@ class Packer(PageState):
 
         After each rank shorten its misfits.
         """
+        self._misses = 0
         places = self.free_places(step)
         queue: deque[int] = deque()
         misfits: deque[int] = deque()

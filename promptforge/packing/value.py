@@ -61,7 +61,11 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     left = set(rest)
     order = [*(i for i in step.walk if i not in left), *rest]  # those shown have places of `most`
     equal = step._replace(walk=order, ranks=[0.0] * (max(order, default=0) + 1))
+    # Shortened, any of 100,000 might fit: so all are tried whole first, and few then are shortened.
+    shorten, packer.shorten = packer.shorten, False
     packer.take_rest(rest, limit, equal)
+    packer.shorten = shorten
+    _shorten_some(packer, rest, limit, equal)
     if packer.free_places(step) == 0:
         for index in walk:
             if index not in packer.chosen:
@@ -74,8 +78,11 @@ def fill_with_best(packer: Packer, step: PackingStep, limit: Cost) -> None:
     shorten, packer.shorten = packer.shorten, False
     packer.pack(step, limit)
     packer.shorten = shorten
-    left = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
-    packer.take_rest(left[:ITEMS_LOOKED_AT], limit, step)
+    _shorten_some(packer, step.walk, limit, step)
+
+
+def _shorten_some(packer: Packer, walk: Sequence[int], limit: Cost, step: PackingStep) -> None:
+    packer.take_rest(packer.unsettled(walk)[:ITEMS_LOOKED_AT], limit, step)
 
 
 class _PageRows:
