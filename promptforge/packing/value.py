@@ -28,6 +28,8 @@ win, and answers stand in contents.
 """
 MAX_UNUSED_UNITS = 8
 """Tokens (or characters) left over that are worth no other choice: each one measures a page."""
+MAX_UNUSED_SHARE = 0.001
+"""The same of a large budget, as a share of it."""
 MAX_CHOICES = 6
 """Choices made for one page, each with what the page before has taught."""
 SAMPLE_SIZE = 48
@@ -123,7 +125,7 @@ class _PageRows:
         target moves by the difference, until one that is too large is met.
         """
         target, too_large, best = self._room[self._unit], UNLIMITED, list[int]()
-        rows = best
+        rows, unused = best, max(MAX_UNUSED_UNITS, MAX_UNUSED_SHARE * target)
         for turn in range(MAX_CHOICES):
             rows = self._choose_distinct(target)[:places]
             cost = self._page.measure(
@@ -132,7 +134,7 @@ class _PageRows:
             spare = self._limit[self._unit] - cost[self._unit]
             if fits_within(cost, self._limit):
                 best = rows
-                if target + spare >= too_large or spare <= MAX_UNUSED_UNITS:
+                if target + spare >= too_large or spare <= unused:
                     break
                 target += spare
             elif turn == 0 and rows:

@@ -194,7 +194,12 @@ def join_touching(work: Work) -> list[Joined]:
             pf.render(fresh, max_tokens=work.budget, **options)
             ratio = (time.process_time() - start) / floor
             result = pf.render(items, max_tokens=work.budget, **options)
-            whole = [n for n, item in enumerate(result.items) if is_whole(item)]
+            whole = [
+                n
+                for n, (piece, item) in enumerate(zip(pieces, result.items, strict=True))
+                if is_whole(item)
+                or (item.reason == "duplicate" and piece.content.strip("\n") in result.text)
+            ]
             if not all(pieces[n].content.strip("\n") in result.text for n in whole):
                 raise AssertionError("a chunk is not in the text")
             worth = sum(scores[n] for n in whole) / most
