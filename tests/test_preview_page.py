@@ -103,6 +103,14 @@ def test_tokens_are_outlined_whole(edited: Preview, open_page: Opener, shots: Pa
     assert "\ufffd" not in before and "👍🏽" in before
     assert len(pieces) > 40
     page.screenshot(path=shots / "tokens.png")
+    select = "getSelection().setBaseAndExtent(...{0}, 0, ...{0}, {0}.at(-1).childNodes.length)"
+    first = "[document.querySelectorAll('.tok')[3]]"
+    page.evaluate(select.replace("{0}", first))
+    shows(page, ", 1 token", place="place")
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('.block'))")
+    shows(page, f"Selected: {len(before.encode('utf-16-le')) // 2} char", place="place")
+    page.evaluate("getSelection().removeAllRanges()")
+    shows(page, "Selected", place="place", gone=True)
     page.click("#tokens")
     becomes(page, "!document.querySelector('.tok')")
     assert text(page) == before

@@ -284,6 +284,10 @@ text.whenPicked((part) => {
     items.pick(row.index);
   }
 });
+text.whenSelected((found) => {
+  const tokens = found && (found.tokens === null ? "; press Tokens to see how many tokens" : `, ${plural(found.tokens, "token", "tokens")}`);
+  said(found ? `Selected: ${plural(found.characters, "character", "characters")}${tokens}` : "");
+});
 items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, options: setOptions, asked: () => page.told.begun && budgets(page, asked), retry: () => {
   page.told.failed = {};
   items.refresh();

@@ -167,6 +167,31 @@ $("text").addEventListener("click", (event) => {
   if (part) onPick(part);
 });
 
+// Calls `handler` with the characters that are selected, and with their tokens where they are known; with null for none.
+export function whenSelected(handler) {
+  let before = false;
+  const place = (node, at) => {
+    const block = (node instanceof Element ? node : node.parentElement)?.closest(".block");
+    if (!block) return null;
+    const range = document.createRange();
+    range.setStart(block, 0);
+    range.setEnd(node, at);
+    return block.start + range.toString().length;
+  };
+  document.addEventListener("selectionchange", () => {
+    const selection = getSelection();
+    const inside = shown.page && !selection.isCollapsed && $("text").contains(selection.anchorNode) && $("text").contains(selection.focusNode);
+    const ends = inside ? [place(selection.anchorNode, selection.anchorOffset), place(selection.focusNode, selection.focusOffset)] : [null];
+    const [from, to] = [Math.min(...ends), Math.max(...ends)];
+    const known = !ends.includes(null) && to > from;
+    if (!known && !before) return;
+    before = known;
+    const { ends: tokens, numbers } = shown.page ?? {};
+    const within = known && tokens ? numbers.slice(past(tokens, from), past(tokens, to - 1) + 1).flat().length : null;
+    handler(known ? { characters: to - from, tokens: within } : null);
+  });
+}
+
 export function scrollTo(item) {
   const pane = $("text");
   const start = shown.page?.spans.find((span) => span[2] === item)?.[0];
