@@ -394,10 +394,12 @@ OVERLAPS = """() => {
 
 def test_nothing_overlaps_at_any_width(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench, "?tokens=1")
-    for wide in (390, 480, 640, 768, 899, 900, 1024, 1100, 1180, 1280, 1440, 1920):
+    for wide in (390, 480, 640, 768, 959, 960, 1024, 1100, 1180, 1280, 1440, 1920):
         page.set_viewport_size({"width": wide, "height": 800})
-        for pane in ("prompt", "items", "edit") if wide < 900 else ("prompt",):
-            if wide < 900:
+        for pane in ("prompt", "items", "edit") if wide < 960 else ("prompt",):
+            if wide < 960:
                 page.click(f".tabs [data-pane={pane}]")
             assert page.evaluate(OVERLAPS) == [], (wide, pane)
+            heads = "[...document.querySelectorAll('.pane > .head')].map(e => e.offsetHeight)"
+            assert max(page.evaluate(heads)) <= 48, wide  # no button in a second row
     until(lambda: bench.process.poll() is None)

@@ -50,7 +50,7 @@ function choose() {
   pane(now.pane);
 }
 
-const wide = () => matchMedia("(min-width: 900px)").matches;
+const wide = () => matchMedia("(min-width: 960px)").matches;
 
 // A choice is a step that the browser's way back undoes; typing and sliding go on in the same step.
 function changed(wait = 0, { push = true } = {}) {

@@ -146,11 +146,11 @@ function span(element, from, to) {
 }
 
 function figures(page, free) {
-  const kind = page.exact ? "exact" : "approximate";
+  const kind = page.exact ? "exact, " : page.tokenizer.startsWith("approximate") ? "" : "approximate, ";
   $("spent").replaceChildren(
     make("b", {}, count(page.tokens)),
     page.max_tokens === null ? " tokens, no limit" : ` of ${count(page.max_tokens)} tokens`,
-    make("span", { class: "quiet" }, `${page.max_tokens === null ? "" : ` · ${count(free)} free`} · `, make("span", {}, `${kind}, ${page.tokenizer}`)),
+    make("span", { class: "quiet" }, `${page.max_tokens === null ? "" : ` · ${count(free)} free`} · `, make("span", {}, `${kind}${page.tokenizer}`)),
   );
 }
 

@@ -35,7 +35,7 @@ export function draw(found) {
   const sections = found.sections.filter((each) => each.title);
   const bySection = sections.length > 1 ? [pairs("section", sections, "title")] : [];
   const settings = found.options.length ? [table(["option", "A", "B"], found.options.slice(0, 20).map((each) => [each.name, word(each.a), word(each.b)]))] : [];
-  $("deltas").replaceChildren(figures, ...settings, ...bySection, changes(found));
+  $("deltas").replaceChildren(figures, ...settings, changes(found), ...bySection);
   $("sides").replaceChildren(heads(found), ...(byLine ? lines(found) : items(found)));
 }
 
