@@ -369,7 +369,8 @@ class Packer(PageState):
         if self.stopped:
             return 0
         page, spent = self.page, self.cost
-        page.prepare_costs(walk[:max_items], subtract_costs(limit, spent))
+        first = walk if max_items is None else walk[:max_items]  # `walk[:None]` sorts all of it
+        page.prepare_costs(first, subtract_costs(limit, spent))
         costs: dict[int, Cost] = {}
         seen = 0
         for index in walk:

@@ -227,8 +227,10 @@ class ContainedTexts:
         holders: Sequence[int] = ()
         held: set[str] = set()
         if not self._items[index].required:
-            held = self._by_longest.keys() & lines
-            if longest in self._lines:
+            if not self._by_longest.keys().isdisjoint(lines):
+                held = self._by_longest.keys() & lines
+            # In most lists no text has all lines of another.
+            if longest in self._lines and self._lines.issuperset(lines):
                 holders = self._sharing_rarest(lines)
         if index not in self._known:
             self._known.add(index)
