@@ -348,7 +348,7 @@ class Result:
         self, report: "Report", warnings: tuple[Diagnostic, ...], build_seconds: float
     ) -> None:
         page, chosen = report.page, report.packed.chosen
-        options, shown = page.options, [page.candidates[index].item for index in report.order]
+        options, shown = page.options, [page.candidates.pool[index] for index in report.order]
         self.report = report
         """Answers that are worked out when somebody asks."""
         self.text = report.text
@@ -369,7 +369,7 @@ class Result:
         """Items in the text, the trimmed ones among them."""
         self.items_trimmed = len(report.trimmed)
         self.items_dropped = len(report.given) - len(shown)
-        scores = [page.candidates[index].item.score for index in chosen]
+        scores = [page.candidates.pool[index].score for index in chosen]
         self.average_score = sum(scores) / len(scores) if scores else 0.0
         """Mean score of the included items; 0 with none."""
         self.truncated = bool(report.trimmed or report.counts.keys() & {"budget", "section_budget"})

@@ -80,7 +80,18 @@ class LanguageTags:
 
 CleaningNotes = tuple[tuple[str, str], ...]
 """Pairs of code and message on changes made to a content."""
-ViewMemory = dict[tuple[object, ...], dict[object, tuple[Fields, CleaningNotes]]]
+
+
+class RememberedViews(dict[object, tuple[Fields, CleaningNotes]]):
+    """Views by item, of pages that share all else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of_kinds: dict[object, object] = {}
+        """Facts about the kinds, as the templates show them."""
+
+
+ViewMemory = dict[tuple[object, ...], RememberedViews]
 """Views from one rendering to the next: by what the items share, then by item."""
 MAX_VIEWS_REMEMBERED = 4096
 """Views that a renderer remembers."""
@@ -141,7 +152,7 @@ class ItemViews:
         self._tag, self._nonce, self._controls = setting.tag, nonce, setting.controls
         self._marks = setting.trimmers.marks
         self._delimiter = delimiter_name(self._marks.content_tag, nonce or "")
-        self._kind_titles = layout.settings.of_kinds("title")
+        self._kind_titles = layout.kind_titles
         self._variants: dict[int, list[Variant]] = {}
         self._printers: dict[str, Callable[[Fields, int], tuple[str, int]]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
@@ -182,7 +193,9 @@ class ItemViews:
         # list(): another thread may add to the memory meanwhile.
         if shared not in memory and sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
             memory.clear()
-        self._memory = memory.setdefault(shared, {})
+        self._memory = memory.setdefault(shared, RememberedViews())
+        self.known_of_kinds = self._memory.of_kinds
+        """Facts about kinds that are worked out once for the templates and options of the views."""
 
     def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole variants of an item, the longest first."""

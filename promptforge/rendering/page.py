@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from json.encoder import encode_basestring
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..errors import TemplateError
 from ..model import Item
@@ -139,7 +139,7 @@ class Page:
         self.group_by = self.options.group_by
         if self.group_by == "auto":
             self.group_by = self.layout.settings.group_by
-        self._categories = self.layout.settings.of_kinds("category")
+        self._categories = self.layout.kind_categories
         self.separator = self.options.separator
         if self.separator is None:
             self.separator = self.layout.settings.separator or ""
@@ -550,9 +550,21 @@ class LowerBounds:
         if found is None:
             found = _NOTHING_KNOWN
             if len(self._empty) < MAX_KINDS:
-                found = self._measure_empty(kind)
+                found = self._remembered_empty(kind)
             self._empty[kind] = found
         return found
+
+    def _remembered_empty(self, kind: str) -> EmptyItemCost:
+        """Return the cost from an earlier rendering that had the same templates and options."""
+        if not isinstance(self._page.options.tokenizer, str):
+            return self._measure_empty(kind)
+        known, key = self._page.views.known_of_kinds, (kind, self._counter)
+        found = known.get(key)
+        if found is None:
+            if len(known) > MAX_KINDS:
+                known.clear()
+            found = known[key] = self._measure_empty(kind)
+        return cast(EmptyItemCost, found)
 
     def _measure_empty(self, kind: str) -> EmptyItemCost:
         # A template may print a fallback for missing labels that is longer than the shortest

@@ -150,7 +150,8 @@ class Report:
     def counts(self) -> Counts[str]:
         """The number of items dropped, by the reason; quicker than to ask for each."""
         candidates, reasons = self.page.candidates, self.packed.reasons
-        counts = Counts(candidates.dropped.values()) + Counts(reasons.found.values())
+        counts = Counts(candidates.dropped.values())
+        counts.update(reasons.found.values())
         counts["budget"] += len(reasons) - len(reasons.found)
         for index in candidates.merged:
             counts[candidates.dropped[index]] -= 1
@@ -524,6 +525,7 @@ MAX_NAMED_CHARACTERS = 120
 """Characters of these names together; then fewer of them."""
 _GROUPINGS = ("auto", "none", "file", "kind", "category", "origin")
 _LABELS = ("name", "path", "kind", "language")
+_labels_of = attrgetter(*_LABELS)
 _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
 """Notes on contents that ask for no action."""
 
@@ -574,7 +576,7 @@ def _say_of_items(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
     for code, message in page.notes:
         diagnostics.add(code, message)
     for index, variant in packed.chosen.items():
-        item = page.candidates[index].item
+        item = page.candidates.pool[index]
         for code, message in page.views.notes.get((index, variant), ()):
             severity: Severity = "warning"
             if code in _INFO_CODES:  # they ask for no action
@@ -661,6 +663,11 @@ def _say_group_by(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
 
 
 def _say_of_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
+    name, path, kind, language = _labels_of(item)
+    together = f"{name or ''}{path or ''}{kind}{language or ''}"
+    tagged = syntax != "md" or not language or FENCE_TAG.fullmatch(language)
+    if tagged and name != "" and together.isprintable() and len(together) <= MAX_LABEL_CHARACTERS:
+        return  # as nearly all are
     said: list[tuple[str, str, Severity]] = []
     for field in _LABELS:
         value = getattr(item, field) or ""

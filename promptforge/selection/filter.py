@@ -36,6 +36,8 @@ from .repository import RepositoryRelevance
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
+MIN_ITEMS_COMPARED = 200
+"""Fewer items are read anew as quickly."""
 MAX_ITEMS_CHANGED = 64
 """With more changed items, columns are read anew."""
 _METADATA = attrgetter("metadata")
@@ -69,7 +71,7 @@ class Columns:
 
         An item is frozen but for its metadata, and no column looks at that.
         """
-        if len(items) != len(self.items):
+        if len(items) != len(self.items) or len(items) < MIN_ITEMS_COMPARED:
             return None
         changed = compress(range(len(items)), map(is_not, items, self.items))
         places = list(islice(changed, MAX_ITEMS_CHANGED + 1))

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -418,6 +419,16 @@ class Layout:
         self._template_lines: dict[tuple[str, ...], TemplateLines] = {}
         self._names: frozenset[str] | None = None
         self._source_text: str | None = None
+
+    @cached_property
+    def kind_titles(self) -> dict[str, str]:
+        """The titles of kinds."""
+        return self.settings.of_kinds("title")
+
+    @cached_property
+    def kind_categories(self) -> dict[str, str]:
+        """The categories of kinds."""
+        return self.settings.of_kinds("category")
 
     def trimmers(self, marker: str) -> Trimmers:
         """Return the ways to shorten items, in the words of its settings."""
