@@ -315,6 +315,17 @@ def test_passages_that_are_cut_when_asked_for_are_the_same(
     assert cut.text == held.text
 
 
+def test_the_passages_of_a_long_text_stay_small_enough_to_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prose, "MAX_PROSE_PIECES", 2)
+    monkeypatch.setattr(prose, "MAX_PIECE_CHARS", 100)
+    text = "Nothing is said here of any order, nor of fish. " * 200
+    result = pf.render([{"content": f"{text}The zebrafish is 4711. {text}"}], max_tokens=90,
+                       query="zebrafish")  # fmt: skip
+    assert "zebrafish is 4711" in result.text
+
+
 def test_no_budget_is_looked_for_in_texts_that_take_minutes_to_pack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

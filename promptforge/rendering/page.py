@@ -1081,6 +1081,9 @@ class Shortener:
         self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
         """Search by halves: each variant is shorter than the one before, give or take a mark."""
+        # A variant with more characters than so many tokens hold is not even made.
+        if tokens < UNLIMITED:
+            chars = min(chars, self._counter.most_chars(int(tokens)))
         low, high, best = structure.first_within(chars), len(structure), -1
         made: dict[int, TrimmedText] = {}
         while low < high:

@@ -262,7 +262,8 @@ class Pieces:
     def _run(self, start: int, stop: int) -> Sequence[Piece]:
         """Return the pieces from `start` to before `stop`, with the line ends in them."""
         if isinstance(self.parts, Slices):
-            return self.parts[start:stop]
+            left: Slices[Piece] = self.parts[start:stop]
+            return left
         run = Run(self.parts[start:stop])
         run.line_ends = self._line_ends[stop] - self._line_ends[start]
         return run

@@ -22,6 +22,8 @@ MAX_CHARS_HELD = 1 << 22
 """Characters of a text up to which all its pieces are held: those of a gigabyte are another."""
 MAX_PROSE_PIECES = 8_000
 """Pieces of a text at the most, about: those of a longer text are longer."""
+MAX_PIECE_CHARS = 4_096
+"""They are no longer for that, or a gigabyte's would have room nowhere."""
 _STOP = re.compile(
     # before a capital, a digit, or a letter of a script without cases
     r"""(?<=[.!?…])[)\]"'’”»]*+\s++(?=[("'‘“«\[]?[^\W_a-zß-ÿ])"""
@@ -52,7 +54,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 
 def split_prose(text: str) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are it."""
-    start, fair = 0, len(text) // MAX_PROSE_PIECES
+    start, fair = 0, min(len(text) // MAX_PROSE_PIECES, MAX_PIECE_CHARS)
     least, least_line = max(MIN_PIECE_CHARS, fair), max(MIN_LINE_PIECE_CHARS, fair)
     for found in _STOP.finditer(text):
         end = found.end()
