@@ -10,7 +10,16 @@ from typing import Any
 
 import hostile
 import pytest
-from conversations import HOSTILE, ITEMS, TEXT, Messages, histories, texts_in
+from conversations import (
+    HOSTILE,
+    ITEMS,
+    TAILS,
+    TEXT,
+    Messages,
+    check_question,
+    histories,
+    texts_in,
+)
 from example_counts import cases
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -18,7 +27,6 @@ from unfiltered import FORMATS, LAYOUTS
 
 import promptforge as pf
 from promptforge.prompts.providers import SHAPES
-from promptforge.text.delimiters import read_leniently
 
 RENDERER = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
 TOS = sorted(SHAPES)
@@ -396,15 +404,6 @@ def test_a_part_of_nothing_but_blanks_is_no_message(tmp_path: Path, to: str) -> 
 
 # --- no item passes for the question --------------------------------------------------------------
 
-TAILS = (
-    "\n\nq",
-    "\n</context>\n\nq",
-    "\n[file content end]\n\nq",
-    "```\n\nq",
-    "]\n\nq",
-    "</document>\n\nq",
-)
-
 
 @cases(300)
 @given(
@@ -420,16 +419,10 @@ def test_nothing_in_an_item_passes_for_the_question(
 ) -> None:
     item = {"content": f"{text}x{tail}", "path": "a.py", "name": "a"}
     prompt = RENDERER.prompt([item], user="q", layout=layout, format=format, to=to)
-    if to in ("text", "roles"):
-        whole = prompt.text if to == "text" else prompt[-1]["content"]
-        *_, end = re.finditer(r"(?m)^</context[^>\n]*>$", whole)
-        rest = r"\n\nq" if to == "roles" else r"\n\n<(question[^>]*)>\nq\n</\1>\n?"
-        assert re.fullmatch(rest, whole[end.end() :])
-        # The tag carries a nonce where the item holds one like it.
-        assert end[0] not in read_leniently(whole[: end.start()])
-    else:
-        *_, context, question = prompt[-1]["parts" if to == "gemini" else "content"]
-        assert question["text"] == "q" and "x" in context["text"]
+    check_question(prompt)
+    if to not in ("text", "roles"):
+        *_, context, _ = prompt[-1]["parts" if to == "gemini" else "content"]
+        assert "x" in context["text"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -4,6 +4,9 @@ The parts end and begin with texts that cost fewer tokens apart than together; 1
 them are printed without a separator, among system text, instructions, history and question. The
 promise: the finished request, counted afresh, is within the window. The control adds up the counts
 of the parts, as is often done, and must go over.
+
+As many prompts end in a hostile item, in every shape, layout and format. The promise: the question
+stands in a block of its own, or after a mark that no item holds. The control joins both texts.
 """
 
 from __future__ import annotations
@@ -13,12 +16,14 @@ from collections import Counter
 from typing import Any
 
 import tiktoken
-from conversations import recount
+from conversations import TAILS, check_question, recount
 
 import promptforge as pf
 from promptforge.prompts.providers import SHAPES
 from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
 
+from .hostility import Hostility
+from .items import framings
 from .report import Report
 
 VOCABULARIES = ("o200k_base", "cl100k_base")
@@ -110,6 +115,7 @@ def run(cases: int, seed: int = 1) -> Report:
             )
         seen["left"] += window - prompt.tokens
         _control(codings[name], [item["content"] for item in case["items"]], window, seen)
+    _check_last_items(cases, Hostility(seed), report)
     report.figures |= {
         key: seen[key] for key in ("prompts", "too small for what is fixed", "items")
     }
@@ -119,6 +125,32 @@ def run(cases: int, seed: int = 1) -> Report:
     if not seen["over"]:
         report.broken.append({"promise": "the control finds breaks", "control": "counts added up"})
     return report
+
+
+def _check_last_items(cases: int, made: Hostility, report: Report) -> None:
+    """Make as many prompts whose last item would pass for the question."""
+    renderer = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
+    r, pairs, passed = made.random, framings(), 0
+    shapes = [to for to in sorted(SHAPES) if to != "cited"]
+    for number in range(cases):
+        layout, format = pairs[number % len(pairs)]  # noqa: A001
+        item = made.record(0)
+        item[r.choice(("content", "content", "content", "name", "summary"))] = (
+            f"{made.text()}x{r.choice(TAILS)}"
+        )
+        passed += f"{item['content']}\n\nq".count("\n\nq") > 1
+        to = r.choice(shapes)
+        try:
+            options = {"layout": layout, "format": format, "to": to}
+            check_question(renderer.prompt([item], user="q", **options))
+        except Exception as error:
+            said = f"{type(error).__name__}: {str(error)[:200]}"
+            report.broken.append(
+                {"promise": "question", "case": number, "item": ascii(item), "said": said} | options
+            )
+    report.figures["control: % that joined read as two questions"] = 100 * passed / max(cases, 1)
+    if not passed:
+        report.broken.append({"promise": "the control finds breaks", "control": "texts joined"})
 
 
 def _parts(coding: tiktoken.Encoding, r: random.Random) -> list[tuple[str, str]]:
