@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import copy
+import io
 import json
+import struct
 from typing import Any
 
 import provider_rules
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
+from promptforge.plaindata import image_size
 from promptforge.prompts.prompt import format_prompt
 
 RENDERER = pf.Renderer(max_tokens=None)
@@ -527,6 +530,26 @@ def test_servers_of_openais_shape_get_their_own_back() -> None:
     assert "hm" not in json.dumps(list(other)) and "I plan" not in json.dumps(list(other))
 
 
+@pytest.mark.parametrize("form", ["png", "jpeg", "gif", "webp", "webp-lossless", "webp-alpha"])
+@pytest.mark.parametrize("size", [(1, 1), (640, 481), (3000, 17)])
+def test_the_size_of_an_image_is_read(form: str, size: tuple[int, int]) -> None:
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    kind, _, more = form.partition("-")
+    mode = "RGBA" if more == "alpha" else "RGB"
+    file = io.BytesIO()
+    images.new(mode, size, 1).save(file, kind, lossless=more == "lossless")
+    assert image_size(base64.b64encode(file.getvalue()).decode()) == size
+
+
+@given(
+    st.binary(max_size=40), st.sampled_from([b"", b"\xff\xd8\xff", b"GIF89a", b"RIFF....WEBPVP8 "])
+)
+def test_law_any_bytes_have_a_size_or_none(data: bytes, head: bytes) -> None:
+    found = image_size(base64.b64encode(head + data).decode())
+    assert found is None or min(found) > 0
+    assert image_size(data.decode("latin-1")) is None or data
+
+
 def test_images_and_thoughts_are_priced() -> None:
     said = [{"role": "user", "content": "q"}]
     image = {"type": "image", "source": {"type": "url", "url": "https://a.example/x.png"}}
@@ -534,6 +557,27 @@ def test_images_and_thoughts_are_priced() -> None:
     base = prompt(said, "anthropic").tokens
     pictured = prompt([{"role": "user", "content": ["q", image]}], "anthropic", image_tokens=700)
     assert 700 <= pictured.tokens - base <= 730
+    # With its size known, an image costs a token for each patch of the profile.
+    claude = pf.Renderer(profile="claude")
+
+    def cost(size: tuple[int, int], shape: str) -> int:
+        head = base64.b64decode(PNG)
+        data = base64.b64encode(head[:16] + struct.pack(">II", *size) + head[24:]).decode()
+        source = {"type": "base64", "media_type": "image/png", "data": data}
+        block: Data = {"type": "image", "source": source}
+        history: list[Any] = [{"role": "user", "content": ["q", block]}]
+        if shape == "result":
+            call = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
+            result = {"type": "tool_result", "tool_use_id": "c", "content": [block]}
+            history = [*said, {"role": "assistant", "content": [call]}]
+            history += [{"role": "user", "content": [result]}]
+        return claude.prompt(history=history, to="anthropic").tokens
+
+    for shape in ("block", "result"):
+        small = cost((28, 28), shape)
+        assert cost((1920, 1080), shape) - small == 69 * 39 - 1
+        assert cost((1921, 1093), shape) - small == 69 * 40 - 1
+        assert cost((8000, 8000), shape) - small == 4800 - 1
     thinking = prompt([*said, thought], "anthropic")
     assert thinking.tokens - base >= 1500
     (found,) = [d.message for d in thinking.warnings if d.code == "PF504"]

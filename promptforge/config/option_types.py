@@ -80,6 +80,7 @@ class OptionKeywords(TypedDict, total=False):
     call_tokens: int
     prompt_tokens: int
     image_tokens: int
+    image_patch: int | None
     cite: bool
     citation: str | None
     cache_after: PromptPart | Sequence[PromptPart] | None

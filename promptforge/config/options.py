@@ -56,7 +56,7 @@ _Tokenizer = Annotated[
 ]
 PROMPT_OPTIONS = (
     "prompt", "prompt_order", "system_role", "history_share", "message_tokens", "call_tokens",
-    "prompt_tokens", "image_tokens", "cite", "citation", "cache_after",
+    "prompt_tokens", "image_tokens", "image_patch", "cite", "citation", "cache_after",
 )  # fmt: skip
 """Options of whole prompts: a context alone is the same with any value of them."""
 
@@ -190,6 +190,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Most tokens that it adds once, with the opening of the answer."] = 16
     image_tokens: Annotated[_Count,
         "Most tokens that an image of the history costs; a file or recording, ten images."] = 5000
+    image_patch: Annotated[_Count | None,
+        "Pixels of each side of a patch that is one token of an image; none: every image costs"
+        " image_tokens."] = None
     cite: Annotated[bool,
         "Ask for citations: by the provider's own blocks, or by the sentence in citation."] = False
     citation: Annotated[str | None,

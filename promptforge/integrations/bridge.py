@@ -28,6 +28,7 @@ from ..config.profiles import load_profile
 from ..errors import BudgetError, Diagnostics, ItemError, OptionError, show_value
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
+from ..plaindata import image_cost
 from ..rendering.renderer import ContextRenderer
 from ..selection.query import Embed
 from ..sources.records import to_item
@@ -158,6 +159,10 @@ class Bridge:
     def count(self, text: str) -> int:
         """Return the tokens of a text."""
         return self._counter.count(text)
+
+    def image_cost(self, image: object) -> int:
+        """Return the most tokens of an image: an object that may hold its base64."""
+        return image_cost(image, self.setting("image_patch"), self.setting("image_tokens"))
 
     @property
     def window(self) -> int | None:

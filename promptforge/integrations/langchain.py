@@ -259,11 +259,10 @@ class MessageMeter:
         kind = part.get("type")
         if kind == "text":
             return 1 + self.count(part.get("text") or "")
-        image: int = self._bridge.setting("image_tokens")
         if kind in _IMAGES:
-            return image
+            return self._bridge.image_cost(part)
         if kind in _FILES:
-            return IMAGES_PER_FILE * image
+            return IMAGES_PER_FILE * int(self._bridge.setting("image_tokens"))
         return self.count(json.dumps(part, ensure_ascii=False, default=str))
 
 

@@ -270,9 +270,10 @@ def _message_cost(bridge: Bridge, message: ChatMessage) -> int:
         elif block.block_type in ("thinking", "tool_call"):
             call = json.dumps(block.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
             tokens += bridge.setting("call_tokens") + bridge.count(call)
+        elif block.block_type == "image":
+            tokens += bridge.image_cost((getattr(block, "image", None) or b"").decode("latin-1"))
         else:
-            images = 1 if block.block_type == "image" else 10
-            tokens += images * bridge.setting("image_tokens")
+            tokens += 10 * bridge.setting("image_tokens")
     if message.additional_kwargs:
         more = json.dumps(message.additional_kwargs, ensure_ascii=False, default=str)
         tokens += bridge.setting("call_tokens") + bridge.count(more)

@@ -18,6 +18,7 @@ from ..config.options import PROMPT_PARTS, Options
 from ..errors import TemplateError, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS
 from ..model import Result, ResultItem
+from ..plaindata import image_cost
 from ..templating.autoescape import PRINTED_VALUE
 from ..templating.language import Fields
 from ..templating.loader import PROMPTS_FOLDER, Templates
@@ -181,13 +182,17 @@ class Composer:
 
     def hidden_cost(self, block: MessageBlock) -> int:
         """Return the most that images, files and what is encrypted in a block may cost."""
+        options = self.options
         if isinstance(block, ImageBlock):
-            return self.options.image_tokens
+            return image_cost(block.data, options.image_patch, options.image_tokens)
         if block.original is None:
             return 0
         weight = weigh(block.original)
-        pictures = weight.images + IMAGES_PER_FILE * weight.files
-        return pictures * self.options.image_tokens + weight.hidden_bytes // BYTES_PER_TOKEN
+        shown = (
+            image_cost(image, options.image_patch, options.image_tokens) for image in weight.images
+        )
+        files = IMAGES_PER_FILE * weight.files * options.image_tokens
+        return sum(shown) + files + weight.hidden_bytes // BYTES_PER_TOKEN
 
     def unprinted(self, composed: ComposedPrompt) -> list[tuple[str, str]]:
         """Return the parts that are not printed, each with the template at fault."""

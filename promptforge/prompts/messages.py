@@ -150,7 +150,8 @@ class Weight(NamedTuple):
     """Texts that an LLM may read."""
     hidden_bytes: int = 0
     """Bytes that only the provider can read: signatures and encrypted thoughts."""
-    images: int = 0
+    images: tuple[object, ...] = ()
+    """Its images, as the provider wrote them."""
     files: int = 0
 
 
@@ -178,7 +179,8 @@ _NAMES = {
 def weigh(value: Any) -> Weight:
     """Add up the contents of a block, by the documented names of its fields."""
     texts: list[str] = []
-    hidden = images = files = 0
+    images: list[object] = []
+    hidden = files = 0
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -190,7 +192,7 @@ def weigh(value: Any) -> Weight:
             continue
         media = _medium(part)
         if media == "image":
-            images += 1
+            images.append(part)
         elif media:
             files += 1
         else:
@@ -199,7 +201,7 @@ def weigh(value: Any) -> Weight:
                     hidden += len(member) * 3 // 4
                 elif key not in _NAMES:
                     waiting.append(member)
-    return Weight(tuple(texts), hidden, images, files)
+    return Weight(tuple(texts), hidden, tuple(images), files)
 
 
 def _medium(part: dict[str, Any]) -> str:
