@@ -147,10 +147,14 @@ def _so_far(result: Result, word: object, begin: Callable[[], Iterator[Any]]) ->
     key = id(result), word
     told, rest = _begun.setdefault(key, ([], begin()))
     end = time.monotonic() + SLICE_SECONDS
-    for each in rest:
-        told.append(each)
-        if time.monotonic() > end:
-            return {"told": told, "more": True}
+    try:
+        for each in rest:
+            told.append(each)
+            if time.monotonic() > end:
+                return {"told": told, "more": True}
+    except BaseException:
+        del _begun[key]  # what has failed begins anew, and is not taken for all there is
+        raise
     return {"told": told, "more": False}
 
 

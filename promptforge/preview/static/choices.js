@@ -4,7 +4,8 @@ import { $, count, make } from "./dom.js";
 
 function fill(id, names, chosen, otherwise) {
   const select = $(id);
-  const rows = [make("option", { value: "" }, otherwise), ...names.map((name) => make("option", { value: name }, name))];
+  const others = names.filter((name) => name !== otherwise || name === chosen); // no name stands there twice
+  const rows = [make("option", { value: "" }, otherwise), ...others.map((name) => make("option", { value: name }, name))];
   if (chosen && !names.includes(chosen)) rows.push(make("option", { value: chosen }, `${chosen} (not there)`));
   const same = rows.length === select.options.length && rows.every((row, index) => row.text === select.options[index].text);
   if (!same) select.replaceChildren(...rows);
