@@ -378,3 +378,14 @@ def test_without_git_the_same_files_are_ignored(
     by_git = folders._ask_git(top, hidden=False)
     assert by_git is not None
     assert sorted(found) == sorted(by_git)
+
+
+def test_of_many_notes_of_one_code_the_others_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(9):
+        (tmp_path / f"{number}.md").write_text(f"Part {number} holds <|im_start|> as text.\n")
+    ran = run("render", ".")
+    notes = [line for line in ran.err.splitlines() if "[PF707]" in line]
+    assert len(notes) == 6 and "4 more of these" in notes[-1]

@@ -17,6 +17,7 @@ import shutil
 import sys
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -139,14 +140,19 @@ def wants_colour() -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return sys.stdout is not None
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    return is_terminal and os.environ.get("TERM") != "dumb"
+    return is_terminal("stdout") and os.environ.get("TERM") != "dumb"
+
+
+def is_terminal(name: str) -> bool:
+    """Tell whether a stream of this process, such as `stderr`, is a terminal."""
+    stream = getattr(sys, name)
+    return stream is not None and bool(stream.isatty())
 
 
 @contextlib.contextmanager
 def stages(items: int) -> Iterator[Callable[[str], None]]:
     """Give a function that says on a terminal what a long command is at; nothing stays of it."""
-    speaks = items >= MANY_ITEMS and sys.stderr is not None and sys.stderr.isatty()
+    speaks = items >= MANY_ITEMS and is_terminal("stderr")
 
     def say(stage: str) -> None:
         if speaks:
@@ -163,16 +169,26 @@ MANY_ITEMS = 500
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
-    """Print diagnostics to standard error, a line each; `quiet` leaves out notes."""
+    """Print diagnostics to standard error, a line each; `quiet` leaves out notes.
+
+    Of notes with one code a repository may have hundreds: the others are counted.
+    """
+    notes: Counter[str] = Counter()
     for d in diagnostics:
-        severity: str = d.severity
-        if severity == "info":
-            if quiet:
-                continue
-            severity = "note"
-        print_message(str(d), severity)
+        if d.severity != "info":
+            print_message(str(d), d.severity)
+            continue
+        notes[d.code] += 1
+        if not quiet and notes[d.code] <= MAX_NOTES_OF_A_CODE:
+            print_message(str(d), "note")
+    for code, number in notes.items():
+        if not quiet and number > MAX_NOTES_OF_A_CODE:
+            more = f"{number - MAX_NOTES_OF_A_CODE:,} more of these; --json lists all"
+            print_message(f"{more} [{code}]", "note")
 
 
+MAX_NOTES_OF_A_CODE = 5
+"""Notes of one code that are printed one by one."""
 _FLAGS_OF_OTHERS = {
     **dict.fromkeys(("--budget", "--token-budget", "--tokens", "--length"), "--max-tokens"),
     **dict.fromkeys(("--limit", "--top-k", "--top", "--count"), "--max-items"),
@@ -251,7 +267,7 @@ def screen_columns() -> int:
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and 0 < len(given) < 5:
         return max(40, int(given))
-    if sys.stdout is None or not sys.stdout.isatty():
+    if not is_terminal("stdout"):
         return DEFAULT_COLUMNS
     return max(40, min(MAX_COLUMNS, shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns))
 

@@ -54,6 +54,7 @@ from .flags import (
 from .inputs import CommandRequest, exit_code, read_prompt_request, read_request, take_settings
 from .output import (
     copy_text,
+    is_terminal,
     print_diagnostics,
     print_message,
     printable,
@@ -115,10 +116,13 @@ def render_command(
         write_json(result.to_dict(), output)
     else:
         write_text(result.text, output)
-    if output not in (None, "", "-") and not request.quiet:
+    # Between a text on the screen and the prompt below it, a line would be taken for the text's.
+    to_file = output not in (None, "", "-")
+    if not request.quiet and (to_file or (is_terminal("stderr") and not is_terminal("stdout"))):
         # Not `result.items`: it counts the tokens of each.
         count = plural(len(result.report.packed.chosen), "item", "items")
-        print_message(f"{count}, {result.tokens:,} tokens: {printable(str(output))}")
+        place = f": {printable(str(output))}" if to_file else ""
+        print_message(f"{count}, {result.tokens:,} tokens{place}")
     return exit_code(result)
 
 
