@@ -58,7 +58,7 @@ class RefusedItems(NamedTuple):
 class Columns:
     """Fields of all items, each read at once, and once: of 100,000 items each pass is felt."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: list[Item]) -> None:
         self.items = items
         self.refused: RefusedItems | None = None
         """Found when the last tokens of a page were to be filled."""
@@ -66,7 +66,7 @@ class Columns:
     def _read(self, name: str) -> Iterator[Any]:
         return map(attrgetter(name), self.items)
 
-    def updated(self, items: Sequence[Item]) -> Columns | None:
+    def updated(self, items: list[Item]) -> Columns | None:
         """Return the columns of a list with a few other items in places of these, else None.
 
         An item is frozen but for its metadata, and no column looks at that.
@@ -223,9 +223,13 @@ class Candidates(Mapping[int, Entry]):
     def __len__(self) -> int:
         return len(self.kept)
 
+    @cached_property
+    def _has_metadata(self) -> bool:
+        return any(map(_METADATA, self.pool))  # a million items are passed over in C
+
     def newest_first(self, indices: Sequence[int]) -> Sequence[int]:
         """Return indices with the files that were changed last first: so ties are broken."""
-        if not any(map(_METADATA, self.pool)):  # a million items are passed over in C
+        if not indices or not self._has_metadata:
             return indices
         ages = {index: self.pool[index].metadata.get("commits_ago") for index in indices}
         known = {index: age for index, age in ages.items() if isinstance(age, int)}
@@ -298,7 +302,7 @@ def select(
     `reranker` are the caller's own.
     """
     dropped: dict[int, str] = {}
-    left = list(columns.items)
+    left = columns.items
     kept = list(range(len(left)))
     if options.kinds or options.languages or options.paths:
         kept = _filter(left, options, language, dropped)
@@ -312,6 +316,7 @@ def select(
         if 0 in columns.lengths:
             texts = [item.content or item.summary or "" for item in left]
         joined = merged if options.merge_overlaps else None
+        left = list(left)
         drop_duplicates(left, texts, kept, ranks, dropped, joined)
         kept = _still(kept, dropped)
     if options.packing == "repository" and not options.queries:
