@@ -181,6 +181,8 @@ def test_a_users_file_is_laid_over_the_shipped_one_key_by_key() -> None:
         "code": "C",
         "documentation": "Related Documentation",
         "conversation": "Previous Conversations",
+        "explicit": "Explicit",
+        "similarity": "Similarity",
         "other": "O",
     }
 

@@ -1,4 +1,8 @@
-"""Words that no template prints are settings: an author turns a whole page German by files alone."""
+"""Words that no template prints are settings: an author turns a whole page German by files alone.
+
+A set by hand is German. Another, made of the shipped one, has no word at all: each letter that its
+templates and settings print is another. What is left in English is then a word of the engine.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
+import yaml
 
 import promptforge as pf
 from promptforge.config.layouts import shipped_words
@@ -150,3 +156,99 @@ def test_every_phrase_is_in_the_shipped_file_and_is_used() -> None:
     assert [
         name for name in fields if f"marks.{name}" not in sources.replace("self.", "marks.")
     ] == []
+
+
+SHIPPED = Path(__file__).parents[1] / "templates"
+PARTS = {"system", "instructions", "context", "history", "question", "user", "assistant", "tool"}
+"""Names that templates of whole prompts read: `{% if part.name == "question" %}`."""
+VALUES = {"null", "true", "false", "amp", "lt", "zz"}
+TECHNIQUE = {
+    "technique_id": "\u03a41003",
+    "tactics": ["\u03b1"],
+    "tools": ["\u03b2"],
+    "mitigations": ["\u03b3"],
+}
+PATCH = "".join(
+    f"--- a/x{n}.py\n+++ b/x{n}.py\n@@ -1,3 +1,3 @@\n \u03b1\n-\u03b2\n+\u03b3\n \u03b4\n"
+    for n in range(6)
+)
+ITEMS: list[dict[str, Any]] = [
+    *({"kind": k, "language": lang, "content": text, "name": "\u03bb"} for k, lang, text in TEXTS),
+    {"kind": "code", "path": "\u03b1/\u03b2.py", "content": CODE, "start_line": 1, "end_line": 36},
+    {"kind": "diff", "name": "\u03b4", "content": PATCH},
+    {"kind": "mitre_attack", "name": "\u03c4", "content": "\u03b1 \u03b2. " * 90, "metadata": TECHNIQUE},
+    {"kind": "text", "name": "\u03c4", "url": "https://\u03b5.gr", "content": "\u03b1 \u03b2. " * 90,
+     "summary": "\u03c3", "origin": "similarity"},
+    {"kind": "requirement", "content": "\u03c1 " * 50},
+]  # fmt: skip
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"stubs": True, "packing": "drop_first"},
+    {"sources": True, "tree": True, "packing": "proportional", "group_by": "origin"},
+    {"query": "\u03b1 3", "number_lines": True, "scores": True, "trim": "prefix"},
+    {"outline": True, "packing": "repository"},
+]
+
+
+def without_words(text: str) -> str:
+    return re.sub(r"(\{\w+\})|[A-Za-z]", lambda found: found[1] or "\u0436", text)
+
+
+def translated() -> dict[str, str]:
+    """Return the shipped set with another letter for each that its texts and settings print."""
+    lexer = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+    files = {}
+    for path in SHIPPED.rglob("*.j2"):
+        tokens = lexer.lex(path.read_text(encoding="utf-8"))
+        texts = [without_words(text) if kind == "data" else text for _, kind, text in tokens]
+        text = "".join(texts).replace('else "text"', 'else "\u0436"')
+        files[path.relative_to(SHIPPED).as_posix()] = text
+    for path in SHIPPED.rglob("layout.yaml"):
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for key in settings.keys() & {"titles", "words"}:
+            settings[key] = {name: without_words(text) for name, text in settings[key].items()}
+        if "words" in settings:
+            settings["words"]["content_tag"] = "zz"  # the name of a tag is ASCII
+            for kind in {*settings["kinds"], *(item["kind"] for item in ITEMS)}:
+                settings["kinds"].setdefault(kind, {})["title"] = "\u0436"
+        files[path.relative_to(SHIPPED).as_posix()] = yaml.safe_dump(settings)
+    return files
+
+
+GIVEN = " ".join(str(value) for item in ITEMS for value in item.values())
+
+
+def words_of_the_engine(text: str) -> set[str]:
+    """Return the English words of a text that came neither with items nor out of a template."""
+    words = set(re.findall(r"[A-Za-z]{2,}", re.sub(r"\\[nt]", " ", text)))
+    return {word for word in words - VALUES if word not in GIVEN}
+
+
+def test_the_engine_has_no_word_of_its_own() -> None:
+    files = translated()
+    layouts = sorted(Templates().layouts())
+    for at, layout in enumerate(layouts):
+        for number, syntax in enumerate(("markdown", "xml", "json", "yaml", "plain")):
+            renderer = pf.Renderer(
+                templates=files, layout=layout, format=syntax, marker="[\u0436]", combine="combined"
+            )
+            way = WAYS[(at + number) % len(WAYS)]
+            text = renderer.render(ITEMS, max_tokens=1_500 if way else None, **way).text
+            assert words_of_the_engine(text) <= {"markdown"}, (layout, syntax, way)
+
+
+def test_a_whole_prompt_has_no_word_of_the_engine() -> None:
+    history = [
+        {"role": "user", "content": "\u03b1"},
+        {"role": "assistant", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "\u03c6", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "\u03c9" * 9000},
+        {"role": "user", "content": "\u03b2 " * 5000},
+    ]  # fmt: skip
+    for profile in ("claude", "gpt", "deepseek", "lisp", "command"):
+        renderer = pf.Renderer(profile=profile, templates=translated(), marker="[\u0436]")
+        prompt = renderer.prompt(
+            ITEMS, system="\u03c3", instructions="\u03b9", user="\u03c4;", history=history,
+            context_window=9_000, reserve=0,
+        )  # fmt: skip
+        assert words_of_the_engine(prompt.text) <= PARTS | {"lisp", "markdown", "message"}, profile

@@ -103,6 +103,11 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Return its words, with the option `marker`."""
         return Marks(marker, **{**shipped_words()["words"], **self.words})
 
+    @property
+    def headings(self) -> dict[str, str]:
+        """The headings of sections by kind: `titles`, then the titles of kinds."""
+        return {**self.of_kinds("title"), **self.titles}
+
     def of_kinds(self, setting: str) -> dict[str, str]:
         """Return one setting of the kinds by kind, where it is set."""
         found = {kind: getattr(each, setting) for kind, each in self.kinds.items()}

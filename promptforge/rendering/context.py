@@ -183,7 +183,7 @@ class ItemViews:
         """Breaks up control tokens that texts make where they meet; None where they are kept."""
         controls = setting.controls
         if controls is not None:
-            titles_of_layout = layout.settings.titles.values()
+            titles_of_layout = layout.settings.headings.values()
             given = [*lines, options.query_text or "", *titles_of_layout, layout.sources()]
             spare = {text[start:end] for text in given for start, end in controls.find(text)}
             self.breaker = TokenBreaker(controls, layout.syntax, spare)

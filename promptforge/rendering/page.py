@@ -398,12 +398,14 @@ class Page:
 
     def sections(self, indices: Iterable[int], by: str | None = None) -> list[Section]:
         """Return these items in sections, in the order of the page."""
+        by = by or self.group_by
+        settings = self.layout.settings
         return group_entries(
             self.candidates.some(indices),
-            by or self.group_by,
+            by,
             order=self.options.order,
-            first=self.layout.settings.sections,
-            titles=self.layout.settings.titles,
+            first=settings.sections,
+            titles=settings.headings if by == "kind" else settings.titles,
             categories=self._categories,
         )
 
@@ -492,11 +494,12 @@ class Page:
         self, sections: list[Section], chosen: Mapping[int, Variant]
     ) -> list[Fields]:
         breaker = self.views.breaker
+        headings = self.layout.settings.headings
         found = []
         for section in sections:
             key, title = section.key, section.title
             # A title out of the layout's own settings is the layout's; any other came with items.
-            if key in self.layout.settings.titles:
+            if headings.get(key) == title:
                 if self.layout.syntax == "txt":
                     key, title = Safe(key), Safe(title)
             elif breaker is not None:
