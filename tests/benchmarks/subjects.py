@@ -66,8 +66,8 @@ def _score(items: object, budget: int) -> str:
     return pf.render(items, max_tokens=budget).text
 
 
-def _value(items: object, budget: int) -> str:
-    return pf.render(items, max_tokens=budget, packing="value").text
+def _with(**options: Any) -> Callable[[object, int], str]:
+    return lambda items, budget: pf.render(items, max_tokens=budget, **options).text
 
 
 def _rendered(pieces: list[Piece], budget: int) -> tuple[pf.Renderer, list[pf.Item]]:
@@ -101,7 +101,11 @@ OURS: list[Subject[Any]] = [
     SCORE,
     Subject("promptforge, score, from dicts", _records, _score),
     Subject("promptforge, score, one changed", _rendered, _again),
-    Subject("promptforge, value", _items, _value, _knows_value),
+    Subject("promptforge, value", _items, _with(packing="value"), _knows_value),
+    Subject("promptforge, proportional", _items, _with(packing="proportional")),
+    Subject("promptforge, longest_first", _items, _with(packing="longest_first")),
+    Subject("promptforge, drop_last", _items, _with(packing="drop_last")),
+    Subject("promptforge, layout documents", _items, _with(layout="documents")),
 ]
 PEERS: list[Subject[Any]] = [Subject(*peer) for peer in peers.ALL]
 BY_NAME: dict[str, Subject[Any]] = {subject.name: subject for subject in [*OURS, *PEERS]}
