@@ -11,6 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from promptforge.text.split_points import UNITS, Unit
+from promptforge.tokenizers.base import Counter
 from promptforge.tokenizers.estimates import (
     BLOCK_CLASSES,
     CHARACTER_CLASSES,
@@ -99,6 +101,16 @@ def test_by_hand(text: str, characters: int, words: int) -> None:
 def test_division_in_single_precision() -> None:
     # 2**24 + 1 has no 32-bit floating point number: C# rounds it down before it divides.
     assert get_tokenizer("approximate-characters").count("a" * (2**24 + 1)) == 2**22
+
+
+@given(TEXT | WORDS, st.integers(0, 60), st.sampled_from(UNITS))
+@example("Ends here. \n \nNext", 10, "sentence")
+@example("e\u0301" * 40, 41, "character")
+def test_characters_are_cut_as_any_tokenizer_cuts(text: str, n: int, unit: Unit) -> None:
+    counter = get_tokenizer("characters")
+    assert counter.cut(text, n, unit) == Counter.cut(counter, text, n, unit)
+    long = text * (1 + 400 // (len(text) + 1))
+    assert counter.cut(long, 300 + n, unit) == Counter.cut(counter, long, 300 + n, unit)
 
 
 @given(TEXT)

@@ -123,6 +123,31 @@ def test_a_part_of_a_shortened_item_is_shown_beside_it(packing: str) -> None:
     assert [entry.status for entry in whole.items] == ["included", "dropped"]
 
 
+@pytest.mark.parametrize("packing", ["proportional", "longest_first"])
+def test_a_large_program_with_little_room_shows_its_beginning(packing: str) -> None:
+    body = "".join(f"def work_{n}(a, b):\n    return a + b * {n}\n\n" for n in range(1000))
+    program = f'"""It adds and multiplies."""\n{body}'
+    records = [{"path": f"{n}.py", "kind": "code", "content": program} for n in "abc"]
+    records = [{**each, "content": each["content"] + f"# {each['path']}\n"} for each in records]
+    result = render(records, 180, packing=packing, layout="chunks")
+    assert result.text.count("It adds and multiplies") == 3
+    assert result.tokens > 160
+
+
+def test_with_value_others_come_in_place_of_what_chosen_ones_contain() -> None:
+    parts = ["\n".join(f"line {n} of {words(9, n)}" for n in range(at, at + 9)) for at in range(99)]
+    whole = "\n".join(f"line {n} of {words(9, n)}" for n in range(60))
+    records = [{"name": f"p{n}", "content": part, "score": 0.3} for n, part in enumerate(parts)]
+    result = render(
+        [{"name": "all", "content": whole, "score": 9.0}, *records], 1500, packing="value"
+    )
+    statuses = [entry.status for entry in result.items]
+    assert statuses[0] == "included"
+    assert set(statuses[1:53]) == {"dropped"}  # all of their lines are in the first
+    assert statuses[53:].count("included") >= 3
+    assert result.tokens > 1400
+
+
 def test_the_end_of_a_list_comes_back_first_where_the_oldest_go() -> None:
     records = [{"name": f"n{n}", "content": f"{n} alpha beta"} for n in range(2100)]
     result = render(records, 200, packing="drop_first")

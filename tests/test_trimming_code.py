@@ -132,6 +132,16 @@ def test_what_a_query_wants_stays_with_its_signature_and_class() -> None:
     )
 
 
+@pytest.mark.parametrize("room", [0, 30, 200, 800])
+def test_no_variant_is_passed_over_that_has_room(room: int) -> None:
+    text = Path(ast.__file__).read_text(encoding="utf-8")
+    pieces = python.divide(text, marks=shipped_marks("[cut]"))
+    assert pieces is not None
+    for variants in (pieces.variants(), pieces.numbered(1).variants()):
+        first = variants.first_within(room)
+        assert all(len(variants[n].text) > room for n in range(max(first - 40, 0), first))
+
+
 def test_no_head_without_a_marker() -> None:
     pieces = divide(SHOP, marks=shipped_marks(""), language="python")
     assert pieces
