@@ -397,3 +397,14 @@ def test_a_long_hypothetical_answer_has_no_more_say_than_a_question() -> None:
         == pytest.approx(sum(evidence.weights[:-2]))
         == pytest.approx(0.5)
     )
+
+
+def test_the_sentence_that_names_the_next_page_is_shown() -> None:
+    pages = [
+        RankedText("Mill", "The mill was built of red brick in one year. Its only owner so far was Ada Quill. It stood empty for many years.", 1.0),
+        RankedText("Ada Quill", "Ada Quill was born in a village by the sea, and went to school there.", 0.5),
+        RankedText("Sea", "The sea is deep and cold.", 0.2),
+    ]  # fmt: skip
+    evidence = reading("who was born in a village and built the mill", pages)
+    first, second, third = evidence.passage_scores(0).match(evidence.weights)
+    assert first > third and second > third

@@ -152,8 +152,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--budgets", nargs="*", type=int, default=[200, 400, 800])
     parser.add_argument("--layouts", nargs="*", default=["chunks", "knowledge"])
     parser.add_argument("--formats", nargs="*", default=["markdown", "xml", "json"])
+    parser.add_argument("--questions", type=Path, default=QUESTIONS, metavar="FILE")
     flags = parser.parse_args(arguments)
-    questions = load()
+    questions = load(flags.questions)
     ways: dict[str, Callable[[str, Sequence[Item], int], str]] = {
         "grep with context": grep,
         "BM25 paragraphs": paragraphs,

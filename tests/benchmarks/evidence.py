@@ -4,6 +4,8 @@ DIR holds sets of two files each: `NAME.passages.jsonl.gz`, a passage a line (`i
 `NAME.queries.jsonl.gz`, a query a line: `query`, `ranked` (pairs of a passage's id and a score, the best first) and
 `gold` (`id` and `spans`, the stretches of text that answer it). A cell says which share of the gold is in the text,
 measured in runs of six words, and for how many queries all of it is. The whole text counts, headings too.
+With --looks there is a row for each layout and format, and each cell ends with its ceiling: the share that is in the
+text when the items hold only what answers.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from promptforge import Item, Renderer, get_tokenizer
+from promptforge.templating.loader import Templates
 
 RUN = 6
 """Words in a run that is looked for."""
@@ -43,6 +48,7 @@ class Cell(NamedTuple):
     whole: float
     over: int
     seconds: float
+    ceiling: float | None = None
 
 
 def read(folder: Path, name: str, kind: str) -> list[dict[str, Any]]:
@@ -102,26 +108,39 @@ def packers(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
             return "\n".join([*found, frame(item, text[:low] + MARKER)] if low > 20 else found)
         return "\n".join(found)
 
-    def forge(**more: Any) -> Packer:
-        common = {"tokenizer": tokenizer, "max_items": None, "min_score": None}
-        renderer = Renderer(**(common | more | options))
-        return lambda query, items, budget: (
-            renderer.render(items, query=query, max_tokens=budget).text
-        )
-
     return {
         "skip": skip,
         "cut last": cut_last,
-        "promptforge skip": forge(packing="whole", rerank="none"),
-        "promptforge cut last": forge(trim="prefix", rerank="none"),
-        "promptforge": forge(),
+        "promptforge skip": forge(tokenizer, options, packing="whole", rerank="none"),
+        "promptforge cut last": forge(tokenizer, options, trim="prefix", rerank="none"),
+        "promptforge": forge(tokenizer, options),
     }
 
 
-def measure(pack: Packer, queries: Sequence[Query], budget: int, tokenizer: str) -> Cell:
-    """Return what a way of packing makes of these queries."""
+def forge(tokenizer: str, options: dict[str, Any], **more: Any) -> Packer:
+    """Return promptforge's way of packing with some options."""
+    common = {"tokenizer": tokenizer, "max_items": None, "min_score": None}
+    renderer = Renderer(**(common | more | options))
+    return lambda query, items, budget: renderer.render(items, query=query, max_tokens=budget).text
+
+
+def looks(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
+    """Return promptforge's way of packing in each shipped layout and format."""
+    templates = Templates()
+    return {
+        f"{layout} {syntax}": forge(tokenizer, options, layout=layout, format=syntax)
+        for layout in templates.layouts()
+        for syntax in templates.formats(layout)
+    }
+
+
+def measure(
+    pack: Packer, queries: Sequence[Query], budget: int, tokenizer: str, *, ceiling: bool = False
+) -> Cell:
+    """Return what a way of packing makes of these queries, and of what answers them alone."""
     count = get_tokenizer(tokenizer).count
     shares: list[float] = []
+    most: list[float] = []
     over = 0
     seconds = 0.0
     for query, items, gold, _ in queries:
@@ -130,10 +149,22 @@ def measure(pack: Packer, queries: Sequence[Query], budget: int, tokenizer: str)
         seconds += time.process_time() - started
         over += count(text) > budget
         shares.append(share(text, gold))
+        if ceiling:
+            most.append(share(pack(query, only_gold(items, gold), budget), gold))
     number = max(1, len(shares))
-    return Cell(
-        sum(shares) / number, sum(one > 0.999 for one in shares) / number, over, seconds / number
-    )
+    whole = sum(one > 0.999 for one in shares) / number
+    reach = sum(most) / number if ceiling else None
+    return Cell(sum(shares) / number, whole, over, seconds / number, reach)
+
+
+def only_gold(items: Sequence[Item], gold: Sequence[dict[str, Any]]) -> list[Item]:
+    """Return the items that answer, with nothing but the stretches of text that do."""
+    spans = {one["id"]: " ".join(one["spans"]) for one in gold}
+    return [
+        msgspec.structs.replace(item, content=spans[item.id or ""])
+        for item in items
+        if item.id in spans
+    ]
 
 
 def queries_of(folder: Path, name: str, top: int, limit: int | None) -> Iterator[Query]:
@@ -171,6 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="NAME=VALUE",
         help="an option of promptforge",
     )
+    parser.add_argument("--looks", action="store_true", help="a row for each layout and format")
     flags = parser.parse_args(arguments)
     options: dict[str, Any] = dict(option.split("=", 1) for option in flags.option)
     names = flags.sets or sorted(
@@ -179,14 +211,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{'set':12}{'packer':22}" + "".join(f"{budget:>24}" for budget in flags.budgets))
     for name in names:
         queries = list(queries_of(flags.folder, name, flags.top, flags.limit))
-        for packer, pack in packers(flags.tokenizer, options).items():
-            cells = [measure(pack, queries, budget, flags.tokenizer) for budget in flags.budgets]
+        rows = (looks if flags.looks else packers)(flags.tokenizer, options)
+        for packer, pack in rows.items():
+            cells = [
+                measure(pack, queries, budget, flags.tokenizer, ceiling=flags.looks)
+                for budget in flags.budgets
+            ]
             print(f"{name:12}{packer:22}" + "".join(_show(cell) for cell in cells), flush=True)
 
 
 def _show(cell: Cell) -> str:
-    over = f" OVER {cell.over}" if cell.over else ""
-    return f"{f'{cell.kept:.3f}/{cell.whole:.2f} {cell.seconds * 1000:.0f} ms{over}':>24}"
+    said = f"{cell.kept:.3f}/{cell.whole:.2f} {cell.seconds * 1000:.0f} ms"
+    said += "" if cell.ceiling is None else f" of {cell.ceiling:.3f}"
+    width = 24 if cell.ceiling is None else 32
+    return f"{said + (f' OVER {cell.over}' if cell.over else ''):>{width}}"
 
 
 if __name__ == "__main__":

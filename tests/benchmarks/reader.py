@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from promptforge import Item
 
-from .evidence import packers, queries_of
+from .evidence import only_gold, packers, queries_of
 
 WINDOW_TOKENS = 8192
 MAX_ANSWER_TOKENS = 24
@@ -94,13 +94,7 @@ def contexts(query: str, items: Sequence[Item], gold: Any, budget: int) -> dict[
     for name, pack in packers(TOKENIZER, {}).items():
         if not name.startswith(f"{OURS} "):
             found[name] = pack(query, items, budget)
-    spans = {one["id"]: " ".join(one["spans"]) for one in gold}
-    answering = [
-        Item(id=item.id, name=item.name, content=spans[item.id])
-        for item in items
-        if item.id in spans
-    ]
-    return {**found, "oracle": frame(answering)}
+    return {**found, "oracle": frame(only_gold(items, gold))}
 
 
 def frame(items: Sequence[Item]) -> str:
