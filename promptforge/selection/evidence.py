@@ -46,8 +46,9 @@ NAMED_TITLE_WORTH, NAMED_COMMON_WORD_WORTH = 1.0, 0.3
 SHARE_OF_MENTIONING = 0.8
 """Share of the worth of a document that mentions this one."""
 SHARE_FOR_MENTIONING = 0.5
-"""Share of a document's cover that a passage gains which mentions its title: it says whose page is
-the next hop. Of 0.3, 0.5 and 0.8 the last lost a hundredth where room is least."""
+"""Share of a document's cover that a passage gains by its title: it names the next hop.
+
+Of 0.3, 0.5 and 0.8 the last lost a hundredth of what answers where room is least."""
 SHARE_OF_NAMING, MIN_SHARE_OF_NAMING = 0.8, 0.1
 """Share of the worth of a document with a rare name in common: the first if this one has the words
 of the query that the other lacks, the second if it has none of them."""
