@@ -115,6 +115,7 @@ class _MeasuredPage(NamedTuple):
     """A page that was rendered and counted."""
 
     chosen: dict[int, Variant]
+    order: list[int]
     parts: list[str]
     cost: Cost
     notes: CleaningNotes
@@ -135,6 +136,7 @@ class Page:
         # By the variant too: equal texts of two items cost different tokens under their labels.
         self._costs: dict[tuple[int, Variant], Cost] = {}
         self._last: list[_MeasuredPage] = []
+        self._order: list[int] = []
         self._in_tokens = self.options.max_tokens is not None
         self.group_by = self.options.group_by
         if self.group_by == "auto":
@@ -392,7 +394,7 @@ class Page:
         parts = self.render(chosen)
         tokens = self.count(parts) if self._in_tokens else 0
         cost = tokens, sum(map(len, parts))
-        self._last.insert(0, _MeasuredPage(dict(chosen), parts, cost, self.notes))
+        self._last.insert(0, _MeasuredPage(dict(chosen), self._order, parts, cost, self.notes))
         del self._last[PAGES_REMEMBERED:]
         return self._last[0]
 
@@ -408,6 +410,13 @@ class Page:
             titles=settings.headings if by == "kind" else settings.titles,
             categories=self._categories,
         )
+
+    def order(self, chosen: Mapping[int, Variant]) -> list[int]:
+        """Return these items in the order of the page."""
+        for known in self._last:
+            if known.chosen == chosen:
+                return known.order
+        return [entry.index for entry in flatten_sections(self.sections(chosen))]
 
     def section_key_of(self, by: str) -> Callable[[Item], str]:
         """Return the function from an item to its section's key."""
@@ -449,7 +458,8 @@ class Page:
         sections = self.sections(indices)
         entries = flatten_sections(sections)
         variables: dict[str, Any] = dict(self._around)
-        variables["items"] = [self.views.view(e.index, chosen[e.index]) for e in entries]
+        self._order = [entry.index for entry in entries]
+        variables["items"] = [self.views.view(index, chosen[index]) for index in self._order]
         variables["total"] = len(self.candidates)
         variables["sources"] = None
         if self._shows_sources:

@@ -100,8 +100,7 @@ class Report:
     @cached_property
     def order(self) -> list[int]:
         """The items of the text, in the order of the page."""
-        sections = self.page.sections(self.packed.chosen)
-        return [entry.index for section in sections for entry in section.entries]
+        return self.page.order(self.packed.chosen)
 
     @cached_property
     def trimmed(self) -> frozenset[int]:
@@ -575,9 +574,10 @@ def _say_all_dropped(
 def _say_of_items(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
     for code, message in page.notes:
         diagnostics.add(code, message)
+    notes = page.views.notes
     for index, variant in packed.chosen.items():
         item = page.candidates.pool[index]
-        for code, message in page.views.notes.get((index, variant), ()):
+        for code, message in notes.get((index, variant), ()) if notes else ():
             severity: Severity = "warning"
             if code in _INFO_CODES:  # they ask for no action
                 severity = "info"
