@@ -177,10 +177,11 @@ class PreviewApp:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _warm(self) -> None:
-        # Render once before the page asks, so that its first request finds the sandbox warm.
-        wanted = {"what": "page", "settings": self.session.settings(View())}
-        with contextlib.suppress(OvertakenError):
-            await self._queues["page"].draw(wanted)
+        # Render once in each worker before the page asks, so that its first requests find it warm.
+        for what in ("page", "needs"):
+            wanted = {"what": what, "rows": [], "settings": self.session.settings(View())}
+            with contextlib.suppress(OvertakenError):
+                await self._queues[what].draw(wanted)
 
     async def _files_changed(self) -> None:
         # Half-written files are no error: their next change comes soon.
