@@ -16,8 +16,12 @@ from .session import Session
 
 MAX_LINES_KEPT = 64
 """Newest requests that are remembered, one for each page and kind."""
-OVERTAKEN_SECONDS = 0.4
-"""Seconds after which work that nobody waits for any more is ended."""
+OVERTAKEN_SECONDS = 1.0
+"""Seconds after which work that nobody waits for any more is ended.
+
+About as long as a new process takes to load its vocabulary and the items: to end it sooner would
+cost more than it saves.
+"""
 MEMORY_LIMIT_BYTES = 1 << 30
 """Bytes of memory for a rendering."""
 TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}

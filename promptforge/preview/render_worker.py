@@ -27,7 +27,7 @@ from ..templating.loader import Templates
 from ..tokenizers.bpe import token_pieces
 from ..tokenizers.registry import get_tokenizer
 
-MAX_RENDERERS_KEPT = 6
+MAX_RENDERERS_KEPT = 4
 """Renderers kept for later requests: some for each side of a comparison."""
 MAX_LINES_COMPARED = 20_000
 """Lines of both texts up to which they are compared line by line; `difflib` is quadratic."""
@@ -42,7 +42,7 @@ _ROW = (
     "reason", "rank", "section",
 )  # fmt: skip
 """Fields of an item's row on the page, in their order; its rank in numbers comes after them."""
-MAX_RESULTS_KEPT = 3
+MAX_RESULTS_KEPT = 2
 """Renderings kept, so that an account does not render again what it tells more of."""
 MAX_CURVE_TOKENS = 10_000_000
 SLICE_SECONDS = 0.06
