@@ -23,7 +23,7 @@ import msgspec
 
 from ..errors import ItemError, OptionError
 from ..files import GLOB, is_url, list_url, local_copy
-from ..sources.shapes import table_rows
+from ..sources.objects import table_rows
 from ..sources.workspace import show_path
 
 Row = tuple[int, bytes]

@@ -22,8 +22,9 @@ from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..model import Item
 from ..text.format import plural
+from .objects import Row
 from .records import load_records
-from .shapes import Row, are_columns
+from .shapes import are_columns
 from .workspace import StrPath, read_named
 
 MAX_KEYS_SHOWN = 3

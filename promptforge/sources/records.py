@@ -23,13 +23,10 @@ import msgspec
 from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean, quote
 from ..model import MAX_LINE_NUMBER, Item, UnsoundMetadata
 from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, is_flat, type_name, type_name_of
+from .objects import Document, Row, fields_of, guarded
 from .shapes import (
-    Document,
     Inside,
-    Row,
     describe,
-    fields_of,
-    guarded,
     is_pair,
     open_answer,
     parse_number,

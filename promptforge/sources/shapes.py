@@ -1,7 +1,8 @@
 """Read the records of stores, searches and frameworks as the fields of native records.
 
-`SHAPES` has one row for each shape of record, `ANSWERS` one for each shape of response around them.
-To read another store, add a row; `tests/test_shapes.py` has one recorded response for each.
+Known: `SHAPES` has one row for each shape of record, `ANSWERS` one key for each shape of response
+around them. To read another store, add a row; `tests/test_shapes.py` has one recorded response for
+each. Guessed, and said: a text under a key of no known name, and records further inside.
 
 A shape says three things: the keys that mark it, the key of its body (payload, properties, …), and
 the keys of its number. `<` after such a key: less is better; `>`: more is; nothing: the store does
@@ -13,39 +14,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, wraps
+from functools import lru_cache
 from math import isfinite
 from numbers import Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..errors import quote
 from ..model import Item
-from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, type_name, type_name_of
+from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, type_name_of
+from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
 
-Fields = dict[str, Any]
-_T = TypeVar("_T")
 _FIELDS = frozenset(Item.__struct_fields__)
-MISSING = object()
-_NOT_OBJECTS = (str, bytes, bytearray, int, float, list, tuple, set, type, type(None))
-
-
-def guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
-    """Let a function that looks at a caller's object return `None` where that raises.
-
-    Such an object may raise anything, also exceptions beside `Exception`, as those of Rust's panics
-    are. The two that belong to the user are let through.
-    """
-
-    @wraps(look)
-    def looked(given: Any) -> _T | None:
-        try:
-            return look(given)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException:
-            return None
-
-    return looked
 
 
 # ---- what texts, names and places are called
@@ -618,10 +597,6 @@ _DOCUMENTS = frozenset(("LangChain document", "Haystack document", "LlamaIndex n
 _ROW = RecordShape("row of a table", "")
 
 
-class Row(dict[str, Any]):
-    """A row of a table, which is a search result, whatever its columns are called."""
-
-
 def read_shape(record: Fields, notes: Any) -> Fields:
     """Return the native fields of a record of any shape.
 
@@ -667,136 +642,6 @@ def describe(record: object) -> str:
     if not names:
         return type_name_of(record)
     return f"{shape.name if shape else 'object'} with {', '.join(names)}"[:300]
-
-
-# ---- objects as dicts
-
-
-def text_keys(record: Any) -> Fields:
-    """Return an ordinary dict of any mapping's text keys; values are not looked at yet."""
-    pairs: Iterable[tuple[Any, Any]] = ((key, record[key]) for key in record)
-    if issubclass(type(record), dict):
-        pairs = dict.items(record)  # not the methods of a subclass
-    own: Fields = {}
-    for number, (key, value) in enumerate(pairs):
-        if number == MAX_DATA_VALUES:
-            break
-        if issubclass(type(key), str):
-            own[exact_str(key)] = value
-    return own
-
-
-@guarded
-def _read_mapping(value: object) -> Fields:
-    if issubclass(type(value), dict) or isinstance(value, Mapping):
-        return text_keys(value)
-    return _attributes(value) if _is_object(value) else {}
-
-
-def mapping(value: object) -> Fields:
-    """Return the text keys of a mapping or object as a dict; an empty one for others."""
-    if value is None or type(value) in (str, list, int, float, bool):
-        return {}
-    return _read_mapping(value) or {}
-
-
-def _is_object(value: object) -> bool:
-    return not issubclass(type(value), _NOT_OBJECTS)
-
-
-def fields_of(value: object) -> Fields | None:
-    """Return the fields of a mapping, a row with names, or a client's object; `None` for others."""
-    if issubclass(type(value), tuple) and hasattr(value, "_fields"):
-        return guarded(lambda row: text_keys(row._asdict()))(value)
-    if issubclass(type(value), tuple) and hasattr(value, "asDict"):  # Spark
-        return guarded(lambda row: text_keys(row.asDict()))(value)
-    return mapping(value) or None
-
-
-def _attributes(value: Any) -> Fields:
-    """Return what an object of a client holds: rows of databases, models, dataclasses."""
-    if (row := getattr(value, "_mapping", None)) is not None:  # SQLAlchemy
-        return text_keys(row)
-    if hasattr(type(value), "keys") and hasattr(type(value), "__getitem__"):  # sqlite3.Row
-        return {exact_str(key): value[key] for key in list(value.keys())}
-    if (mapper := getattr(value, "__mapper__", None)) is not None:  # SQLAlchemy's declared classes
-        return {name: getattr(value, name) for name in list(mapper.column_attrs.keys())}
-    if type(getattr(value, "__data__", None)) is dict:  # Peewee
-        return text_keys(value.__data__)
-    if hasattr(type(value), "ListFields"):  # a message of Protocol Buffers
-        from google.protobuf.json_format import MessageToDict
-
-        return text_keys(MessageToDict(value))
-    if hasattr(type(value), "to_dict"):  # Pinecone's models hide their fields; Google's classes
-        own = hasattr(value, "to_dict")
-        made = value.to_dict() if own else type(value).to_dict(value)
-        if issubclass(type(made), dict):
-            return text_keys(made)
-    if hasattr(type(value), "__struct_fields__"):
-        return {name: getattr(value, name) for name in type(value).__struct_fields__}
-    if hasattr(type(value), "__slots__") and not hasattr(value, "__dict__"):
-        return {name: getattr(value, name) for name in type(value).__slots__}
-    return {k: v for k, v in vars(value).items() if not k.startswith("_")}
-
-
-class Document:
-    """A document of LangChain, LlamaIndex or Haystack; these are not imported."""
-
-    def __init__(self, given: object) -> None:
-        self._given = given
-        self.failed: dict[str, str] = {}
-        """Name of an attribute → type of the exception that it raised."""
-
-    def get(self, name: str) -> Any:
-        """Return an attribute, or `MISSING` where there is none or reading it raises."""
-        try:
-            return getattr(self._given, name, MISSING)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:
-            self.failed[name] = type_name(type(error))
-            return MISSING
-
-    def first(self, *names: str) -> Any:
-        """Return the first of these attributes that is there and not `None`, else `None`."""
-        values = (self.get(name) for name in names)
-        return next((v for v in values if v is not MISSING and v is not None), None)
-
-    def read(self) -> Fields | None:
-        """Return the fields of a document, as of LangChain's; `None` if it is none."""
-        if self.get("__mapper__") is not MISSING:
-            return None  # a row of a database, whose `metadata` is that of its tables
-        text = self.get("page_content")
-        if text is not MISSING:
-            about = {"metadata": self.first("metadata"), "id": self.first("id")}
-            return {"page_content": text, **about}
-        node = self.first("node")
-        if node is not None:  # LlamaIndex's node with a score
-            inner = Document(node)
-            inner.failed = self.failed
-            if found := inner.read_node():
-                return {**found, "score": self.first("score")}
-        text = self.get("content")
-        metadata = self.first("meta", "metadata")
-        if text is MISSING or (metadata is None and self.get("meta") is MISSING):
-            return self.read_node()
-        if text is not None and not isinstance(text, str):
-            return None  # Bedrock's content is an object, OpenAI's a list
-        about = {"id": self.first("id"), "score": self.first("score")}
-        return {"page_content": text, "metadata": metadata, **about}
-
-    def read_node(self) -> Fields | None:
-        """Return the fields of a node of LlamaIndex; its text depends on its kind."""
-        if self.get("metadata") is MISSING:
-            return None
-        # A scored node raises at `text` if it holds no text node; all have `get_content`.
-        text = guarded(lambda method: method())(self.get("get_content"))
-        if not isinstance(text, str):
-            text = self.get("text")
-        if text is MISSING:
-            return None
-        about = {"metadata": self.first("metadata"), "id": self.first("node_id", "id_")}
-        return {"page_content": text, **about}
 
 
 # ---- responses around records
@@ -988,36 +833,6 @@ def _read_columns(found: Fields) -> list[list[Any]] | None:
 def _zipped(columns: dict[str, list[Any]]) -> list[Any]:
     length = max(map(len, columns.values()), default=0)
     return [Row({k: v[n] for k, v in columns.items() if n < len(v)}) for n in range(length)]
-
-
-@guarded
-def table_rows(value: Any) -> list[Any] | None:
-    """Return the rows of a table: pandas, polars, Arrow, or anything with the Arrow interface."""
-    if hasattr(type(value), "collect") and not hasattr(type(value), "to_dicts"):  # polars, lazy
-        value = value.collect()
-    kind = type(value)
-    marks = ("__arrow_c_stream__", "to_pylist", "iterrows")
-    if not any(hasattr(kind, mark) for mark in marks):
-        return None
-    if hasattr(kind, "to_pylist"):
-        rows = value.to_pylist()
-    elif hasattr(kind, "to_dicts"):
-        rows = value.to_dicts()
-    elif hasattr(kind, "iterrows"):
-        rows = value.to_dict("records")
-    else:
-        import pyarrow
-
-        rows = pyarrow.table(value).to_pylist()
-    # A missing cell of pandas is NaN, which equals nothing, itself neither.
-    return [
-        Row({str(k): v for k, v in row.items() if _is_there(v)}) if type(row) is dict else row
-        for row in rows
-    ]
-
-
-def _is_there(value: object) -> bool:
-    return value is not None and (not isinstance(value, float) or value == value)
 
 
 # ---- records inside of objects of no known shape
