@@ -904,6 +904,7 @@ class Shortener:
     def __init__(self, page: Page) -> None:
         self._page, self._counter = page, page.counter
         self._structures: dict[int, TrimmedVariants | None] = {}
+        self._skeletons: dict[int, TrimmedVariants] = {}
         self._outlines: dict[tuple[int, float, float], Variant | None] = {}
         self._longest: dict[tuple[int, float, float], Variant | None] = {}
         self._beside: list[float] = []
@@ -1041,12 +1042,13 @@ class Shortener:
         """Return as many signatures or headings as are within both bounds, if there are some."""
         key = (index, tokens, chars)
         if key not in self._outlines:
-            whole = content_variant(self._page.variants(index))
-            pieces = self._pieces(index, whole) if self._may_divide(index, whole) else None
-            outlines = TrimmedVariants(0, lambda _: _NO_TEXT)
-            if isinstance(pieces, Pieces):
-                outlines = self._page.numbered(index, pieces).outlines()
-            if outlines:
+            if index not in self._skeletons:
+                whole = content_variant(self._page.variants(index))
+                pieces = self._pieces(index, whole) if self._may_divide(index, whole) else None
+                self._skeletons[index] = TrimmedVariants(0, lambda _: _NO_TEXT)
+                if isinstance(pieces, Pieces):
+                    self._skeletons[index] = self._page.numbered(index, pieces).outlines()
+            if outlines := self._skeletons[index]:
                 self._outlines[key] = self._longest_of({}, outlines, tokens, chars)
             else:
                 self._outlines[key] = self.longest_within(index, tokens, chars)
