@@ -137,3 +137,13 @@ def test_tests_and_data_come_after_programs_and_what_changed_lately_before_equal
     importance = file_importance(items)
     order = sorted(range(5), key=lambda number: -importance[number])
     assert [items[number].path for number in order[:3]] == ["README.md", "new.py", "old.py"]
+
+
+def test_the_budget_that_is_named_shows_the_file_whole() -> None:
+    items = _repository(40)
+    result = _render(items)
+    known = {item.path: item.fits_at for item in result.items if item.fits_at}
+    assert "lib/used.py" in known or USED.rstrip() in result.text
+    for path, budget in [*known.items()][:3]:
+        again = _render(items, max_tokens=budget)
+        assert next(i.status for i in again.items if i.path == path) == "included"

@@ -252,6 +252,8 @@ class BudgetHints:
     def _near_guesses(self, most: int) -> list[int]:
         """Return budgets worth trying first: those of the curve, the page now and one item more."""
         page, chosen, now = self._page, self._packed.chosen, self._now
+        if page.options.packing == "repository":  # a file comes back whole at a share of the limit
+            return [2 * now, 4 * now, 8 * now]
         nearest = [index for index in self._order if index in self._lost]
         if self._ordered:
             nearest = sorted(self._offers, key=lambda i: (self._offers[i], i))
