@@ -220,12 +220,14 @@ class PageState:
     def contained(self, shown: Mapping[int, Variant]) -> dict[int, int]:
         """Return those of `shown` that another one contains, which is whole; with their holders."""
         left = {**self.chosen, **shown}
-        if not any(left[index].name not in SHORTENED_VARIANTS for index in shown):
-            return {}
-        for index in shown:
+        whole = [v.text for v in left.values() if v.name in ("content", "expanded") and not v.cut]
+        longest = max(map(len, whole), default=-1)
+        # Most of a set that is shortened is longer than what is whole of it: no look at its lines.
+        short = [i for i in shown if len(content_variant(self.page.variants(i)).text) <= longest]
+        for index in short:
             self.page.duplicates(index, {})  # so that each is known before the first is judged
         found: dict[int, int] = {}
-        for index in shown:
+        for index in short:
             variant = left.pop(index)
             holder = self.page.duplicates(index, left)[0]
             if holder is None:
