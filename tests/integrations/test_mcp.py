@@ -311,7 +311,7 @@ def test_the_command_serves_over_http_too() -> None:
         try:
             assert process.stderr is not None
             assert f"http://127.0.0.1:{port}/mcp" in process.stderr.readline()
-            for _ in range(200):
+            for _ in range(1200):
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                     break
                 time.sleep(0.05)
