@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import types
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +118,18 @@ def test_faiss_through_langchain() -> None:
     # These are distances: taken for scores, they would turn the order round.
     assert items[0].score < items[1].score < items[2].score
     assert items[0].metadata["score"] == items[0].score
+
+
+def test_lancedb(tmp_path: Path) -> None:
+    base = pytest.importorskip("lancedb").connect(str(tmp_path))
+    rows = [
+        {"id": n, "text": TEXTS[n], "title": f"T{n}", "source": f"{n}.md", "vector": VECTORS[n]}
+        for n in range(3)
+    ]
+    found = base.create_table("pages", rows).search(QUERY)
+    for answer in (found.to_list(), found.to_arrow()):
+        items = check(answer, "lower")
+        assert [(item.name, item.path) for item in items][:2] == [("T0", "0.md"), ("T2", "2.md")]
 
 
 def test_an_sqlite_table() -> None:
