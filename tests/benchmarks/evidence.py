@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import html
+import importlib
 import json
 import re
 import time
@@ -202,9 +203,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="NAME=VALUE",
         help="an option of promptforge",
     )
+    parser.add_argument("--rerank", metavar="MODULE:FUNCTION", help="a function for rerank=")
     parser.add_argument("--looks", action="store_true", help="a row for each layout and format")
     flags = parser.parse_args(arguments)
     options: dict[str, Any] = dict(option.split("=", 1) for option in flags.option)
+    if flags.rerank:
+        module, _, function = flags.rerank.partition(":")
+        options["rerank"] = getattr(importlib.import_module(module), function)
     names = flags.sets or sorted(
         path.name.split(".")[0] for path in flags.folder.glob("*.queries.jsonl.gz")
     )
