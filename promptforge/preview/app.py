@@ -178,10 +178,10 @@ class PreviewApp:
 
     async def _warm(self) -> None:
         # Render once in each worker before the page asks, so that its first requests find it warm.
+        settings = self.session.settings(View())
         for what in ("page", "needs"):
-            wanted = {"what": what, "rows": [], "settings": self.session.settings(View())}
             with contextlib.suppress(OvertakenError):
-                await self._queues[what].draw(wanted)
+                await self._queues[what].draw({"what": what, "rows": [], "settings": settings})
 
     async def _files_changed(self) -> None:
         # Half-written files are no error: their next change comes soon.
