@@ -142,15 +142,21 @@ def recount(prompt: pf.Prompt, tokenizer: str, per_message: int, once: int) -> i
 
 
 def check_question(prompt: pf.Prompt, question: str = "q") -> None:
-    """Check that the question stands in a block of its own, or after a mark that no item holds."""
+    """Check that the question stands in a block of its own, or after a mark that no item holds.
+
+    Of an item that says nothing there may be no context.
+    """
+    asked = re.escape(question)
     if prompt.to not in ("text", "roles"):
         message = prompt[-1]
-        *_, context, asked = message["parts" if prompt.to == "gemini" else "content"]
-        assert asked["text"] == question and context["text"] != question
+        *before, last = message["parts" if prompt.to == "gemini" else "content"]
+        assert last["text"] == question and all(block["text"] != question for block in before)
         return
     whole = prompt.text if prompt.to == "text" else prompt[-1]["content"]
+    printed = rf"<(question[^>]*)>\n{asked}\n</\1>\n?" if prompt.to == "text" else asked
+    if re.fullmatch(printed, whole):
+        return
     *_, end = re.finditer(r"(?m)^</context[^>\n]*>$", whole)
-    tags = r"\n\n<(question[^>]*)>\n{}\n</\1>\n?" if prompt.to == "text" else r"\n\n{}"
-    assert re.fullmatch(tags.format(re.escape(question)), whole[end.end() :])
+    assert re.fullmatch(rf"\n\n{printed}", whole[end.end() :])
     # The tag carries a nonce where the item holds one like it.
     assert end[0] not in read_leniently(whole[: end.start()])

@@ -151,6 +151,11 @@ def to_label(value: object) -> str:
 
 # --- Markdown (CommonMark 0.31, and GFM 0.29 with footnotes, alerts, definition lists) ------------
 
+# Pandoc reads TeX: one of these that ends a heading takes the fence below it for its argument.
+_TEX_COMMANDS = (
+    "[bcdfhkrtuvGHU]|emph|text(?:bf|it|tt|sc|sf|rm|up|md|superscript|subscript)?|ul(?:ine)?"
+    "|underline|sout|enquote|caption|si|passthrough|nohyphens"
+)
 _MD_SPECIAL = re.compile(
     r"[`*]|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
     r"|<(?=[A-Za-z/!?]|$)"  # <b>, </b>, <!--, <?x, <http://…>
@@ -158,6 +163,7 @@ _MD_SPECIAL = re.compile(
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
     r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
+    rf"|\\(?=[A-Za-z]+\{{|(?:{_TEX_COMMANDS})$)"
 )
 # GFM makes a link of a bare URL, and a backslash is part of it: `http://a\<b>` would open a tag.
 _MD_ENTITIES = {"<": "&lt;", "]": "&#93;"}

@@ -131,7 +131,7 @@ def _check_last_items(cases: int, made: Hostility, report: Report) -> None:
     """Make as many prompts whose last item would pass for the question."""
     renderer = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
     r, pairs, passed = made.random, framings(), 0
-    shapes = [to for to in sorted(SHAPES) if to != "cited"]
+    shapes = sorted(SHAPES)
     for number in range(cases):
         layout, format = pairs[number % len(pairs)]  # noqa: A001
         item = made.record(0)
@@ -141,7 +141,7 @@ def _check_last_items(cases: int, made: Hostility, report: Report) -> None:
         passed += f"{item['content']}\n\nq".count("\n\nq") > 1
         to = r.choice(shapes)
         try:
-            options = {"layout": layout, "format": format, "to": to}
+            options: dict[str, Any] = {"layout": layout, "format": format, "to": to}
             check_question(renderer.prompt([item], user="q", **options))
         except Exception as error:
             said = f"{type(error).__name__}: {str(error)[:200]}"
