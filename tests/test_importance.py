@@ -147,3 +147,13 @@ def test_the_budget_that_is_named_shows_the_file_whole() -> None:
     for path, budget in [*known.items()][:3]:
         again = _render(items, max_tokens=budget)
         assert next(i.status for i in again.items if i.path == path) == "included"
+
+
+@pytest.mark.parametrize("query", [None, "alpha beta"])
+def test_one_long_file_is_shown_in_part_not_by_its_name(query: str | None) -> None:
+    item = pf.Item(content="alpha beta gamma.\n" * 40, kind="text", path="a.txt")
+    for share in (0.3, 0.6, 0.9):
+        budget = int(pf.render([item]).tokens * share)
+        result = pf.render([item], packing="repository", query=query, max_tokens=budget)
+        assert result.items[0].form == "trimmed"
+        assert result.tokens > budget / 2

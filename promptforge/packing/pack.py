@@ -251,6 +251,7 @@ def _pack_repository(
     if passages is not None:
         pack_passages(packer, step, _without_names(limit), passages)
         packer.add_stubs(step, limit)
+        _lengthen_names(packer, step.walk, limit)
         return
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places = packer.free_places(step)
@@ -264,11 +265,23 @@ def _pack_repository(
         packer.step_down, stepping_down = False, packer.step_down
         packer.pack(step, limit)
         packer.step_down = stepping_down
+        _lengthen_names(packer, walk, limit)
         if packer.free_places(step) == 0:
             left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
             packer.reasons.update(dict.fromkeys(left, "max_items"))
     else:
         packer.pack(step, limit)
+
+
+def _lengthen_names(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
+    """Show some content of the first bare names while there is room: of one file, say."""
+    for index in walk:
+        variant = packer.chosen.get(index)
+        if variant != STUB_VARIANT:
+            continue
+        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
+        if left <= CLOSE_ENOUGH_TOKENS or not packer.take_shortened(index, limit):
+            return
 
 
 def _without_names(limit: Cost) -> Cost:

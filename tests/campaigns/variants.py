@@ -24,7 +24,7 @@ PACKINGS = (
     *("score", "value", "proportional", "longest_first", "drop_last", "drop_first"),
     *("whole", "stop", "repository"),
 )
-STUB_PACKINGS = ("proportional", "longest_first")
+STUB_PACKINGS = ("proportional", "longest_first", "repository")
 MARKER = "[Content truncated...]"
 WORDS = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "ginkgo", "hazel", "iris", "larch")
 WORD = re.compile(r"\w+")
