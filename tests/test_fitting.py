@@ -413,7 +413,10 @@ def test_what_one_part_leaves_the_next_may_use() -> None:
 
 def test_what_is_after_a_stop_is_not_looked_at() -> None:
     found = pack(["aa", "bbbbbb", "c", "d"], 5, packing="stop")
-    assert (list(found.chosen), found.reasons) == ([0], {1: "budget", 2: "budget", 3: "budget"})
+    assert (list(found.chosen), dict(found.reasons)) == (
+        [0],
+        {1: "budget", 2: "budget", 3: "budget"},
+    )
 
 
 def test_a_longer_text_takes_the_place_of_what_it_holds() -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import yaml
 
 from promptforge import Item, Renderer, get_tokenizer
 from promptforge.templating.loader import Templates
@@ -179,6 +180,7 @@ def queries_of(folder: Path, name: str, top: int, limit: int | None) -> Iterator
                 name=passages[key]["title"],
                 content=passages[key]["text"],
                 score=score,
+                origin="similarity",
             )
             for key, score in query["ranked"][:top]
         ]
@@ -206,7 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rerank", metavar="MODULE:FUNCTION", help="a function for rerank=")
     parser.add_argument("--looks", action="store_true", help="a row for each layout and format")
     flags = parser.parse_args(arguments)
-    options: dict[str, Any] = dict(option.split("=", 1) for option in flags.option)
+    named = dict(option.split("=", 1) for option in flags.option)
+    options: dict[str, Any] = {name: yaml.safe_load(value) for name, value in named.items()}
     if flags.rerank:
         module, _, function = flags.rerank.partition(":")
         options["rerank"] = getattr(importlib.import_module(module), function)

@@ -2,7 +2,7 @@
 
 The set is made of the standard library of this machine. A page describes a class: what it extends, its docstring and
 its methods. A question describes a class without its name, and asks what a method does that it inherits: one page says
-which class it extends, another page has the method. Nothing of promptforge was chosen by these questions.
+which class it extends, another page has the method. `SHARE_FOR_MENTIONING` was chosen by these questions, so they are not held out.
 """
 
 from __future__ import annotations
