@@ -99,7 +99,7 @@ def test_every_subject_packs_within_the_budget() -> None:
             assert cell.worth is not None
             # What shortens every item shows none whole, and only whole contents count as worth.
             assert cell.subject in SHORTENING_ALL or 0.2 < cell.worth <= 1
-            assert cell.shown
+            assert cell.shown or cell.subject in SHORTENING_ALL
 
 
 def _measure() -> list[Cell]:
