@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import sys
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -268,6 +269,11 @@ def read_request(
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
     profile, attack = options.pop("profile", None), options.pop("attack", None)
     wanted = _source_request(items, given, job)
+    if written := wanted.wanted.written:
+        for name in (*wanted.items, *wanted.files, *wanted.documents):
+            if written.fullmatch(os.path.realpath(os.path.join(wanted.workspace, name))):
+                message = "is the input and the output; give another output"
+                raise ItemError(message, where=name)
     named = (*wanted.items, *wanted.urls, *wanted.records, *wanted.files, *wanted.documents)
     named += (*wanted.man_pages, *wanted.techniques, *wanted.plugged)
     from_git = wanted.git_log or (wanted.git_diff, wanted.git_changed) != (None, None)
@@ -315,7 +321,8 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest
 
-    wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
+    filters = {name: given[name] for name in FOLDER_FILTERS}
+    wanted = FolderFilter(**filters, written=_written_paths(given))
     items, listed = _split_lists(items)
     files, more = _split_lists(given["files"])
     lists = [*more, *listed, *filter(None, [given["files_from"]])]
@@ -341,6 +348,16 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
         git_log=given["git_log"] or 0,
         git_changed=given["git_changed"],
     )
+
+
+def _written_paths(given: Mapping[str, Any]) -> re.Pattern[str] | None:
+    """Return a pattern of the real paths that `--output` and `--split` write."""
+    output = given.get("output")
+    if output in (None, "", "-"):
+        return None
+    stem, suffix = map(re.escape, os.path.splitext(os.path.realpath(output)))
+    number = r"(\.\d+)?" if given.get("split") else ""
+    return re.compile(f"{stem}{number}{suffix}")
 
 
 def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:

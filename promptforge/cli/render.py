@@ -101,7 +101,7 @@ def render_command(
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     if split is not None and (as_json or copy or output in (None, "", "-")):
         raise click.UsageError("--split writes files: name them by -o FILE, without --json, --copy")
-    request = read_request(items, given)
+    request = read_request(items, {**given, "output": output, "split": split})
     # The renderer comes first: a wrong profile is said before the items are read.
     renderer = request.renderer()
     if split is not None and output is not None:
@@ -174,6 +174,7 @@ def prompt_command(
     # A typo is found before minutes are spent on reading sources.
     if to not in SHAPES:
         raise OptionError(f"there is no shape {quote(to)}{suggest_name(to, SHAPES)}", option="to")
+    given["output"] = output  # no folder gives the text of an earlier run
     request, around = read_prompt_request(items, given, may_be_empty=True)
     loaded = request.gather()
     try:

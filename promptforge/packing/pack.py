@@ -318,6 +318,13 @@ def _show_outlines(
         if variant is None:
             continue
         cost = page.item_cost(index, variant)
+        # With its marks the outline of a short text may be dearer than the text.
+        whole = content_variant(page.variants(index))
+        if page.may_fit(index, whole, cost):
+            whole_cost = page.item_cost(index, whole)
+            holder, held = page.duplicates(index, packer.chosen)
+            if fits_within(whole_cost, cost) and holder is None and not held:
+                variant, cost = whole, whole_cost
         if cost[unit] > room or cost[0] > packer.allowance(index):
             misses += 1
             if places is not None:  # the first ones have the places

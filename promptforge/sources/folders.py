@@ -62,6 +62,7 @@ _GIT_ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
 }
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
+_WRITTEN = "files that this run writes"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
 """Reasons that `--ignored` overrules."""
@@ -119,6 +120,8 @@ class FolderFilter:
     """Take dot files that git does not track."""
     secret_scan: bool = True
     """Leave out files and changes that hold a credential."""
+    written: re.Pattern[str] | None = None
+    """Real paths that the run writes: a text that reads its last self is filled by it."""
 
 
 ALL_FILES = FolderFilter()
@@ -212,11 +215,15 @@ def read_folder(
     """
     left_out: Counter[str] = Counter()
     count = 0
-    names = _list_folder(locate_file(path, workspace), diagnostics, wanted)
+    top = locate_file(path, workspace)
+    names = _list_folder(top, diagnostics, wanted)
     for number, name in enumerate(names):
         if progress is not None:
             progress(number, len(names))
         place = os.path.normpath(os.path.join(path, name))
+        if wanted.written and wanted.written.fullmatch(os.path.join(top, name)):
+            left_out[_WRITTEN] += 1
+            continue
         found = _read_wanted(name, place, workspace, wanted)
         if isinstance(found, str):
             left_out[found] += 1

@@ -84,8 +84,9 @@ def load_files(
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
         _refuse_binary(text, name)
+        place = name.removeprefix("./")  # as `find` writes it; a folder's files have none
         if start is None:
-            return file_item(name, text)
+            return file_item(place, text)
         lines = split_lines(text)
         if start > len(lines):
             message = f"line {start} lies past the end; there are {len(lines)} lines"
@@ -97,7 +98,7 @@ def load_files(
         elif end is not None:
             last = min(last, end + max(0, context_lines))
         first = max(1, start - max(0, context_lines))
-        return file_item(name, "".join(lines[first - 1 : last]), first, last)
+        return file_item(place, "".join(lines[first - 1 : last]), first, last)
 
     return _load_each(path, workspace, diagnostics, load)
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import Diagnostics, ItemError, did_you_mean, quote
+from ..files import is_url
 
 StrPath = str | os.PathLike[str]
 MAX_FILE_BYTES_READ = 64 << 20
@@ -64,7 +65,7 @@ def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
         raise ItemError(message, where=show_path(given)) from None
     # Both are real paths by now, so no link inside the workspace leads out unseen.
     if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
-        hint = "name it by an absolute path, or set another workspace (--workspace ..)"
+        hint = "name it by an absolute path, or from a folder that holds it (--workspace DIR)"
         raise ItemError(f"leads out of the workspace; {hint}", where=show_path(given))
     return Path(real)
 
@@ -153,7 +154,10 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
                 data = file.read(MAX_FILE_BYTES_READ + 1)
                 after = os.fstat(file.fileno())
         except (OSError, ValueError) as exc:
-            message = f"cannot read it: {system_reason(exc)}{_hint(real, exc)}"
+            hint = _hint(real, exc)
+            if is_url(where):
+                hint = "; of URLs only files of items and rows of a batch are read"
+            message = f"cannot read it: {system_reason(exc)}{hint}"
             raise ItemError(message, where=where) from None
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
             break

@@ -180,7 +180,8 @@ def _from_file(name: str) -> Counter:
     try:
         content = read_bytes(Path(path))
     except (OSError, ValueError) as error:
-        raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {error}") from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {reason}") from None
     key = f"{TOKENIZER_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
     with _lock:
         if key not in _counters:
