@@ -885,6 +885,13 @@ def test_zstandard_and_parquet_are_read_from_a_store() -> None:
     assert batch.run("memory://many/*.zst", "few.jsonl", workers=1).rows == 4
 
 
+def test_links_to_nothing_in_a_folder_are_no_files() -> None:
+    Path("rows").mkdir()
+    Path("rows/a.jsonl").write_text('{"items": [{"content": "one"}]}\n')
+    Path("rows/.#a.jsonl").symlink_to("nobody@nowhere")
+    assert batch.run("rows", "out.jsonl", workers=1).rows == 1
+
+
 def test_first_rows_that_all_fail_for_one_reason_end_it() -> None:
     shown: list[Any] = []
     wrong = [{"id": f"r{n}", "items": f"none-{n}.jsonl"} for n in range(300)]

@@ -59,6 +59,15 @@ def test_a_changed_list_is_rendered_as_by_a_new_renderer(
         items[best] = pf.Item(content=f"new {chance.random()}", score=2.0)
 
 
+def test_a_text_that_is_now_the_summary_of_another_is_dropped_all_the_same() -> None:
+    items = [pf.Item(content=f"text {number}") for number in range(300)]
+    renderer = pf.Renderer()
+    renderer.render(items)
+    items[7] = pf.Item(summary="text 100")
+    known, fresh = renderer.render(items), pf.Renderer().render(items)
+    assert known.items_included == fresh.items_included == 299
+
+
 @pytest.mark.parametrize("ranks", [2, 10, 100_000])
 def test_indices_are_in_order_however_they_are_asked_for(ranks: int) -> None:
     chance = random.Random(ranks)
@@ -72,3 +81,10 @@ def test_indices_are_in_order_however_they_are_asked_for(ranks: int) -> None:
         assert walk.in_order(rest) == expected[size:]
         assert list(walk) == expected
         assert walk[len(kept) - 1] == walk[-1] == expected[-1]
+
+
+def test_ranks_that_come_round_again_are_in_order() -> None:
+    # Ten searches, one after the other: all of the sample has the best rank.
+    rank = [float(-(number % 10)) for number in range(10_000)]
+    expected = sorted(range(10_000), key=rank.__getitem__, reverse=True)
+    assert list(BestFirst(range(10_000), rank)) == expected

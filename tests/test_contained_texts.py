@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge import Item
+from promptforge import Item, render
 from promptforge.packing.types import Variant
 from promptforge.selection.merge import MAX_TEXTS_PER_LINE, ContainedTexts
 
@@ -94,3 +96,12 @@ def test_of_very_many_with_the_same_lines_only_so_many_are_compared(read: list[i
     items = [Item(content=f"{'x' * 40}\n{n}") for n in range(3 * MAX_TEXTS_PER_LINE)]
     _apart(items)
     assert len(read) <= len(items) * (MAX_TEXTS_PER_LINE + 2)
+
+
+@pytest.mark.parametrize("packing", ["score", "proportional", "longest_first", "repository"])
+def test_what_fits_without_contained_texts_is_shown_whole(packing: Any) -> None:
+    lines = [f"line {number} says something about {number * 7}" for number in range(60)]
+    items = [Item(content="\n".join(lines[cut : 60 - cut])) for cut in (0, 5, 10)]
+    most = render(items[:1], max_tokens=5000).tokens + 60
+    found = render(items, max_tokens=most, packing=packing).items
+    assert [item.reason for item in found] == ["fits", "duplicate", "duplicate"]

@@ -411,3 +411,15 @@ def test_an_id_that_is_made_up_is_nobody_elses() -> None:
     history += [{"role": "tool", "tool_call_id": i, "content": i} for i in ("c", "c_0_1")]
     prompt = pf.Renderer().prompt(user="q", history=history, to="openai")
     assert [call["function"]["name"] for call in prompt[0]["tool_calls"]] == ["f0", "f2"]
+
+
+def test_what_a_tool_takes_is_never_read_as_base64() -> None:
+    arguments = '{"bytes": "1024"}'
+    call = {"id": "a", "function": {"name": "f", "arguments": arguments}}
+    history = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+    ]
+    request = pf.Renderer().prompt([], user="q", history=history, to="bedrock").request
+    assert request["messages"][1]["content"][0]["toolUse"]["input"] == {"bytes": "1024"}

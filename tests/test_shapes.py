@@ -16,6 +16,7 @@ import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources.records import load_records
+from promptforge.sources.shapes import open_answer
 
 TAR = "tar saves many files together into one archive."
 FIND = "find walks a tree of folders and tests each file."
@@ -795,3 +796,10 @@ def test_a_source_beside_a_body_is_the_place() -> None:
     hit = {"relevance_score": 0.9, "document": {"text": "the body of it"}, "source": "docs/a.md"}
     (item,) = pf.render([hit]).items
     assert item.path == "docs/a.md"
+
+
+def test_a_response_deep_in_others_takes_no_time() -> None:
+    deep: dict[str, Any] = {"x": 1}
+    for _ in range(200):
+        deep = {"hits": deep}
+    assert open_answer(deep) is None

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import run
@@ -183,6 +184,12 @@ def test_items_and_texts_come_from_a_store(tmp_path: Path, monkeypatch: pytest.M
     assert [(d.code, d.where) for d in found.warnings] == [("PF606", "memory:///kept/src/bin.json")]
     ran = run("render", "memory://kept/src/*.py", "--layout", "chunks")
     assert ran.code == 0 and "return 1" in ran.out
+    store.pipe(
+        "/kept/key.py", b"-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123456789\nab==\n-----END"
+    )
+    found = pf.load("memory://kept", exclude="*.json*")
+    assert [item.path for item in found] == ["kept/src/app.py"]
+    assert [(d.code, d.where) for d in found.warnings] == [("PF609", "memory:///kept/key.py")]
     lost = run("render", "memory://kept/none.json")
     assert lost.code == 4 and "memory://kept/none.json: cannot be read" in lost.err
     # What a file or a row names reaches into no store.
@@ -235,6 +242,22 @@ def test_a_table_of_records(change: Callable[[str], str], tmp_path: Path) -> Non
     assert [each.message for each in said] == [
         "read as a table of 2 records; --file shows it as text"
     ]
+
+
+def test_only_line_ends_end_a_row_of_a_table(tmp_path: Path) -> None:
+    text = "content,score\none\u2028text,0.5\nwith a\fform feed,0.25\n"
+    (tmp_path / "hits.csv").write_text(text, encoding="utf-8")
+    near: dict[str, Any] = {"workspace": tmp_path, "diagnostics": Diagnostics()}
+    items = item_files.load_table("hits.csv", **near)
+    assert items is not None and [item.score for item in items] == [0.5, 0.25]
+
+
+def test_a_table_that_has_to_be_a_text_says_so(tmp_path: Path) -> None:
+    for name, row in (("long.csv", f"{'x' * 200_000},1"), ("wide.csv", "a,1,b")):
+        (tmp_path / name).write_text(f"content,score\n{row}\n")
+        said = Diagnostics()
+        assert item_files.load_table(name, workspace=tmp_path, diagnostics=said) is None
+        assert [(each.code, each.where) for each in said] == [("PF201", f"{name}:2")]
 
 
 def test_a_workbook_is_refused_with_the_way_out(tmp_path: Path) -> None:

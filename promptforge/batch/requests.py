@@ -163,7 +163,9 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
         inside = (
             os.path.join(folder, name) for folder, _, files in os.walk(source) for name in files
         )
-        found, wanted = {name: os.path.getsize(name) for name in sorted(inside)}, source
+        # A link to nothing, as editors lock a file with, is no file; a pipe would wait for ever.
+        names = sorted(filter(os.path.isfile, inside))
+        found, wanted = {name: os.path.getsize(name) for name in names}, source
     elif GLOB.search(source) and not os.path.lexists(source):
         names = sorted(filter(os.path.isfile, glob.iglob(source, recursive=True)))
         found = {name: os.path.getsize(name) for name in names}

@@ -32,6 +32,9 @@ ITEMS_LOOKED_AT = 64
 MAX_ITEMS_LOOKED_AT = 256
 """Where no more of these may fit, all the others are looked at, and those that may are sorted."""
 
+MAX_TIMES_ROOM = 4
+"""Of items that need more than so many times the room, none is looked for in another one."""
+
 NO_SECTION_LIMITS = SectionLimits({}, {})
 """No section has a maximum."""
 
@@ -217,6 +220,14 @@ class PageState:
             found[index] = beside[index] = whole
         return found, duplicate_of
 
+    def surely_exceed(self, walk: Sequence[int], room: Cost) -> bool:
+        """Return True where bounds show that these need more, without those that others contain."""
+        page = self.page
+        if not page.exceed(walk, room):
+            return False
+        wide = MAX_TIMES_ROOM * room[0], MAX_TIMES_ROOM * room[1]
+        return page.exceed(walk, wide) or page.exceed(self.distinct(walk)[0], room)
+
     def contained(self, shown: Mapping[int, Variant]) -> dict[int, int]:
         """Return those of `shown` that another one contains, which is whole; with their holders."""
         left = {**self.chosen, **shown}
@@ -283,9 +294,10 @@ class PageState:
         for index in self.chosen.keys() & wanted:  # shown anew, they give back their cost
             room = add_costs(room, self.page.item_cost(index, self.chosen[index]))
         left = subtract_costs(room, self.cost)
-        if self.page.exceed(wanted, left):  # of a thousand items none is rendered to see it
+        if self.surely_exceed(wanted, left):  # of a thousand items none is rendered to see it
             return False
-        if self.count_fitting(((i, variants(i)[0]) for i in wanted), room) < len(wanted):
+        alone = wanted if again else self.distinct(wanted)[0]
+        if self.count_fitting(((i, variants(i)[0]) for i in alone), room) < len(alone):
             return False
         self.clear(walk, again)
         found, duplicate_of = self.distinct(walk)

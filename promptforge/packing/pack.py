@@ -419,7 +419,7 @@ def pack_proportionally(
     """
     page = packer.page
     packer.clear(walk, again)
-    if not page.exceed(walk, subtract_costs(limit, packer.cost)):
+    if not packer.surely_exceed(walk, subtract_costs(limit, packer.cost)):
         found, duplicate_of = packer.distinct(walk)
         may_fit = packer.count_fitting(found.items(), limit) == len(found)
         if may_fit and packer.show(found, limit):

@@ -185,6 +185,8 @@ class BestFirst(Sequence[int]):
             step = len(rest) // SAMPLE_SIZE or 1
             sample = sorted(map(ranks.__getitem__, rest[::step]), reverse=True)
             self._least = sample[5 * (len(front) + more) // (4 * step) + 2]
+            if self._least >= before:  # each tenth has the best rank, and the sample is of these
+                self._least = -UNLIMITED
             rest = [i for i in rest if self._least <= ranks[i] < before]
         elif front:
             rest = [i for i in rest if ranks[i] < before]

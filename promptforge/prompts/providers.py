@@ -301,7 +301,8 @@ def _with_bytes(value: Any) -> Any:
         return [_with_bytes(member) for member in value]
     if not isinstance(value, dict):
         return value
-    made = {key: _with_bytes(member) for key, member in value.items()}
+    # What a tool takes and gives is the caller's own JSON: its `bytes` may be a number in a text.
+    made = {k: v if k in ("input", "json") else _with_bytes(v) for k, v in value.items()}
     for key in made.keys() & {"bytes", "redactedContent"}:
         if isinstance(made[key], str):
             with contextlib.suppress(binascii.Error, ValueError):

@@ -88,7 +88,7 @@ class Columns:
         if tails := known.pop("_tails", None):
             tails.difference_update(tail_of(self.items[place].content or "") for place in places)
             tails.update(tail_of(items[place].content or "") for place in places)
-            if len(tails) == len(items):
+            if len(tails) == len(items) and all(items[place].content for place in places):
                 columns.__dict__["_tails"] = tails
         if self.refused is not None:
             left = self.refused.left.union(places)

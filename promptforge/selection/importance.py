@@ -103,7 +103,9 @@ def _weight(item: Item, language: str | None) -> float:
 
 def _lately(item: Item) -> float:
     age = item.metadata.get("commits_ago")
-    return LATELY_WEIGHT * COMMITS_HALVED / (COMMITS_HALVED + age) if isinstance(age, int) else 0.0
+    if not isinstance(age, int) or not 0 <= age < 1 << 31:  # a caller's own key, perhaps
+        return 0.0
+    return LATELY_WEIGHT * COMMITS_HALVED / (COMMITS_HALVED + age)
 
 
 def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list[dict[int, float]]:
@@ -161,7 +163,9 @@ class _Files:
     def __init__(self, paths: Sequence[str]) -> None:
         self._by_path: dict[str, list[int]] = defaultdict(list)
         """Path without suffix → files; a folder's is that of its `__init__` or `index`."""
-        self._by_last: dict[str, list[str]] = defaultdict(list)
+        # A monorepo has thousands of `utils`: a path is found by two names, or stands at the top.
+        self._by_two: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        self._at_top: dict[str, list[str]] = defaultdict(list)
         for number, path in enumerate(paths):
             folder, name = posixpath.split(path)
             stem = name.partition(".")[0]
@@ -169,7 +173,11 @@ class _Files:
             if stem in _OF_FOLDER:
                 self._by_path[folder].append(number)
         for path in self._by_path:
-            self._by_last[path.rpartition("/")[2]].append(path)
+            *above, last = path.split("/")
+            if above:
+                self._by_two[above[-1], last].append(path)
+            if {*above} <= _SOURCE_ROOTS:
+                self._at_top[last].append(path)
 
     def imported(self, text: str, path: str) -> set[int]:
         """Return the files that the imports of a program name, as far as they are there."""
@@ -199,7 +207,11 @@ class _Files:
 
     def _find_path(self, parts: list[str], folder: str) -> Sequence[int]:
         best: list[tuple[int, str]] = []
-        for path in self._by_last.get(parts[-1], ()):
+        beside = posixpath.join(folder, parts[-1])
+        near = [beside] if beside in self._by_path else []
+        if len(parts) > 1:
+            near = self._by_two.get((*parts[-2:],), [])
+        for path in (*near, *self._at_top.get(parts[-1], ())):
             names = path.split("/")
             same = 0
             for ours, theirs in zip(reversed(names), reversed(parts), strict=False):

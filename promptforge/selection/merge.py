@@ -196,7 +196,8 @@ def drop_duplicates(
 
 def with_also_in(item: Item, others: Iterable[Item]) -> Item:
     """Return `item` with the places of others with the same text as metadata `also_in`."""
-    places = [*item.metadata.get("also_in", ()), *map(describe_place, others)]
+    given = item.metadata.get("also_in", [])
+    places = [*(given if isinstance(given, list) else [given]), *map(describe_place, others)]
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import inspect
 import math
@@ -94,8 +95,10 @@ class Reranker:
 
     def _ask(self, query: str, texts: Sequence[str]) -> list[float]:
         known = _scores_of(self._function)
-        fresh = list(dict.fromkeys(text for text in texts if (query, text) not in known))
-        made: dict[str, float] = {}
+        keys = {text: (query, _digest(text)) for text in texts}
+        with _lock:  # another thread may clear it
+            made = {text: known[key] for text, key in keys.items() if key in known}
+        fresh = [text for text in keys if text not in made]
         for start in range(0, len(fresh), MAX_TEXTS_A_CALL):
             batch = fresh[start : start + MAX_TEXTS_A_CALL]
             scores = self._function(query, list(batch))
@@ -106,23 +109,27 @@ class Reranker:
                 message = f"it returned {plural(len(numbers), 'score', 'scores')}"
                 raise _BadScoresError(f"{message}; expected a finite number for each text")
             made |= zip(batch, numbers, strict=True)
-        found = [known[query, text] if text not in made else made[text] for text in texts]
         with _lock:
-            if len(known) + len(made) > MAX_SCORES_REMEMBERED:
+            if len(known) + len(fresh) > MAX_SCORES_REMEMBERED:
                 known.clear()
-            known.update(((query, text), score) for text, score in made.items())
-        return found
+            known.update((keys[text], made[text]) for text in fresh)
+        return [made[text] for text in texts]
 
 
 class _BadScoresError(ValueError):
     """Says what is wrong with the scores that a function returned."""
 
 
-_scores_by_function: WeakKeyDictionary[Any, dict[str, dict[tuple[str, str], float]]]
-_scores_by_function = WeakKeyDictionary()
+_Scores = dict[tuple[str, bytes], float]
+"""By query and the hash of a text: a hundred thousand texts would be held for ever."""
+_scores_by_function: WeakKeyDictionary[Any, dict[str, _Scores]] = WeakKeyDictionary()
 
 
-def _scores_of(function: Rerank) -> dict[tuple[str, str], float]:
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _scores_of(function: Rerank) -> _Scores:
     """Return the scores of a function that are known; of a method, with the object it is of."""
     owner = getattr(function, "__self__", function)
     try:

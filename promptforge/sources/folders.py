@@ -330,15 +330,20 @@ def _list_folder(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> l
     else:
         is_ignored = IgnoreRules(top, [".ignore"])
         names = [name for name in names if not _is_below_ignored(name, is_ignored)]
-    names = _without_own_files_of_git(top, names)
+    names = narrow_down(_without_own_files_of_git(top, names), wanted)
+    inside: dict[str, bool] = {}
+    return sorted(name for name in names if _is_regular(top, name, inside))
+
+
+def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
+    """Return the names in a folder that match `include`, without those that match `exclude`."""
     if wanted.include:
         include = _patterns(wanted.include)
         names = [name for name in names if include.match_file(name)]
     if wanted.exclude:
         exclude = _patterns(wanted.exclude)
         names = [name for name in names if not exclude.match_file(name)]
-    inside: dict[str, bool] = {}
-    return sorted(name for name in names if _is_regular(top, name, inside))
+    return names
 
 
 def _without_own_files_of_git(top: Path, names: list[str]) -> list[str]:

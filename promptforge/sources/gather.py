@@ -5,6 +5,7 @@ Load items from the source of a plug-in: `NAME:ARGUMENT`.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, quote, suggest_name
-from ..files import is_url, list_url, local_copy
+from ..files import GLOB, is_url, list_url, local_copy
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
-from .folders import ALL_FILES, FolderFilter, Progress
+from .folders import ALL_FILES, FolderFilter, Progress, leaves_out_secret, narrow_down
 from .git import load_changed, load_diff, load_log
 from .item_files import load_items, load_table, parse_items
 from .man import load_man_page
@@ -204,7 +205,7 @@ def _loaders(
         else:
             yield partial(load_items, path, **near)
     for url in wanted.urls:
-        yield partial(_load_url, url, diagnostics)
+        yield partial(_load_url, url, diagnostics, wanted.wanted)
     yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
     for name in wanted.man_pages:
         yield partial(_alone, load_man_page, name)
@@ -223,24 +224,43 @@ def _loaders(
         yield partial(search_files, wanted.search, **near)
 
 
-def _load_url(url: str, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items of a file, a folder or a pattern in a store."""
+def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
+    """Return the items of a file, a folder or a pattern in a store; of a folder the wanted ones."""
     found: list[Item] = []
     failed: list[ItemError] = []
-    for name in list_url(url):
+    names = list(list_url(url))
+    is_folder = names != [url] and not GLOB.search(url)
+    if is_folder:
+        lead = f"{url.partition('://')[2].strip('/')}/"  # a store may write its own name otherwise
+        inner = {name.partition(lead)[2] or name: name for name in names}
+        shown = [each for each in inner if wanted.hidden or "/." not in f"/{each}"]
+        names = [inner[each] for each in narrow_down(shown, wanted)]
+        if not names:
+            raise ItemError("a folder without files to read", where=url)
+    for name in names:
+        said = Diagnostics()
         try:
             with local_copy(name) as path:
                 folder = os.path.dirname(path)
-                near: dict[str, Any] = {"workspace": folder, "diagnostics": diagnostics}
+                near: dict[str, Any] = {"workspace": folder, "diagnostics": said}
                 if is_text_source(path, folder):
                     items = load_files(path, **near)
                     place = name.partition("://")[2].lstrip("/")
-                    found += [replace(item, path=place, url=name) for item in items]
+                    found += [
+                        replace(item, path=place, url=name)
+                        for item in items
+                        if not is_folder
+                        or not leaves_out_secret(item.content or "", name, diagnostics, wanted)
+                    ]
                 else:
                     text = read_text(path, **near)
-                    found += parse_items(text, where=name, diagnostics=diagnostics)
+                    found += parse_items(text, where=name, diagnostics=said)
         except ItemError as error:
             failed.append(ItemError(error.bare, where=name))
+        # A place in the copy, which is gone, is no place.
+        for one in said:
+            where = one.where and one.where.replace(path, name)
+            diagnostics.extend([dataclasses.replace(one, where=where)])
     if failed and not found:
         raise failed[0]
     for failure in failed:

@@ -9,6 +9,7 @@ Codes: PF201 keys beside the list, PF204 a line left out, PF211 a key that an ob
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -78,7 +79,8 @@ def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
     """
     read = Diagnostics()  # said by the other reader, if this is a text
     text, where = read_named(path, workspace=workspace, diagnostics=read)
-    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
+    # Not `splitlines`: a form feed or U+2028 in a cell ends no row.
+    lines = list(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     first = 1 if lines and lines[0].lower().startswith("sep=") else 0
     header = lines[first] if len(lines) > first else ""
     delimiter = lines[0][4:5] if first else max(",;\t|", key=header.count)
@@ -86,18 +88,21 @@ def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
         return None
     rows: list[Any] = []
     places: list[int] = []
+    before = 0
     try:
         reader = csv.DictReader(lines[first:], delimiter=delimiter, strict=True)
         if not are_columns(reader.fieldnames or ()):
             return None
         before = reader.line_num
         for row in reader:
-            if None in row:  # more cells than columns
-                return None
+            if None in row:
+                raise csv.Error("more cells than columns")
             rows.append(Row({key: cell for key, cell in row.items() if cell}))
             places.append(first + before + 1)
             before = reader.line_num
-    except csv.Error:
+    except csv.Error as error:
+        place = f"{where}:{first + before + 1}"
+        diagnostics.add("PF201", f"read as a text, for it is no table: {error}", where=place)
         return None
     diagnostics.extend(read)
     said = f"read as a table of {plural(len(rows), 'record', 'records')}; --file shows it as text"
@@ -212,8 +217,10 @@ class _RecordFile:
         """Return objects that follow one another over many lines, as `jq` prints them."""
         records, lines, repeated = [], [], dict[str, None]()
         decoder, at = json.JSONDecoder(object_pairs_hook=_members_into(repeated)), 0
+        line, counted = 1, 0
         while (at := _after_space(self.text, at)) < len(self.text):
-            lines.append(self.text.count("\n", 0, at) + 1)
+            line, counted = line + self.text.count("\n", counted, at), at
+            lines.append(line)
             try:
                 value, at = decoder.raw_decode(self.text, at)
             except (ValueError, RecursionError):

@@ -677,11 +677,17 @@ _COLUMNS = {
     **{"uris": "uri", "scores": "score"},
 }
 """Columns of Chroma, by the name that one of their values has in a record."""
+MAX_ANSWERS_INSIDE = 3
+"""Responses inside of one another; a key may be looked under twice, so time doubles with each."""
 
 
 @guarded
 def open_answer(value: Any) -> list[list[Any]] | None:
     """Return the searches in a response, each with its records; `None` where it is no response."""
+    return _open(value, MAX_ANSWERS_INSIDE)
+
+
+def _open(value: Any, inner: int) -> list[list[Any]] | None:
     if isinstance(value, Item) or issubclass(type(value), str | bytes | int | float | type(None)):
         return None
     if (
@@ -704,13 +710,13 @@ def open_answer(value: Any) -> list[list[Any]] | None:
         return columns
     if (rows := _read_matrix(found)) is not None:
         return [rows]
-    return None if _ANSWER_KEYS.isdisjoint(found) else _open_known(found)
+    return None if _ANSWER_KEYS.isdisjoint(found) else _open_known(found, inner)
 
 
-def _open_known(found: Fields) -> list[list[Any]] | None:
+def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
     for key in ANSWERS:
         first, *more = key.split(".")
-        if first in found and (searches := _lists_at(found[first], more)):
+        if first in found and (searches := _lists_at(found[first], more, inner)):
             return [_open_blocks(hits) for hits in searches] if key == "content" else searches
     return None
 
@@ -727,21 +733,23 @@ def _open_blocks(blocks: list[Any]) -> list[Any]:
     return found
 
 
-def _lists_at(value: Any, keys: list[str]) -> list[list[Any]]:
+def _lists_at(value: Any, keys: list[str], inner: int) -> list[list[Any]]:
     """Return the lists of records under a key that leads through mappings and lists."""
     if issubclass(type(value), list | tuple):
         if keys:
-            return [found for each in value for found in _lists_at(each, keys)]
+            return [found for each in value for found in _lists_at(each, keys, inner)]
         if not _are_records(value):
             return []
         searches = _nested(list(value)) or [list(value)]
         return [[Row(hit) if type(hit) is dict else hit for hit in hits] for hits in searches]
     fields = mapping(value)
+    if not keys and not (fields and inner):
+        return []
     if not keys:
-        return (open_answer(fields) if fields else None) or []
+        return guarded(lambda found: _open(found, inner - 1))(fields) or []
     if keys[0] == "*":
-        return [found for each in fields.values() for found in _lists_at(each, keys[1:])]
-    return _lists_at(fields[keys[0]], keys[1:]) if keys[0] in fields else []
+        return [found for each in fields.values() for found in _lists_at(each, keys[1:], inner)]
+    return _lists_at(fields[keys[0]], keys[1:], inner) if keys[0] in fields else []
 
 
 def _read_matrix(found: Fields) -> list[Any] | None:

@@ -130,8 +130,8 @@ class Slices(Sequence[Slice]):
         if isinstance(at, slice):
             start, stop, _ = at.indices(len(self))
             return Slices(self._text, self._bounds[start : max(start, stop) + 1], self._make)
-        start, stop = self._bounds[range(len(self))[at] :][:2]
-        return self._make(self._text[start:stop])
+        place = range(len(self))[at]
+        return self._make(self._text[self._bounds[place] : self._bounds[place + 1]])
 
 
 class UnderQuery(NamedTuple):
