@@ -160,12 +160,12 @@ def _trusted_project(
             return project
         message = f"the project's {plural(len(project.files), 'file is', 'files are')}"
         message += f" {TRUST_STATES[state]}"
+        message += f"; `promptforge trust {printable(workspace)}` lists and trusts them"
     except PromptForgeError as error:
         if own:
             raise
-        message = f"{error}; nothing in it is used"
-    hint = f"`promptforge trust {printable(workspace)}` lists and trusts them"
-    diagnostics.add("PF706", f"{message}; {hint}", where=str(place or workspace))
+        message = f"{error}; nothing in it is used before that is corrected"
+    diagnostics.add("PF706", message, where=str(place or workspace))
     return None
 
 

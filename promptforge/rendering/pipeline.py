@@ -381,6 +381,8 @@ def _lower_to_window(options: Options, diagnostics: Diagnostics) -> Options:
     if options.max_tokens is not None:
         given = f"{options.max_tokens:,}"
     message = f"max_tokens was lowered from {given} to {window:,}, the window less the reserve"
+    if not window:
+        message += f"; a reserve below context_window ({options.context_window:,}) leaves room"
     diagnostics.add("PF102", message, severity="info")
     return msgspec.structs.replace(options, max_tokens=window)
 
