@@ -247,6 +247,13 @@ class CommandRequest(NamedTuple):
         return result
 
 
+def _refuse_to_overwrite(wanted: SourceRequest) -> None:
+    written = wanted.wanted.written
+    for name in (*wanted.items, *wanted.files, *wanted.documents):
+        if written and written.fullmatch(os.path.realpath(os.path.join(wanted.workspace, name))):
+            raise ItemError("is the input and the output; give another output", where=name)
+
+
 def read_request(
     items: tuple[str, ...],
     given: Mapping[str, Any],
@@ -269,11 +276,7 @@ def read_request(
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
     profile, attack = options.pop("profile", None), options.pop("attack", None)
     wanted = _source_request(items, given, job)
-    if written := wanted.wanted.written:
-        for name in (*wanted.items, *wanted.files, *wanted.documents):
-            if written.fullmatch(os.path.realpath(os.path.join(wanted.workspace, name))):
-                message = "is the input and the output; give another output"
-                raise ItemError(message, where=name)
+    _refuse_to_overwrite(wanted)
     named = (*wanted.items, *wanted.urls, *wanted.records, *wanted.files, *wanted.documents)
     named += (*wanted.man_pages, *wanted.techniques, *wanted.plugged)
     from_git = wanted.git_log or (wanted.git_diff, wanted.git_changed) != (None, None)

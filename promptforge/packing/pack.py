@@ -317,14 +317,7 @@ def _show_outlines(
         variant = page.outline_within(index, *bounds)
         if variant is None:
             continue
-        cost = page.item_cost(index, variant)
-        # With its marks the outline of a short text may be dearer than the text.
-        whole = content_variant(page.variants(index))
-        if page.may_fit(index, whole, cost):
-            whole_cost = page.item_cost(index, whole)
-            holder, held = page.duplicates(index, packer.chosen)
-            if fits_within(whole_cost, cost) and holder is None and not held:
-                variant, cost = whole, whole_cost
+        variant, cost = _whole_if_cheaper(packer, index, variant)
         if cost[unit] > room or cost[0] > packer.allowance(index):
             misses += 1
             if places is not None:  # the first ones have the places
@@ -337,6 +330,19 @@ def _show_outlines(
     if not costs:
         packer.cost = page.measure(packer.chosen)
     return list(costs)
+
+
+def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Variant, Cost]:
+    """Return an outline, or the whole text where it costs no more: an outline has marks."""
+    page = packer.page
+    cost = page.item_cost(index, outline)
+    whole = content_variant(page.variants(index))
+    if page.may_fit(index, whole, cost):
+        whole_cost = page.item_cost(index, whole)
+        holder, held = page.duplicates(index, packer.chosen)
+        if fits_within(whole_cost, cost) and holder is None and not held:
+            return whole, whole_cost
+    return outline, cost
 
 
 def _show_whole(packer: Packer, items: Sequence[int], limit: Cost) -> None:
