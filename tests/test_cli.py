@@ -222,6 +222,26 @@ def test_an_output_that_cannot_be_written_is_named(target: str) -> None:
     )
 
 
+@pytest.mark.parametrize("more", [[], ["--split", "60"]])
+def test_a_folder_does_not_give_the_text_of_an_earlier_run(more: list[str]) -> None:
+    for number in range(20):
+        write(f"notes/{number}.md", f"note number {number}\n")
+    found = []
+    for _ in range(2):
+        ran = run("render", "notes", "-o", "notes/all.md", *more)
+        assert ran.code == 0
+        found.append({path.name: path.read_text() for path in Path("notes").iterdir()})
+    assert found[0] == found[1]
+    assert "files that this run writes" in ran.err
+
+
+@pytest.mark.parametrize("name", ["items.json", "./items.json"])
+def test_an_output_does_not_replace_its_own_input(name: str) -> None:
+    before = Path("items.json").read_text()
+    said(run("render", name, "-o", "items.json"), 4, "is the input and the output")
+    assert Path("items.json").read_text() == before
+
+
 def test_an_output_that_is_no_file_is_written_to_and_stays_what_it_is() -> None:
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)

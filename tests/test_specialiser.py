@@ -19,7 +19,6 @@ from promptforge.templating.limits import FuelTank, count_chars
 from promptforge.templating.loader import Layout, Templates
 from promptforge.text.delimiters import TemplateLines
 from promptforge.text.escape import VERBATIM, VerbatimContent, clean_content
-from promptforge.text.split_points import is_split_point
 
 SHIPPED = Templates()
 LAYOUTS = [
@@ -114,8 +113,6 @@ def compare(layout: Layout, kind: str, flags: dict[str, Any], item: Fields, fuel
         patch.setattr(Layout, "_function", lambda *given: None)
         by_jinja = printed(layout, kind, flags, item, fuel)
     assert by_function == by_jinja
-    if layout.costs_add_up(kind, flags) and isinstance(by_jinja[1], type):
-        assert is_split_point(f"x\n{by_jinja[0]}", 2)
 
 
 def own_layout(body: str, ending: str = "md") -> Layout:

@@ -45,7 +45,7 @@ from .language import (
     locate_mistake,
 )
 from .limits import FuelTank, count_chars, use_tank
-from .specialiser import ItemFunction, begins_apart, specialise
+from .specialiser import ItemFunction, specialise
 
 SHIPPED = "shipped/"
 """Before the name of a layout or template: the original behind a user's file of that name."""
@@ -488,16 +488,6 @@ class Layout:
             if len(self._items) < MAX_REMEMBERED:
                 self._items[kind] = template
         return template
-
-    def costs_add_up(self, kind: str, flags: Mapping[str, Any]) -> bool:
-        """Tell whether each text of this kind begins so that costs add up there after a line end.
-
-        It is proved of the template: its first character is visible, and the template's own. Then
-        the tokens of `before + text` are those of `before` and those of `text`, for each `before`
-        that is empty or ends with a line end. Control tokens that are broken up do not change it.
-        """
-        name = self.item_template(kind).name or ""
-        return begins_apart(self._templates.tree(name), flags)
 
     def _function(self, template: jinja2.Template, flags: Mapping[str, Any]) -> ItemFunction | None:
         name = template.name or ""

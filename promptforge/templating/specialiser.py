@@ -27,8 +27,6 @@ _BEFORE_FENCE = re.compile(r"(?s:.*)\n(?:[ \t]*[^<\s\0\1][^\n\1]*)?\n")
 MAX_ENDS = 64
 """Ends of a printed text that are followed; each condition may double them."""
 MAX_END_CHARS = 200
-_BEGINS_APART = re.compile(r"(?!/)[ \t]*[!-~]")
-"""Text that a line end may stand before, and counts of tokens add up between the two."""
 
 
 class ItemFunction(NamedTuple):
@@ -59,42 +57,6 @@ def specialise(
     except (_UnknownNodeError, SyntaxError, RecursionError, MemoryError, ValueError):
         return None
     return ItemFunction(writer.scope["pieces"], writer.fuel, writer.isolated)
-
-
-def begins_apart(root: nodes.Template, options: Mapping[str, Any]) -> bool:
-    """Tell whether each text of an item template begins with a visible mark of the template's own.
-
-    After a line end, counts of tokens then add up at the beginning of the item's text.
-    """
-    return _beginning(root.body, options) is True
-
-
-def _beginning(body: Iterable[nodes.Node], options: Mapping[str, Any]) -> bool | None:
-    """Tell whether the first text of `body` begins apart; `None` where it may print nothing."""
-    for node in body:
-        found: bool | None = False
-        if isinstance(node, nodes.ExprStmt):  # the payment for entering
-            found = None
-        elif isinstance(node, nodes.Output):
-            found = _begins_so(node.nodes[0])
-        elif isinstance(node, nodes.If):
-            branches = [node.body, *(other.body for other in node.elif_), node.else_]
-            name = node.test.name if isinstance(node.test, nodes.Name) else ""
-            if isinstance(known := options.get(name), bool):
-                branches = branches[:1] if known else branches[1:]
-            ways = {_beginning(branch, options) for branch in branches}
-            if False not in ways:
-                found = None if None in ways else True
-        if found is not None:
-            return found
-    return None
-
-
-def _begins_so(printed: nodes.Node) -> bool:
-    if isinstance(printed, nodes.TemplateData):
-        return _BEGINS_APART.match(printed.data) is not None
-    # A fence begins with its marks, a delimited content with its tag.
-    return isinstance(printed, nodes.Filter) and _is_fence(printed.node)
 
 
 def _is_fence(node: nodes.Node | None) -> bool:
