@@ -158,22 +158,37 @@ def _response_item(block: MessageBlock, mark: dict[str, Any]) -> dict[str, Any]:
 
 def anthropic(messages: Sequence[Message]) -> Request:
     """Return the keywords of `messages.create`, but for `model` and `max_tokens`."""
-    system: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
-    for message in messages:
+
+    def blocks_of(message: Message) -> list[dict[str, Any]]:
         blocks = list(map(_anthropic_block, message.blocks))
         for n in message.breaks:
             blocks[n - 1] |= _ANTHROPIC_CACHE_MARK
-        if message.role in SYSTEM_ROLES:
-            system += blocks
-        else:
-            # Results of tools belong into messages of the user.
-            role = "assistant" if message.role == "assistant" else "user"
-            _add(turns, role, "content", blocks)
+        return blocks
+
+    system, turns = _system_and_turns(messages, blocks_of)
     request: Request = {"messages": turns}
     if system:
         request = {"system": system, **request}
     return request
+
+
+def _system_and_turns(
+    messages: Sequence[Message],
+    blocks_of: Callable[[Message], list[dict[str, Any]]],
+    key: str = "content",
+    assistant: str = "assistant",
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the blocks of system messages, and turns with their blocks under `key`."""
+    system: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role in SYSTEM_ROLES:
+            system += blocks_of(message)
+        else:
+            # Results of tools belong into messages of the user: there is no role for tools.
+            role = assistant if message.role == "assistant" else "user"
+            _add(turns, role, key, blocks_of(message))
+    return system, turns
 
 
 def _add(turns: list[dict[str, Any]], role: str, key: str, blocks: list[dict[str, Any]]) -> None:
@@ -224,16 +239,11 @@ def gemini(messages: Sequence[Message]) -> Request:
     """Return the keywords of `models.generate_content`, but for `model`; `config` may be added
     to.
     """
-    system: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
-    for message in messages:
-        parts = list(map(_gemini_part, message.blocks))
-        if message.role in SYSTEM_ROLES:
-            system += parts
-        else:
-            # Gemini has no role for tools: their results are parts of a user's turn.
-            role = "model" if message.role == "assistant" else "user"
-            _add(turns, role, "parts", parts)
+
+    def parts_of(message: Message) -> list[dict[str, Any]]:
+        return list(map(_gemini_part, message.blocks))
+
+    system, turns = _system_and_turns(messages, parts_of, "parts", "model")
     request: Request = {"contents": turns}
     if system:
         request["config"] = {"system_instruction": {"parts": system}}
@@ -257,19 +267,16 @@ def _gemini_part(block: MessageBlock) -> dict[str, Any]:
 
 def bedrock(messages: Sequence[Message]) -> Request:
     """Return the keywords of `converse` of Amazon Bedrock, but for `modelId`."""
-    system: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
-    for message in messages:
+
+    def blocks_of(message: Message) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         for n, block in enumerate(message.blocks, 1):
             blocks.append(_with_bytes(_bedrock_block(block)))
             if n in message.breaks:
                 blocks.append({"cachePoint": {"type": "default"}})
-        if message.role in SYSTEM_ROLES:
-            system += blocks
-        else:
-            role = "assistant" if message.role == "assistant" else "user"
-            _add(turns, role, "content", blocks)
+        return blocks
+
+    system, turns = _system_and_turns(messages, blocks_of)
     request: Request = {"messages": turns}
     if system:
         request = {"system": system, **request}

@@ -5,6 +5,7 @@ It also spreads items over several texts, each within the budget, so that none i
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +71,6 @@ class ContextRenderer:
         else:
             self._set = TemplateSet(Templates(sources))
         self._given = options
-        self._follow_edits = follow_edits
         self._pipeline = Pipeline(self.profile, embed)
         chosen = self._settle(self._set, options)
         # Now, not at the first text; what a profile says may still be changed by a call.
@@ -83,12 +83,13 @@ class ContextRenderer:
 
     # Compiled templates cannot be pickled, so a copy in another process compiles them there.
     def __reduce__(self) -> tuple[object, ...]:
-        made_of = {**self._made_of, "follow_edits": self._follow_edits, **self._given}
-        return partial(type(self), **made_of), ()
+        made_of = {**self._made_of, "follow_edits": self._followed is not None}
+        return partial(type(self), **made_of, **self._given), ()
 
     def __repr__(self) -> str:
         made_of = {**self._made_of, **self._given}
-        shown = [f"{name}={value!r}" for name, value in made_of.items() if value]
+        # `templates` may hold whole texts.
+        shown = [f"{name}={reprlib.repr(value)}" for name, value in made_of.items() if value]
         return f"Renderer({', '.join(shown)})"
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:

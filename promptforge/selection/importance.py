@@ -1,4 +1,4 @@
-"""Rank the files of a repository without a query: by who imports and mentions whom.
+"""Rank the files of a repository without a query: by imports and names that files use.
 
 PageRank (Brin and Page 1998): a file passes its rank on to the files that it imports, and to those
 that define the names it uses. So what many files use, and what those use, comes first. Tests and

@@ -22,8 +22,8 @@ import msgspec
 
 from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean, quote
 from ..model import MAX_LINE_NUMBER, Item, UnsoundMetadata
-from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, is_flat, type_name, type_name_of
-from .objects import Document, Row, fields_of, guarded
+from ..plaindata import copy_plain, exact_str, is_flat, type_name, type_name_of
+from .objects import Document, Row, fields_of, guarded, text_keys
 from .shapes import (
     Inside,
     describe,
@@ -387,34 +387,13 @@ def _read(record: object, notes: _Notes) -> Item:
             own["metadata"] = record.metadata.given
         return _build(own, notes)
     if issubclass(type(record), dict) or isinstance(record, Mapping):
-        own = _text_keys(record, notes)
+        own = text_keys(record, notes.say)
         if type(record) is Row:
             own = Row(own)
     else:
         own = _read_document(record, notes)
     native = read_shape(own, notes)
     return _read_native(native) or _build(native, notes)
-
-
-def _text_keys(record: Any, notes: _Notes) -> _Fields:
-    """Return an ordinary dict of any mapping's text keys; values are not looked at yet."""
-    # The usual case, three times as fast.
-    if type(record) is dict and len(record) < MAX_DATA_VALUES and {*map(type, record)} <= {str}:
-        return record.copy()
-    pairs: Iterable[tuple[Any, Any]] = ((key, record[key]) for key in record)
-    if issubclass(type(record), dict):
-        pairs = dict.items(record)  # not the methods of a subclass
-    own: _Fields = {}
-    for number, (key, value) in enumerate(pairs):
-        if number == MAX_DATA_VALUES:
-            notes.say("PF203", f"more than {MAX_DATA_VALUES} keys; the rest is left out")
-            break
-        if issubclass(type(key), str):
-            own[exact_str(key)] = value
-        else:
-            message = f"a key of type {type_name_of(key)} is not text; left out with its value"
-            notes.say("PF201", message)
-    return own
 
 
 def _read_document(given: object, notes: _Notes) -> _Fields:
@@ -444,7 +423,7 @@ def _read_pair(pair: Any, notes: _Notes) -> _Fields:
     if isinstance(inner, Real):
         inner, score = score, inner  # some write the number first
     if issubclass(type(inner), dict) or isinstance(inner, Mapping):
-        return {**_text_keys(inner, notes), "score": score}
+        return {**text_keys(inner, notes.say), "score": score}
     if isinstance(inner, str) and inner.isascii() and len(inner.split()) < 2:
         message = f"the text of a pair is one word, {quote(inner)}; an id alone is no content"
         notes.say("PF202", message)
