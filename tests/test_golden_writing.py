@@ -14,7 +14,7 @@ import promptforge as pf
 from promptforge.authoring.golden import add_case, parse_cases
 from promptforge.errors import ItemError
 from promptforge.preview import render_worker as recording
-from promptforge.preview import saving
+from promptforge.preview import session
 from promptforge.preview.session import CaseRequest, Session, View
 
 PATH = Path("tests/preview.yaml")
@@ -83,14 +83,14 @@ def own(tmp_path: Path) -> Session:
 
 
 def record(own: Session, name: str, expect: Any = "text", **view: Any) -> None:
-    found = saving.load_cases(own)
+    found = session.load_cases(own)
     settings = own.settings(View(**view))
     request = {
-        **saving.record_request(own, found, settings, CaseRequest(View(**view), name, expect)),
+        **session.record_request(own, found, settings, CaseRequest(View(**view), name, expect)),
         "items": own.records,
     }
     made = recording.record_case({**request, "items_key": own.items_key}, lambda: None)
-    saving.save_cases(own, found, made["source"])
+    session.save_cases(own, found, made["source"])
 
 
 def test_items_from_anywhere_are_written_out(own: Session, tmp_path: Path) -> None:
@@ -114,26 +114,26 @@ def test_nothing_is_written_where_it_does_not_belong(own: Session, tmp_path: Pat
     outside.mkdir()
     tests = tmp_path / "tests"
     tests.symlink_to(outside)
-    with pytest.raises(saving.SaveError, match="behind a link"):
+    with pytest.raises(session.SaveError, match="behind a link"):
         record(own, "one")
     tests.unlink()
     tests.mkdir()
     (tests / "preview.yaml").symlink_to(outside / "x")
-    with pytest.raises(saving.SaveError, match="behind a link"):
+    with pytest.raises(session.SaveError, match="behind a link"):
         record(own, "one")
     (tests / "preview.yaml").unlink()
-    found = saving.load_cases(own)
+    found = session.load_cases(own)
     for forged in (
         "",
         "cases: []\n",
         "cases:\n  - {items: [], text: x}\n  - {name: b, items: [], text: x}\n",
     ):
-        with pytest.raises((saving.SaveError, ItemError)):
-            saving.save_cases(own, found, forged)
+        with pytest.raises((session.SaveError, ItemError)):
+            session.save_cases(own, found, forged)
     (tests / "preview.yaml").write_text("# theirs\n", encoding="utf-8")
-    with pytest.raises(saving.SaveError, match="changed by somebody else"):
-        saving.save_cases(own, found, "cases:\n  - {items: [], text: x}\n")
+    with pytest.raises(session.SaveError, match="changed by somebody else"):
+        session.save_cases(own, found, "cases:\n  - {items: [], text: x}\n")
     own.edit = False
-    with pytest.raises(saving.SaveError, match="--edit"):
-        saving.load_cases(own)
+    with pytest.raises(session.SaveError, match="--edit"):
+        session.load_cases(own)
     assert list(outside.iterdir()) == []

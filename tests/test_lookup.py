@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from reference_encodings import ENCODINGS, RANKS, TIKTOKEN, random_parts
 
 from promptforge.text.split_points import UNITS, Unit
-from promptforge.tokenizers import lookup
+from promptforge.tokenizers import vocabulary
 from promptforge.tokenizers.bpe import BytePairCounter
-from promptforge.tokenizers.lookup import LookupEncoder
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_table
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, LookupEncoder, load_table
 
 TABLES = {name: load_table(name) for name in ENCODINGS}
-COMMON = [chr(code) for code in range(128, sys.maxunicode + 1) if not lookup._RARE.match(chr(code))]
+COMMON = [
+    chr(code) for code in range(128, sys.maxunicode + 1) if not vocabulary._RARE.match(chr(code))
+]
 
 
 def encoder(name: str) -> LookupEncoder:
@@ -34,7 +35,7 @@ def encoders() -> dict[str, LookupEncoder]:
 
 @pytest.fixture(autouse=True)
 def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "MAX_RANKS_SEARCHED", sys.maxsize)
+    monkeypatch.setattr(vocabulary, "MAX_RANKS_SEARCHED", sys.maxsize)
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -81,9 +82,9 @@ def test_texts_left_to_tiktoken() -> None:
 
 def test_it_gives_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     of_length = encoder("o200k_base")
-    assert of_length.encode("word " * (lookup.MAX_CHARS_LOOKED_UP // 5)) is not None
+    assert of_length.encode("word " * (vocabulary.MAX_CHARS_LOOKED_UP // 5)) is not None
     assert of_length.encode("word") is None
-    monkeypatch.setattr(lookup, "MAX_RANKS_SEARCHED", 10)
+    monkeypatch.setattr(vocabulary, "MAX_RANKS_SEARCHED", 10)
     of_work = encoder("o200k_base")
     assert of_work.encode("zqxj vkwq") is not None
     assert of_work.encode("word") is None

@@ -18,7 +18,7 @@ from preview_process import ITEMS
 import promptforge as pf
 from promptforge.authoring.recipes import as_profile
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
-from promptforge.preview import render_queue, render_worker, saving, session
+from promptforge.preview import render_worker, session
 from promptforge.tokenizers.bpe import TokenPieces, token_pieces
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.yaml_reader import load_yaml
@@ -290,22 +290,22 @@ def test_a_shipped_file_is_copied_and_then_kept(own: session.Session, tmp_path: 
         ("claude.yaml", "p/claude.yaml"),
     ):
         file = file_of(own, name)
-        before = saving.read_file(file)
-        tag = saving.save_file(own, file, "# mine\n", before.tag)
+        before = session.read_file(file)
+        tag = session.save_file(own, file, "# mine\n", before.tag)
         assert (tmp_path / place).read_text(encoding="utf-8") == "# mine\n"
-        assert saving.read_file(file) == before  # the shipped one
-        with pytest.raises(saving.SaveError, match="in your folder meanwhile"):
-            saving.save_file(own, file, "again", before.tag)
+        assert session.read_file(file) == before  # the shipped one
+        with pytest.raises(session.SaveError, match="in your folder meanwhile"):
+            session.save_file(own, file, "again", before.tag)
         mine = file_of(own, name)
-        assert mine.id == file.id and not mine.shipped and saving.read_file(mine).tag == tag
-        with pytest.raises(saving.SaveError, match="changed by somebody else") as caught:
-            saving.save_file(own, mine, "again", before.tag)
+        assert mine.id == file.id and not mine.shipped and session.read_file(mine).tag == tag
+        with pytest.raises(session.SaveError, match="changed by somebody else") as caught:
+            session.save_file(own, mine, "again", before.tag)
         assert caught.value.status == 412
-        assert saving.read_file(mine).text == "# mine\n"
+        assert session.read_file(mine).text == "# mine\n"
         (tmp_path / place).chmod(0o640)
-        saving.save_file(own, mine, "once more", tag)
+        session.save_file(own, mine, "once more", tag)
         assert (
-            saving.read_file(mine).text == "once more"
+            session.read_file(mine).text == "once more"
             and (tmp_path / place).stat().st_mode & 0o777 == 0o640
         )
         assert [path.name for path in (tmp_path / place).parent.iterdir()] == [Path(place).name]
@@ -313,17 +313,17 @@ def test_a_shipped_file_is_copied_and_then_kept(own: session.Session, tmp_path: 
 
 def test_what_cannot_be_saved_is_refused(own: session.Session, tmp_path: Path) -> None:
     file = file_of(own, "chunks/item.md.j2")
-    tag = saving.read_file(file).tag
+    tag = session.read_file(file).tag
     for text, status in (("x" * 300_000, 413), ("\ud800", 409)):
-        with pytest.raises(saving.SaveError) as caught:
-            saving.save_file(own, file, text, tag)
+        with pytest.raises(session.SaveError) as caught:
+            session.save_file(own, file, text, tag)
         assert caught.value.status == status
     own.edit = False
-    with pytest.raises(saving.SaveError, match="--edit"):
-        saving.save_file(own, file, "x", tag)
+    with pytest.raises(session.SaveError, match="--edit"):
+        session.save_file(own, file, "x", tag)
     own.edit, own.templates = True, []
-    with pytest.raises(saving.SaveError, match="--templates DIR"):
-        saving.save_file(own, file, "x", tag)
+    with pytest.raises(session.SaveError, match="--templates DIR"):
+        session.save_file(own, file, "x", tag)
     assert list((tmp_path / "t").iterdir()) == []
 
 
@@ -332,8 +332,8 @@ def test_nothing_is_written_through_a_link(own: session.Session, tmp_path: Path)
     outside.mkdir()
     (tmp_path / "t" / "chunks").symlink_to(outside)
     file = file_of(own, "chunks/item.md.j2")
-    with pytest.raises(saving.SaveError, match="behind a link"):
-        saving.save_file(own, file, "x", saving.read_file(file).tag)
+    with pytest.raises(session.SaveError, match="behind a link"):
+        session.save_file(own, file, "x", session.read_file(file).tag)
     assert list(outside.iterdir()) == []
 
 
@@ -341,12 +341,12 @@ def test_what_is_no_text_is_not_shown(own: session.Session, tmp_path: Path) -> N
     place = tmp_path / "p" / "odd.yaml"
     for data, said in ((b"\xff", "not UTF-8"), (b"# " * 200_000, "larger than")):
         place.write_bytes(data)
-        with pytest.raises(saving.SaveError, match=said):
-            saving.read_file(file_of(own, "odd.yaml"))
+        with pytest.raises(session.SaveError, match=said):
+            session.read_file(file_of(own, "odd.yaml"))
     file = file_of(own, "odd.yaml")
     place.unlink()
-    with pytest.raises(saving.SaveError, match="cannot be read"):
-        saving.read_file(file)
+    with pytest.raises(session.SaveError, match="cannot be read"):
+        session.read_file(file)
 
 
 def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path:
         own.prompt_texts(session.View(query="q"))["user"] == "q"
         and own.prompt_texts(session.View())["user"] is None
     )
-    with saving.draft_to_check(own, template.id, drafts) as wanted:
+    with session.draft_to_check(own, template.id, drafts) as wanted:
         assert Path(wanted["path"]).read_text(encoding="utf-8") == "T"
     assert not Path(wanted["path"]).exists()
     for number in range(session.MAX_DRAFT_FOLDERS + 3):
@@ -399,18 +399,22 @@ def test_a_request_is_read_strictly(body: bytes) -> None:
 
 
 def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
+    for library in ("starlette", "uvicorn", "watchfiles"):
+        pytest.importorskip(library)
+    from promptforge.preview import app
+
     async def overtake() -> None:
-        queue = render_queue.RenderQueue(own, 300)
+        queue = app.RenderQueue(own, 300)
         mine, other = ("a page", "account"), ("another page", "account")
         slow = asyncio.create_task(queue.draw({}, "slow_tasks:wait", mine))
         while queue._running is None:
             await asyncio.sleep(0.01)
         waiting = asyncio.create_task(queue.draw({}, "slow_tasks:answer", other))
-        await asyncio.sleep(render_queue.OVERTAKEN_SECONDS + 0.1)
+        await asyncio.sleep(app.OVERTAKEN_SECONDS + 0.1)
         assert not slow.done() and not waiting.done()
         newest = await queue.draw({}, "slow_tasks:answer", mine)
         assert newest == {"of": own.items_key} == await waiting
-        with pytest.raises(render_queue.OvertakenError):
+        with pytest.raises(app.OvertakenError):
             await slow
         queue.close()
 

@@ -1,7 +1,8 @@
 """The preview's web application, and its server on 127.0.0.1.
 
 `run_preview` serves one session. The page asks for renderings and files by JSON; a stream of events
-tells it of changes. Each connection takes one request: see `auth`.
+tells it of changes. Each connection takes one request: see `auth`. A `RenderQueue` stands before
+each worker: of the requests that a page repeats, only the newest is done.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import msgspec
 import uvicorn
+import watchfiles
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -24,36 +28,25 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import OptionError, PromptForgeError
+from ..files import YAML_SUFFIXES, shipped_folder
 from ..model import Item
+from ..sandbox.process import Sandbox
 from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddleware, SessionSecrets
-from .changes import ChangeFeed, watch_files, watch_folders
-from .render_queue import (
-    CHECK_TASK,
-    DRAW_TASK,
-    RECORD_TASK,
-    TIME_LIMIT_SECONDS,
-    WORKER_OF,
-    OvertakenError,
-    RenderQueue,
-    describe_error,
-)
-from .saving import (
-    SaveError,
-    case_request,
-    draft_to_check,
-    load_cases,
-    read_file,
-    record_request,
-    save_cases,
-    save_file,
-)
 from .session import (
     OPTION_SCHEMAS,
     CaseRequest,
+    SaveError,
     Session,
     View,
+    case_request,
     decode_request,
+    draft_to_check,
+    load_cases,
+    read_file,
     read_request,
+    record_request,
+    save_cases,
+    save_file,
     words_of_templates,
 )
 
@@ -433,3 +426,225 @@ def make_web_server(app: App) -> uvicorn.Server:
         backlog=ACCEPTED_AT_ONCE,
     )
     return _WebServer(config)
+
+
+# --- changes of files by somebody else ------------------------------------------------------------
+
+MAX_LISTENERS = 8
+"""Browsers that may listen at a time; all pages of one share a stream."""
+POLL_SECONDS = 0.5
+"""Seconds between two looks at the files of items."""
+HEARTBEAT_SECONDS = 15.0
+"""Seconds of silence after which listeners get a sign of life."""
+Changed = Callable[[], Awaitable[None]]
+
+
+class ChangeFeed:
+    """A signal to all listening pages that something has changed; it carries no data."""
+
+    def __init__(self) -> None:
+        self._listeners: set[asyncio.Event] = set()
+        self.number = 0
+        """Number of changes so far: a page that has heard of this one knows all of them."""
+
+    def tell(self) -> None:
+        """Wake all listeners."""
+        self.number += 1
+        for listener in self._listeners:
+            listener.set()
+
+    @property
+    def full(self) -> bool:
+        """True while no more pages can listen."""
+        return len(self._listeners) >= MAX_LISTENERS
+
+    async def listen(self) -> AsyncIterator[bool]:
+        """Yield True for a change, False for a sign of life."""
+        heard = asyncio.Event()
+        self._listeners.add(heard)
+        try:
+            while True:
+                try:
+                    await asyncio.wait_for(heard.wait(), HEARTBEAT_SECONDS)
+                except TimeoutError:
+                    yield False
+                    continue
+                heard.clear()
+                yield True
+        finally:
+            self._listeners.discard(heard)
+
+
+def _is_ours(_change: watchfiles.Change, path: str) -> bool:
+    name = Path(path).name
+    # A name without a dot may be a new folder. Files written into it before it is watched make no
+    # event of their own.
+    return (name.endswith((".j2", *YAML_SUFFIXES)) or "." not in name) and not name.startswith(".")
+
+
+async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
+    """Call `changed` after a change of a template or profile, in `folders` or shipped."""
+    every = [*folders, shipped_folder("templates"), shipped_folder("profiles")]
+    there = list(dict.fromkeys(folder.resolve() for folder in every if folder.is_dir()))
+    async for _ in watchfiles.awatch(
+        *there, watch_filter=_is_ours, debounce=50, step=20, rust_timeout=1000
+    ):
+        await changed()
+
+
+async def watch_files(paths: Sequence[Path], changed: Changed) -> None:
+    """Call `changed` after a change of size or time of a file.
+
+    Polled: a file of items may lie in a folder of a million others, which nobody wants watched.
+    """
+    before = [_state(path) for path in paths]
+    while paths:
+        await asyncio.sleep(POLL_SECONDS)
+        now = [_state(path) for path in paths]
+        if now != before:
+            before = now
+            await changed()
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_size, found.st_mtime_ns
+    return None
+
+
+# --- requests for the workers ---------------------------------------------------------------------
+
+MAX_LINES_KEPT = 64
+"""Newest requests that are remembered, one for each page and kind."""
+OVERTAKEN_SECONDS = 1.0
+"""Seconds after which work that nobody waits for any more is ended.
+
+About as long as a new process takes to load its vocabulary and the items: to end it sooner would
+cost more than it saves.
+"""
+MEMORY_LIMIT_BYTES = 1 << 30
+"""Bytes of memory for a rendering."""
+TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}
+"""Seconds that templates may take, by worker; more for many items."""
+WORKER_OF = {
+    **dict.fromkeys(("page", "values"), "quick"),
+    **dict.fromkeys(("needs", "account", "remedies", "curve", "comparison", "prompt"), "thorough"),
+    **dict.fromkeys(("findings", "as_case", "case"), "thorough"),
+}
+"""The worker of each kind of request: a text never waits for its account."""
+DRAW_TASK = "promptforge.preview.render_worker:draw"
+RECORD_TASK = "promptforge.preview.render_worker:record_case"
+CHECK_TASK = "promptforge.lint.checker:check_draft"
+Answer = dict[str, Any]
+
+
+class OvertakenError(Exception):
+    """A newer request of the same page and kind came."""
+
+
+class RenderQueue:
+    """The requests for one worker."""
+
+    def __init__(self, session: Session, seconds: float) -> None:
+        """Start no process yet; `seconds` is the templates' time."""
+        self._session = session
+        self._seconds = seconds
+        self._sandbox = self._new_sandbox()
+        self._lock = asyncio.Lock()
+        self._newest: dict[tuple[str, str], int] = {}
+        self._number = 0
+        self._running: tuple[tuple[str, str], float] | None = None
+
+    @property
+    def _allowed_seconds(self) -> float:
+        return self._seconds + self._session.size / 250_000  # bytes of items in a second
+
+    def _new_sandbox(self) -> Sandbox:
+        return Sandbox(seconds=self._allowed_seconds, memory=MEMORY_LIMIT_BYTES)
+
+    async def draw(
+        self, request: Mapping[str, Any], task: str = DRAW_TASK, line: tuple[str, str] = ("", "")
+    ) -> Answer:
+        """Return the task's answer, or `{"error": …}`; raises `OvertakenError`.
+
+        `line` is the page and the kind of the request: a newer one of the same line overtakes it.
+        """
+        self._number += 1
+        mine = self._newest[line] = self._number
+        while len(self._newest) > MAX_LINES_KEPT:
+            del self._newest[min(self._newest, key=self._newest.__getitem__)]
+        self._end_overtaken(line)
+        async with self._lock:
+            # Each keystroke asks for a rendering; only the latest is worth one.
+            self._refuse_overtaken(line, mine)
+            if self._sandbox.seconds < self._allowed_seconds:  # there are more items than before
+                self._sandbox.close()
+                self._sandbox = self._new_sandbox()
+            self._running = line, asyncio.get_running_loop().time()
+            try:
+                answer = await self._ask(request, task)
+            except PromptForgeError as error:
+                self._refuse_overtaken(line, mine)  # it was ended for that
+                return {"error": describe_error(error, self._session)}
+            finally:
+                self._running = None
+            return answer
+
+    async def _ask(self, request: Mapping[str, Any], task: str) -> Answer:
+        session, call = self._session, self._sandbox.call
+        given = {"items_key": session.items_key, "items": None, "tokens": False, **request}
+        answer: Answer = await asyncio.to_thread(call, task, given)
+        # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
+        if answer.get("needs") == "items":
+            given["items"] = session.records
+            answer = await asyncio.to_thread(call, task, given)
+        return answer
+
+    def _refuse_overtaken(self, line: tuple[str, str], mine: int) -> None:
+        if self._newest.get(line, mine) != mine:
+            raise OvertakenError
+
+    def _end_overtaken(self, line: tuple[str, str]) -> None:
+        """End the rendering under way if `line` no longer waits for it, unless it is about done."""
+        if self._running is None or self._running[0] != line:
+            return
+        if asyncio.get_running_loop().time() - self._running[1] > OVERTAKEN_SECONDS:
+            old, self._sandbox = self._sandbox, self._new_sandbox()
+            self._running = None
+            # Closing waits for the call to fail, which it does in its own thread.
+            threading.Thread(target=old.close, daemon=True).start()
+
+    def close(self) -> None:
+        """End the process of the sandbox."""
+        self._sandbox.close()
+
+
+def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
+    """Return kind, message and place of an error for the page, without a path of this machine."""
+    name, line = error.where or "", None
+    if found := re.fullmatch(r"(.*?):(\d+)", name, re.DOTALL):
+        name, line = found[1], int(found[2])
+    shipped = [shipped_folder("templates"), shipped_folder("profiles")]
+    roots = [*session.templates, *session.profiles, *shipped, session.tests]
+    if session.items_file:
+        roots.append(session.items_file.parent)
+    name, message = (_without_roots(text, roots) for text in (name, error.bare))
+    kind = type(error).__name__.removesuffix("Error").lower()
+    said: dict[str, Any] = {"kind": kind, "message": message}
+    if name:
+        ids = {file.name: file.id for file in session.files.values()}
+        ids |= {file.shown: file.id for file in session.files.values()}
+        said |= {"name": name, "line": line, "file": ids.get(name)}
+    for fact in ("needed", "largest", "option"):
+        if getattr(error, fact, None) is not None:
+            said[fact] = getattr(error, fact)
+    return said
+
+
+def _without_roots(text: str, roots: Sequence[Path | None]) -> str:
+    paths = {path for root in roots if root for path in (str(root), str(root.resolve()))}
+    for path in sorted(paths, key=len, reverse=True):  # an inner folder before the one around it
+        if len(path) > 1:
+            text = text.replace(f"{path}/", "")
+    return text

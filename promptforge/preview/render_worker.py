@@ -31,8 +31,6 @@ MAX_RENDERERS_KEPT = 4
 """Renderers kept for later requests: some for each side of a comparison."""
 MAX_LINES_COMPARED = 20_000
 """Lines of both texts up to which they are compared line by line; `difflib` is quadratic."""
-CASES_FILE_NAME = "preview.yaml"
-"""Name of the file of cases, in the folder of tests."""
 _SAID = (
     "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
     "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",

@@ -26,8 +26,7 @@ from ..text.split_points import (
     unit_ends,
 )
 from .base import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache
-from .lookup import LookupEncoder
-from .vocabulary import speed_up_pattern
+from .vocabulary import LookupEncoder, speed_up_pattern
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

@@ -28,8 +28,7 @@ from .estimates import (
     ScaledCounter,
     WordEstimate,
 )
-from .lookup import LookupEncoder
-from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, load_table
+from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, LookupEncoder, load_table
 from .vocabulary_files import (
     TOKENIZER_PACKAGES,
     LibraryCounter,

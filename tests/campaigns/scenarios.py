@@ -26,7 +26,7 @@ from promptforge.batch.workers import ShardServer
 from promptforge.cli.main import main
 from promptforge.config.profiles import load_profile
 from promptforge.errors import Diagnostics
-from promptforge.preview import saving
+from promptforge.preview import session
 from promptforge.preview.session import EditableFile, Session
 from promptforge.sources.gather import SourceRequest, gather
 
@@ -195,13 +195,13 @@ def _desk(folder: Path) -> Any:
 def _opened(folder: Path) -> Any:
     name = "chunks/item.md.j2"
     file = EditableFile("1", "templates", name, folder / "mine" / name, folder / "mine", False)
-    return file, saving.read_file(file).tag
+    return file, session.read_file(file).tag
 
 
 def _saved(folder: Path, given: Any) -> Answer:
     file, seen = given
     return Answer(
-        saving.save_file(
+        session.save_file(
             Session([], None, {}, [], [], True), file, "v2 {{ item.content | fence }}\n", seen
         )
     )
