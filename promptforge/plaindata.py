@@ -6,9 +6,6 @@ reaches a template: an object that is not plain is replaced by its text, or by i
 
 from __future__ import annotations
 
-import base64
-import binascii
-import struct
 from collections.abc import Callable, Mapping
 from itertools import islice
 from math import isfinite
@@ -188,72 +185,3 @@ def _own_text(value: object, kind: type) -> str | None:
         return None
     text = exact_str(str(value))[:MAX_OBJECT_TEXT_CHARACTERS]
     return None if " at 0x" in text else text
-
-
-# --- images ---------------------------------------------------------------------------------------
-
-_HEAD_CHARACTERS = 1 << 18
-"""Base64 read of an image: before its size, a camera may put a preview."""
-
-
-def image_cost(image: object, patch: int | None, most: int) -> int:
-    """Return the tokens of an image by its size: one for each patch, and `most` at most.
-
-    `image` is its base64, or an object of any provider that holds it. An image of unknown size, or
-    without a `patch` (pixels of each side), costs `most`.
-
-        image_cost("iVBORw0KGgoAAAANSUhEUgAAB4AAAAQ4CAIAAABnsVYU", 28, 4800)  # 1920 by 1080: 2691
-    """
-    size = image_size(_longest_text(image)) if patch else None
-    if not patch or size is None:
-        return most
-    width, height = size
-    return min(most, -(-width // patch) * -(-height // patch))
-
-
-def _longest_text(value: object) -> str:
-    """Return the longest text in plain data: in a block with an image, that is its base64."""
-    if isinstance(value, str):
-        return value.partition(";base64,")[2] if value.startswith("data:") else value
-    members: list[object] = []
-    if isinstance(value, dict):
-        members = list(value.values())
-    return max(map(_longest_text, members), key=len, default="")
-
-
-def image_size(data: str) -> tuple[int, int] | None:
-    """Return width and height of a PNG, JPEG, GIF or WebP in base64; None for any other text."""
-    try:
-        head = base64.b64decode(data[:_HEAD_CHARACTERS])
-        return _size(head)
-    except (binascii.Error, struct.error, ValueError, IndexError):
-        return None
-
-
-def _size(head: bytes) -> tuple[int, int] | None:
-    size: tuple[int, ...] = ()
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        size = struct.unpack(">II", head[16:24])
-    elif head.startswith((b"GIF87a", b"GIF89a")):
-        size = struct.unpack("<HH", head[6:10])
-    elif head.startswith(b"\xff\xd8"):
-        size = _jpeg_size(head)
-    elif head[8:16] == b"WEBPVP8 ":
-        size = tuple(side & 0x3FFF for side in struct.unpack("<HH", head[26:30]))
-    elif head[8:16] == b"WEBPVP8L":
-        (bits,) = struct.unpack("<I", head[21:25])
-        size = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    elif head[8:16] == b"WEBPVP8X":
-        size = tuple(1 + int.from_bytes(head[n : n + 3], "little") for n in (24, 27))
-    return (size[0], size[1]) if len(size) == 2 and min(size) > 0 else None
-
-
-def _jpeg_size(head: bytes) -> tuple[int, ...]:
-    at = 2
-    while head[at] == 0xFF:
-        marker = head[at + 1]
-        # A start of frame; C4, C8 and CC between them are other things.
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return struct.unpack(">HH", head[at + 5 : at + 9])[::-1]
-        at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
-    return ()

@@ -43,6 +43,7 @@ SPECIAL = {
     "tokenizer": "str | Tokenizer",
     "query": "str | Sequence[str] | None",
     "rerank": 'Literal["none", "keyword_boost", "mmr"] | Rerank | None',
+    "images": "Mapping[str, Mapping[str, float | None]] | None",
     "section_budgets": "Mapping[str, Mapping[str, float | None]] | None",
 }
 """Options with types that their annotations do not tell."""

@@ -55,7 +55,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "question"),
         "system_role": "system", "history_share": 0.3, "message_tokens": 8, "call_tokens": 16,
         "prompt_tokens": 16,
-        "image_tokens": 5000, "image_patch": None,
+        "image_tokens": 5000, "images": None, "page_tokens": None, "second_tokens": None,
         "cite": False, "citation": None, "cache_after": None,
     }  # fmt: skip
     assert {name: getattr(DEFAULT, name) for name in OPTION_VOCABULARY} == said

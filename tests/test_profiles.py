@@ -34,7 +34,8 @@ FAMILIES = [
 ]
 VARIANTS = {
     **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
-    **{"gemma-3": "gemma", "deepseek-r1": "deepseek"},
+    **{"gemma-3": "gemma", "deepseek-r1": "deepseek", "gemini-2.5": "gemini", "gpt-5.2": "gpt"},
+    **{"gpt-4.1-mini": "gpt", "gpt-4o-mini": "gpt"},
 }
 """Profiles for some LLMs of a family, and which."""
 GROUND = {"document": "markdown"}
@@ -136,6 +137,8 @@ def test_a_family_says_where_its_figures_come_from(name: str) -> None:
         ("claude-4.5", "documents", "xml"),
         ("gpt-4.1", "documents", "markdown"),
         ("gpt-4o", "documents", "markdown"),
+        ("gpt-4o-mini", "documents", "markdown"),
+        ("gemini-2.5", "documents", "xml"),
         ("gpt-5", "documents", "markdown"),
         ("gpt-oss", "documents", "markdown"),
         ("gemma-3", "chunks", "markdown"),

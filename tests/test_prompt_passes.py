@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import io
 import json
 import struct
 from typing import Any
@@ -21,7 +20,6 @@ from hypothesis import strategies as st
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
-from promptforge.plaindata import image_size
 from promptforge.prompts.prompt import format_prompt
 
 RENDERER = pf.Renderer(max_tokens=None)
@@ -528,26 +526,6 @@ def test_servers_of_openais_shape_get_their_own_back() -> None:
     other = prompt(history, "anthropic")
     assert [d.severity for d in other.warnings] == ["info", "info"]
     assert "hm" not in json.dumps(list(other)) and "I plan" not in json.dumps(list(other))
-
-
-@pytest.mark.parametrize("form", ["png", "jpeg", "gif", "webp", "webp-lossless", "webp-alpha"])
-@pytest.mark.parametrize("size", [(1, 1), (640, 481), (3000, 17)])
-def test_the_size_of_an_image_is_read(form: str, size: tuple[int, int]) -> None:
-    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    kind, _, more = form.partition("-")
-    mode = "RGBA" if more == "alpha" else "RGB"
-    file = io.BytesIO()
-    images.new(mode, size, 1).save(file, kind, lossless=more == "lossless")
-    assert image_size(base64.b64encode(file.getvalue()).decode()) == size
-
-
-@given(
-    st.binary(max_size=40), st.sampled_from([b"", b"\xff\xd8\xff", b"GIF89a", b"RIFF....WEBPVP8 "])
-)
-def test_law_any_bytes_have_a_size_or_none(data: bytes, head: bytes) -> None:
-    found = image_size(base64.b64encode(head + data).decode())
-    assert found is None or min(found) > 0
-    assert image_size(data.decode("latin-1")) is None or data
 
 
 def test_images_and_thoughts_are_priced() -> None:

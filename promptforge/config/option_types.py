@@ -80,7 +80,9 @@ class OptionKeywords(TypedDict, total=False):
     call_tokens: int
     prompt_tokens: int
     image_tokens: int
-    image_patch: int | None
+    images: Mapping[str, Mapping[str, float | None]] | None
+    page_tokens: int | None
+    second_tokens: int | None
     cite: bool
     citation: str | None
     cache_after: PromptPart | Sequence[PromptPart] | None

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from .media import ImagePrice, MediaPrices
 from .schema import Vocabulary, matching, rules_of
 
 LibraryName = Annotated[
@@ -49,6 +50,11 @@ _SECTION_BUDGETS_TAKE = (
     " {share: 0.5, min_tokens: 200, max_tokens: 900}}"
 )
 _SectionBudgets = Annotated[dict[str, SectionBudget], Meta(extra={"takes": _SECTION_BUDGETS_TAKE})]
+_IMAGES_TAKE = (
+    "a mapping of details, each with a price, such as {auto: {patch: 32, patch_tokens: 1.2,"
+    " long_side: 2048, max_tokens: 3000}}"
+)
+_Images = Annotated[dict[str, ImagePrice], Meta(extra={"takes": _IMAGES_TAKE})]
 Rerank = Callable[[str, list[str]], Any]
 """Returns a score for each text, the higher the better it answers the query; it may be async."""
 _Tokenizer = Annotated[
@@ -56,7 +62,8 @@ _Tokenizer = Annotated[
 ]
 PROMPT_OPTIONS = (
     "prompt", "prompt_order", "system_role", "history_share", "message_tokens", "call_tokens",
-    "prompt_tokens", "image_tokens", "image_patch", "cite", "citation", "cache_after",
+    "prompt_tokens", "image_tokens", "images", "page_tokens", "second_tokens", "cite",
+    "citation", "cache_after",
 )  # fmt: skip
 """Options of whole prompts: a context alone is the same with any value of them."""
 
@@ -189,10 +196,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: Annotated[_Count,
         "Most tokens that it adds once, with the opening of the answer."] = 16
     image_tokens: Annotated[_Count,
-        "Most tokens that an image of the history costs; a file or recording, ten images."] = 5000
-    image_patch: Annotated[_Count | None,
-        "Pixels of each side of a patch that is one token of an image; none: every image costs"
+        "Most tokens of an image of the history that images does not price, as one of unknown size;"
+        " a file costs ten such images."] = 5000
+    images: Annotated[_Images | None,
+        "Prices of images by the detail that they name (auto: none); none: each costs"
         " image_tokens."] = None
+    page_tokens: Annotated[_Count | None,
+        "Most tokens of a page of a PDF of the history; none: the file costs ten images."] = None
+    second_tokens: Annotated[_Count | None,
+        "Most tokens of a second of a recording in WAV; none: it costs ten images."] = None
     cite: Annotated[bool,
         "Ask for citations: by the provider's own blocks, or by the sentence in citation."] = False
     citation: Annotated[str | None,
@@ -208,6 +220,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """The questions; none without one."""
         asked = self.query if isinstance(self.query, tuple) else (self.query,)
         return tuple(filter(None, asked))
+
+    @property
+    def media(self) -> MediaPrices:
+        """The prices of images, files and recordings."""
+        return MediaPrices(self.image_tokens, self.images, self.page_tokens, self.second_tokens)
 
     @property
     def query_text(self) -> str | None:

@@ -23,12 +23,12 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import msgspec
 
+from ..config.media import MediaPrices
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import load_profile
 from ..errors import BudgetError, Diagnostics, ItemError, OptionError, show_value
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
-from ..plaindata import image_cost
 from ..rendering.renderer import ContextRenderer
 from ..selection.query import Embed
 from ..sources.records import to_item
@@ -107,8 +107,7 @@ class Bridge:
         """
         if score_order not in ("higher", "lower", None):
             raise OptionError('score_order takes "higher" or "lower"', option="score_order")
-        for name, value in options.items():
-            OPTION_VOCABULARY.check(name, value)
+        checked = {name: OPTION_VOCABULARY.check(name, value) for name, value in options.items()}
         if score_order == "lower" and options.get("min_score") is not None:
             message = "min_score is for scores that are better when higher"
             raise OptionError(
@@ -135,7 +134,7 @@ class Bridge:
         self._ranked = score_order is not None or options.get("min_score") is not None
         self._on_result = on_result
         self._asks = "query" not in options
-        self._set: Mapping[str, Any] = {**set_already, **options}
+        self._set: Mapping[str, Any] = {**set_already, **checked}
         rerank: Any = options.get("rerank")
         if _is_async(rerank):
             options["rerank"] = lambda *asked: _await_from_thread(rerank(*asked), "rerank")
@@ -160,9 +159,10 @@ class Bridge:
         """Return the tokens of a text."""
         return self._counter.count(text)
 
-    def image_cost(self, image: object) -> int:
-        """Return the most tokens of an image: an object that may hold its base64."""
-        return image_cost(image, self.setting("image_patch"), self.setting("image_tokens"))
+    @property
+    def media(self) -> MediaPrices:
+        """The prices of images, files and recordings."""
+        return MediaPrices(*map(self.setting, MediaPrices._fields))
 
     @property
     def window(self) -> int | None:

@@ -215,8 +215,6 @@ def _value(state: Any, name: str) -> Any:
 
 _IMAGES = ("image", "image_url", "input_image")
 _FILES = ("file", "document", "audio", "video", "input_file", "input_audio", "media")
-IMAGES_PER_FILE = 10
-"""Images that a file or recording of unknown length costs at most."""
 CUT_STEPS = 4
 """The oldest turns go by fourths of the room, so the cut moves seldom and caches stay warm."""
 
@@ -260,9 +258,9 @@ class MessageMeter:
         if kind == "text":
             return 1 + self.count(part.get("text") or "")
         if kind in _IMAGES:
-            return self._bridge.image_cost(part)
+            return self._bridge.media.image(part)
         if kind in _FILES:
-            return IMAGES_PER_FILE * int(self._bridge.setting("image_tokens"))
+            return self._bridge.media.file(part)
         return self.count(json.dumps(part, ensure_ascii=False, default=str))
 
 

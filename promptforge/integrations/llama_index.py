@@ -271,9 +271,9 @@ def _message_cost(bridge: Bridge, message: ChatMessage) -> int:
             call = json.dumps(block.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
             tokens += bridge.setting("call_tokens") + bridge.count(call)
         elif block.block_type == "image":
-            tokens += bridge.image_cost((getattr(block, "image", None) or b"").decode("latin-1"))
+            tokens += bridge.media.image((getattr(block, "image", None) or b"").decode("latin-1"))
         else:
-            tokens += 10 * bridge.setting("image_tokens")
+            tokens += bridge.media.file(block.model_dump(mode="json"))
     if message.additional_kwargs:
         more = json.dumps(message.additional_kwargs, ensure_ascii=False, default=str)
         tokens += bridge.setting("call_tokens") + bridge.count(more)

@@ -18,7 +18,6 @@ from ..config.options import PROMPT_PARTS, Options
 from ..errors import TemplateError, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS
 from ..model import Result, ResultItem
-from ..plaindata import image_cost
 from ..templating.autoescape import PRINTED_VALUE
 from ..templating.language import Fields
 from ..templating.loader import PROMPTS_FOLDER, Templates
@@ -46,8 +45,6 @@ MAX_TITLE_CHARS = 200
 """Characters kept of the title and of the source of a cited item."""
 BYTES_PER_TOKEN = 2
 """Bytes of an encrypted thought for each token that it may cost: texts have more."""
-IMAGES_PER_FILE = 10
-"""Images that a file or recording of unknown length costs at most."""
 # Parts that the caller wrote. To name a tag in them is no forgery; only closing one is.
 _CALLERS_PARTS = ("system", "instructions")
 # The roles of the parts that are not always the user's.
@@ -182,17 +179,14 @@ class Composer:
 
     def hidden_cost(self, block: MessageBlock) -> int:
         """Return the most that images, files and what is encrypted in a block may cost."""
-        options = self.options
+        prices = self.options.media
         if isinstance(block, ImageBlock):
-            return image_cost(block.data, options.image_patch, options.image_tokens)
+            return prices.image(block.original or block.data)
         if block.original is None:
             return 0
         weight = weigh(block.original)
-        shown = (
-            image_cost(image, options.image_patch, options.image_tokens) for image in weight.images
-        )
-        files = IMAGES_PER_FILE * weight.files * options.image_tokens
-        return sum(shown) + files + weight.hidden_bytes // BYTES_PER_TOKEN
+        shown = sum(map(prices.image, weight.images)) + sum(map(prices.file, weight.files))
+        return shown + weight.hidden_bytes // BYTES_PER_TOKEN
 
     def unprinted(self, composed: ComposedPrompt) -> list[tuple[str, str]]:
         """Return the parts that are not printed, each with the template at fault."""

@@ -152,7 +152,8 @@ class Weight(NamedTuple):
     """Bytes that only the provider can read: signatures and encrypted thoughts."""
     images: tuple[object, ...] = ()
     """Its images, as the provider wrote them."""
-    files: int = 0
+    files: tuple[object, ...] = ()
+    """Its files and recordings."""
 
 
 # Keys of texts that a provider has signed or encrypted, in the spellings of all of them.
@@ -180,7 +181,8 @@ def weigh(value: Any) -> Weight:
     """Add up the contents of a block, by the documented names of its fields."""
     texts: list[str] = []
     images: list[object] = []
-    hidden = files = 0
+    files: list[object] = []
+    hidden = 0
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -194,20 +196,24 @@ def weigh(value: Any) -> Weight:
         if media == "image":
             images.append(part)
         elif media:
-            files += 1
+            files.append(part)
         else:
             for key, member in reversed(part.items()):
                 if key in _HIDDEN and isinstance(member, str):
                     hidden += len(member) * 3 // 4
                 elif key not in _NAMES:
                     waiting.append(member)
-    return Weight(tuple(texts), hidden, tuple(images), files)
+    return Weight(tuple(texts), hidden, tuple(images), tuple(files))
 
 
 def _medium(part: dict[str, Any]) -> str:
     """Return `image` or `file` for an object that is one; empty for any other."""
     kind = part.get("type")
-    mime = part.get("mime_type") or part.get("mimeType")
+    # Gemini names the resolution of an image beside it, so the whole part is the image.
+    inner = part.get("inline_data") or part.get("inlineData") or part
+    mime = None
+    if isinstance(inner, dict):
+        mime = inner.get("mime_type") or inner.get("mimeType")
     source = part.get("source")
     if "format" in part and isinstance(source, dict) and not source.keys() & {"text", "content"}:
         mime = "file"  # of Bedrock, as are its recordings
