@@ -235,18 +235,19 @@ def _github_line(finding: Finding) -> str:
 
 def _sarif(report: LintReport) -> dict[str, Any]:
     """Return a report as SARIF 2.1.0."""
-    from ..lint.findings import CODES
+    from ..lint.findings import load_codes
 
     used = sorted({finding.code for finding in report.findings})
     rules = [
         {
             "id": code,
-            "shortDescription": {"text": CODES[code].title},
-            "fullDescription": {"text": CODES[code].why},
-            "help": {"text": CODES[code].way_out},
-            "defaultConfiguration": {"level": CODES[code].severity},
+            "shortDescription": {"text": rule.title},
+            "fullDescription": {"text": rule.why},
+            "help": {"text": rule.way_out},
+            "defaultConfiguration": {"level": rule.severity},
         }
         for code in used
+        for rule in [load_codes()[code]]
     ]
     results = []
     for finding in report.findings:
@@ -273,21 +274,22 @@ def _sarif(report: LintReport) -> dict[str, Any]:
 @json_flag
 def rule_command(codes: tuple[str, ...], as_json: bool) -> None:
     """Explain codes such as PF802; without any, list them all."""
-    from ..lint.findings import CODES, explain_code
+    from ..lint.findings import explain_code, load_codes
 
+    known = load_codes()
     wanted = [code.upper() for code in codes]
     for code in wanted:
-        if code not in CODES:
+        if code not in known:
             hint = "; `promptforge rule` lists them"
-            if near := certain_correction(code, CODES):
+            if near := certain_correction(code, known):
                 hint = f'; did you mean "{near}"?'
             raise click.UsageError(f"there is no code {quote(code)}{hint}")
     if as_json:
-        write_json({"codes": [{"code": code, **CODES[code]._asdict()} for code in wanted or CODES]})
+        write_json({"codes": [{"code": code, **known[code]._asdict()} for code in wanted or known]})
     elif wanted:
         write_output("\n".join(explain_code(code) for code in wanted))
     else:
-        write_lines(f"{code}  {rule.severity:<7}  {rule.title}" for code, rule in CODES.items())
+        write_lines(f"{code}  {rule.severity:<7}  {rule.title}" for code, rule in known.items())
 
 
 # --- golden cases ---------------------------------------------------------------------------------

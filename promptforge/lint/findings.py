@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -32,31 +32,16 @@ class Code(NamedTuple):
 
 
 @cache
-def _load_codes() -> dict[str, Code]:
+def load_codes() -> dict[str, Code]:
+    """Return all codes in order, with their explanations."""
     # Several hundred lines of YAML: no rendering and no import may come here.
     values = load_shipped_yaml(_CODES_FILE.read_text(encoding="utf-8"), str(_CODES_FILE))[0]
     return {code: Code(**fields) for code, fields in values.items()}
 
 
-class _Codes(Mapping[str, Code]):
-    """The codes in order, read from their file at the first question."""
-
-    def __getitem__(self, code: str) -> Code:
-        return _load_codes()[code]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_load_codes())
-
-    def __len__(self) -> int:
-        return len(_load_codes())
-
-
-CODES = _Codes()
-
-
 def explain_code(code: str) -> str:
     """Return the explanation of a code with an example and the way out, in some lines."""
-    rule = CODES[code]
+    rule = load_codes()[code]
     example = rule.example.replace("\n", "\n    ")
     return (
         f"{code} ({rule.severity}): {rule.title}\n\n{rule.why}\n\n"
@@ -96,7 +81,7 @@ class Finding(msgspec.Struct, frozen=True, order=True):
     @property
     def severity(self) -> str:
         """`error`, `warning` or `note`; notes fail no check."""
-        return CODES[self.code].severity
+        return load_codes()[self.code].severity
 
 
 def about_file(path: str | Path, code: str, message: str, edit: Edit | None = None) -> Finding:

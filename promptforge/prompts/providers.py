@@ -166,10 +166,7 @@ def anthropic(messages: Sequence[Message]) -> Request:
         return blocks
 
     system, turns = _system_and_turns(messages, blocks_of)
-    request: Request = {"messages": turns}
-    if system:
-        request = {"system": system, **request}
-    return request
+    return {**({"system": system} if system else {}), "messages": turns}
 
 
 def _system_and_turns(
@@ -277,10 +274,7 @@ def bedrock(messages: Sequence[Message]) -> Request:
         return blocks
 
     system, turns = _system_and_turns(messages, blocks_of)
-    request: Request = {"messages": turns}
-    if system:
-        request = {"system": system, **request}
-    return request
+    return {**({"system": system} if system else {}), "messages": turns}
 
 
 def _bedrock_block(block: MessageBlock) -> dict[str, Any]:
