@@ -69,6 +69,7 @@ def load_shipped_yaml(text: str, where: str) -> tuple[Any, YamlLines]:
 def load_yaml_with_lines(text: str, where: str) -> tuple[Any, YamlLines]:
     """Return the value as `load_yaml` does, and path → line (from 1) of each key and member."""
     text = text.removeprefix("\ufeff")
+    # The characters first: encoding a gigabyte only to refuse it would take a second one.
     if len(text) > MAX_YAML_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_YAML_BYTES:
         raise ProfileError(
             f"longer than {MAX_YAML_BYTES} bytes; YAML of this size is not read", where=f"{where}:1"
@@ -223,6 +224,7 @@ class _Builder:
             raise self._refusal(said, line)
         container = self._open[-1] if self._open else None
         if container is not None and isinstance(container.value, dict) and container.key is None:
+            # In a map, keys and values come in turns; a key that waits tells that a value is next.
             container.key = self._key(event, container, line)
             self.lines[(*container.path, container.key)] = line
         elif isinstance(event, yaml.ScalarEvent):
@@ -271,6 +273,7 @@ class _Builder:
         text: str = event.value
         if event.style or not event.implicit[0]:
             return self._text(text, line)
+        # Without quotes alone: `"true"` and `"12"` are texts, whatever they spell.
         if text in _WORDS:
             return _WORDS[text]
         if len(text) <= 100:  # longer ones are text: no option has such a number

@@ -84,6 +84,7 @@ class PageState:
         """Drop an item that `holder` contains; its own duplicates are then those of `holder`."""
         self.remove(index)
         self.reasons[index] = "duplicate"
+        # A was within B, and now B is within C: so A is within C.
         held = [d for d, h in self.duplicate_of.items() if h == index]
         self.duplicate_of |= dict.fromkeys(held, holder)
         self.duplicate_of[index] = holder
@@ -114,6 +115,8 @@ class PageState:
         joined = page.join(items)
         if not joined:
             return False
+        # The page has the joined ranges already: only measuring tells whether they cost less, and
+        # if not they are separated again.
         gone = {index for each in joined for index in each.members}
         chosen = {index: v for index, v in self.chosen.items() if index not in gone}
         chosen |= {each.members[0]: each.variant for each in joined}
@@ -480,6 +483,8 @@ class Packer(PageState):
     def _room_halved(self, before: Cost, limit: Cost) -> bool:
         if self.cost == before:
             return False
+        # By halves: filtering again after each item would take quadratic time, and half the room
+        # already lets only half as many fit.
         now, then = subtract_costs(limit, self.cost), subtract_costs(limit, before)
         return 2 * now[0] < then[0] or 2 * now[1] < then[1]
 
@@ -541,6 +546,7 @@ class Packer(PageState):
         cost = page.measure({**others, index: variant})
         if not fits_within(cost, limit):
             self._failed_pages += 1
+            # The least cost that failed since the last success: what costs as much fails too.
             if self._failed_pages == 1:
                 self._failed_cost = item_cost[0]
             self._failed_cost = min(self._failed_cost, item_cost[0])

@@ -302,7 +302,9 @@ def _show_outlines(
     room = share * (limit[unit] - packer.cost[unit])
     bounds = [UNLIMITED, UNLIMITED]
     most_of_outline = MAX_OUTLINE_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
-    while 2 * most_of_outline <= OUTLINE_OF_LIMIT * limit[unit] < UNLIMITED:  # few sizes, kept
+    # Powers of two: outlines are remembered by their size, so a budget a little larger finds
+    # those of the budget before.
+    while 2 * most_of_outline <= OUTLINE_OF_LIMIT * limit[unit] < UNLIMITED:
         most_of_outline *= 2
     bounds[unit] = most_of_outline
     most = list(limit)
@@ -318,6 +320,7 @@ def _show_outlines(
         if variant is None:
             continue
         variant, cost = _whole_if_cheaper(packer, index, variant)
+        # An outline that is too long says little of the next one: some misses are let pass.
         if cost[unit] > room or cost[0] > packer.allowance(index):
             misses += 1
             if places is not None:  # the first ones have the places
@@ -367,6 +370,7 @@ def _show_whole(packer: Packer, items: Sequence[int], limit: Cost) -> None:
         ):
             whole[index] = variant
             left = subtract_costs(left, subtract_costs(cost, before))
+    # Costs only roughly add up: the least important ones go until the measured page fits.
     while whole and not packer.show(whole, limit):
         whole.popitem()
 
@@ -425,6 +429,7 @@ def pack_proportionally(
     """
     page = packer.page
     packer.clear(walk, again)
+    # By lower bounds: what is surely too much needs no rendering to tell it.
     if not packer.surely_exceed(walk, subtract_costs(limit, packer.cost)):
         found, duplicate_of = packer.distinct(walk)
         may_fit = packer.count_fitting(found.items(), limit) == len(found)
@@ -480,6 +485,7 @@ class _Shares:
                 if self.leaves_little(cost):
                     break
             step = self._step(subtract_costs(cost, self._bare))
+            # Far off, all items are shortened anew; near by a few do, the first or the last ones.
             if abs(step - 1) > MAX_SHARE_OFF and tries < MAX_PAGES_TRIED // 2:
                 share = min(share * step, 1.0)
                 shown = {i: self._shortened(i, share) for i in self._walk}
@@ -524,6 +530,8 @@ class _Shares:
             return share
         by_size = sorted(self._walk, key=self._sizes.__getitem__)
         sample = by_size[:: len(self._walk) // ITEMS_SAMPLED]
+        # The first round is by characters alone, and Chinese takes far more tokens for as many: the
+        # second round starts from what the first has learnt.
         for _ in range(2):
             cost = ZERO_COST
             for index in sample:
@@ -575,8 +583,10 @@ class _Shares:
 def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list[int]:
     """Return the first items of `walk` with room for all their attributions; drop the rest."""
     page = packer.page
+    # By sums of single costs, so that a page of 20,000 headings is not printed to be cut.
     left = list(walk[: packer.count_fitting(((i, STUB_VARIANT) for i in walk), limit)])
     cost = page.measure({**packer.chosen, **dict.fromkeys(left, STUB_VARIANT)})
+    # Down by sums, which cost nothing; a page is measured only where they say that it fits.
     while left and not fits_within(cost, limit):
         while left and not fits_within(cost, limit):
             cost = subtract_costs(cost, page.item_cost(left.pop(), STUB_VARIANT))
@@ -596,6 +606,7 @@ def pack_drop_last(
     packer.drop_duplicates(duplicate_of)
     while shown and not packer.show(shown, limit):
         cost, last = page.measure({**packer.chosen, **shown}), len(shown)
+        # One goes in any case: by sums the rest may fit, and the measured page has just not.
         while shown and (len(shown) == last or not fits_within(cost, limit)):
             index, variant = shown.popitem()
             cost = subtract_costs(cost, page.item_cost(index, variant))

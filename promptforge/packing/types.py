@@ -177,6 +177,8 @@ class BestFirst(Sequence[int]):
         more = min(count, len(self)) - len(front)
         if more <= 0:
             return
+        # The front doubles at least: asked for one more again and again, it is still sorted in
+        # few passes.
         more, before = max(more, len(front), MIN_FRONT), self._least
         rest: Sequence[int] = self.unordered
         self._least = -UNLIMITED
@@ -184,6 +186,8 @@ class BestFirst(Sequence[int]):
             # Of a hundred thousand, a sample tells about where the best end.
             step = len(rest) // SAMPLE_SIZE or 1
             sample = sorted(map(ranks.__getitem__, rest[::step]), reverse=True)
+            # A quarter more than the share says, and two: a front that is too short costs a second
+            # pass over all, one that is too long only its sorting.
             self._least = sample[5 * (len(front) + more) // (4 * step) + 2]
             if self._least >= before:  # each tenth has the best rank, and the sample is of these
                 self._least = -UNLIMITED
@@ -258,6 +262,7 @@ def min_cost(a: Cost, b: Cost) -> Cost:
 
 def over_budget_error(subject: str, cost: Cost, limit: Cost, way_out: str) -> BudgetError:
     """Return the error for a cost over its limit, in the unit that is exceeded."""
+    # The tokens come first; only where these fit are the characters at fault.
     unit = int(cost[0] <= limit[0])
     needed, largest = int(cost[unit]), int(limit[unit])
     word = ("tokens", "characters")[unit]

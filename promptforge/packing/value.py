@@ -54,6 +54,7 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     """
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places = packer.free_places(step)
+    # Where everything fits there is nothing to choose, and no cost of a row is asked for.
     if (places is None or places >= len(walk)) and packer.show_all(walk, limit):
         return step
     packer.cost = packer.page.measure(packer.chosen)
@@ -137,11 +138,15 @@ class _PageRows:
                 if target + spare >= too_large or spare <= unused:
                     break
                 target += spare
+            # The first page has taught what an item costs beyond its own text (a separator, the
+            # heading of its section): with that on each row, the choice is made again.
             elif turn == 0 and rows:
                 alone = self._packer.cost[self._unit] + sum(self._cost(row) for row in rows)
                 self._chooser = self._new_chooser(max((cost[self._unit] - alone) / len(rows), 0.0))
                 self._chooser.exclude(self._held)
             else:
+                # What was too large once is never the target again: or two targets would take
+                # turns until all choices are used up.
                 too_large = target
                 target -= max(-spare, 1)
         return best or rows
@@ -244,6 +249,7 @@ class WorthChooser:
         Rows of one owner exclude one another. Each of `kinds` has an estimate of its own.
         Rows worth 0 or less, or NaN, are never chosen.
         """
+        # A caller's scores may be NaN or infinite; sums of them would be NaN, and nothing chosen.
         self._given, self._worths = worths, _finite(worths)
         self._owners = range(len(worths)) if owners is None else owners
         self._ask, self._costs = cost, dict[int, float]()
@@ -425,6 +431,8 @@ class _Order:
         if count < len(self._steps):
             self._read(count + WINDOW)
             half = WINDOW // 2
+            # From every fourth step on: so a higher limit tries all sets that a lower one tried,
+            # and its worth is never less.
             for start in range(count - count % half, max(count - WINDOW, -1), -half):
                 sets.append(self._vary(start, limit))
             sets += self._exchange(count, limit)
@@ -451,6 +459,7 @@ class _Order:
         sets: list[tuple[float, float, tuple[int, ...]]]
         sets = [(self._cost[start], self._worth[start], ())]
         for steps in by_owner.values():
+            # Of a copy: a set made here has a row of this owner already, and takes no second one.
             for cost, worth, more in list(sets):
                 for step in steps:  # of one owner, each step needs those before it
                     cost += self._steps[step].added

@@ -112,6 +112,7 @@ class BudgetHints:
         self._offers: dict[int, int] = {}
         self.so_far: Mapping[int, int] = {}
         """Items → the least budgets known to bring them back, after the tries so far."""
+        # Generators: nothing is tried or measured before somebody asks.
         self._tries = self._try_budgets()
         self._curve = _cost_curve(page, self._order, lost)
         self._on_curve: dict[int, int] = {}
@@ -239,6 +240,8 @@ class BudgetHints:
     def _between(self, least: Mapping[int, int]) -> int | None:
         """Return the middle of the open range of the item that is nearest to coming back."""
         for budget, index in sorted((budget, index) for index, budget in least.items()):
+            # Only tries below it: where shares decide, an item that is whole with 3,000 tokens may
+            # be short with 4,000, so a miss above a hit says nothing.
             vain = [b for b, whole in self._tried.items() if b < budget and index not in whole]
             low = max([*vain, budget - 1 if self._is_curve_point(index, budget) else self._now])
             if budget - low > 1:
@@ -273,6 +276,7 @@ class BudgetHints:
 
         Where shares or worths decide, an item may come back anywhere.
         """
+        # Squares: half of the tries lie in the first quarter, where the user would rather go.
         now, span = self._now, everything - self._now
         return sorted({now + span * step * step // most**2 for step in range(1, most)})
 
@@ -310,6 +314,7 @@ def _cost_curve(
     while place < len(order) and left:
         index = order[place]
         place += 1
+        # It costs nothing and comes with its holder, which has a place of its own on the curve.
         if page.duplicates(index, above)[0] is not None:
             continue
         above[index] = page.variants(index)[0]

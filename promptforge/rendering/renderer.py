@@ -286,6 +286,7 @@ def spread(
     """
     left = [msgspec.structs.replace(item, required=False) for item in candidates]
     while left:
+        # All that is left, each time: `packing: stop` shows the first of them that fit.
         part = render(left)
         over = [i for i, item in enumerate(part.items) if item.reason == "budget"]
         if len(over) == len(left):

@@ -95,6 +95,7 @@ class Reranker:
 
     def _ask(self, query: str, texts: Sequence[str]) -> list[float]:
         known = _scores_of(self._function)
+        # By text: of equal ones, one is asked for.
         keys = {text: (query, _digest(text)) for text in texts}
         with _lock:  # another thread may clear it
             made = {text: known[key] for text, key in keys.items() if key in known}
@@ -110,6 +111,7 @@ class Reranker:
                 raise _BadScoresError(f"{message}; expected a finite number for each text")
             made |= zip(batch, numbers, strict=True)
         with _lock:
+            # All at once: which ones are old is not worth an order, and a full list comes rarely.
             if len(known) + len(fresh) > MAX_SCORES_REMEMBERED:
                 known.clear()
             known.update((keys[text], made[text]) for text in fresh)
@@ -292,6 +294,7 @@ class QueryRelevance(Relevance):
     ) -> None:
         """Add the reranker's scores of passages; after many, that of their document stands in."""
         held = list(accumulate(map(len, texts)))
+        # Whole documents: some passages of one with scores and others without would be unfair.
         near = bisect_right(held, MAX_PASSAGES_SCORED)
         items = [self._asked.items[self.index_of[number]] for number in numbers]
         titled = [
@@ -345,6 +348,8 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
         tuple(fields),
     )
     with _lock:
+        # Taken out and put back at the end, so the first of the dict is the one longest unused.
+        # Two threads that ask for the same at once work it out twice, and never wait.
         found: _Found | None = _relevance_by_key.pop(key, None)
     if found is None:
         found = kind(asked)
@@ -418,6 +423,7 @@ def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[in
     for place, index in enumerate(order[:MAX_CANDIDATES_SEARCHED]):
         item = items[index]
         text = f"{item_title(item)} {readable_text(item)[:MAX_CHARS_REMEMBERED]}".lower()
+        # As substrings: `refund` is in `refunded`, and no text has to be split into words.
         held = sum(word in text for word in wanted) / max(1, len(wanted))
         found.append((held + 1 / (1 + place / MAX_CANDIDATES_READ), -place, index))
     # Of equals the earlier: its place is less negative.

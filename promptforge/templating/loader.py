@@ -228,6 +228,7 @@ class Templates:
         key = (layout, format)
         if key not in self._layouts:
             chain = self._chain(layout)
+            # The nearest folder comes first: a layout's own template goes before its base's.
             for ending in self._endings(format):
                 files: dict[str, str] = {}
                 for folder in chain:
@@ -337,6 +338,7 @@ class Templates:
             if len(seen) > MAX_TEMPLATE_CHAIN:
                 limit = f"more than {MAX_TEMPLATE_CHAIN} templates"
                 raise TemplateError(f"{limit} that draw on each other in a row", where=name)
+            # Compiling finds the facts, and refuses what must not run before it is followed.
             self.compile(name)
             own = self._environment.facts(name)
             parents = [self.facts(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]

@@ -75,6 +75,8 @@ def _spell(text: str, gap: str = "", blank: str = " +") -> str:
         if len(folds) == 1 and char != "\0":
             plain += folds.pop()
             continue
+        # A label with `rn` is spelt as one with `m`, and `_SPELLED` then finds both: `Source frorn`
+        # reads as `Source from`.
         for pair, letter in _PAIRS.items():
             plain = plain.replace(pair, letter)
         for word in re.findall(r" +|'+|[^ ']", plain):
@@ -200,6 +202,7 @@ def pick_nonce(texts: Iterable[str]) -> str:
         held: set[str] = set()
         for row in _rows(rows):
             held.update(pattern.findall(row), pattern.findall(read_leniently(row)))
+        # With one candidate more than nonces are held, one must be free.
         for number in range(min(len(held) + 1, 10**digits)):
             nonce = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
             if nonce not in held:
@@ -246,6 +249,7 @@ def check_delimiters(text: str, word: str, nonce: str, printed: Iterable[Set[str
         known = known.union(*printed)
     for number, piece in enumerate(pieces):
         if number % 2 == 0:  # from one nonce to the next: a content between its two tags
+            # Which item's content it is does not matter: all were put between these tags.
             body = piece[len(">\n") : -len(close)]
             kept = f"\n{opened}".endswith(start) and piece == f">\n{body}{close}" and body in known
         else:  # from a closing tag to the next opening one

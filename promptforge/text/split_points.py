@@ -106,6 +106,7 @@ def split_at_points(text: str, size: int) -> Iterator[str]:
     """
     start = 0
     while len(text) - start > size:
+        # A megabyte of base64 has no blank in reach: then the next one counts, however far it is.
         stop = last_split_point(text, start, start + size) or first_split_point(
             text, start + size - 1, len(text)
         )
@@ -118,11 +119,13 @@ def split_at_points(text: str, size: int) -> Iterator[str]:
 
 def last_unit_end(text: str, unit: Unit, upto: int) -> int:
     """Return the last end of a `unit` at or before `upto`, less than `len(text)`; 0 without one."""
+    # One character more than the end may take: the look-ahead wants to see what follows.
     found = _unit_ends(unit, text.isascii())[1].match(text, 0, upto + 1)
     return found.end() if found else 0
 
 
 def unit_ends(text: str, unit: Unit, start: int, stop: int) -> list[int]:
     """Return the ends of a `unit` after `start` and before `stop`, ascending."""
+    # A look-ahead sees nothing past `stop`, so an end right there is not found.
     pattern = _unit_ends(unit, text.isascii())[0]
     return [found.end() for found in pattern.finditer(text, start, stop)]

@@ -186,6 +186,8 @@ class BytePairCounter(Counter):
         if self.at_least(text, limit) > limit:
             return limit + 1
         total = 0
+        # Prose has about four characters a token: mostly the first stretch decides, and of a text
+        # that is far too long hardly more is encoded.
         for stretch in split_at_points(text, 4 * limit + 64):
             total += self.count(stretch)
             if total > limit:
@@ -292,6 +294,7 @@ class BytePairCounter(Counter):
         if self._encoding is None:
             with self._lock:
                 if self._encoding is None:
+                    # Asked again under the lock: two threads with their first texts load one table.
                     self._encoding = self._make(*self._load())
         return self._encoding
 
@@ -403,6 +406,7 @@ def _find_edge(text: str, n: int, counter: BytePairCounter) -> _Edge | None:
 
     Counts must add up at split points, and the bytes of the tokens must be those of the text.
     """
+    # As in `count_upto`: the cut of a huge text costs what its beginning costs.
     base, left, room = 0, n, 4 * n + 64
     while True:
         point = None
@@ -424,6 +428,8 @@ def _find_edge(text: str, n: int, counter: BytePairCounter) -> _Edge | None:
             wanted = room * left // (len(tokens) or 1) * 9 // 8
             room = min(max(2 * room, wanted), _MAX_GROWTH * room)
     kept = counter.decode(tokens[:left])
+    # The last token may end inside a character, as most emoji are several tokens: a part of one
+    # is no text, and is left out.
     edge = base + len(kept.decode("utf-8", "ignore"))
     low = last_split_point(text, base, edge + 1) or base
     # The tokens up to `low` are found from the nearer side: by encoding the text before it ...
@@ -447,6 +453,7 @@ def _cut_at_edge(text: str, n: int, unit: Unit, counter: BytePairCounter, edge: 
     def fits(place: int) -> bool:
         """Tell whether the text up to `place` has at most n tokens; count from a known place on."""
         if is_split_point(text, place):
+            # No token reaches over it, so the text behind it cannot change the tokens before it.
             return place <= edge.place
         # Split points of the beginning alone: those made by the text behind `place` do not count.
         point = last_split_point(text, 0, place) or 0

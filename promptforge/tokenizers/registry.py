@@ -156,6 +156,7 @@ def _find(name: str) -> Counter:
         return _scale(f"{base}*{factor}", base, Fraction(factor))
     if name.startswith(TOKENIZER_FILE):
         return _from_file(name)
+    # Again under the lock, which is held while a table loads: one for all threads.
     with _lock:
         found = _counters.get(name)
         if found is None:
@@ -170,6 +171,7 @@ def _scale(name: str, base: str, factor: Fraction) -> Counter:
     counter = _find(base)
     key = f"{name}\0{counter.fingerprint}"
     with _lock:
+        # With the fingerprint of its base: a file may change, and its factor then counts anew.
         return _counters.setdefault(key, ScaledCounter(name, counter, factor))
 
 
@@ -181,6 +183,7 @@ def _from_file(name: str) -> Counter:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {reason}") from None
+    # By content, not by time: a file copied over another may keep the old one's.
     key = f"{TOKENIZER_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
     with _lock:
         if key not in _counters:

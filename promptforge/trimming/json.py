@@ -146,6 +146,7 @@ _DECODER = json.JSONDecoder(
 def _extent(values: Iterable[Any]) -> Limits | None:
     """Return the narrowest limits that cut nothing of some values, None if they lie too deep."""
     string = items = keys = 0
+    # Level by level, not by recursion: deep brackets must not exhaust the interpreter's stack.
     level, depth = list(values), -1
     while level:
         below: list[Any] = []
@@ -243,6 +244,7 @@ class _Writer:
 
     def _members(self, value: dict[str, Any], depth: int) -> Iterator[str]:
         """Yield the members of an object, a comma after each, and a note in place of some."""
+        # The note stands as a key: one that the object has already would hide its value.
         key = self._marks.gap
         while key in value:
             key += self._marks.gap

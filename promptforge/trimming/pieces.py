@@ -206,6 +206,7 @@ class Pieces:
         found, following = set(staying), 0
         for index in [*staying, len(self.parts)]:
             run = self.parts[following:index]
+            # `… 1 line left out` in place of `}` would say less and cost more.
             if run and sum(len(part.text) for part in run) <= len(self._gap(run, self._marks)):
                 found.update(range(following, index))
             following = index + 1
@@ -300,6 +301,8 @@ class Pieces:
                 return TrimmedText(text, "outline")
             return TrimmedText(text)
 
+        # Sums from the short end: so the length of each variant, without marks, is known before any
+        # is made, and a search makes few of them.
         sizes = [len(self.parts[i].text) for i in reversed(order)]
         least = [0, *accumulate(sizes)][-2::-1]  # the texts of `order[number + 1 :]`
         return TrimmedVariants(count, make, least[:count])
