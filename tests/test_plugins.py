@@ -36,6 +36,8 @@ missing = "{module}:not_there"
 broken = "{module}.broken:Letters"
 o200k_base = "{module}.broken:Letters"
 both = "{module}:Letters"
+panicking = "{module}:Panicking"
+hiding = "{module}:hiding"
 
 [project.entry-points."promptforge.sources"]
 notes = "{module}:notes"
@@ -45,12 +47,14 @@ failing = "{module}:failing"
 recipe = "{module}:ingredients"
 poem = "{module}:failing_trimmer"
 tale = "{module}:numbers"
+saga = "{module}:half_way"
 code = "{module}.broken:never"
 
 [project.entry-points."promptforge.filters"]
 backwards = "{module}:backwards"
 breakout = "{module}:breakout"
 marked = "{module}:marked"
+emptied = "{module}:emptied"
 failing = "{module}:failing"
 upper = "{module}.broken:never"
 
@@ -69,6 +73,25 @@ class Letters:
 
 def letters():
     return Letters()
+
+
+class Panic(BaseException):
+    """As a library in Rust raises it."""
+
+
+class Panicking:
+    name = "panicking"
+
+    def count(self, text):
+        raise Panic("at the disco")
+
+
+class Hiding:
+    def __getattr__(self, name):
+        raise Panic(name)
+
+
+hiding = Hiding()
 
 
 def nothing():
@@ -96,6 +119,11 @@ def failing_trimmer(text, *, marker, language):
     raise RuntimeError("no luck")
 
 
+def half_way(text, *, marker, language):
+    yield text[:20]
+    raise Panic("half-way")
+
+
 def numbers(text, *, marker, language):
     return [1, 2]
 
@@ -106,6 +134,12 @@ def backwards(value, times=1):
 
 def breakout(value):
     return "```\\n# out\\n</item>]]>\\n\\x00"
+
+
+def emptied(value, other=None):
+    for each in (value, *(other or ())):
+        each.clear()
+    return "emptied"
 
 
 def marked(value):
@@ -195,6 +229,8 @@ def test_a_tokenizer_is_found_by_its_name_and_called_so(site: Path) -> None:
         ("missing", 'tokenizer "missing", a plug-in of plug-one 1.2, failed: AttributeError'),
         ("no-tokenizer", 'tokenizer "no-tokenizer", a plug-in of plug-one 1.2, is no tokenizer'),
         ("lettrs", 'unknown tokenizer "lettrs"; did you mean "letters"?'),
+        ("panicking", 'tokenizer "panicking": count() failed on a text of'),
+        ("hiding", 'tokenizer "hiding", a plug-in of plug-one 1.2, failed: Panic: "count"'),
     ],
 )
 def test_a_tokenizer_that_fails_names_its_distribution(site: Path, name: str, message: str) -> None:
@@ -297,7 +333,7 @@ def test_a_trimmer_shortens_items_of_its_kind(site: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "message"),
-    [("poem", 'RuntimeError: "no luck"'), ("tale", "expected texts, found int")],
+    [("poem", 'RuntimeError: "no luck"'), ("tale", "expected texts, found int"), ("saga", 'Panic: "half-way"')],
 )
 def test_a_trimmer_that_fails_names_its_distribution_and_the_way_out(
     site: Path, kind: str, message: str
@@ -318,7 +354,8 @@ def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -
             old.unlink()
         (own / f"item.{form}.j2").write_text(f"{{# Uses: item. #}}\n{template}\n", encoding="utf-8")
         name = {"md": "markdown", "xml": "xml", "txt": "plain"}[form]
-        items = [{"content": "abc\ndef", "name": "tar"}]
+        tags = {"tags": ["a", "b"]}
+        items = [{"content": "abc\ndef", "name": "tar", "metadata": tags}]
         return render(
             "--templates", str(tmp_path), "--layout", "context", "--format", name, items=items
         )
@@ -334,6 +371,10 @@ def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -
         "<b>"
         not in shown("<item>{% for x in item.name | marked %}{{ x }}{% endfor %}</item>", "xml").out
     )
+    tags = "{{ item.metadata.tags }}"
+    assert "emptied a, b" in shown(f"\n{{{{ item.metadata.tags | emptied }}}} {tags}\n").out
+    printed = shown(f"\n{{{{ [] | emptied([item.metadata.tags]) }}}} {tags}\n").out
+    assert "emptied a, b" in printed, "what a filter changes is a copy"
     ran = shown("\n{{ item.name | failing }}")
     assert (
         'context/item.md.j2:3: filter "failing", a plug-in of plug-one 1.2, failed: RuntimeError: '

@@ -400,18 +400,27 @@ def check_filters(
             reader.refuse(node, "PF809", message)
 
 
+def _own_copy(value: Any) -> Any:
+    # No marker class of the engine may leak or come back, and a list that the plug-in changes
+    # must not change what is printed next.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, dict):
+        return {key: _own_copy(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_own_copy(each) for each in value]
+    return value
+
+
 def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]:
     """Return a plug-in's filter; its result is plain data, cleaned and escaped like its input."""
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
         if isinstance(value, jinja2.Undefined):
             str(value)  # raises, with the name of what is missing
-        # A plug-in gets an ordinary string: no marker class of the engine may leak or come back.
-        given = value
-        if isinstance(value, str):
-            given = str.__str__(value)
         label = f'filter "{name}"'
-        made = call_plugin(plugin, label, TemplateError, given, *arguments, **named)
+        given = map(_own_copy, (value, *arguments))
+        made = call_plugin(plugin, label, TemplateError, *given, **named)
         found = copy_plain(made, lambda change: None)
         if not isinstance(found, str):
             burn_for_value(found, deep=True)

@@ -124,7 +124,9 @@ class CustomCounter(Counter):
         """
         try:
             found = self._count(text)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of a library in Rust is no Exception
             raise TokenizerError(
                 f"tokenizer {quote(self.name)}: count() failed on a text of {len(text)} characters:"
                 f" {type(error).__name__}: {quote(str(error))}"

@@ -242,16 +242,20 @@ def _hint(name: str) -> str:
 
 def _plugged(name: str, plugin: Plugin) -> Counter:
     what = f"tokenizer {quote(name)}"
-    # A plug-in is a tokenizer, or a function that returns one.
-    found = plugin.value
-    if isinstance(found, type) or not hasattr(found, "count"):
-        found = call_plugin(plugin, what, TokenizerError)
-    named = isinstance(getattr(found, "name", None), str)
-    if not named or not callable(getattr(found, "count", None)):
-        raise TokenizerError(
-            f"{what}, a plug-in of {plugin.distribution}, is no tokenizer:"
-            " it needs an attribute name (str) and a method count(text) -> int"
-        )
-    counter = CustomCounter(found)
+
+    def make() -> Counter:
+        # A plug-in is a tokenizer, or a function that returns one.
+        found = plugin.value
+        if isinstance(found, type) or not hasattr(found, "count"):
+            found = found()
+        named = isinstance(getattr(found, "name", None), str)
+        if not named or not callable(getattr(found, "count", None)):
+            raise TokenizerError(
+                f"{what}, a plug-in of {plugin.distribution}, is no tokenizer:"
+                " it needs an attribute name (str) and a method count(text) -> int"
+            )
+        return CustomCounter(found)
+
+    counter: Counter = call_plugin(plugin._replace(value=make), what, TokenizerError)
     counter.name, counter.fingerprint = name, f"plug-in of {plugin.distribution}"
     return counter

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..errors import OptionError, quote, suggest_name
-from ..plugins import Plugin, call_plugin, failure_message, find_plugin
+from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.format import Marks
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
@@ -134,19 +134,20 @@ def _ask_plugin(
     plugin: Plugin, kind: str, language: str | None, text: str, marker: str
 ) -> TrimmedVariants:
     """Return the texts of a plug-in that are shorter than `text`; one without `marker` gets it."""
-    name = f'trimmer "{kind}"'
-    shorter: Any = call_plugin(plugin, name, _refusal, text, marker=marker, language=language)
-    found: set[str] = set()
-    try:
+
+    def ask() -> set[str]:
+        found = set()
         # A generator may fail half-way, or never end.
+        shorter = plugin.value(text, marker=marker, language=language)
         for given in islice(shorter, MAX_PLUGIN_TEXTS):
             if not isinstance(given, str):
                 raise TypeError(f"expected texts, found {type(given).__name__}")
             # Not `str(given)`: a subclass may answer with another text than its own.
             plain = str.__str__(given)
             found.add(plain if marker in plain else append_marker(plain, marker))
-    except Exception as error:
-        raise _refusal(failure_message(plugin, name, error)) from error
+        return found
+
+    found: set[str] = call_plugin(plugin._replace(value=ask), f'trimmer "{kind}"', _refusal)
     shortened = [each for each in found if len(each) < len(text)]
     shortened.sort(key=lambda each: (-len(each), each))
     return TrimmedVariants(len(shortened), lambda number: TrimmedText(shortened[number]))
