@@ -333,7 +333,11 @@ def test_a_trimmer_shortens_items_of_its_kind(site: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "message"),
-    [("poem", 'RuntimeError: "no luck"'), ("tale", "expected texts, found int"), ("saga", 'Panic: "half-way"')],
+    [
+        ("poem", 'RuntimeError: "no luck"'),
+        ("tale", "expected texts, found int"),
+        ("saga", 'Panic: "half-way"'),
+    ],
 )
 def test_a_trimmer_that_fails_names_its_distribution_and_the_way_out(
     site: Path, kind: str, message: str

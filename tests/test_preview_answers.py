@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +336,41 @@ def test_nothing_is_written_through_a_link(own: session.Session, tmp_path: Path)
     with pytest.raises(session.SaveError, match="behind a link"):
         session.save_file(own, file, "x", session.read_file(file).tag)
     assert list(outside.iterdir()) == []
+    link = tmp_path / "p" / "linked.yaml"
+    (outside / "target.yaml").write_text("max_tokens: 5\n")
+    link.symlink_to(outside / "target.yaml")
+    own.list_files()
+    file = file_of(own, "linked.yaml")
+    with pytest.raises(session.SaveError, match="behind a link"):
+        session.save_file(own, file, "max_tokens: 9\n", session.read_file(file).tag)
+    assert (outside / "target.yaml").read_text() == "max_tokens: 5\n"
+
+
+def test_of_two_tabs_that_save_at_one_moment_one_is_told(
+    own: session.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "p" / "mine.yaml").write_text("max_tokens: 5\n")
+    own.list_files()
+    file, others = file_of(own, "mine.yaml"), []
+    tag = session.read_file(file).tag
+    write = session.write_file
+
+    def other() -> None:
+        with pytest.raises(session.SaveError, match="changed by somebody else") as caught:
+            session.save_file(own, file, "max_tokens: 7\n", tag)
+        others.append(caught.value.status)
+
+    def write_slowly(*given: Any) -> None:
+        monkeypatch.setattr(session, "write_file", write)
+        thread.start()
+        thread.join(0.2)  # it waits for this one to end, and then sees another version
+        write(*given)
+
+    thread = threading.Thread(target=other)
+    monkeypatch.setattr(session, "write_file", write_slowly)
+    session.save_file(own, file, "max_tokens: 6\n", tag)
+    thread.join()
+    assert others == [412] and session.read_file(file).text == "max_tokens: 6\n"
 
 
 def test_what_is_no_text_is_not_shown(own: session.Session, tmp_path: Path) -> None:

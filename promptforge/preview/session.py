@@ -12,6 +12,7 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -411,6 +412,10 @@ def _words_in(kind: str, words: str) -> list[str]:
 # --- files that the page saves --------------------------------------------------------------------
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Held from the look at a version to the end of the write: two tabs may save at one moment."""
+
+
 class FileText(NamedTuple):
     """Text of a file and its version."""
 
@@ -486,30 +491,32 @@ def save_file(session: Session, file: EditableFile, text: str, seen: str) -> str
         raise SaveError(message, 409) from None
     if len(data) > MAX_EDITABLE_BYTES:
         raise SaveError(f"{file.shown} would be larger than {MAX_EDITABLE_BYTES // 1024} kB", 413)
-    if read_file(file).tag != seen:
-        raise SaveError(f"{file.shown} was changed by somebody else since it was opened here", 412)
-    path, folder = file.path, file.folder
-    if file.shipped:  # its copy goes into the user's first folder
-        own = session.own_folder(file.what)
-        if own is None:
-            message = (
-                f"there is no folder of your own to save it in; start again with --{file.what}"
-            )
-            raise SaveError(f"{message} DIR", 409)
-        path, folder = own / file.shown, own
-        if path.exists():
-            raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
-    write_file(path, folder, data, file.shown)
+    with _ONE_AT_A_TIME:
+        if read_file(file).tag != seen:
+            message = f"{file.shown} was changed by somebody else since it was opened here"
+            raise SaveError(message, 412)
+        path, folder = file.path, file.folder
+        if file.shipped:  # its copy goes into the user's first folder
+            own = session.own_folder(file.what)
+            if own is None:
+                message = (
+                    f"there is no folder of your own to save it in; start again with --{file.what}"
+                )
+                raise SaveError(f"{message} DIR", 409)
+            path, folder = own / file.shown, own
+            if path.exists():
+                raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
+        write_file(path, folder, data, file.shown)
     return _content_tag(data)
 
 
 def write_file(path: Path, folder: Path, data: bytes, shown: str) -> None:
     """Write a file inside `folder`, at one stroke; make its folder. Raises `SaveError`."""
-    if not path.parent.resolve().is_relative_to(folder.resolve()):
+    real = path.resolve()
+    if not real.is_relative_to(folder.resolve()):
         raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        real = path.resolve()
+        real.parent.mkdir(parents=True, exist_ok=True)
         remove_unfinished(real.parent, real.name)
         mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
         with write_whole(real, mode) as written:
@@ -596,5 +603,6 @@ def save_cases(session: Session, found: CaseFile, source: str) -> None:
     goes_on = source.startswith(found.source.rstrip("\n"))
     if not goes_on or len(parse_cases(source, found.path)) != len(found.names) + 1:
         raise SaveError("the case could not be written", 409)
-    load_cases(session, found.tag)
-    write_file(found.path, found.path.parent, source.encode("utf-8"), found.shown)
+    with _ONE_AT_A_TIME:
+        load_cases(session, found.tag)
+        write_file(found.path, found.path.parent, source.encode("utf-8"), found.shown)
