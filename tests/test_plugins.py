@@ -293,7 +293,9 @@ def test_a_source_brings_items_on_the_command_line_and_in_a_job(site: Path, tmp_
     assert "record skipped" in ran.err and "notes:tar:1[1]" in ran.err
     job = tmp_path / "job.yaml"
     job.write_text("from: [notes:gzip]\nformat: plain\n", encoding="utf-8")
-    assert "note about gzip" in run("render", "--job", str(job)).out
+    refused = run("render", "--job", str(job))
+    assert refused.code == 2 and 'job.yaml:1: from: "notes:gzip" may lead anywhere' in refused.err
+    assert "note about gzip" in run("render", "--job", str(job), "--allow-outside").out
 
 
 @pytest.mark.parametrize(

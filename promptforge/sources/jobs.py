@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
@@ -87,12 +87,24 @@ def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
 
 
 def refuse_outside(job: Job, path: StrPath, workspace: StrPath) -> None:
-    """Raise `ProfileError` for a name in the job file `path` that leads out of the file's folder.
+    """Raise `ProfileError` for a name in the job file `path` that leads out of the file's folder,
+    or may do so.
 
     Names of sources count from the workspace, those of a profile and a tokenizer's file from the
     working directory.
     """
     folder, where = os.path.dirname(path) or os.curdir, show_path(path)
+
+    def refuse(key: tuple[str | int, ...], reason: str) -> NoReturn:
+        line = job.lines.get(key) or job.lines.get(key[:-1])
+        words = [part for part in key if isinstance(part, str)]
+        at = f"{where}:{line}" if line else where
+        message = f"{'.'.join(words)}: {reason}; {ALLOW_OUTSIDE}"
+        raise ProfileError(message, where=at, option=words[-1])
+
+    # Its argument may be a path or an address: only the plug-in knows.
+    if job.plugged:
+        refuse(("from", 0), f"{quote(job.plugged[0])} may lead anywhere")
     for key, name, base in _file_names(job, workspace):
         for each in (name, *_matches(name, base)):
             reason = leads_outside(each, folder, base)
@@ -100,11 +112,7 @@ def refuse_outside(job: Job, path: StrPath, workspace: StrPath) -> None:
                 continue
             if each != name:
                 reason = f"{quote(name)} matches a link: {reason}"
-            line = job.lines.get(key) or job.lines.get(key[:-1])
-            words = [part for part in key if isinstance(part, str)]
-            at = f"{where}:{line}" if line else where
-            message = f"{'.'.join(words)}: {reason}; {ALLOW_OUTSIDE}"
-            raise ProfileError(message, where=at, option=words[-1])
+            refuse(key, reason)
 
 
 def _file_names(
