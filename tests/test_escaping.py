@@ -111,7 +111,7 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
     [
         ("line", "src/a_b.py", "src/a_b.py"),
         ("line", "# a", "\\# a"),
-        ("line", "#a", "#a"),
+        ("line", "#a", "\\#a"),  # a heading to Python-Markdown
         ("line", "> a", "\\> a"),
         ("line", "- a", "\\- a"),
         ("line", "-a", "-a"),

@@ -102,6 +102,10 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
             "languages: {py: 'a b'}",
             "layout.yaml:1: languages takes a mapping of texts, each to a language tag",
         ),
+        (
+            "kinds: 5",
+            "layout.yaml:1: kinds takes a mapping of kinds, each to category, title",
+        ),
         ("headers: yes", 'layout.yaml:1: headers takes true or false; got "yes"'),
         (
             "\n\ngroup_by: auto",

@@ -35,7 +35,7 @@ from ..files import (
     remove_unfinished,
     write_whole,
 )
-from ..text.escape import to_label
+from ..text.escape import SURROGATE, to_label
 from ..yaml_reader import MAX_YAML_BYTES, find_invisible
 
 PROJECT_FILE = "promptforge.toml"
@@ -342,6 +342,8 @@ def _own_mark(folder: Path) -> str:
 def _remember(folder: Path, mark: str) -> None:
     listed = _load()
     listed.folders[str(folder)] = mark
+    if SURROGATE.search(str(folder)):  # the list is text, and another name must not pass for it
+        raise OptionError(f"{to_label(str(folder))}: the name of a trusted folder must be UTF-8")
     _save(listed)
 
 

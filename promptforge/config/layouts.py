@@ -47,6 +47,9 @@ class KindSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """The kind or language as which its text is shortened."""
 
 
+_KINDS_TAKE = "a mapping of kinds, each to category, title or trim_as, such as {log: {title: Log}}"
+
+
 class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one layout."""
 
@@ -60,7 +63,8 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
         "Extension of a file → language tag, the only tags of this layout; none: all tags."] = None
     words: Annotated[dict[str, str],
         "Words that no template prints: marks of what is left out, and of places."] = {}
-    kinds: Annotated[dict[str, KindSettings],
+    kinds: Annotated[
+        Annotated[dict[str, KindSettings], Meta(extra={"takes": _KINDS_TAKE})],
         "A kind of items → its category, its title, and the kind as which it is shortened."] = {}
     # fmt: on
     trim_end: Annotated[bool, "Take white space off the end of the text."] = False

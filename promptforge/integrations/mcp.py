@@ -131,10 +131,14 @@ class _Server(MCPServer):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
     ) -> Any:
+        given = arguments or {}
         for prompt in await self.list_prompts():
             if prompt.name == name:
-                known = [argument.name for argument in prompt.arguments or ()]
-                _refuse_unknown(arguments or {}, known, _invalid)
+                known = prompt.arguments or ()
+                _refuse_unknown(given, [each.name for each in known], _invalid)
+                for each in known:
+                    if each.required and each.name not in given:
+                        raise _invalid(f"the argument {quote(each.name)} is missing")
         return await super().get_prompt(name, arguments, context)
 
 
@@ -396,10 +400,9 @@ def _check_size(items: Any) -> None:
     waiting = [items]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, str):
-            left -= len(value)
-        elif isinstance(value, dict):
-            waiting += value.values()
+        left -= len(value) if isinstance(value, str) else 1
+        if isinstance(value, dict):
+            waiting += (*value, *value.values())
         elif isinstance(value, list):
             waiting += value
         if left < 0:

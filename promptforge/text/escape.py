@@ -169,7 +169,7 @@ _MD_SPECIAL = re.compile(
 _MD_ENTITIES = {"<": "&lt;", "]": "&#93;"}
 MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
 _MD_BLOCK = re.compile(
-    r"#{1,6}(?=\s|$)|>|[-+~](?=\s|$)|~{3}|[:|]"
+    r"[#>]|[-+~](?=\s|$)|~{3}|[:|]"  # Python-Markdown and older readers need no blank after #
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
     r"|\[(?:[ xX]\]|[!^]|[^\]]*\](?::|$))"  # task box, alert, footnote, link reference
 )

@@ -192,6 +192,9 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         "render_context", items=[{"content": "a" * 1500, "metadata": {"more": ["b" * 600]}}]
     )
     assert failed and "more than 2,000 characters" in said
+    for many in ([{"a" * 2001: 1, "content": "x"}], [{"content": "x", "metadata": [0] * 2001}]):
+        failed, said = call("render_context", items=many)
+        assert failed and "more than 2,000 characters" in said
 
     async def ask(client: Any, arguments: dict[str, str]) -> str:
         with pytest.raises(MCPError) as caught:
@@ -200,6 +203,7 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for arguments, message in [
         ({"items": "a" * 2001}, "more than 2,000 characters"),
+        ({}, 'the argument "items" is missing'),
         ({"items": "[{"}, "items: not JSON"),
         ({"items": "[" * 1900}, "items: not JSON"),
         ({"items": "[]", "max_tokens": "9" * 1800}, "max_tokens takes a whole number"),
