@@ -112,14 +112,8 @@ def anthropic(body: Data, signed: list[Data]) -> str | None:
             return f"messages.{n}: `tool_use` ids were found without `tool_result` blocks"
         if results - calls:
             return f"messages.{n + 1}: unexpected `tool_use_id` found in `tool_result` blocks"
-        servers = {b["id"] for b in content if b["type"] == "server_tool_use"}
-        found = {
-            b["tool_use_id"]
-            for b in content
-            if b["type"].endswith("_tool_result")  # web_search_tool_result and its like
-        }
-        if servers != found:
-            return f"messages.{n}: `server_tool_use` without its result, or the other way round"
+    if problem := server_tools(roles, contents):
+        return problem
     if (
         body.get("thinking", {}).get("type") == "enabled"
         and contents[-1][0]["type"] == "tool_result"
@@ -128,6 +122,22 @@ def anthropic(body: Data, signed: list[Data]) -> str | None:
         if last[0]["type"] not in ("thinking", "redacted_thinking"):
             return "Expected `thinking` or `redacted_thinking`, but found `tool_use`."
     return changed(body, signed)
+
+
+def server_tools(roles: list[str], contents: list[list[Data]]) -> str | None:
+    """Calls of Anthropic's own tools have results, at the latest before the user speaks again."""
+    waiting: set[str] = set()
+    for n, (role, content) in enumerate(zip(roles, contents, strict=True)):
+        if role == "user" and waiting and any(b["type"] != "tool_result" for b in content):
+            return f"messages.{n - 1}: server tools without results: {sorted(waiting)}"
+        for block in content:
+            if block["type"] in ("server_tool_use", "mcp_tool_use"):
+                waiting.add(block["id"])
+            elif block["type"].endswith("_tool_result"):  # web_search_tool_result and its like
+                if block["tool_use_id"] not in waiting:
+                    return f"messages.{n}: a result of a server tool without its call"
+                waiting.discard(block["tool_use_id"])
+    return None
 
 
 def chat(body: Data, signed: list[Data]) -> str | None:
@@ -152,7 +162,7 @@ def responses(body: Data, signed: list[Data]) -> str | None:
     """Responses: thoughts with the items they belong to, calls with their outputs."""
     items = body["input"]
     outputs = {i["call_id"] for i in items if i.get("type", "").endswith("_call_output")}
-    calls = {i["call_id"] for i in items if i.get("type") in ("function_call", "custom_tool_call")}
+    calls = {i["call_id"] for i in items if i.get("type", "").endswith("_call") and "call_id" in i}
     if calls - outputs:
         return f"No tool output found for function call {sorted(calls - outputs)}."
     if outputs - calls:
@@ -161,7 +171,9 @@ def responses(body: Data, signed: list[Data]) -> str | None:
         kind, id_ = item.get("type"), item.get("id", "")
         before = items[n - 1].get("type") if n else None
         after = items[n + 1].get("id", "") if n + 1 < len(items) else ""
-        if kind == "reasoning" and not after.startswith(("msg_", "fc_", "ctc_", "ws_")):
+        if kind == "reasoning" and not after.startswith(
+            ("msg_", "fc_", "ctc_", "ws_", "cu_", "ci_")
+        ):
             return f"Item '{id_}' of type 'reasoning' was provided without its required following item."
         if id_.startswith(("fc_", "ctc_")) and before != "reasoning":
             return f"Item '{id_}' was provided without its required 'reasoning' item."

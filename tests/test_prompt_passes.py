@@ -562,6 +562,170 @@ def test_images_and_thoughts_are_priced() -> None:
     assert found.startswith("images, files and encrypted thoughts of the history are taken as 1,5")
 
 
+# --- tools of the providers themselves ------------------------------------------------------------
+
+
+def user(*content: Data) -> Data:
+    return {"role": "user", "content": list(content)}
+
+
+def words(text: str) -> Data:
+    return {"type": "text", "text": text}
+
+
+def server_call(id_: str, name: str = "web_search") -> Data:
+    return {"type": "server_tool_use", "id": id_, "name": name, "input": {"q": "x"}}
+
+
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+USE: Data = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+MCP_USE: Data = {
+    "type": "mcp_tool_use", "id": "m1", "name": "echo", "server_name": "s", "input": {}
+}  # fmt: skip
+MCP_RESULT: Data = {
+    "type": "mcp_tool_result", "tool_use_id": "m1", "is_error": False, "content": [words("hi")]
+}  # fmt: skip
+RAN = {
+    "type": "code_execution_result",
+    "stdout": "1",
+    "stderr": "",
+    "return_code": 0,
+    "content": [],
+}
+COMPUTER: Data = {
+    "id": "cu_1", "type": "computer_call", "status": "completed", "call_id": "k1",
+    "action": {"type": "screenshot"}, "pending_safety_checks": [],
+}  # fmt: skip
+SCREEN: Data = {
+    "type": "computer_call_output", "call_id": "k1",
+    "output": {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PNG}"},
+}  # fmt: skip
+REASONED: Data = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "Z0FB" * 9}
+ASKED: Data = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}
+
+
+def said_by_assistant(*content: Data) -> Data:
+    return {"role": "assistant", "content": list(content)}
+
+
+@pytest.mark.parametrize(
+    ("to", "history"),
+    [
+        # Anthropic stopped a long turn: what it began goes back, and it goes on.
+        ("anthropic", [user(words("q")), said_by_assistant(THOUGHT, server_call("s1"))]),
+        ("anthropic", [
+            user(words("q")), said_by_assistant(MCP_USE, MCP_RESULT, words("hi")), user(words("r")),
+        ]),
+        # A program of the LLM calls a tool, so the program's result comes in a later answer.
+        ("anthropic", [
+            user(words("q")),
+            said_by_assistant(server_call("s1", "code_execution"), {**USE, "caller": {
+                "type": "code_execution_20250825", "tool_id": "s1"}}),
+            user({"type": "tool_result", "tool_use_id": "t1", "content": "1"}),
+            said_by_assistant(
+                {"type": "code_execution_tool_result", "tool_use_id": "s1", "content": RAN},
+                words("one"),
+            ),
+            user(words("r")),
+        ]),
+        ("anthropic", [
+            user(words("q")), said_by_assistant(USE),
+            user({"type": "tool_result", "tool_use_id": "t1", "content": [
+                PICTURE, {"type": "tool_reference", "tool_name": "g"}]}),
+        ]),
+        ("openai-responses", [ASKED, REASONED, COMPUTER, SCREEN]),
+        ("openai-responses", [
+            ASKED,
+            {"id": "tsc_1", "type": "tool_search_call", "call_id": None, "execution": "server"},
+            {"id": "tso_1", "type": "tool_search_output", "call_id": None, "tools": []},
+            {"type": "local_shell_call", "id": "l1", "call_id": "k2", "action": {}},
+            {"type": "local_shell_call_output", "id": "k2", "output": "x"},
+        ]),
+    ],
+)  # fmt: skip
+def test_tools_of_a_provider_go_back_as_they_came(to: str, history: list[Data]) -> None:
+    made = prompt(history, to)
+    assert list(made) == history
+    assert not [d for d in made.warnings if d.code in ("PF208", "PF209")]
+    rule = {"anthropic": provider_rules.anthropic, "openai-responses": provider_rules.responses}[to]
+    assert len(history) > 4 or rule(made.request, provider_rules.signed_blocks(history)) is None
+
+
+STOP = user(words("stop"))
+
+
+@pytest.mark.parametrize(
+    ("to", "history", "left", "lost"),
+    [
+        ("anthropic", [user(words("q")), said_by_assistant(THOUGHT, server_call("s1")), STOP], 1,
+         ['the call of "server_tool_use" has no result', "a thought has nothing after it"]),
+        ("anthropic", [user(words("q")), said_by_assistant(MCP_RESULT, words("hi")), STOP], 3,
+         ['the result of "mcp_tool_result" has no call']),
+        ("openai-responses", [ASKED, REASONED, COMPUTER], 1,
+         ['the call of "computer_call" has no result', "a thought has nothing after it"]),
+        ("openai-responses", [ASKED, SCREEN, STOP], 1,
+         ['the result of "computer_call_output" has no call']),
+        ("bedrock", [
+            {"role": "user", "content": [{"text": "q"}]},
+            {"role": "assistant", "content": [{"text": "I look."}, {"toolUse": {
+                "toolUseId": "s1", "name": "nova_grounding", "input": {},
+                "type": "server_tool_use"}}]},
+            {"role": "user", "content": [{"text": "stop"}]},
+        ], 3, ['the call of "toolUse" has no result']),
+    ],
+)  # fmt: skip
+def test_a_tool_of_a_provider_that_was_interrupted_goes_and_is_said(
+    to: str, history: list[Data], left: int, lost: list[str]
+) -> None:
+    made = prompt(history, to)
+    said = [d.message for d in made.warnings if d.code == "PF209"]
+    assert said == [f"{message}; it was left out" for message in lost]
+    assert len(made) == left
+
+
+def test_a_cut_keeps_a_program_with_its_result() -> None:
+    def step(n: int) -> list[Data]:
+        use = {**USE, "id": f"t{n}"}
+        result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": "word " * 300}
+        return [said_by_assistant(use), user(result)]
+
+    call, end = server_call("s1", "code_execution"), {"type": "code_execution_tool_result"}
+    program = step(50)
+    program[0]["content"].insert(0, call)
+    later = step(51)
+    later[0]["content"].insert(0, {**end, "tool_use_id": "s1", "content": RAN})
+    history = [user(words("q")), *step(1), *step(2), *program, *later]
+    for window in range(800, 1900, 60):
+        made = prompt(history, "anthropic", context_window=window)
+        assert made.tokens <= window
+        assert provider_rules.anthropic(made.request, []) is None
+
+
+def test_everything_lost_of_a_result_is_said_and_no_mark_is_kept() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    paper = {"type": "document", "source": {"type": "file", "file_id": "f"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", **mark, "content": [
+        {**words("x"), **mark}, PICTURE, paper]}  # fmt: skip
+    history = [user(words("q")), said_by_assistant(USE), user(result)]
+    assert "cache_control" not in json.dumps(list(prompt(history, "anthropic")))
+    (said,) = [d.message for d in prompt(history, "openai").warnings if d.code == "PF208"]
+    assert '"image"' in said and '"document"' in said
+    parts: list[Data] = [{"inline_data": {"mime_type": "image/png", "data": PNG}}]
+    answered = {"name": "f", "response": {"output": "x"}, "parts": parts}
+    turns: list[Data] = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [{"function_call": {"name": "f", "args": {}}}]},
+        {"role": "user", "parts": [{"function_response": answered}]},
+    ]
+    assert list(prompt(turns, "gemini"))[2] == turns[2]
+    (said,) = [d.message for d in prompt(turns, "openai").warnings if d.code == "PF208"]
+    assert said == "the images and files of a result were left out"
+    # Marks of sources: no chat request carries them, and another family reads the text alone.
+    cited = {"role": "assistant", "content": "x", "annotations": [{"type": "url_citation"}]}
+    (said,) = [d.message for d in prompt([cited], "openai").warnings if d.code == "PF208"]
+    assert said == "citations of a text were left out"
+
+
 # --- laws: whatever is lost or cut, the provider takes the rest -----------------------------------
 
 

@@ -58,7 +58,9 @@ _OWNERS = {"anthropic": "anthropic", "google": "gemini", "openai": "openai"}
 _ANTHROPIC = {
     *("image", "document", "search_result", "thinking", "redacted_thinking", "compaction"),
     *("container_upload", "server_tool_use", "mcp_tool_use", "fallback", "mcp_tool_listing"),
+    *("tool_reference", "tool_addition", "tool_removal", "browser_state"),
 }
+_ANTHROPIC_CALLS = ("server_tool_use", "mcp_tool_use")
 _ANTHROPIC_RESULT = "_tool_result"
 _CHAT = {"image_url", "input_audio", "file"}
 _RESPONSES = {"input_image", "input_file"}
@@ -69,6 +71,7 @@ _ITEMS = {
     *("apply_patch_call", "mcp_list_tools", "mcp_approval_request", "mcp_call", "compaction"),
     *("tool_search_call", "tool_search_output", "computer_call_output", "shell_call_output"),
     *("local_shell_call_output", "apply_patch_call_output", "mcp_approval_response"),
+    *("program", "program_output", "additional_tools", "compaction_trigger"),
 }
 # Blocks of Bedrock's Converse: an object of one key, its kind.
 _CONVERSE = {
@@ -82,6 +85,7 @@ _CHAT_FIELDS = (
 )
 # Marks of a cache are set by the option cache_after alone: a request may have few.
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
+_CITATIONS_LOST = "citations of a text were left out"
 # Keys that LangChain adds to a provider's blocks while it joins a stream.
 _STREAM_KEYS = ("index", "partial_json")
 
@@ -270,9 +274,12 @@ class _MessageReader:
         severity: Severity = "info" if kind in _THOUGHTS else "warning"
         loss = self._loss(f"an item of type {quote(kind)} was left out", severity)
         reasoning = kind in _THOUGHTS
-        block = OpaqueBlock(kind=kind, reasoning=reasoning, loss=loss, **kept)
         # What the program answers stands with the results of tools, and begins no turn.
         answered = kind.endswith(("_output", "_response"))
+        id_ = item.get("id" if kind == "local_shell_call_output" else "call_id")
+        if isinstance(id_, str):
+            kept["answers" if answered else "call_id"] = id_
+        block = OpaqueBlock(kind=kind, reasoning=reasoning, loss=loss, **kept)
         return [Message("tool" if answered else "assistant", (block,))]
 
     def _output_message(self, message: dict[str, Any]) -> list[MessageBlock]:
@@ -287,7 +294,11 @@ class _MessageReader:
             return []
         said = [part.get("text", part.get("refusal")) for part in parts]
         text = "\n\n".join(each for each in said if isinstance(each, str))
-        return [TextBlock(text, original=message, family="openai-responses")] if text else []
+        loss = None
+        if any(part.get("annotations") for part in parts):
+            loss = self._loss(_CITATIONS_LOST, "info")
+        kept: dict[str, Any] = {"original": message, "family": "openai-responses", "loss": loss}
+        return [TextBlock(text, **kept)] if text else []
 
     # --- chat ---
 
@@ -331,6 +342,8 @@ class _MessageReader:
         if isinstance(refusal := message.get("refusal"), str):
             kept: dict[str, Any] = {"original": {"refusal": refusal}, "family": "openai"}
             blocks.append(TextBlock(refusal, **kept))
+        if message.get("annotations") and "parts" not in message:
+            self.say(_CITATIONS_LOST, "info")  # no request of this shape carries them
         fields = {key: message[key] for key in _CHAT_FIELDS if message.get(key)}
         if isinstance(audio := message.get("audio"), dict) and "id" in audio:
             fields["audio"] = {"id": audio["id"]}  # the documented form of a request
@@ -383,7 +396,7 @@ class _MessageReader:
             return _text(part["text"])
         loss = None
         if part["citations"]:
-            loss = self._loss("citations of a text were left out", "info")
+            loss = self._loss(_CITATIONS_LOST, "info")
         kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
         return [TextBlock(part["text"], loss=loss, **kept)]
 
@@ -407,6 +420,10 @@ class _MessageReader:
             return []
         reasoning = kind in _THOUGHTS
         kept: dict[str, Any] = {"original": part, "family": family, "loss": loss}
+        if kind in _ANTHROPIC_CALLS:
+            kept["call_id"] = _id(part)
+        elif kind.endswith(_ANTHROPIC_RESULT):
+            kept["answers"] = _id(part)
         return [OpaqueBlock(kind=kind, reasoning=reasoning, **kept)]
 
     def _thought(self, text: Any, signature: Any) -> list[MessageBlock]:
@@ -440,11 +457,13 @@ class _MessageReader:
         loss = self._loss(said, "info" if kind == "reasoningContent" else "warning")
         if kind == "citationsContent" and isinstance(inner.get("content"), list):
             text = "".join(each.get("text", "") for each in inner["content"])
-            loss = self._loss("citations of a text were left out", "info")
+            loss = self._loss(_CITATIONS_LOST, "info")
             return [TextBlock(text, loss=loss, **kept)] if text.strip() else []
         source = inner.get("source")
         if kind == "image" and isinstance(source, dict) and isinstance(source.get("bytes"), str):
             return [ImageBlock(f"image/{inner.get('format')}", source["bytes"], loss=loss, **kept)]
+        if kind in ("toolUse", "toolResult"):  # of a tool of the server
+            kept["call_id" if kind == "toolUse" else "answers"] = _id(inner)
         reasoning = kind == "reasoningContent"
         return [OpaqueBlock(kind=kind, reasoning=reasoning, loss=loss, **kept)]
 
@@ -543,12 +562,14 @@ class _MessageReader:
             value, failed = value["error"], True
         if isinstance(value, dict) and set(value) == {"output"}:
             value = value["output"]
-        loss = None
+        losses: list[Loss] = []
+        if given.get("parts"):  # Gemini
+            losses.append(self._loss("the images and files of a result were left out"))
         # A tool may return a list of anything: [{"title": "x", "n": 1}] is data.
         if isinstance(value, list) and all(_is_block(part, self._owner) for part in value):
             blocks = self._content(value)
             text = Message("tool", tuple(blocks)).text
-            loss = next((block.loss for block in blocks if block.loss), None)
+            losses += [block.loss for block in blocks if block.loss]
         elif isinstance(value, str):
             text = value
         elif value is None:
@@ -558,11 +579,24 @@ class _MessageReader:
         name = given.get("name")
         if not isinstance(name, str):
             name = ""
+        loss = None
+        if losses:
+            said = "; ".join(dict.fromkeys(each.message for each in losses))
+            loss = losses[0]._replace(message=said)
         return ToolOutput(_id(given), name, text, failed, loss=loss)
 
 
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in part.items() if key not in (*_MARKS, *_STREAM_KEYS)}
+    """Return a block without the marks of a cache, its own and those of the blocks in it."""
+    kept = {key: value for key, value in part.items() if key not in (*_MARKS, *_STREAM_KEYS)}
+    if isinstance(content := kept.get("content"), list):
+        kept["content"] = [
+            {key: value for key, value in each.items() if key not in _MARKS}
+            if isinstance(each, dict)
+            else each
+            for each in content
+        ]
+    return kept
 
 
 def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:

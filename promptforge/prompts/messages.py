@@ -87,6 +87,10 @@ class OpaqueBlock(Block, frozen=True):
     kind: str
     reasoning: bool = False
     """True for a thought: its family wants it right before the block that follows it."""
+    call_id: str = ""
+    """Of a call of a provider's own tool: the id under which its result comes."""
+    answers: str = ""
+    """Of such a result: the id of its call."""
 
 
 class CitedItem(Block, frozen=True):
@@ -333,12 +337,38 @@ def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) ->
             else:
                 row.append(block)
     lost += _give_up(waiting)
+    lost += _drop_loose_pairs(rows, [message.role for message in messages])
     kept = [tuple(_without_loose_thoughts(row)) for row in rows]
     loose = sum(len(row) - row.count(None) for row in rows) - sum(map(len, kept))
     lost += ["a thought has nothing after it"] * loose
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
     return [Message(m.role, blocks) for m, blocks in zip(messages, kept, strict=True) if blocks]
+
+
+def _drop_loose_pairs(rows: list[list[MessageBlock | None]], roles: Sequence[Role]) -> list[str]:
+    """Drop calls of providers' own tools without a result, and results without such a call."""
+    found = [
+        (n, row, at, block)
+        for n, row in enumerate(rows)
+        for at, block in enumerate(row)
+        if isinstance(block, OpaqueBlock)
+    ]
+    called = {block.call_id for *_, block in found}
+    answered = {block.answers for *_, block in found}
+    last_user = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
+    lost = []
+    for n, row, at, block in found:
+        # Anthropic goes on with a call that waits, until the user says something else.
+        waits = n > last_user and block.family != "openai-responses"
+        if block.call_id and block.call_id not in answered and not waits:
+            lost.append(f"the call of {quote(block.kind)} has no result")
+        elif block.answers and block.answers not in called:
+            lost.append(f"the result of {quote(block.kind)} has no call")
+        else:
+            continue
+        row[at] = None
+    return lost
 
 
 def _unused_id(id_: str, given: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import BudgetError, TokenizerError, quote
 from ..model import Result
 from .compose import ComposedPrompt, Composer, PromptContext
-from .messages import Message
+from .messages import Message, OpaqueBlock
 
 CUT_STEPS = 4
 """The number of steps in the room: the cut of a history moves by a fourth of it."""
@@ -272,10 +272,16 @@ def split_turns(messages: Sequence[Message]) -> list[list[Message]]:
 def split_steps(turn: Sequence[Message]) -> list[list[Message]]:
     """Split a turn into its question and its steps: an answer with the results of its calls."""
     steps: list[list[Message]] = []
+    waiting: set[str] = set()
     for message in turn:
-        if not steps or message.role == "assistant":
+        # The result of a provider's own tool may come in a later answer, and then belongs here.
+        if not steps or (message.role == "assistant" and not waiting):
             steps.append([])
         steps[-1].append(message)
+        for block in message.blocks:
+            if isinstance(block, OpaqueBlock):
+                waiting |= {block.call_id} - {""}
+                waiting.discard(block.answers)
     return steps
 
 
