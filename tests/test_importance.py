@@ -8,6 +8,7 @@ import pytest
 
 import promptforge as pf
 from promptforge.selection.importance import file_importance
+from promptforge.trimming.code import defined_names
 
 USED = "def shared_helper(value):\n" + "    value += 1\n" * 40 + "    return value\n"
 
@@ -168,3 +169,10 @@ def test_metadata_of_the_caller_by_these_names_breaks_nothing(value: object) -> 
     ]
     found = pf.render(items, packing="repository", max_tokens=60)
     assert found.items[1].reason == "duplicate"
+
+
+def test_the_names_of_a_program_of_many_declarations_are_read() -> None:
+    """The parser's own reader ends after a share of work; names asked of it went on for ever."""
+    wanted = {f"name_{number}" for number in range(3000)}
+    text = "".join(f"function {name}() {{}}\n" for name in sorted(wanted))
+    assert defined_names(text, "javascript") in (wanted, None)  # None: no grammar installed

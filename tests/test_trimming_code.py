@@ -18,6 +18,7 @@ from shipped_words import marks as shipped_marks
 
 from promptforge.text.format import Marks
 from promptforge.trimming import code, python
+from promptforge.trimming.kinds import Trimmers
 from promptforge.trimming.pieces import Pieces
 
 STDLIB = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
@@ -362,6 +363,36 @@ def test_names_that_a_program_defines(language: str, text: str, names: str) -> N
     pytest.importorskip(f"tree_sitter_{language}")
     assert {*names.split()} <= (code.defined_names(text, language) or set())
     assert code.defined_names(text, "unknown") is None
+
+
+@pytest.mark.parametrize("path", STDLIB[:40:8], ids=lambda path: path.name)
+@pytest.mark.parametrize("room", [600, 2_000])
+def test_a_long_program_is_read_in_part_and_stays_a_program(path: Path, room: int) -> None:
+    source = path.read_text(encoding="utf-8")
+    text = source * (1 + 80_000 // len(source))
+    trimmers = Trimmers(shipped_marks("[cut]"))
+    reach = trimmers.reach("code", "python", len(text), room)
+    assert 8 * room <= reach < len(text) // 2
+    pieces = trimmers.find_structure("code", "python", text, reach)
+    assert isinstance(pieces, Pieces) and whole(pieces) == text
+    variants = pieces.variants()
+    for number in range(variants.first_within(room), len(variants), 40):
+        shown = variants[number].text
+        ast.parse(shown)
+        assert f"{text.count(chr(10)) - kept(pieces)[number]:,} of " in shown.split("\n")[0]
+
+
+def test_only_a_program_that_is_cut_to_a_small_part_is_read_in_part() -> None:
+    trimmers = Trimmers(shipped_marks("[cut]"))
+    assert not trimmers.reach("document", "markdown", 100_000, 500)
+    assert not trimmers.reach("code", "python", 100_000, 10_000)
+    assert not trimmers.reach("error", "python", 100_000, 500)  # it has a way of its own
+    found = trimmers.find_structure("code", "python", "def f():\n    pass\n\n\n" * 1_000, 4_096)
+    assert isinstance(found, Pieces) and len(found.parts[-1].text) > 10_000
+    broken = 'x = """' + "def f():\n    pass\n\n\n" * 1_000 + '"""\ny = 2\n' * 2
+    found = trimmers.find_structure("code", "python", broken, 4_096)
+    assert isinstance(found, Pieces) and whole(found) == broken
+    assert len(found.parts[-1].text) < 4_096  # it was read to its end
 
 
 def test_an_outline_is_thinned_evenly() -> None:

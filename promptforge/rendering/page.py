@@ -86,7 +86,7 @@ MIN_INDICES_REMEMBERED = 1000
 MIN_OUTLINE_CHARACTERS = 480
 """Of a program cut to less than this, and to less than one part in `MAX_TIMES_DIVIDED`, the
 beginning says more than a name or two between marks: of 30 megabytes none is then parsed."""
-MAX_TIMES_DIVIDED = 64
+MAX_TIMES_DIVIDED = 16
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
 PAGES_REMEMBERED = 2
@@ -903,14 +903,14 @@ class Shortener:
 
     def __init__(self, page: Page) -> None:
         self._page, self._counter = page, page.counter
-        self._structures: dict[int, TrimmedVariants | None] = {}
+        self._structures: dict[tuple[int, int], TrimmedVariants | None] = {}
         self._skeletons: dict[int, TrimmedVariants] = {}
         self._outlines: dict[tuple[int, float, float], Variant | None] = {}
         self._longest: dict[tuple[int, float, float], Variant | None] = {}
         self._beside: list[float] = []
         """Tokens that items cost on the page beyond their own, of each page measured."""
-        self._sizes: dict[int, dict[int, _Size]] = {}
-        """Item → number of a variant by its structure → its size: the texts are made again."""
+        self._sizes: dict[tuple[int, int], dict[int, _Size]] = {}
+        """Item and reach → number of its variant → its size: the texts are made again."""
 
     def shorten(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None
@@ -1020,10 +1020,12 @@ class Shortener:
         if whole.name == "summary" or required:
             return None
         structure = None
-        if self._may_have_structure(index, whole, min(chars, CHARACTERS_PER_TOKEN * tokens)):
-            structure = self._structure(index, whole)
+        room = min(chars, CHARACTERS_PER_TOKEN * tokens)
+        reach = self._reach(index, whole, room)
+        if self._may_have_structure(index, whole, room):
+            structure = self._structure(index, whole, reach)
         if structure is not None and len(structure):
-            sizes = self._sizes.setdefault(index, {})
+            sizes = self._sizes.setdefault((index, reach), {})
             variant = self._longest_of(sizes, structure, tokens, chars)
             if variant is not None:
                 return variant
@@ -1068,29 +1070,36 @@ class Shortener:
         is_program = setting.trimmers.is_program(item.kind, setting.language(item))
         return chars > len(self._page.options.marker) and not is_program
 
-    def _structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
+    def _reach(self, index: int, whole: Variant, chars: float) -> int:
+        """Return the characters of a text that are read for a variant of so many; 0: all."""
+        setting, item = self._page.setting, self._page.candidates.pool[index]
+        language = setting.language(item)
+        return setting.trimmers.reach(item.kind, language, len(whole.text), chars)
+
+    def _structure(self, index: int, whole: Variant, reach: int) -> TrimmedVariants | None:
         """Return the variants by the structure of an item's text; None: it has no structure."""
         if self._page.options.trim != "structure" or whole.cut:
             return None
-        if index not in self._structures:
-            self._structures[index] = self._read_structure(index, whole)
-        return self._structures[index]
+        key = index, reach
+        if key not in self._structures:
+            self._structures[key] = self._read_structure(index, whole, reach)
+        return self._structures[key]
 
-    def _read_structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
+    def _read_structure(self, index: int, whole: Variant, reach: int) -> TrimmedVariants | None:
         asked = self._page.candidates.asked
         match = asked.match(index) if asked else None
         if asked and match is not None and (pieces := asked.divide(index)):
             return self._page.numbered(index, pieces).variants(match)
-        found = self._pieces(index, whole)
+        found = self._pieces(index, whole, reach)
         if isinstance(found, Pieces):
             return self._page.numbered(index, found).variants()
         # What is not made of the text's own lines has no numbers.
         return None if self._page.options.number_lines else found
 
-    def _pieces(self, index: int, whole: Variant) -> Structure:
+    def _pieces(self, index: int, whole: Variant, reach: int = 0) -> Structure:
         setting, item = self._page.setting, self._page.candidates.pool[index]
         text = (item.content or "") if setting.options.number_lines else whole.text
-        return setting.trimmers.find_structure(item.kind, setting.language(item), text)
+        return setting.trimmers.find_structure(item.kind, setting.language(item), text, reach)
 
     def _longest_of(
         self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float

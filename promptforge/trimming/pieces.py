@@ -245,6 +245,18 @@ class Pieces:
             out.insert(0, self._head(f"{self._marks.marker} {self._say_gone(staying)}"))
         return "".join(out)
 
+    def followed_by(self, rest: str) -> Pieces:
+        """Return the same pieces and one more at the end, which is the first to go."""
+        return Pieces(
+            [*self.parts, Piece(rest, keep=-1.0)],
+            self._gap,
+            self._marks,
+            self._head,
+            unit=self._unit,
+            cuttable=self.cuttable,
+            under_query=self.under_query,
+        )
+
     def numbered(self, first_line: int) -> Pieces:
         """Return the same pieces; their texts have the number of its line before each line."""
         other = copy.copy(self)
