@@ -156,8 +156,8 @@ def test_a_long_listing_loses_lines_from_its_end() -> None:
     at = next(i for i, part in enumerate(found.parts) if "line 20\n" in part.text)
     text = found.text({at})
     assert (
-        "line 9\n           [… 10 lines left out]\n           line 20\n" in text
-        and "line 30\n" not in text
+        "line 3\n           [… 16 lines left out]\n           line 20\n" in text
+        and "line 24\n" not in text
     )
 
 

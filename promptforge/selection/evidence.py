@@ -75,6 +75,8 @@ PASSAGE_K1, PASSAGE_B, STRUCTURE_B = 1.2, 0.3, 0.75
 a strong one for the pieces of a structure, which may be a line or a page."""
 LABEL_WEIGHT = 1.5
 """Share of a term that is all of a passage's label; of a label of three words a third of it."""
+STRUCTURE_MATCH_WEIGHT = 2.0
+"""Weight of a passage of a structure in its value, in place of the words of all its document."""
 HEADING_SHARE = 0.3
 """Value of a heading that a passage may stand without, as a share of the passage's."""
 DOCUMENT_K1, DOCUMENT_B = 1.2, 1.0
@@ -236,9 +238,13 @@ class Evidence:
         """Return the worth of each document under other weights of the query's terms."""
         return list(map(sum, zip(*self._worth_parts(weights), strict=True)))
 
+    def cover(self, number: int, weights: Sequence[float]) -> float:
+        """Return the part of a document's worth that its words have, under some weights."""
+        return COVER_WEIGHT * sum([weights[t] * share for t, share in self.shares[number]])
+
     def _worth_parts(self, weights: Sequence[float]) -> list[list[float]]:
         """Return the five parts of worth, each for all documents; see `WorthParts`."""
-        cover = [COVER_WEIGHT * sum([weights[t] * n for t, n in held]) for held in self.shares]
+        cover = [self.cover(number, weights) for number in range(len(self.shares))]
         alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)
         # A mention tells of the mentioned: "founded by Bo Dunn" makes his page the next hop.
@@ -637,7 +643,7 @@ class _Chooser:
         self._version = 0
         """Documents opened so far; what depends on the weights is known for one version."""
         self._opened: set[int] = set()
-        self._matches: dict[int, tuple[int, list[float], float]] = {}
+        self._matches: dict[int, tuple[int, list[float], float, float]] = {}
         self._left: dict[int, tuple[int, list[int]]] = {}
         """For each document its version and passages, the worst first."""
         self._done: dict[int, set[int]] = defaultdict(set)
@@ -744,20 +750,30 @@ class _Chooser:
                 self._push(number, above)
             above = under[above]
 
-    def _match(self, number: int) -> tuple[list[float], float]:
-        """Return how well each passage answers by the present weights, and the best of these."""
+    def _match(self, number: int) -> tuple[list[float], float, float]:
+        """Return how well each passage answers by the present weights.
+
+        Its value is the power of the second number and so many times, by the third, its match.
+        """
         known = self._matches.get(number)
         if known is None or known[0] != self._version:
-            found = self._evidence.passage_scores(number).match(self._weights)
-            known = self._matches[number] = (self._version, found, max(found, default=0.0))
-        return known[1], known[2]
+            scores = self._evidence.passage_scores(number)
+            found = scores.match(self._weights)
+            base, times = self._worth[number], 0.5
+            if scores.passages.labels is None:
+                base += max(found, default=0.0) / 2  # answers lie together
+            else:
+                # A manual has every word somewhere: its options answer for themselves.
+                base -= self._evidence.cover(number, self._weights)
+                times = STRUCTURE_MATCH_WEIGHT
+            known = self._matches[number] = (self._version, found, base, times)
+        return known[1:]
 
     def _value(self, number: int, passage: int) -> float:
-        """Return the value of a passage, half of it the document's best: answers lie together."""
         if (number, passage) in self._lifted:
             return self._lifted[number, passage]
-        match, best = self._match(number)
-        return float((self._worth[number] + (match[passage] + best) / 2) ** WORTH_EXPONENT)
+        match, base, times = self._match(number)
+        return float((base + times * match[passage]) ** WORTH_EXPONENT)
 
     def _ratio(self, number: int, passage: int) -> float:
         """Return the value, less where the passage's own cost is a small share of what it brings.

@@ -16,7 +16,7 @@ from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, paragraph, s
 
 MAX_LINES_ALWAYS_KEPT = 3
 """Lines of the name or the synopsis that always stay; more may go, as the last of all."""
-LINES_PER_PIECE = 10
+LINES_PER_PIECE = 4
 """Lines of a piece: a longer paragraph (a table, a listing) may lose lines from its end."""
 MAX_SUBSECTION_INDENT = 4
 """Largest indent of a subsection's heading, in columns; text is indented more."""
