@@ -49,6 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in [name for name in os.environ if name.startswith("PROMPTFORGE_")]:
         if name not in VARIABLES_OF_TESTS:  # the developer's own options are not under test
             del os.environ[name]
+    os.environ["HAYSTACK_TELEMETRY_ENABLED"] = (
+        "false"  # its thread logs in the midst of other tests
+    )
     settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
     config.add_cleanup(settings_folder.cleanup)
     os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = settings_folder.name
