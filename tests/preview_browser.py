@@ -23,11 +23,7 @@ from preview_process import Preview, preview
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MISSING = [
-    n
-    for n in ("playwright", "starlette", "uvicorn", "watchfiles")
-    if importlib.util.find_spec(n) is None
-]
+MISSING = [n for n in ("playwright", "starlette", "uvicorn") if importlib.util.find_spec(n) is None]
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )

@@ -43,7 +43,6 @@ LIBRARY_DOORS = {
     "tokenizers": {"tokenizers"},
     "tree_sitter": {"trimming"},
     "uvicorn": {"preview"},
-    "watchfiles": {"preview"},
     "yaml": {"yaml_reader"},
 }
 PURE_PACKAGES = ["packing", "selection", "text", "trimming"]

@@ -15,11 +15,7 @@ import pytest
 from commandline import ROOT, run
 from preview_process import Preview, heard, preview
 
-MISSING = [
-    name
-    for name in ("starlette", "uvicorn", "watchfiles")
-    if importlib.util.find_spec(name) is None
-]
+MISSING = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}")
 if not MISSING:
     from starlette.applications import Starlette

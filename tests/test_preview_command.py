@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from commandline import run
-from preview_process import preview
+from preview_process import Preview, preview
 
 
 def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
@@ -72,3 +77,177 @@ def test_what_is_wrong_is_said_before_anything_is_served(tmp_path: Path) -> None
         assert ran.code == 2 and said in ran.err and "http://" not in ran.err
     assert run("preview", tmp_path / "none.json").code == 4
     assert os.listdir(tmp_path) == ["items.json"]
+
+
+# --- files that others change ---------------------------------------------------------------------
+
+LAYOUT = "chunks/item.md.j2"
+
+
+def write(folder: Path, word: str, name: str = LAYOUT) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("{# One. #}\n" + word + " {{ item.name }}\n", encoding="utf-8")
+
+
+def shows(running: Preview, word: str) -> bool:
+    """Wait until the text holds a word."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if word in running.draw().get("text", ""):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def remake(folder: Path) -> None:
+    shutil.rmtree(folder)
+    time.sleep(0.4)
+    write(folder, "second")
+
+
+def move_away_and_back(folder: Path) -> None:
+    folder.rename(folder.with_name("away"))
+    time.sleep(0.4)
+    folder.with_name("away").rename(folder)
+    write(folder, "second")
+
+
+def put_another_in_its_place(folder: Path) -> None:
+    write(folder.with_name("new"), "second")
+    folder.rename(folder.with_name("old"))
+    folder.with_name("new").rename(folder)
+
+
+def remake_a_subfolder(folder: Path) -> None:
+    shutil.rmtree(folder / "chunks")
+    time.sleep(0.4)
+    write(folder, "second")
+
+
+def save_by_renaming(folder: Path) -> None:
+    write(folder, "second", f"{LAYOUT}.new")
+    (folder / f"{LAYOUT}.new").replace(folder / LAYOUT)
+
+
+def write_in_place(folder: Path) -> None:
+    """Keep size and time: only the time of its inode tells."""
+    state = (folder / LAYOUT).stat()
+    write(folder, "scond")
+    os.utime(folder / LAYOUT, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        remake,
+        move_away_and_back,
+        put_another_in_its_place,
+        remake_a_subfolder,
+        save_by_renaming,
+        write_in_place,
+    ],
+)
+def test_a_folder_is_followed_whatever_becomes_of_it(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "templates"
+    write(folder, "first")
+    with preview(tmp_path, "--templates", folder) as running:
+        assert shows(running.enter(), "first ")
+        change(folder)
+        assert shows(running, "scond " if change is write_in_place else "second ")
+        for number in range(2):  # what comes later is seen too
+            write(folder, f"later{number}")
+            assert shows(running, f"later{number} ")
+
+
+def test_links_are_followed_where_they_lead_now(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name, name)
+    link = tmp_path / "templates"
+    link.symlink_to("one")
+    with preview(tmp_path, "--templates", link, "--edit") as running:
+        assert shows(running.enter(), "one ")
+        write(tmp_path / "one", "edited")
+        assert shows(running, "edited ")
+        (tmp_path / "next").symlink_to("two")
+        (tmp_path / "next").replace(link)
+        assert shows(running, "two ")
+        write(tmp_path / "two", "behind")
+        assert shows(running, "behind ")
+        # A file inside that is a link, as a shared part may be.
+        write(tmp_path / "two", "shared", "shared.md.j2")
+        (tmp_path / "two" / LAYOUT).unlink()
+        (tmp_path / "two" / LAYOUT).symlink_to("../shared.md.j2")
+        assert shows(running, "shared ")
+        write(tmp_path / "two", "again", "shared.md.j2")
+        assert shows(running, "again ")
+        saved = running.request(f"/api/files/{running.files()[LAYOUT]}")
+        assert "again" in saved.json()["text"]
+
+
+def test_a_change_of_branches_is_followed(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    folder = tmp_path / "templates"
+    git("init", "-q", "-b", "one")
+    write(folder, "one")
+    git("add", "templates")
+    git("commit", "-qm", "one")
+    git("checkout", "-qb", "without")
+    git("rm", "-qr", "templates")
+    git("commit", "-qm", "none")
+    git("checkout", "-q", "one")
+    git("checkout", "-qb", "two")
+    write(folder, "two")
+    (folder / "own.yaml").write_text("header: OF THE BRANCH\n", encoding="utf-8")
+    git("add", "templates")
+    git("commit", "-qm", "two")
+    git("checkout", "-q", "one")
+    flags = ("--templates", folder, "--profiles", folder)
+    with preview(tmp_path, *flags) as running:
+        assert shows(running.enter(), "one ")
+        for branch in ("two", "without", "one", "two"):
+            git("checkout", "-q", branch)
+            if branch != "without":
+                assert shows(running, f"{branch} ")
+        drawn = running.draw(view={"profile": "own"})
+        assert "OF THE BRANCH" in drawn["text"]
+
+
+def test_a_folder_that_is_gone_is_said_and_comes_back(tmp_path: Path) -> None:
+    folder = tmp_path / "templates"
+    write(folder, "first")
+    with preview(tmp_path, "--templates", folder) as running:
+        assert shows(running.enter(), "first ")
+        heard = running.request("/api/start").json()["changes"]
+        shutil.rmtree(folder)
+        deadline = time.monotonic() + 30
+        while running.request("/api/start").json()["changes"] == heard:
+            assert time.monotonic() < deadline
+        said = running.draw()["error"]["message"]
+        assert "there is no template folder" in said
+        write(folder, "second")
+        assert shows(running, "second ")
+
+
+def test_a_change_before_the_first_look_is_seen(tmp_path: Path) -> None:
+    """What changes while the items are read is not taken for what was read."""
+    pytest.importorskip("starlette")
+    from promptforge.preview.app import PreviewApp
+    from promptforge.preview.session import Session, file_stamp
+
+    folder, items = tmp_path / "templates", tmp_path / "items.json"
+    write(folder, "first")
+    items.write_text("[]", encoding="utf-8")
+    before = {items: file_stamp(items)}
+    session = Session([], None, {}, [folder], [])
+    assert not session.follow_files()
+    write(folder, "second")
+    items.write_text("[ ]", encoding="utf-8")
+    assert session.follow_files() and not session.follow_files()
+    reloads: list[int] = []
+    app = PreviewApp(session, watched=before, reload=lambda: reloads.append(1))
+    assert app._follow_items() and not app._follow_items() and reloads == [1]

@@ -227,7 +227,7 @@ def preview_command(
     """
     try:
         from ..preview.app import run_preview
-        from ..preview.session import PromptTexts, Session
+        from ..preview.session import PromptTexts, Session, file_stamp
     except ImportError as error:
         raise click.UsageError(
             f"the preview needs more packages ({error.name}): pip install '.[preview]'"
@@ -244,6 +244,7 @@ def preview_command(
         request.renderer()
     with contextlib.suppress(ProfileError, TemplateError):
         Renderer(profile=request.profile, **request.folders, **request.options)
+    watched = {path: file_stamp(path) for path in _named_files(request)}
     loaded = request.gather()
     print_diagnostics(request.diagnostics, quiet=request.quiet)
     session = Session(
@@ -260,7 +261,7 @@ def preview_command(
     run_preview(
         session,
         port=port or 0,
-        watched=_named_files(request),
+        watched=watched,
         gather=lambda: _gather_again(request),
         tell=print_message,
     )

@@ -14,13 +14,13 @@ import re
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import msgspec
 import uvicorn
-import watchfiles
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -28,7 +28,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import OptionError, PromptForgeError
-from ..files import YAML_SUFFIXES, shipped_folder
+from ..files import shipped_folder
 from ..model import Item
 from ..sandbox.process import Sandbox
 from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddleware, SessionSecrets
@@ -37,10 +37,12 @@ from .session import (
     CaseRequest,
     SaveError,
     Session,
+    Stamp,
     View,
     case_request,
     decode_request,
     draft_to_check,
+    file_stamp,
     load_cases,
     read_file,
     read_request,
@@ -74,14 +76,15 @@ def run_preview(
     session: Session,
     *,
     port: int,
-    watched: Sequence[Path],
+    watched: Mapping[Path, Stamp],
     gather: Callable[[], Sequence[Item] | None],
     tell: Callable[[str], None],
 ) -> None:
     """Serve the page until Ctrl-C; port 0 stands for any free one.
 
-    `tell` prints a line for the user. When a file in `watched` changes, `gather` reads all items
-    anew, or returns None to keep the old ones. Raises `OptionError` where the port is taken.
+    `tell` prints a line for the user. `watched` are files as they were before the items were read:
+    after a change, `gather` reads all items anew, or returns None to keep the old ones. Raises
+    `OptionError` where the port is taken.
     """
     try:
         listener = open_listener(port)
@@ -114,8 +117,8 @@ class PreviewApp:
         self,
         session: Session,
         *,
-        watched: Sequence[Path] = (),
-        reload: Callable[[], None] | None = None,
+        watched: Mapping[Path, Stamp] | None = None,
+        reload: Callable[[], None] = lambda: None,
     ) -> None:
         """`reload` reads the items anew after a change of a file in `watched`."""
         self.session = session
@@ -124,7 +127,7 @@ class PreviewApp:
             name: RenderQueue(session, seconds) for name, seconds in TIME_LIMIT_SECONDS.items()
         }
         self._queues = {what: workers[name] for what, name in WORKER_OF.items()}
-        self._watched, self._reload = watched, reload
+        self._watched, self._reload = dict(watched or {}), reload
         self._static = {
             f"/{path.relative_to(STATIC_FOLDER).as_posix()}": path
             for path in STATIC_FOLDER.rglob("*")
@@ -153,11 +156,10 @@ class PreviewApp:
     async def _life(self, _app: Starlette) -> AsyncIterator[None]:
         with tempfile.TemporaryDirectory(prefix="promptforge-preview-") as folder:
             self.session.drafts_folder = Path(folder)
-            folders = [*self.session.templates, *self.session.profiles]
             tasks = [
                 asyncio.create_task(self._warm()),
-                asyncio.create_task(watch_folders(folders, self._files_changed)),
-                asyncio.create_task(watch_files(self._watched, self._items_changed)),
+                asyncio.create_task(self._follow(self.session.follow_files)),
+                asyncio.create_task(self._follow(self._follow_items)),
             ]
             try:
                 yield
@@ -176,16 +178,26 @@ class PreviewApp:
             with contextlib.suppress(OvertakenError):
                 await self._queues[what].draw({"what": what, "rows": [], "settings": settings})
 
-    async def _files_changed(self) -> None:
-        # Half-written files are no error: their next change comes soon.
-        with contextlib.suppress(PromptForgeError):
-            await asyncio.to_thread(self.session.list_files)
-        self._changes.tell()
+    async def _follow(self, read_changed: Callable[[], bool]) -> None:
+        """Tell the pages whenever `read_changed` has read a change.
 
-    async def _items_changed(self) -> None:
-        if self._reload is not None:
-            await asyncio.to_thread(self._reload)
-            self._changes.tell()
+        Polled: no event of the system tells of a folder that was removed and made again, of files
+        behind a link, or of those on a network drive.
+        """
+        while True:
+            began = time.monotonic()
+            if await asyncio.to_thread(read_changed):
+                self._changes.tell()
+            # On a slow drive most of the time is left to others.
+            await asyncio.sleep(max(POLL_SECONDS, 20 * (time.monotonic() - began)))
+
+    def _follow_items(self) -> bool:
+        now = {path: file_stamp(path) for path in self._watched}
+        if now == self._watched:
+            return False
+        self._watched = now
+        self._reload()
+        return True
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -290,7 +302,8 @@ class PreviewApp:
             return self._error(error, 404)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _json({"error": {"message": str(error)}}, 400)
-        await self._files_changed()
+        await asyncio.to_thread(self.session.list_files)
+        self._changes.tell()
         return _json({"tag": new, "copied": file.shipped})
 
     async def _cases(self, _request: Request) -> Response:
@@ -428,15 +441,14 @@ def make_web_server(app: App) -> uvicorn.Server:
     return _WebServer(config)
 
 
-# --- changes of files by somebody else ------------------------------------------------------------
+# --- news for the pages ---------------------------------------------------------------------------
 
 MAX_LISTENERS = 8
 """Browsers that may listen at a time; all pages of one share a stream."""
-POLL_SECONDS = 0.5
-"""Seconds between two looks at the files of items."""
+POLL_SECONDS = 0.1
+"""Seconds between two looks at the files that the preview follows."""
 HEARTBEAT_SECONDS = 15.0
 """Seconds of silence after which listeners get a sign of life."""
-Changed = Callable[[], Awaitable[None]]
 
 
 class ChangeFeed:
@@ -473,44 +485,6 @@ class ChangeFeed:
                 yield True
         finally:
             self._listeners.discard(heard)
-
-
-def _is_ours(_change: watchfiles.Change, path: str) -> bool:
-    name = Path(path).name
-    # A name without a dot may be a new folder. Files written into it before it is watched make no
-    # event of their own.
-    return (name.endswith((".j2", *YAML_SUFFIXES)) or "." not in name) and not name.startswith(".")
-
-
-async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
-    """Call `changed` after a change of a template or profile, in `folders` or shipped."""
-    every = [*folders, shipped_folder("templates"), shipped_folder("profiles")]
-    there = list(dict.fromkeys(folder.resolve() for folder in every if folder.is_dir()))
-    async for _ in watchfiles.awatch(
-        *there, watch_filter=_is_ours, debounce=50, step=20, rust_timeout=1000
-    ):
-        await changed()
-
-
-async def watch_files(paths: Sequence[Path], changed: Changed) -> None:
-    """Call `changed` after a change of size or time of a file.
-
-    Polled: a file of items may lie in a folder of a million others, which nobody wants watched.
-    """
-    before = [_state(path) for path in paths]
-    while paths:
-        await asyncio.sleep(POLL_SECONDS)
-        now = [_state(path) for path in paths]
-        if now != before:
-            before = now
-            await changed()
-
-
-def _state(path: Path) -> tuple[int, int] | None:
-    with contextlib.suppress(OSError):
-        found = path.stat()
-        return found.st_size, found.st_mtime_ns
-    return None
 
 
 # --- requests for the workers ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -34,7 +34,14 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import YAML_SUFFIXES, read_bytes, remove_unfinished, shipped_folder, write_whole
+from ..files import (
+    YAML_SUFFIXES,
+    folder_stamps,
+    read_bytes,
+    remove_unfinished,
+    shipped_folder,
+    write_whole,
+)
 from ..model import Item
 from ..sources.item_files import parse_items
 from ..templating.loader import Templates
@@ -172,6 +179,26 @@ class PromptTexts(NamedTuple):
     """Messages as plain data, in the shape of any provider."""
 
 
+Stamp = tuple[int, ...] | None
+"""Size, times of change and inode of a file; None where there is none."""
+
+
+def file_stamp(path: Path) -> Stamp:
+    """Return the stamp of a file."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
+
+
+def _editable_file(what: str, name: str, path: Path, folders: list[Path]) -> EditableFile:
+    # Hashed, so that it is the same in each run, and the page finds its open tabs again.
+    key = hashlib.sha256(f"{what}/{name}".encode()).hexdigest()[:16]
+    own = next((folder for folder in folders if path.is_relative_to(folder)), None)
+    return EditableFile(key, what, name, path, own or path.parent, own is None)
+
+
 @dataclass
 class Session:
     """State of one preview. `stamp` grows with each change of a file."""
@@ -205,12 +232,13 @@ class Session:
             path = Path(self.profile)
             self.profiles, self.profile = [path.parent, *self.profiles], path.stem
         self._draft_profiles: dict[Path, None] = {}
-        self.profiles = [folder.resolve() for folder in self.profiles]
-        self.templates = [folder.resolve() for folder in self.templates]
+        # Links are kept: one may lead somewhere else later.
+        self.profiles = [folder.absolute() for folder in self.profiles]
+        self.templates = [folder.absolute() for folder in self.templates]
         self.tests = self.tests and self.tests.resolve()
         own = self.own_folder("templates") or self.own_folder("profiles")
         if self.tests is None and own is not None:
-            self.tests = own.parent / "tests"
+            self.tests = own.parent.resolve() / "tests"
         self.replace_items(self.items)
         self.list_files()
 
@@ -221,22 +249,41 @@ class Session:
         data = repr(self.records).encode("utf-8", "backslashreplace")
         self.size, self.items_key = len(data), hashlib.sha256(data).hexdigest()
 
+    def follow_files(self) -> bool:
+        """List the files anew if one has changed; return whether one has."""
+        if self._stamps() == self._seen:
+            return False
+        # Half-written files are no error: their next change comes soon.
+        with suppress(PromptForgeError):
+            self.list_files()
+        return True
+
     def list_files(self) -> None:
         """List the files anew and count a change."""
+        self._seen = self._stamps()  # taken first: a later change is seen at the next look
         self.stamp += 1
         self._known = Templates(self.templates)
-        self.files = {}
+        files = {}
         for name in self._known.names():
             if at := self._known.find(name):
-                self._list_file("templates", name, at.path, self.templates)
+                file = _editable_file("templates", name, at.path, self.templates)
+                files[file.id] = file
         for name, _, path in find_profiles(self.profiles):
-            self._list_file("profiles", name, path, self.profiles)
+            file = _editable_file("profiles", name, path, self.profiles)
+            files[file.id] = file
+        self.files = files
 
-    def _list_file(self, what: str, name: str, path: Path, folders: list[Path]) -> None:
-        # Hashed, so that it is the same in each run, and the page finds its open tabs again.
-        key = hashlib.sha256(f"{what}/{name}".encode()).hexdigest()[:16]
-        own = next((folder for folder in folders if path.is_relative_to(folder)), None)
-        self.files[key] = EditableFile(key, what, name, path, own or path.parent, own is None)
+    def _stamps(self) -> list[Any]:
+        every: list[Any] = []
+        for folder in (*self.templates, shipped_folder("templates")):
+            try:
+                every.append(folder_stamps(folder))
+            except TemplateError as error:  # such as a folder that is not there now
+                every.append(str(error))
+        for folder in (*self.profiles, shipped_folder("profiles")):
+            found = [path for suffix in YAML_SUFFIXES for path in folder.glob(f"*{suffix}")]
+            every.append({path: file_stamp(path) for path in found})
+        return every
 
     def own_folder(self, what: str) -> Path | None:
         """Return the user's first folder, for copies of shipped files; `None` without any."""

@@ -29,11 +29,7 @@ _REQUEST = re.compile(rf"\b({'|'.join(METHODS)}|CONNECT)\b(?: (/\S*))?")
 
 def web(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None) -> Iterator[Seen]:
     """Ask what the words describe of a preview that may save; once more of one that is strict."""
-    if missing := [
-        name
-        for name in ("starlette", "uvicorn", "watchfiles")
-        if not importlib.util.find_spec(name)
-    ]:
+    if missing := [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]:
         raise NotRunError(f"needs {' and '.join(missing)}")
     words = attack.payload
     probes = [probe for pattern, probe in PROBES if re.search(pattern, words, re.IGNORECASE)]
