@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from unfiltered import LAYOUTS, render
 
 from promptforge.templating.autoescape import PRINTED_VALUE
-from promptforge.text.delimiters import TemplateLines
-from promptforge.text.disguises import LOOK_ALIKES, fold
+from promptforge.text.delimiters import LOOK_ALIKES, TemplateLines, fold
 
 
 @cases(1000)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge.selection import evidence, ranking
+from promptforge.selection import evidence
 from promptforge.selection.evidence import (
     DividedText,
     Evidence,
@@ -19,7 +19,7 @@ from promptforge.selection.evidence import (
     RankedText,
     choose_passages,
 )
-from promptforge.selection.ranking import diversify
+from promptforge.selection.filter import RELEVANCE_SHARE, _by_words, _to_unit_range, diversify
 from promptforge.text import words
 from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
 from promptforge.trimming.prose import split_prose
@@ -349,9 +349,9 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
 ) -> None:
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
     likeness, relevance, share = (
-        ranking._by_words(texts),
-        ranking._to_unit_range(scores),
-        ranking.RELEVANCE_SHARE,
+        _by_words(texts),
+        _to_unit_range(scores),
+        RELEVANCE_SHARE,
     )
     chosen: list[int] = []
     while left := [index for index in range(len(pairs)) if index not in chosen]:

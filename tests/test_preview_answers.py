@@ -17,7 +17,7 @@ from hypothesis import given
 from preview_process import ITEMS
 
 import promptforge as pf
-from promptforge.authoring.recipes import as_profile
+from promptforge.config.options import as_profile
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
 from promptforge.preview import render_worker, session
 from promptforge.tokenizers.bpe import TokenPieces, token_pieces

@@ -15,7 +15,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.authoring.recipes import as_flags
 from promptforge.cli.explain import (
     REASON_TEXTS,
     explain_command,
@@ -23,6 +22,7 @@ from promptforge.cli.explain import (
     reason_lines,
 )
 from promptforge.cli.output import Column, table_lines, text_columns
+from promptforge.config.options import as_flags
 from promptforge.model import Remedy
 
 PACKINGS = [

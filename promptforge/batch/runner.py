@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from ..errors import OptionError, quote, suggest_name
 from ..files import Folders, is_url, remove_unfinished
-from .ray import ray_workers
 from .requests import BatchInput, Shard, Source, split_shards
 from .rows import (
     CONTEXT_ONLY,
@@ -41,7 +40,7 @@ from .store import (
     parquet_writer,
     write_results,
 )
-from .workers import LocalWorker, ShardJob, WorkerSource, render_shards
+from .workers import LocalWorker, ShardJob, WorkerSource, ray_workers, render_shards
 
 SHARD_ROWS = 500
 """Rows of a shard: the most that a killed worker loses, some tenths of a second of work."""

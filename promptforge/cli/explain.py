@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..authoring.recipes import as_flags, flag_value
-from ..config.options import OPTION_VOCABULARY
+from ..config.options import OPTION_VOCABULARY, as_flags, flag_value
 from ..model import Explanation, Gain, Remedy, Result, ResultItem, path_with_lines
 from ..text.format import plural
 from .flags import GroupedCommand, complete_path, input_flags, output_flags

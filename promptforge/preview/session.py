@@ -23,8 +23,7 @@ import msgspec
 
 from ..authoring import golden
 from ..authoring.golden import parse_cases
-from ..authoring.recipes import as_command, as_profile, as_python
-from ..config.options import OPTION_VOCABULARY
+from ..config.options import OPTION_VOCABULARY, as_command, as_profile, as_python
 from ..config.profiles import find_profiles
 from ..errors import (
     Diagnostics,
