@@ -290,6 +290,43 @@ def test_what_stops_a_side_stops_the_comparison() -> None:
     assert "the required items need" in refused(3, "max_tokens=9", "max_tokens=999", "items.json")
 
 
+def test_a_note_says_whose_it_is() -> None:
+    """Notes of both sides look alike, and those of a saved side are notes too."""
+    estimate = "tokenizer=approximate-claude"
+    sides = (f"max_tokens=90,{estimate}", f"max_tokens=200,{estimate}")
+    ran = diff(*sides, "items.json")
+    both, a, b = ran.err.splitlines()
+    assert both.startswith("promptforge: note: A and B: ") and "[PF501]" in both
+    assert a.startswith("promptforge: note: A: ") and b.startswith("promptforge: note: B: ")
+    found = json.loads(diff(*sides, "items.json", "--json").out)["warnings"]
+    assert sorted(each["sides"] for each in found) == [["A"], ["A", "B"], ["B"]]
+    assert all(each["message"] in ran.err for each in found)
+    a = saved("a.json", "--max-tokens", "90", "--tokenizer", "approximate-claude")
+    ran = diff(a, sides[1], "items.json")
+    assert ran.err.splitlines()[0] == both and len(ran.err.splitlines()) == 3
+    assert diff(*sides, "items.json", "--quiet").err == ""
+
+
+def test_an_error_says_whose_it_is() -> None:
+    Path("required.json").write_text(
+        json.dumps([{"content": "word " * 99, "required": True}]), encoding="utf-8"
+    )
+    assert "A: the required items" in refused(3, "max_tokens=9", "max_tokens=999", "required.json")
+    assert "B: the required items" in refused(3, "max_tokens=999", "max_tokens=9", "required.json")
+    Path("unknown.json").write_text('[{"content": "x", "colour": "red"}]', encoding="utf-8")
+    ran = diff("max_tokens=900", "max_tokens=90", "unknown.json", "--strict", code=1)
+    assert all(": A: " in line for line in ran.err.splitlines())
+
+
+def test_a_folder_is_packed_as_render_packs_it() -> None:
+    Path("src").mkdir()
+    for name in ("one", "two", "three"):
+        Path("src", f"{name}.py").write_text(f"def {name}():\n    return 1\n" * 20, "utf-8")
+    run("render", "src", "--max-tokens", "200", "--json", "-o", "folder.json")
+    ran = diff("folder.json", "max_tokens=200", "src")
+    assert "The texts are the same." in ran.out and "packing" not in ran.out
+
+
 def test_a_difference_is_in_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "items.json"
     source.write_text(json.dumps([{"content": "one " * 30}, {"content": "two"}]), encoding="utf-8")

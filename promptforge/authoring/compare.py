@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from ..errors import Diagnostic
 from ..model import Result
 
 
@@ -65,11 +66,13 @@ class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     manifest: BuildManifest
     context: Build | None = None
+    warnings: list[Diagnostic] = []
 
     @property
     def build(self) -> Build:
         """The prompt as a build, with the items of its context."""
-        own: dict[str, Any] = {"text": self.text, "tokens": self.tokens, "manifest": self.manifest}
+        names = ("text", "tokens", "manifest", "warnings")
+        own: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.context is None:
             return Build(items=[], **own)
         return msgspec.structs.replace(self.context, **own)
@@ -83,6 +86,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     items: list[BuildItem]
     sources: list[dict[str, Any]] = []
     manifest: BuildManifest = msgspec.field(default_factory=BuildManifest)
+    warnings: list[Diagnostic] = []
 
 
 class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +107,14 @@ class ItemChange(msgspec.Struct, frozen=True, kw_only=True):
     b: BuildItem | None
     delta: int
     """Tokens in B less those in A."""
+
+
+class BuildDiagnostic(msgspec.Struct, frozen=True, kw_only=True):
+    """One diagnostic of A, of B, or of both."""
+
+    sides: list[str]
+    """`A`, `B`."""
+    said: Diagnostic
 
 
 class CommonPrefix(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,11 +147,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Items given to one build only, by hash."""
     prefix: CommonPrefix | None
     """`None` but for two whole prompts."""
+    warnings: list[BuildDiagnostic]
+    """Diagnostics of either build, each once."""
 
 
 def build_from_result(result: Result, *, brief: bool = False) -> Build:
     """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
-    facts = {name: getattr(result, name) for name in ("text", "tokens", "sources", "manifest")}
+    kept = ("text", "tokens", "sources", "manifest", "warnings")
+    facts = {name: getattr(result, name) for name in kept}
     names = [name for name in BuildItem.__struct_fields__ if not (brief and name == "fits_at")]
     facts["items"] = [{name: getattr(item, name) for name in names} for item in result.items]
     # Through JSON, as a saved build comes: it has lists for tuples.
@@ -158,6 +173,7 @@ def compare_builds(a: Build | BuildManifest, b: Build | BuildManifest) -> Differ
     }
     differs = any(made_of.values())
     made_of["prefix"] = _common_prefix(ours.prefix, theirs.prefix)
+    made_of["warnings"] = compare_diagnostics(*(getattr(side, "warnings", ()) for side in (a, b)))
     if not isinstance(a, Build) or not isinstance(b, Build):
         return Difference(differs=differs, figures=[], items=[], moved=False, **made_of)
     keyed_a, keyed_b = _keyed(a.items), _keyed(b.items)
@@ -176,6 +192,17 @@ def compare_builds(a: Build | BuildManifest, b: Build | BuildManifest) -> Differ
         moved=[id_ for id_ in places_a if id_ in both] != [id_ for id_ in places_b if id_ in both],
         **made_of,
     )
+
+
+def compare_diagnostics(
+    a: Iterable[Diagnostic], b: Iterable[Diagnostic] = ()
+) -> list[BuildDiagnostic]:
+    """Return the diagnostics of both builds, each once with its sides."""
+    sides: dict[Diagnostic, list[str]] = {}
+    for side, all_said in (("A", a), ("B", b)):
+        for said in dict.fromkeys(all_said):
+            sides.setdefault(said, []).append(side)
+    return [BuildDiagnostic(sides=of, said=said) for said, of in sides.items()]
 
 
 def _common_prefix(a: PromptPrefix | None, b: PromptPrefix | None) -> CommonPrefix | None:

@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ import msgspec
 
 from ..authoring.compare import (
     Build,
+    BuildDiagnostic,
     BuildManifest,
     CommonPrefix,
     Difference,
@@ -29,7 +31,14 @@ from ..authoring.compare import (
     compare_builds,
 )
 from ..config.options import OPTION_VOCABULARY
-from ..errors import ItemError, OptionError, quote, suggest_name
+from ..errors import (
+    ItemError,
+    OptionError,
+    PromptForgeError,
+    StrictError,
+    quote,
+    suggest_name,
+)
 from .explain import MAX_TABLE_ROWS, item_label
 from .flags import (
     GroupedCommand,
@@ -43,6 +52,7 @@ from .inputs import CommandRequest, exit_code, read_request
 from .output import (
     JSON_VERSION,
     Column,
+    print_diagnostics,
     printable,
     screen_columns,
     table_lines,
@@ -108,6 +118,7 @@ def diff_command(
         else:
             builds.append(side)
     found = compare_builds(builds[0], builds[1])
+    _print_by_side(found.warnings, quiet=given["quiet"])
     changed: list[str] = []
     if given["with_text"]:
         # A manifest alone has no text.
@@ -115,6 +126,7 @@ def diff_command(
         changed = list(difflib.unified_diff(old, new, f"A {a}", f"B {b}", lineterm=""))
     if as_json:
         facts = {"a": a, "b": b, **msgspec.to_builtins(found)}
+        facts["warnings"] = [{"sides": s["sides"], **s["said"]} for s in facts["warnings"]]
         if given["with_text"]:
             facts["text"] = changed
         write_json(facts, output)
@@ -137,24 +149,45 @@ def _render_sides(
     sides: Sequence[BuildOptions | Build | BuildManifest], request: CommandRequest
 ) -> dict[int, Result]:
     """Render the sides that are options; return the results by the number of the side."""
-    from ..prompts.prompt import Renderer
-
-    renderers = {}
+    made = {}
     for number, side in enumerate(sides):
         if isinstance(side, BuildOptions):
             folders = dict(request.folders)
             for name, listed in side.folders.items():
                 folders[name] = [*listed, *folders[name]]
-            profile = side.profile or request.profile
-            renderers[number] = side, Renderer(profile=profile, **folders)
+            own = request._replace(
+                profile=side.profile or request.profile,
+                folders=folders,
+                options={**request.options, **side.options},
+                places=dict(request.places),
+            )
+            with _naming_side(number):
+                made[number] = own, own.renderer()
     loaded = request.gather()
     results: dict[int, Result] = {}
-    for number, (side, renderer) in renderers.items():
-        own = request._replace(options={**request.options, **side.options})
-        # Both sides have the same items, so most diagnostics would be printed twice.
-        printed = [d for result in results.values() for d in result.warnings]
-        results[number] = own.render(renderer, loaded, printed=printed)
+    for number, (own, renderer) in made.items():
+        with _naming_side(number):
+            results[number] = renderer.render(loaded, before=tuple(own.diagnostics), **own.options)
     return results
+
+
+@contextmanager
+def _naming_side(number: int) -> Iterator[None]:
+    """Name the side in its errors, and before the diagnostics of a strict one."""
+    lead = f"{'AB'[number]}: "
+    try:
+        yield
+    except PromptForgeError as error:
+        if isinstance(error, StrictError):
+            print_diagnostics(error.diagnostics, lead=lead)
+        error.args = (f"{lead}{error}", *error.args[1:])
+        raise
+
+
+def _print_by_side(diagnostics: Sequence[BuildDiagnostic], *, quiet: bool) -> None:
+    for sides in (["A", "B"], ["A"], ["B"]):
+        said = [each.said for each in diagnostics if each.sides == sides]
+        print_diagnostics(said, quiet=quiet, lead=f"{' and '.join(sides)}: ")
 
 
 _COLOURS = {"changed": "yellow", "only A": "red", "only B": "green"}

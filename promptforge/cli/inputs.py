@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import typing
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +37,6 @@ from .output import ReadingProgress, print_diagnostics, print_message, printable
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
     from ..authoring.project import Project
-    from ..errors import Diagnostic
     from ..model import Item, Result
     from ..prompts.messages import Message
     from ..prompts.prompt import Prompt, Renderer
@@ -232,16 +231,14 @@ class CommandRequest(NamedTuple):
         with ReadingProgress() as progress:
             return gather(self.wanted, self.diagnostics, progress.show)
 
-    def render(
-        self, renderer: Renderer, items: list[Item], *, printed: Collection[Diagnostic] = ()
-    ) -> Result:
-        """Render; print the diagnostics that have not been `printed` to standard error."""
+    def render(self, renderer: Renderer, items: list[Item]) -> Result:
+        """Render; print the diagnostics to standard error."""
         try:
             result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
         except StrictError as error:
             print_diagnostics(error.diagnostics)
             raise
-        print_diagnostics((d for d in result.warnings if d not in printed), quiet=self.quiet)
+        print_diagnostics(result.warnings, quiet=self.quiet)
         if self.places.get("packing") == _FOLDER_PLACE and result.truncated and not self.quiet:
             print_message('note: the most important files come first; --query "…" asks for others')
         return result

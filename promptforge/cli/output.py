@@ -168,23 +168,25 @@ MANY_ITEMS = 500
 """Items from which on a command says what it is at."""
 
 
-def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
-    """Print diagnostics to standard error, a line each; `quiet` leaves out notes.
+def print_diagnostics(
+    diagnostics: Iterable[Diagnostic], *, quiet: bool = False, lead: str = ""
+) -> None:
+    """Print diagnostics to standard error, a line each after `lead`; `quiet` leaves out notes.
 
     Of notes with one code a repository may have hundreds: the others are counted.
     """
     notes: Counter[str] = Counter()
     for d in diagnostics:
         if d.severity != "info":
-            print_message(str(d), d.severity)
+            print_message(f"{lead}{d}", d.severity)
             continue
         notes[d.code] += 1
         if not quiet and notes[d.code] <= MAX_NOTES_OF_A_CODE:
-            print_message(str(d), "note")
+            print_message(f"{lead}{d}", "note")
     for code, number in notes.items():
         if not quiet and number > MAX_NOTES_OF_A_CODE:
             more = f"{number - MAX_NOTES_OF_A_CODE:,} more of these; --json lists all"
-            print_message(f"{more} [{code}]", "note")
+            print_message(f"{lead}{more} [{code}]", "note")
 
 
 MAX_NOTES_OF_A_CODE = 5
