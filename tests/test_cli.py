@@ -740,6 +740,19 @@ def test_a_budget_in_thousands(text: str) -> None:
     assert run("diff", f"max_tokens={text}", "max_tokens=20000", "items.json").code == 0
 
 
+def test_a_budget_in_thousands_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text("items: {content: a text}\nmax_tokens: 2k\n")
+    Path("items.json").write_text('["a text"]')
+    Path("mine.yaml").write_text("max_tokens: 2k\n")
+    for arguments in (["--job", "job.yaml"], ["items.json", "--profile", "mine.yaml"]):
+        assert json.loads(run("render", *arguments, "--json").out)["max_tokens"] == 2000
+    Path("rows.jsonl").write_text('{"items": [{"content": "a"}], "max_tokens": "2k"}\n')
+    assert run("batch", "rows.jsonl", "-o", "out", "--to", "context", "--workers", "1").code == 0
+    Path("promptforge.toml").write_text("max_tokens = '2kk'\n")
+    said(run("trust", "."), 2, "promptforge.toml:1: max_tokens takes", '"2kk"')
+
+
 @pytest.mark.parametrize("text", ["k", "1.2345k", "1/2k", "1e3k", "20 k", "2kk", "-2k"])
 def test_a_number_that_is_none_is_named(text: str) -> None:
     said(run("render", "items.json", f"--max-tokens={text}"), 2, "max_tokens takes", text)

@@ -113,7 +113,7 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         ("max_tokens", -5, "max_tokens takes a whole number from 0 up, or none; got -5"),
         ("max_tokens", 4000.0, "max_tokens takes a whole number from 0 up, or none; got 4000.0"),
         ("max_tokens", True, "max_tokens takes a whole number from 0 up, or none; got true"),
-        ("max_tokens", "4000", 'max_tokens takes a whole number from 0 up, or none; got "4000"'),
+        ("max_tokens", "4kk", 'max_tokens takes a whole number from 0 up, or none; got "4kk"'),
         pytest.param(
             "max_items",
             10**5000,
@@ -212,6 +212,19 @@ def test_an_unknown_name_is_an_error(name: str, hint: str) -> None:
 
 def test_in_a_file_none_is_no_query() -> None:
     assert OPTION_VOCABULARY.check("query", "none", lambda name: "job.yaml:1") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("20k", 20_000), ("1.5M", 1_500_000), ("4_000", 4000), ("0.5K", 500)]
+)
+def test_a_count_in_a_text_is_read_as_on_the_command_line(text: str, number: int) -> None:
+    budgets = {"code": {"min_tokens": text, "share": 0.5}}
+    changed = apply_options(DEFAULT, {"max_tokens": text, "section_budgets": budgets})
+    assert changed.max_tokens == number
+    assert changed.section_budgets is not None
+    assert changed.section_budgets["code"].min_tokens == number
+    with pytest.raises(OptionError, match=r"section_budgets: code: share takes .* got 2"):
+        apply_options(DEFAULT, {"section_budgets": {"code": {"min_tokens": text, "share": 2}}})
 
 
 def test_an_unknown_name_like_no_other_lists_them_all() -> None:

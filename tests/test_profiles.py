@@ -279,7 +279,7 @@ def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("max_tokens: -1", ":1: max_tokens takes a whole number from 0 up, or none; got -1"),
-        ("max_tokens: 4k", ':1: max_tokens takes a whole number from 0 up, or none; got "4k"'),
+        ("max_tokens: 4kk", ':1: max_tokens takes a whole number from 0 up, or none; got "4kk"'),
         (
             "\norder: scores",
             ':2: order takes score | given | file | edges; got "scores"; did you mean "score"?',
@@ -434,9 +434,10 @@ def test_each_shipped_profile_obeys_the_schema_and_names_it(name: str) -> None:
 
 
 JUDGE = jsonschema.Draft202012Validator(profile_schema())
+COUNTS = ["4k", "20_000", "1.5M", "1.2345k", "4kk", "4k\n", "9" * 19, "٣"]
 TEXTS = st.sampled_from(
     ["", "none", "score", "stop", "mmr", "a b", "../x", "c++", "2026-11-21", "text\n", "a\n"]
-)
+) | st.sampled_from(COUNTS)
 VALUES = st.recursive(
     st.none()
     | st.booleans()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..config.options import OPTION_VOCABULARY, PROMPT_OPTIONS, Options
-from ..config.schema import Rule
+from ..config.schema import Rule, read_count
 from ..files import YAML_SUFFIXES, format_of, shipped_folder
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
@@ -35,9 +35,6 @@ OPTION_VARIABLES = {
     name: f"{VARIABLE_PREFIX}{name.upper()}" for name in ("profile", *OPTION_VOCABULARY)
 }
 """Option → the variable of the environment that sets it."""
-_SCALED_NUMBER = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([kKmM])")
-_SCALES = {"k": 1000, "m": 1_000_000}
-"""Letter after a number → its factor: the figures of LLMs are decimal."""
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
@@ -422,19 +419,11 @@ def read_option(name: str, text: str, where: str) -> Any:
         return load_yaml(text, where)
     if kind is bool:
         return _BOOLEANS.get(text.lower(), text)
+    if kind is int and (count := read_count(text)) is not None:
+        return count
     if kind in (int, float):
-        return _read_number(text, kind)
-    return text
-
-
-def _read_number(text: str, kind: type[int] | type[float]) -> int | float | str:
-    plain = text.replace("_", "")
-    if scaled := _SCALED_NUMBER.fullmatch(plain):
-        digits, decimals, letter = scaled.groups("")
-        value, rest = divmod(int(digits + decimals) * _SCALES[letter.lower()], 10 ** len(decimals))
-        return text if rest else value
-    with contextlib.suppress(ValueError):
-        return kind(plain)
+        with contextlib.suppress(ValueError):
+            return kind(text)
     return text
 
 

@@ -20,6 +20,23 @@ from ..text.escape import SURROGATE, to_label
 
 Where = Callable[[str], str | None]
 """A word → its `file:line`, or `None` for a word outside files."""
+# A letter leaves a whole number, and none is too great for 63 bits: JSON Schema knows no more.
+_COUNT_TEXT = (
+    r"^(?:[0-9][0-9_]{0,17}|[0-9][0-9_]{0,14}(?:\.[0-9]{1,3})?[kK]"
+    r"|[0-9][0-9_]{0,11}(?:\.[0-9]{1,6})?[mM])$(?!\n)"
+)
+_SCALES = {"k": 1000, "m": 1_000_000}
+"""Letter after a number → its factor: the figures of LLMs are decimal."""
+
+
+def read_count(text: str) -> int | None:
+    """Return the whole number in a text: `4000`, `20_000`, `20k`, `1.5M`; else `None`."""
+    if not re.search(_COUNT_TEXT, text):
+        return None
+    scale = _SCALES.get(text[-1].lower(), 1)
+    whole, _, decimals = text.rstrip("kKmM").replace("_", "").partition(".")
+    count: int = int(whole + decimals) * scale // 10 ** len(decimals)
+    return count
 
 
 def matching(pattern: str, takes: str) -> msgspec.Meta:
@@ -71,6 +88,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             kinds = [msgspec.json.schema(typing.Annotated[str, msgspec.Meta(min_length=1)])]
         else:
             kinds = [_inline(msgspec.json.schema(self.shape))]
+            kinds = kinds[0].pop("anyOf", kinds)
         if self.choices and member:  # one text alone is a list of one
             kinds.append({"enum": sorted(self.choices)})
         elif member:
@@ -201,7 +219,7 @@ def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
         checked = msgspec.convert(value, rule.shape)
     except (msgspec.ValidationError, ValueError):
         try:
-            checked = msgspec.convert(_plain(value, rule), rule.shape)
+            checked = msgspec.convert(_plain(value, rule.shape), rule.shape)
         except (msgspec.ValidationError, ValueError):
             _refuse_value(rule, value, where)
     if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
@@ -235,15 +253,23 @@ def _bare(shape: Any) -> Any:
     return shape
 
 
-def _plain(value: Any, rule: Rule) -> Any:
-    """Return the built-in value for a number of another library, and a list for one text."""
-    if typing.get_origin(rule.shape) is tuple:
+def _plain(value: Any, shape: Any) -> Any:
+    """Return the built-in value for a count in a text or a number of another library, and a list
+    for one text.
+    """
+    kind = _bare(shape)
+    if typing.get_origin(kind) is tuple:
         return [value] if isinstance(value, str) else value
+    if isinstance(value, dict):  # the budgets of sections
+        return {key: _plain(inner, shape) for key, inner in value.items()}
+    if isinstance(value, str) and (kind is int or typing.get_origin(kind) is dict):
+        count = read_count(value)
+        return value if count is None else count
     if isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
         return int(value)
-    if isinstance(value, numbers.Real) and _bare(rule.shape) is float:
+    if isinstance(value, numbers.Real) and kind is float:
         return float(value)
     return value
 
@@ -273,8 +299,10 @@ def _inline(schema: dict[str, Any]) -> dict[str, Any]:
     def put(part: Any) -> Any:
         if isinstance(part, dict):
             name = part.get("$ref", "").rpartition("/")[2]
-            part = known.get(name, part)
-            return {key: put(value) for key, value in part.items()}
+            part = {key: put(value) for key, value in known.get(name, part).items()}
+            if part.get("type") != "integer":
+                return part
+            return {"anyOf": [part, {"type": "string", "pattern": _COUNT_TEXT}]}
         return [put(one) for one in part] if isinstance(part, list) else part
 
     return dict(put(schema))
@@ -333,7 +361,7 @@ def _wrong_inside(shape: Any, value: dict[Any, Any]) -> tuple[tuple[str, ...], s
                 hint = suggest_name(str(field), fields)
                 return (key, str(field)), f"unknown key {quote(field)}{hint}"
             try:
-                msgspec.convert({field: one}, member)
+                msgspec.convert({field: _plain(one, shape)}, member)
             except (msgspec.ValidationError, ValueError):
                 takes = _describe(_main_type(fields[field])[0])
                 return (key, field), f"{field} takes {takes}; got {show_value(one)}"
