@@ -56,7 +56,7 @@ def test_a_job_names_nothing_outside_of_its_folder(key: str, root: str, tmp_path
     Path("job.yaml").write_text(jobs(root)[key])
     for command in ("render", "prompt", "explain"):
         ran = run(command, "--job", "job.yaml")
-        assert (ran.code, SECRET in ran.out + ran.err) == (2, False)
+        assert (ran.code, SECRET in ran.out + ran.err) == (4, False)
         line = 1 + Path("job.yaml").read_text().count("\n")
         assert f"job.yaml:{line}: {key}: " in ran.err and "--allow-outside" in ran.err
         assert ("is an absolute path" in ran.err) == root.startswith("/")
@@ -70,7 +70,7 @@ def test_links_and_patterns_lead_nowhere(names: str) -> None:
     ran = run("render", "--job", "job.yaml")
     assert SECRET not in ran.out + ran.err
     # A link among the matches of a pattern is passed over, and said; a name itself is refused.
-    refused = ran.code == 2 and "job.yaml:2: files: " in ran.err
+    refused = ran.code == 4 and "job.yaml:2: files: " in ran.err
     assert refused or "leads out of the workspace" in ran.err
 
 
@@ -79,9 +79,9 @@ def test_a_job_in_a_subfolder_names_what_is_in_it() -> None:
     assert "an inner text" in run("render", "--job", "docs/job.yaml").out
     Path("docs/own.txt").symlink_to("../mine.yaml")  # in the workspace, not in the job's folder
     ran = run("render", "--job", "docs/job.yaml")
-    assert ran.code == 2 and 'files: "docs/*.txt" matches a link: "docs/own.txt"' in ran.err
+    assert ran.code == 4 and 'files: "docs/*.txt" matches a link: "docs/own.txt"' in ran.err
     Path("docs/job.yaml").write_text("files: mine.yaml")
-    assert run("render", "--job", "docs/job.yaml").code == 2
+    assert run("render", "--job", "docs/job.yaml").code == 4
     assert "layout" in run("render", "--job", "docs/job.yaml", "--allow-outside").out
     Path("docs/job.yaml").write_text("files: inner.txt")
     assert run("render", "--job", "docs/job.yaml", "--workspace", "docs").code == 0
@@ -94,7 +94,29 @@ def test_the_command_line_allows_it(tmp_path: Path) -> None:
     assert (ran.code, SECRET in ran.out) == (0, True)
     Path("job.xml").write_text("<context><documents><d>/etc/hostname</d></documents></context>")
     ran = run("render", "--job", "job.xml")
-    assert ran.code == 2 and 'job.xml: knowledge.documents: "/etc/hostname" is an abs' in ran.err
+    assert ran.code == 4 and 'job.xml: knowledge.documents: "/etc/hostname" is an abs' in ran.err
+
+
+@pytest.mark.parametrize("arguments", [
+    ["../secret.json"], ["..", "--include", "secret.txt"],
+    ["--file", "../secret.txt"], ["--file", "../*.txt"], ["--file", "docs/../../secret.txt:1"],
+    ["--doc", "../secret.txt"], ["--search", "secret", "--in", ".."], ["@../list"],
+])  # fmt: skip
+def test_two_dots_on_the_command_line_are_the_users_own_word(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "list").write_text("docs/inner.txt\n")
+    ran = run("render", *arguments)
+    assert ran.code == 0 and ("inner" if "@../list" in arguments else SECRET) in ran.out
+    assert run("render", "--file", "link.txt").code == 4  # a link is its maker's word
+
+
+@pytest.mark.parametrize("key", ["layout", "profile", "format", "tokenizer"])
+def test_whatever_is_wrong_in_a_job_is_bad_input(key: str) -> None:
+    Path("job.yaml").write_text(f"files: docs/inner.txt\n{key}: nowhere\n")
+    ran = run("render", "--job", "job.yaml")
+    assert (ran.code, ran.err.startswith("promptforge: job.yaml:2: ")) == (4, True)
+    assert run("render", "--job", "job.yaml", f"--{key}", "nowhere").code == 2
 
 
 def test_names_on_the_command_line_stay_free(tmp_path: Path) -> None:
@@ -172,12 +194,14 @@ def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
     Path("list").write_text(f"{inner}\n{secret}\n")
     ran = run("render", *command)
     assert ran.code == 4 and SECRET not in ran.out + ran.err
-    assert (
-        "list:2: " in ran.err and "is an absolute path" in ran.err and "--allow-outside" in ran.err
-    )
+    assert "list:2: " in ran.err and "out of the workspace" in ran.err
+    assert "--allow-outside" in ran.err
     assert SECRET in run("render", *command, "--allow-outside").out
     piped = run("render", "--files-from", "-", stdin=Path("list").read_text())
     assert SECRET in piped.out and "an inner text" in piped.out
-    Path("list").write_text(f"{inner}\n../secret.txt\noutside/secret.txt\n")
+    Path("list").write_text("docs/inner.txt\ndocs/../../secret.txt\n")
+    ran = run("render", *command)
+    assert (ran.code, "list:2: " in ran.err, SECRET in ran.out + ran.err) == (4, True, False)
+    Path("list").write_text(f"{inner}\noutside/secret.txt\n")
     ran = run("render", *command)
     assert "an inner text" in ran.out and SECRET not in ran.out + ran.err

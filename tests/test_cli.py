@@ -361,7 +361,7 @@ def test_4_items_that_cannot_be_read(name: str) -> None:
     [
         (["--file", "nope.py"], "nope.py"),
         (["--file", "items.json:5-2"], "items.json:5-2"),
-        (["--file", "../../etc/passwd"], "workspace"),
+        (["--file", "../../etc/passwd"], "no such file"),
         (["--doc", "."], "folder"),
         (["--doc", "nope.md"], "nope.md"),
         (["--man", "no-such-page-at-all"], "no-such-page-at-all"),
@@ -488,11 +488,11 @@ def test_5_a_template_of_the_users_that_fails_is_replaced_by_the_shipped_one() -
 @pytest.mark.parametrize(
     ("content", "code", "words"),
     [
-        ("max_tokns: 3\nitems: [items.json]\n", 2, ("job.yaml:1", 'did you mean "max_tokens"')),
-        ("knowledge:\n  documnts: [a]\n", 2, ("job.yaml:2", 'did you mean "documents"')),
+        ("max_tokns: 3\nitems: [items.json]\n", 4, ("job.yaml:1", 'did you mean "max_tokens"')),
+        ("knowledge:\n  documnts: [a]\n", 4, ("job.yaml:2", 'did you mean "documents"')),
         ("profile: 5\nitems: [items.json]\n", 4, ("job.yaml:1", "profile")),
         ("items: [items.json\n", 4, ("job.yaml:", "YAML")),
-        ("- a\n", 2, ("job.yaml:1", "keys")),
+        ("- a\n", 4, ("job.yaml:1", "keys")),
         ("<context><documnts/></context>", 4, ("job.yaml:1", 'did you mean "documents"')),
         ("<context>\n<documents>", 4, ("job.yaml:2", "XML")),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]><context/>", 4, ("job.yaml:1", "DOCTYPE")),

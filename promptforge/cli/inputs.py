@@ -71,6 +71,10 @@ _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "questi
 # --- settings that stand behind the command line --------------------------------------------------
 
 
+class JobPlace(str):
+    """A place in a job file: a job is data, so what is wrong there is bad input (exit 4)."""
+
+
 class Settings(NamedTuple):
     """Profile, options and folders of the environment and of a trusted project."""
 
@@ -292,7 +296,9 @@ def read_request(
     flags = given_options(given)
     for name, value in flags.items():  # the options of a job file have been checked
         OPTION_VOCABULARY.check(name, value)
-    places = {name: f"{given['job']}:{job.lines.get((name,), 1)}" for name in job.options}
+    places: dict[str, str] = {
+        name: JobPlace(f"{given['job']}:{job.lines.get((name,), 1)}") for name in job.options
+    }
     # The workspace may come from a flag, so its project is known only now.
     settings = take_settings(given, wanted.workspace, diagnostics)
     return CommandRequest(
@@ -370,20 +376,20 @@ def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
 def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     """Return the names in a list of files: one a line, or each behind it a NUL.
 
-    Raises `ItemError` where a list in a file names an absolute path outside of the workspace. What
-    comes through a pipe is the user's own.
+    Raises `ItemError` where a list in a file names a path outside of the workspace. What comes
+    through a pipe is the user's own.
     """
-    from ..sources.workspace import read_named, show_path
+    from ..sources.workspace import read_named, says_outside, show_path
 
     text, _ = read_named(path, workspace=None, diagnostics=Diagnostics())
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
     root = os.path.realpath(given["workspace"])
     for number, name in enumerate(names, 1):
-        if path == "-" or given["allow_outside"] or not os.path.isabs(name):
+        if path == "-" or given["allow_outside"] or not says_outside(name):
             continue
-        if not Path(os.path.realpath(name)).is_relative_to(root):
-            message = f"{quote(name)} is an absolute path out of the workspace; {ALLOW_OUTSIDE}"
+        if not Path(os.path.realpath(os.path.join(root, name))).is_relative_to(root):
+            message = f"{quote(name)} leads out of the workspace; {ALLOW_OUTSIDE}"
             raise ItemError(message, where=f"{show_path(path)}:{number}")
     return [name for name in names if name]
 
@@ -413,7 +419,7 @@ def _job_options(
 ) -> dict[str, Any]:
     """Return a job's options, checked, with `profile` and `attack`; a bad value is said (PF101).
 
-    Raises `ProfileError`, with the line, for a name that is no option.
+    Raises `ItemError`, with the line, for a name that is no option.
     """
 
     def where(word: str) -> str:
@@ -432,14 +438,12 @@ def _job_options(
             except ProfileError as error:
                 message = f"{error.bare}; left out"
                 diagnostics.add("PF101", message, where=error.where)
-        elif name in OPTION_VOCABULARY.elsewhere:
-            OPTION_VOCABULARY.check(name, value, where)
         else:
             from ..sources.jobs import JOB_KEYS
 
             hint = suggest_name(str(name), {*OPTION_VOCABULARY, *JOB_KEYS})
             message = f"unknown option {quote(str(name))}{hint}"
-            raise ProfileError(message, where=where(name), option=str(name))
+            raise ItemError(message, where=where(name), field=str(name))
     return checked
 
 

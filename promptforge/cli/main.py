@@ -180,6 +180,7 @@ def report_error(
 
     `places` are the places of options by name, such as `promptforge.toml:2`.
     """
+    from .inputs import JobPlace
     from .output import JSON_VERSION, excerpt_lines, print_message
 
     # `promptforge` alone prints the help: that is no message to put into one line.
@@ -202,7 +203,7 @@ def report_error(
             click.echo(line, err=True)
     # A file that cannot be read, and an input that nests too deeply, are bad input: 4.
     exit_code: int = getattr(error, "exit_code", 4)
-    return exit_code
+    return 4 if isinstance(_place_of(error, places or {}), JobPlace) else exit_code
 
 
 def _describe(
@@ -222,10 +223,15 @@ def _describe(
         if error.filename:
             message += f": {error.filename}"
         return "file", message
-    option = "tokenizer" if isinstance(error, TokenizerError) else getattr(error, "option", None)
-    place = places.get(str(option), "--")
-    if not (place.startswith("--") or getattr(error, "where", None)):
+    place = _place_of(error, places)
+    if place and not place.startswith("--"):
         message = f"{place}: {message}"
     if isinstance(error, OptionError) and error.absent:
         message += unused_folder_hint(error.absent, arguments)
     return type(error).__name__.removesuffix("Error").lower(), message
+
+
+def _place_of(error: Exception, places: Mapping[str, str]) -> str | None:
+    """Return the place of the option that an error is about, unless it says its own."""
+    option = "tokenizer" if isinstance(error, TokenizerError) else getattr(error, "option", None)
+    return None if getattr(error, "where", None) else places.get(str(option))

@@ -425,8 +425,6 @@ def _read_folder(
     from ..sources.gather import SourceRequest, gather
 
     wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
-    if os.path.normpath(folder).startswith(os.pardir):  # a relative name stays in the workspace
-        folder = os.path.abspath(folder)
     for item in gather(SourceRequest(files=[folder], workspace=".", wanted=wanted), diagnostics):
         yield item.path or folder, item.content or ""
 

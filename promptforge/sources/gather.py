@@ -123,8 +123,9 @@ def load(  # noqa: PLR0913  these are public options
     - `search`: a query; the passages that answer it `within` files or folders come last, as
       `similarity` items with scores in 0…1.
 
-    Relative paths stay inside `workspace`. Sources that fail are left out and said in `warnings`,
-    which a rendering says again. Raises `ItemError` when that leaves nothing at all.
+    Relative paths count from `workspace`; no link leads out of it. Sources that fail are left out
+    and said in `warnings`, which a rendering says again. Raises `ItemError` when that leaves
+    nothing at all.
 
     Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
     """

@@ -67,7 +67,7 @@ def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
     """Return the job in a file, XML where it begins with `<`, else YAML.
 
     A relative path counts from the working directory. Raises `ItemError` for a file that cannot be
-    read or parsed, `ProfileError` for what its keys cannot hold; both with `file:line`.
+    read or parsed, and for what its keys cannot hold; both with `file:line`.
     """
     where = show_path(path)
     if diagnostics is None:
@@ -87,7 +87,7 @@ def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
 
 
 def refuse_outside(job: Job, path: StrPath, workspace: StrPath) -> None:
-    """Raise `ProfileError` for a name in the job file `path` that leads out of the file's folder,
+    """Raise `ItemError` for a name in the job file `path` that leads out of the file's folder,
     or may do so.
 
     Names of sources count from the workspace, those of a profile and a tokenizer's file from the
@@ -100,7 +100,7 @@ def refuse_outside(job: Job, path: StrPath, workspace: StrPath) -> None:
         words = [part for part in key if isinstance(part, str)]
         at = f"{where}:{line}" if line else where
         message = f"{'.'.join(words)}: {reason}; {ALLOW_OUTSIDE}"
-        raise ProfileError(message, where=at, option=words[-1])
+        raise ItemError(message, where=at, field=words[-1])
 
     # Its argument may be a path or an address: only the plug-in knows.
     if job.plugged:
@@ -159,10 +159,10 @@ def _matches(name: str, base: StrPath) -> list[str]:
 def job_of(value: object, at: Callable[..., str]) -> Job:
     """Return the job of a decoded document; `at` names the place of a path in it, for messages.
 
-    Raises `ProfileError` for a value that its key cannot hold.
+    Raises `ItemError` for a value that its key cannot hold.
     """
     if not isinstance(value, dict):
-        raise ProfileError("expected keys and values, such as `knowledge:`", where=at())
+        raise ItemError("expected keys and values, such as `knowledge:`", where=at())
     document = _Document(value, at)
     for name in PROMPT_TEXT_KEYS:
         if not isinstance(value.get(name), str | None):
@@ -212,18 +212,18 @@ class _Document:
                 if member == "":
                     message = "an empty name"
                 message = f"{'.'.join(path)}: {message}"
-                raise ProfileError(message, where=self.at(*place), option=path[-1])
+                raise ItemError(message, where=self.at(*place), field=path[-1])
         return tuple(members)
 
     def check_keys(self, known: tuple[str, ...], *path: str) -> None:
         for key in self.get(*path):
             if key not in known:
                 message = f"unknown key {quote(key)}{suggest_name(key, known)}"
-                raise ProfileError(message, where=self.at(*path, key), option=str(key))
+                raise ItemError(message, where=self.at(*path, key), field=str(key))
 
-    def refusal(self, expected: str, name: str) -> ProfileError:
+    def refusal(self, expected: str, name: str) -> ItemError:
         message = f"{name}: {expected}, found {type(self.get(name)).__name__}"
-        return ProfileError(message, where=self.at(name), option=name)
+        return ItemError(message, where=self.at(name), field=name)
 
 
 def _read_knowledge(document: _Document) -> dict[str, tuple[str, ...]]:
@@ -231,7 +231,7 @@ def _read_knowledge(document: _Document) -> dict[str, tuple[str, ...]]:
     blocks = [key for key in ("knowledge", "context_config") if key in document.value]
     if len(blocks) > 1:
         message = "knowledge and context_config are two names of one block; write one"
-        raise ProfileError(message, where=document.at(blocks[1]))
+        raise ItemError(message, where=document.at(blocks[1]))
     # `knowledge:` with nothing below it is `None` in YAML.
     if not blocks or document.get(*blocks) is None:
         return {}
@@ -262,7 +262,7 @@ def _read_search(document: _Document) -> Search | None:
         query = query.get("query")
     if not isinstance(query, str) or not query.strip():
         message = "search: expected words, or `query` with words and `in` with paths"
-        raise ProfileError(message, where=document.at("search"), option="search")
+        raise ItemError(message, where=document.at("search"), field="search")
     return Search(query, paths or (".",))
 
 
