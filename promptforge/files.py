@@ -213,6 +213,20 @@ def read_bytes(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
     return bytes(data)
 
 
+def read_utf8(path: Path, most: int = MAX_FILE_BYTES) -> str:
+    """Return a file of UTF-8 text without its byte order mark, with the line ends of Unix.
+
+    Raises `OSError` as `read_bytes` does, and `EILSEQ` where it is no UTF-8.
+    """
+    data = read_bytes(path, most)
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        said = f"line {line} is not UTF-8 text; save it as UTF-8"
+        raise OSError(errno.EILSEQ, said, str(path)) from None
+
+
 # --- writing -------------------------------------------------------------------------------------
 
 UNFINISHED_SUFFIX = ".unfinished"
@@ -451,7 +465,9 @@ def template_files_of(texts: Mapping[str, str]) -> dict[str, TemplateFile]:
             raise TemplateError("half of a surrogate pair is no character", where=name) from None
         if size > MAX_TEMPLATE_BYTES:
             raise TemplateError(f"is larger than {MAX_TEMPLATE_BYTES // 1024} kB", where=name)
-    return {name: TemplateFile(Path(name), _unix(text)) for name, text in texts.items()}
+    return {
+        name: TemplateFile(Path(name), text.replace("\r\n", "\n")) for name, text in texts.items()
+    }
 
 
 def folder_stamps(folder: Path) -> FileStamps:
@@ -521,18 +537,9 @@ def _is_inside(real: str, root: str) -> bool:
 def read_template_file(path: Path, most: int = MAX_TEMPLATE_BYTES) -> TemplateFile:
     """Return one regular file of at most `most` bytes; its `problem` says what is wrong with it."""
     try:
-        data = read_bytes(path, most)
-        return TemplateFile(path, _unix(data.decode("utf-8-sig")))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return TemplateFile(path, "", f"cannot be read as UTF-8 text: line {line} is none")
+        return TemplateFile(path, read_utf8(path, most))
     except OSError as error:
         if error.errno == errno.EFBIG:
             return TemplateFile(path, "", f"is larger than {most // 1024} kB")
-        if error.errno == errno.EINVAL:
-            return TemplateFile(path, "", "is no regular file")
-        return TemplateFile(path, "", f"cannot be read: {error.strerror}", unread=True)
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n")
+        unread = error.errno not in (errno.EILSEQ, errno.EINVAL)
+        return TemplateFile(path, "", f"cannot be read: {error.strerror}", unread)

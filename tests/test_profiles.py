@@ -390,7 +390,10 @@ def test_a_broken_neighbour_does_not_hide_the_hint(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"max_tokens: 1\ndescription: \xff\n")
-    assert refused("mine", tmp_path) == f"{path}:2: is not UTF-8 text; save it as UTF-8"
+    assert (
+        refused("mine", tmp_path)
+        == f"{path}: cannot be read: line 2 is not UTF-8 text; save it as UTF-8"
+    )
 
 
 def test_a_file_too_long_to_be_a_profile(tmp_path: Path) -> None:

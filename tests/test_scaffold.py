@@ -343,3 +343,12 @@ def test_a_project_can_be_thrown_away_and_begun_again() -> None:
     run("init", "p")
     shutil.rmtree("p")
     assert run("init", "p").code == 0
+
+
+@pytest.mark.parametrize("command", ["show bad", "new profile mine --from bad"])
+def test_a_profile_that_is_no_utf8_is_said_and_no_traceback(command: str) -> None:
+    Path("profiles").mkdir()
+    Path("profiles/bad.yaml").write_bytes(b"layout: chunks\ndescription: caf\xe9\n")
+    ran = run(*command.split(), "--profiles", "profiles")
+    assert ran.code == 4
+    assert "line 2 is not UTF-8 text; save it as UTF-8" in ran.err

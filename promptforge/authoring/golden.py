@@ -21,7 +21,7 @@ from msgspec import Meta
 from ..config.options import OPTION_VOCABULARY
 from ..config.schema import Vocabulary, rules_of
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
-from ..files import read_bytes
+from ..files import read_bytes, read_utf8
 from ..model import Item, Result, ResultItem
 from ..rendering.renderer import ContextRenderer
 from ..sources.item_files import load_items
@@ -120,11 +120,9 @@ def is_cases_file(path: Path) -> bool:
 def read_cases_file(path: Path) -> str:
     """Return the text of a file of cases; raises `ItemError`."""
     try:
-        return read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n")
+        return read_utf8(path)
     except OSError as error:
         raise ItemError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except UnicodeDecodeError:
-        raise ItemError("is not UTF-8 text; save it as UTF-8", where=str(path)) from None
 
 
 def load_cases(path: Path) -> list[GoldenCase]:

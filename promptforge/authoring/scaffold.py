@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, remove_unfinished, shipped_folder, write_whole
+from ..files import FORMAT_EXTENSIONS, read_utf8, remove_unfinished, shipped_folder, write_whole
 from ..templating.loader import PROMPTS_FOLDER, Layout, Templates
 from ..text.escape import syntax_of
 from ..yaml_reader import SCHEMA_MODELINE
@@ -284,7 +284,7 @@ def copy_profile(
     path = known[source]
     if like is not None and like.startswith("shipped/"):
         path = shipped_folder("profiles") / f"{source}.yaml"
-    text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    text = read_utf8(path)
     if source == "default":
         # A key that is set binds every layout, so the copy sets none.
         first, _, rest = text.partition("\n")

@@ -21,7 +21,7 @@ from click.shell_completion import get_completion_class
 
 from ..config.options import Options, apply_options
 from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, quote
-from ..files import FORMAT_EXTENSIONS, format_of, shipped_folder
+from ..files import FORMAT_EXTENSIONS, format_of, read_utf8, shipped_folder
 from ..plugins import plugin_names
 from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
 from ..text.escape import syntax_of
@@ -321,7 +321,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
         if hidden := templates.find(f"shipped/{found.name}"):
             shipped = hidden.path
     elif path is not None:
-        text, original = path.read_text(encoding="utf-8"), path.stem
+        text, original = read_utf8(path), path.stem
         shipped = shipped_folder("profiles") / path.name
     else:
         rows = {row["name"]: row for row in [*_tokenizers(), *_formats(templates), *_framings()]}

@@ -25,7 +25,7 @@ from ..files import (
     TOKENIZER_FILE,
     YAML_SUFFIXES,
     leads_outside,
-    read_bytes,
+    read_utf8,
     shipped_folder,
     tokenizer_file,
 )
@@ -277,16 +277,12 @@ def _is_there(path: Path) -> bool:
 
 def _read(path: Path) -> _Layer:
     try:
-        data = read_bytes(path, _MAX_PROFILE_BYTES)
-        text = data.decode("utf-8-sig")
+        text = read_utf8(path, _MAX_PROFILE_BYTES)
     except OSError as error:
         said = f"cannot be read: {error.strerror}"
         if error.errno == errno.EFBIG:
             said = f"is no profile: it has more than {_MAX_PROFILE_BYTES} bytes"
         raise ProfileError(said, where=str(path)) from None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ProfileError("is not UTF-8 text; save it as UTF-8", where=f"{path}:{line}") from None
     values, place = _parse(text, str(path))
     name = path.stem
     if path.resolve().parent == shipped_folder("profiles").resolve():

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from jinja2 import nodes
 
+from ..authoring.golden import is_cases_file
 from ..config.layouts import LayoutSettings, shipped_words
 from ..errors import OptionError, PromptForgeError, quote, suggest_name
-from ..files import YAML_SUFFIXES, read_bytes
+from ..files import YAML_SUFFIXES, read_utf8
 from ..templating.autoescape import references, template_syntax
 from ..templating.failures import node_offset, word_length
 from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
@@ -132,7 +133,7 @@ class LintTargets:
     def _add_profiles(self, path: Path) -> bool:
         """Add the profiles of a folder; tell whether there are any."""
         listed = [each for each in sorted(path.iterdir()) if each.suffix in YAML_SUFFIXES]
-        cases = [each for each in listed if _holds_cases(each)]
+        cases = [each for each in listed if is_cases_file(each)]
         profiles = [each for each in listed if each not in cases]
         self.cases += (each for each in cases if each not in self.cases)
         self.profiles += (each for each in profiles if each not in self.profiles)
@@ -189,10 +190,10 @@ def _other_use(path: Path) -> str:
         return "; files of items are for `promptforge render`"
     if path.suffix not in YAML_SUFFIXES:
         return ""
-    if _holds_cases(path):
+    if is_cases_file(path):
         return "; it holds cases, which `promptforge test` takes"
     try:
-        values = load_yaml(read_bytes(path).decode("utf-8-sig"), str(path))
+        values = load_yaml(read_utf8(path), str(path))
     except (OSError, ValueError, PromptForgeError):  # said where it is read
         return ""
     if isinstance(values, list) or (isinstance(values, dict) and "items" in values):
@@ -200,15 +201,6 @@ def _other_use(path: Path) -> str:
     if isinstance(values, dict) and "knowledge" in values:
         return "; it is a job: `promptforge render --job`"
     return ""
-
-
-def _holds_cases(path: Path) -> bool:
-    """Tell whether a YAML file, which may be broken, says `cases:` at the margin."""
-    try:
-        lines = read_bytes(path).removeprefix(b"\xef\xbb\xbf").splitlines()
-    except OSError:  # said where it is read
-        return False
-    return any(line.startswith(b"cases:") for line in lines)
 
 
 def _list_files(folder: Path) -> Iterator[Path]:

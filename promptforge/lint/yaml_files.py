@@ -23,6 +23,7 @@ from ..files import (
     FORMAT_EXTENSIONS,
     leads_outside,
     read_bytes,
+    read_utf8,
     tokenizer_file,
 )
 from ..plugins import plugin_names
@@ -189,12 +190,9 @@ def check_profile(
 ) -> Iterator[Finding]:
     """Yield findings about a profile."""
     try:
-        data = read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        yield about_file(path, "PF825", "is not UTF-8 text; save it as UTF-8")
-        return
+        data = read_utf8(path)
     except OSError as error:
-        yield about_file(path, "PF825", f"cannot be read: {error}")
+        yield about_file(path, "PF825", f"cannot be read: {error.strerror}")
         return
     text = LintedText(path, data)
     yield from check_encoding(path)
