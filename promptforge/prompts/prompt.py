@@ -220,12 +220,9 @@ class Renderer(ContextRenderer):
         list of messages, `OptionError` for an unknown option or shape, and `TemplateError` for a
         template that cannot be used.
         """
-        given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
-        named = {name: value for name, value in given.items() if value is not None}
-        # Another profile or folder is another renderer, as for `render`.
-        if named:
-            other = type(self)(**{**self._made_of, **named}, **self._given)
-            own: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
+        own: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
+        other = self._other(profile=profile, templates=templates, profiles=profiles, embed=embed)
+        if other is not None:
             return other.prompt(
                 items, history=history, to=to, verify=verify, before=before, **own, **options
             )
@@ -239,15 +236,9 @@ class Renderer(ContextRenderer):
         current = self._current(diagnostics)
         chosen = self._settle(current, asked)
         loaded = load_items(items, diagnostics)
-        texts = {
-            "system": _text(system, "system", diagnostics),
-            "instructions": _text(instructions, "instructions", diagnostics),
-            "question": _text(user, "user", diagnostics),
-        }
-        messages = read_history(history, "history", diagnostics) if history is not None else []
-        shape = SHAPES[to]
-        messages = keep_for(shape.family, messages, diagnostics, shape.images)
-        messages = _hoist(messages, texts, diagnostics)
+        texts = {name: _text(text, name, diagnostics) for name, text in own.items()}
+        texts["question"] = texts.pop("user")
+        messages = _read_messages(history, SHAPES[to], texts, diagnostics)
         # The words of the query are compared with the items' own, so it keeps its control tokens.
         query = texts["question"]
         controls = self._pipeline.controls(chosen, diagnostics)
@@ -407,22 +398,13 @@ class _PromptMaker:
         composed, result = fitted.composed, fitted.result
         kept = fitted.turns + bool(fitter.running)
         history = PromptHistory(kept=kept, dropped=len(fitter.turns) - fitted.turns)
-        diagnostics = self._report(composed, history)
-        if fitted.steps_dropped:
-            message = (
-                f"{fitted.steps_dropped} steps of the newest turn were left out, the oldest, to"
-                " keep the window"
-            )
-            diagnostics.add("PF116", message, severity="info")
-        if self.verify is None and counted is not None:
-            message = (
-                f"the prompt was counted by {counter.name}; tokens of parts and items, and"
-                " fits_at, are estimates"
-            )
-            diagnostics.add("PF503", message, severity="info")
-        elif self.verify is None and not counter.exact:
-            message = f"tokens are an estimate by {counter.name}"
-            diagnostics.add("PF501", message, severity="info")
+        # The LLM sees calls, outputs and cited items in a form that only the provider knows.
+        blocks = [block for message in composed.messages for block in message.blocks]
+        plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
+        diagnostics = self._report(fitted, history)
+        if self.verify is None:
+            hidden = sum(map(fitter.composer.hidden_cost, blocks))
+            _report_count(counter, counted, hidden, diagnostics)
         for part, template in fitter.composer.unprinted(composed):
             message = f"the template does not print the {part}, which was given"
             diagnostics.add("PF119", message, where=template)
@@ -441,17 +423,6 @@ class _PromptMaker:
             tokens = fitter.composer.count(printed.text)
             own = {"name": printed.name, "role": printed.role}
             parts.append(PromptPart(**own, tokens=tokens, kept=kept, dropped=dropped))
-        # The LLM sees calls, outputs and cited items in a form that only the provider knows.
-        blocks = [block for message in composed.messages for block in message.blocks]
-        plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
-        hidden = sum(map(fitter.composer.hidden_cost, blocks))
-        if hidden and self.verify is None:
-            message = (
-                "images, files and encrypted thoughts of the history are taken as"
-                f" {plural(hidden, 'token', 'tokens')}, the most they are thought to cost;"
-                " verify counts them"
-            )
-            diagnostics.add("PF504", message, severity="info")
         options = self.options.plain(counter.name)
         # The context may have taken the question for its query.
         options["query"] = context.get("options", {}).get("query", self.options.query)
@@ -476,8 +447,9 @@ class _PromptMaker:
             },
         )
 
-    def _report(self, composed: ComposedPrompt, history: PromptHistory) -> Diagnostics:
+    def _report(self, fitted: FittedPrompt, history: PromptHistory) -> Diagnostics:
         """Report lost turns, imitated delimiters, and options that the shape cannot carry."""
+        composed = fitted.composed
         diagnostics, shape, options = Diagnostics(), self.shape, self.options
         notes = []
         if history.dropped:
@@ -507,7 +479,35 @@ class _PromptMaker:
             )
         for note in notes:
             diagnostics.add("PF118", note, severity="info")
+        if fitted.steps_dropped:
+            message = (
+                f"{fitted.steps_dropped} steps of the newest turn were left out, the oldest, to"
+                " keep the window"
+            )
+            diagnostics.add("PF116", message, severity="info")
         return diagnostics
+
+
+def _report_count(
+    counter: Counter, counted: int | None, hidden: int, diagnostics: Diagnostics
+) -> None:
+    """Report what of the count is an estimate; `hidden` tokens are those of images and the like."""
+    if counted is not None:
+        message = (
+            f"the prompt was counted by {counter.name}; tokens of parts and items, and"
+            " fits_at, are estimates"
+        )
+        diagnostics.add("PF503", message, severity="info")
+    elif not counter.exact:
+        message = f"tokens are an estimate by {counter.name}"
+        diagnostics.add("PF501", message, severity="info")
+    if hidden:
+        message = (
+            "images, files and encrypted thoughts of the history are taken as"
+            f" {plural(hidden, 'token', 'tokens')}, the most they are thought to cost;"
+            " verify counts them"
+        )
+        diagnostics.add("PF504", message, severity="info")
 
 
 def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
@@ -562,10 +562,15 @@ def _break_up(
     return question, messages
 
 
-def _hoist(
-    messages: list[Message], texts: dict[str, str], diagnostics: Diagnostics
+def _read_messages(
+    history: object, shape: ProviderShape, texts: dict[str, str], diagnostics: Diagnostics
 ) -> list[Message]:
-    """Take leading system messages out of a history; they are the system text if none is given."""
+    """Return the messages of a history that the shape can carry.
+
+    Leading system messages are taken out of it; they are the system text if none is given.
+    """
+    messages = read_history(history, "history", diagnostics) if history is not None else []
+    messages = keep_for(shape.family, messages, diagnostics, shape.images)
     start = 0
     while start < len(messages) and messages[start].role in SYSTEM_ROLES:
         start += 1

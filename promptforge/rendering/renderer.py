@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import msgspec
 
@@ -92,6 +92,11 @@ class ContextRenderer:
         shown = [f"{name}={reprlib.repr(value)}" for name, value in made_of.items() if value]
         return f"Renderer({', '.join(shown)})"
 
+    def _other(self, **made_of: Any) -> Self | None:
+        """Return a renderer made of something else, for one call; None if nothing else is given."""
+        named = {name: value for name, value in made_of.items() if value is not None}
+        return type(self)(**{**self._made_of, **named}, **self._given) if named else None
+
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
         """Return the templates of a rendering, the same from its beginning to its end."""
         current = self._set
@@ -153,11 +158,9 @@ class ContextRenderer:
         Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown
         option, layout or format, `TemplateError` when a template cannot be used.
         """
-        given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
-        named = {name: value for name, value in given.items() if value is not None}
-        if named:  # another profile or other templates: another renderer, for this call alone
-            made_of = {**self._made_of, **named}
-            return type(self)(**made_of, **self._given).render(items, before=before, **options)
+        other = self._other(profile=profile, templates=templates, profiles=profiles, embed=embed)
+        if other is not None:
+            return other.render(items, before=before, **options)
         result, chosen = self._render(items, before, options)
         log_diagnostics(result, result.warnings, chosen.on_error == "raise")
         return result
