@@ -125,7 +125,11 @@ def anthropic(body: Data, signed: list[Data]) -> str | None:
 
 
 def server_tools(roles: list[str], contents: list[list[Data]]) -> str | None:
-    """Calls of Anthropic's own tools have results, at the latest before the user speaks again."""
+    """Calls of Anthropic's own tools have results, but for a turn that Anthropic goes on with.
+
+    A paused turn stays the last message. Where a tool of the client was called too, only its
+    results may follow; the server's own come first in the next answer.
+    """
     waiting: set[str] = set()
     for n, (role, content) in enumerate(zip(roles, contents, strict=True)):
         if role == "user" and waiting and any(b["type"] != "tool_result" for b in content):

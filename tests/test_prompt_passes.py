@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
+from promptforge.errors import Diagnostics
+from promptforge.prompts.histories import read_history
 from promptforge.prompts.prompt import format_prompt
 
 RENDERER = pf.Renderer(max_tokens=None)
@@ -683,6 +685,36 @@ def test_a_tool_of_a_provider_that_was_interrupted_goes_and_is_said(
     assert len(made) == left
 
 
+PAUSED = [user(words("q")), said_by_assistant(words("I search."), server_call("s1"))]
+OPEN = [
+    user(words("q")),
+    said_by_assistant(server_call("s1"), USE),
+    user({"type": "tool_result", "tool_use_id": "t1", "content": "1"}),
+]
+
+
+@pytest.mark.parametrize("history", [PAUSED, OPEN])
+@pytest.mark.parametrize("order", [None, ["system", "history", "context", "question"]])
+def test_a_turn_that_waits_for_anthropic_goes_on_only_if_nothing_follows(
+    history: list[Data], order: list[str] | None
+) -> None:
+    made = prompt(history, "anthropic")
+    assert list(made) == history and provider_rules.anthropic(made.request, []) is None
+    options: dict[str, Any] = {"prompt_order": order} if order else {}
+    items = ["an item"] if order else []
+    closed = RENDERER.prompt(
+        items, history=history, to="anthropic", user=None if order else "go on", **options
+    )
+    assert provider_rules.anthropic(closed.request, []) is None
+    (said,) = [d.message for d in closed.warnings if d.code == "PF209"]
+    assert said == 'the call of "server_tool_use" has no result; it was left out'
+    assert len(closed) == 3
+    # Read twice, as the command and the batch do.
+    read = read_history(history, "history", Diagnostics())
+    again = prompt(read, "anthropic", user="go on")
+    assert provider_rules.anthropic(again.request, []) is None
+
+
 def test_a_cut_keeps_a_program_with_its_result() -> None:
     def step(n: int) -> list[Data]:
         use = {**USE, "id": f"t{n}"}
@@ -724,6 +756,81 @@ def test_everything_lost_of_a_result_is_said_and_no_mark_is_kept() -> None:
     cited = {"role": "assistant", "content": "x", "annotations": [{"type": "url_citation"}]}
     (said,) = [d.message for d in prompt([cited], "openai").warnings if d.code == "PF208"]
     assert said == "citations of a text were left out"
+
+
+# --- servers with the shape of OpenAI's chat ------------------------------------------------------
+
+LITELLM: list[Data] = [
+    {"role": "user", "content": "q"},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "reasoning_content": THOUGHT["thinking"],
+        "thinking_blocks": [THOUGHT, {"type": "redacted_thinking", "data": "eA=="}],
+        "tool_calls": [
+            {"id": "t1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "t1", "content": "1"},
+]
+MARK = {"start": 0, "end": 3, "text": "tar", "sources": [{"type": "document", "id": "d0"}]}
+COHERE: list[Data] = [
+    {"role": "user", "content": "q"},
+    {"role": "assistant", "content": "tar does", "tool_plan": "none", "citations": [MARK]},
+]
+
+
+def said_of(made: pf.Prompt) -> list[str]:
+    return [d.message for d in made.warnings if d.code == "PF208"]
+
+
+def test_thoughts_of_litellm_go_to_their_own_family_too() -> None:
+    back = prompt(LITELLM, "openai")
+    assert list(back) == LITELLM and not said_of(back)
+    claude = prompt(LITELLM, "anthropic")
+    thoughts = LITELLM[1]["thinking_blocks"]
+    assert claude[1]["content"] == [*thoughts, words("I look."), USE]
+    assert not said_of(claude)
+    lost = 'fields of the message were left out: "reasoning_content", "thinking_blocks"'
+    assert said_of(prompt(LITELLM, "gemini")) == [lost]
+    # No family takes a thought as the last block, so one that stays alone goes.
+    alone = [LITELLM[0], {**LITELLM[1], "content": None, "tool_calls": []}]
+    made = prompt(alone, "anthropic", user="go on")
+    assert provider_rules.anthropic(made.request, thoughts) is None
+
+
+def test_citations_of_cohere_go_back_and_are_said_for_others() -> None:
+    assert list(prompt(COHERE, "openai")) == COHERE
+    lost = 'fields of the message were left out: "tool_plan", "citations"'
+    assert said_of(prompt(COHERE, "anthropic")) == [lost]
+    whole = {"id": "x", "finish_reason": "COMPLETE", "message": COHERE[1]}
+    assert list(prompt([COHERE[0], whole], "openai")) == COHERE
+    # Those of another program are no field that a server takes.
+    own = {**COHERE[1], "citations": ["doc 1"], "grade": 3}
+    made = prompt([COHERE[0], own], "openai")
+    assert "citations" not in made[1]
+    assert said_of(made) == ['fields of the message were left out: "citations", "grade"']
+
+
+def test_marks_of_sources_are_never_lost_in_silence() -> None:
+    marked = {"type": "output_text", "text": "tar", "annotations": [{"type": "url_citation"}]}
+    answer = {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": [{"text": "tar"}]},
+                "groundingMetadata": {"groundingChunks": []} | {"x": 1},
+            }
+        ]
+    }
+    for message in ({"role": "assistant", "content": [marked]}, answer):
+        made = prompt([{"role": "user", "content": "q"}, message], "openai")
+        assert said_of(made) == ["citations of a text were left out"]
+        assert made[1]["content"] == "tar"
+
+
+def test_a_history_of_which_nothing_can_be_read_is_said_in_the_error() -> None:
+    with pytest.raises(pf.OptionError, match=r"history\[0\]: message skipped: role: missing"):
+        prompt([{"question": "a", "answer": "b"}], "openai")
 
 
 # --- laws: whatever is lost or cut, the provider takes the rest -----------------------------------

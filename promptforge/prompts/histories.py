@@ -1,14 +1,13 @@
 """The histories of all providers and frameworks, read into messages of one form.
 
 A history may be in the shape of OpenAI (chat and responses), Anthropic, Gemini or Bedrock, of
-LangChain, LlamaIndex or Haystack, or of plain messages with `role` and `content`; as objects of
-these libraries or as plain data. A bad message costs only itself (PF208), and a tool call without
-its result is left out, as is a result without its call (PF209).
+LangChain, LlamaIndex, Haystack or Pydantic AI, or of plain messages with `role` and `content`; as
+objects of these libraries or as plain data. A bad message costs only itself (PF208), and a tool
+call without its result is left out, as is a result without its call (PF209).
 """
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, islice
@@ -19,6 +18,18 @@ import msgspec
 from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
 from ..plaindata import copy_plain, type_name_of
 from ..text.escape import SURROGATE
+from .libraries import (
+    DATAS,
+    IMAGES,
+    MIMES,
+    OWNERS,
+    Dumper,
+    as_sent,
+    chat_message,
+    image_of,
+    inner,
+    is_signed,
+)
 from .messages import (
     FIELDS,
     ROLES,
@@ -38,9 +49,6 @@ from .messages import (
 
 MAX_HISTORY_MESSAGES = 100_000
 """The largest number of messages in one history."""
-_MAX_OBJECT_DEPTH = 20
-"""Deepest nesting at which objects of a library are looked for."""
-
 _ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
     "model": "assistant",
     "function": "tool",
@@ -51,19 +59,16 @@ _ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
 _TYPES_AS_ROLES = {"human", "ai", "system", "tool", "function"}
 # An LLM's thoughts are signed or encrypted for its own family, so no other takes them.
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
-_TEXTS = ("text", "input_text", "output_text")
-_OWNERS = {"anthropic": "anthropic", "google": "gemini", "openai": "openai"}
-"""The family of each library that has objects for messages."""
-# Blocks of contents, by family. A server's tools end in one of the last two.
+# Blocks of contents. A server's tools end in one of the last two.
 _ANTHROPIC = {
-    *("image", "document", "search_result", "thinking", "redacted_thinking", "compaction"),
-    *("container_upload", "server_tool_use", "mcp_tool_use", "fallback", "mcp_tool_listing"),
-    *("tool_reference", "tool_addition", "tool_removal", "browser_state"),
+    *("image", "document", "search_result", "redacted_thinking", "compaction", "container_upload"),
+    *("server_tool_use", "mcp_tool_use", "fallback", "mcp_tool_listing", "tool_reference"),
+    *("tool_addition", "tool_removal", "browser_state"),
 }
 _ANTHROPIC_CALLS = ("server_tool_use", "mcp_tool_use")
 _ANTHROPIC_RESULT = "_tool_result"
-_CHAT = {"image_url", "input_audio", "file"}
-_RESPONSES = {"input_image", "input_file"}
+_CHAT = ("image_url", "input_audio", "file")
+_RESPONSES = ("input_image", "input_file")
 # Items of OpenAI's responses that no other family knows; results belong to the tool's side.
 _ITEMS = {
     *("reasoning", "web_search_call", "file_search_call", "computer_call", "item_reference"),
@@ -81,7 +86,25 @@ _CONVERSE = {
 # Fields of a chat message that servers of this shape give and want back.
 _CHAT_FIELDS = (
     *("name", "reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"),
-    *("provider_specific_fields", "extra_content", "tool_plan"),
+    *("provider_specific_fields", "extra_content", "tool_plan", "citations"),
+)
+_FIELDS_OF_THOUGHTS = ("thinking_blocks", "reasoning_content")
+_SIGNATURES = "__gemini_function_call_thought_signatures__"
+"""LangChain's field for the signatures of Gemini's calls, by the ids of the calls."""
+# Fields that are read by name, and accounts of an answer that no LLM reads. Others are said.
+_KNOWN_FIELDS = {
+    *("role", "type", "content", "parts", "blocks", "tool_calls", "invalid_tool_calls", "refusal"),
+    *("function_call", "tool_call_id", "call_id", "is_error", "status", "annotations", "audio"),
+    *("additional_kwargs", "data", "id", "object", "created", "created_at", "timestamp", "model"),
+    *("index", "usage", "usage_metadata", "response_metadata", "stop_reason", "stop_sequence"),
+    *("stop_details", "finish_reason", "finishReason", "logprobs", "example", "meta", "parsed"),
+    *("artifact", "tool_call_chunks", "chunk_position", "phase", "container", "diagnostics"),
+    *("__openai_function_call_ids__", _SIGNATURES),
+}
+# Accounts of Gemini's answers that name sources.
+_SOURCES = (
+    *("grounding_metadata", "groundingMetadata"),
+    *("citation_metadata", "citationMetadata"),
 )
 # Marks of a cache are set by the option cache_after alone: a request may have few.
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
@@ -95,17 +118,23 @@ def read_history(
     where: str,
     diagnostics: Diagnostics,
     locate: Callable[[int], str] | None = None,
+    closed: bool = False,
 ) -> list[Message]:
     """Read a history; every call in the answer has its result and every result its call.
 
     `history` is an iterable of messages: mappings, or objects of an SDK or a framework. `where`
     names it in diagnostics, so the fourth message is `history[3]`; `locate` gives a better place.
+    `closed`: see `pair_calls`.
 
     Raises `ItemError` if it is no list of messages at all.
     """
-    if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable):
-        kind = type_name_of(history)
-        raise ItemError(f"expected a list of messages, found {kind}", where=where)
+    # A message of an SDK can be iterated over too: its fields come out.
+    single = isinstance(history, str | bytes | Mapping) or hasattr(type(history), "model_dump")
+    if single or not isinstance(history, Iterable):
+        kind, hint = type_name_of(history), ""
+        if type(history).__module__.startswith("dspy."):
+            hint = "; DSPy sends its own: give the context as one more input field beside it"
+        raise ItemError(f"expected a list of messages, found {kind}{hint}", where=where)
     found: list[Message] = []
     for index, given in _newest(history, where, diagnostics):
         place = locate(index) if locate else f"{where}[{index}]"
@@ -119,7 +148,7 @@ def read_history(
         # A stranger's object may raise anything at all when it is merely looked at.
         except BaseException as error:
             reader.say(f"message skipped: {type_name_of(error)} while looking at it")
-    return join_messages(pair_calls(join_messages(found), where, diagnostics))
+    return join_messages(pair_calls(join_messages(found), where, diagnostics, closed))
 
 
 def _newest(
@@ -153,8 +182,11 @@ class _MessageReader:
     def __init__(self, diagnostics: Diagnostics, place: str) -> None:
         self._diagnostics = diagnostics
         self._place = place
-        self._owner = ""
-        """The family of the library that made the object; empty for plain data."""
+        self._dumper = Dumper()
+
+    @property
+    def _owner(self) -> str:
+        return self._dumper.owner
 
     def say(self, message: str, severity: Severity = "warning") -> None:
         self._diagnostics.add("PF208", message, where=self._place, severity=severity)
@@ -162,7 +194,7 @@ class _MessageReader:
     def read(self, given: Any) -> list[Message]:
         if isinstance(given, Message):
             return [given]
-        value = self._dump(given, 0)
+        value = self._dumper.dump(given)
         if not isinstance(value, Mapping):
             kind = type_name_of(given)
             raise _Refusal(f"expected an object with role and content, found {kind}")
@@ -174,17 +206,19 @@ class _MessageReader:
         ]
 
     def _unwrap(self, given: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages of a whole response of OpenAI or Gemini; else the message itself."""
-        key, others = "output", 0
-        if isinstance(found := given.get(key), dict) and "message" in found:  # Bedrock
-            return [found["message"]]
-        found = None
+        """Return the messages of a provider's whole answer; else the message itself."""
+        output = given.get("output", given)  # Bedrock; Cohere and Ollama
+        if isinstance(output, dict) and isinstance(output.get("message"), dict):
+            return [output["message"]]
+        key, found, others = "output", None, 0
         if given.get("object") == "response":
             found = given.get(key)
-        for name, inner in (("choices", "message"), ("candidates", "content")):
+        for name, field in (("choices", "message"), ("candidates", "content")):
             choices = given.get(name)
             if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-                key, found, others = name, [choices[0].get(inner)], len(choices) - 1
+                key, found, others = name, [choices[0].get(field)], len(choices) - 1
+                if any(map(choices[0].get, _SOURCES)):
+                    self.say(_CITATIONS_LOST, "info")  # no request of Gemini carries them
         if not isinstance(found, list) or "role" in given:
             return [given]
         messages = [part for part in found if isinstance(part, dict)]
@@ -197,31 +231,6 @@ class _MessageReader:
             self.say(f"{key}: expected objects; {lost:,} of {len(found):,} members left out")
         return messages
 
-    def _dump(self, value: Any, depth: int) -> Any:
-        """Write out the objects of libraries, wherever they stand."""
-        kind = type(value)
-        if kind is bytes:
-            return base64.b64encode(value).decode()
-        if depth < _MAX_OBJECT_DEPTH and kind in (list, tuple):
-            return [self._dump(member, depth + 1) for member in value]
-        if depth < _MAX_OBJECT_DEPTH and kind is dict:
-            return {key: self._dump(member, depth + 1) for key, member in value.items()}
-        # The SDKs' messages are pydantic models. Asked of the type, since an object may lie.
-        dump = getattr(kind, "model_dump", None)
-        library = kind.__module__.partition(".")[0]
-        if callable(dump) and library in _OWNERS:
-            self._owner = _OWNERS[library]
-            # As the SDK itself sends it: with the fields that came, `null` among them.
-            hidden = getattr(value, "__api_exclude__", None)
-            return dump(value, mode="json", exclude_unset=True, exclude=hidden, warnings=False)
-        if callable(dump):
-            # LlamaIndex keeps base64 as bytes, which are a text in JSON.
-            mode = "json" if library == "llama_index" else "python"
-            return self._dump(dump(value, mode=mode, exclude_none=True), depth + 1)
-        if library == "haystack" and callable(write := getattr(kind, "to_dict", None)):
-            return self._dump(write(value), depth + 1)
-        return value
-
     def _sound(self, message: Message) -> Message:
         """Replace lone surrogates in every text."""
         blocks = tuple(map(_sound_block, message.blocks))
@@ -230,30 +239,38 @@ class _MessageReader:
         return Message(message.role, blocks)
 
     def _read(self, message: dict[str, Any]) -> list[Message]:
+        if message.get("kind") in ("request", "response") and "parts" in message:
+            return self._pydantic_ai(message)
         kind = message.get("type")
         if "role" not in message and isinstance(kind, str):
             langchain = kind.removesuffix("MessageChunk").lower()
             if langchain not in _TYPES_AS_ROLES:
                 return self._item(kind, message)
-            message = {**message, "role": langchain}
+            # `message_to_dict` of LangChain puts the message into its data.
+            message = {**(inner(message, "data") or message), "role": langchain}
+        # LangChain and LlamaIndex keep there what their own fields have no place for.
+        message = {**inner(message, "additional_kwargs"), **message}
+        maker = inner(message, "response_metadata").get("model_provider")
+        self._dumper.owner = OWNERS.get(str(maker), self._owner)
         role = _role(message)
-        if isinstance(message.get("blocks"), list):
-            message = {**message, "content": message["blocks"]}  # LlamaIndex
-        if "parts" in message:
-            blocks = self._parts(message["parts"])
-        elif role == "tool" and not _is_haystack(message.get("content")):
-            blocks = [self._tool_message(message)]
-        elif role == "assistant" and (item := self._output_message(message)):
-            blocks = item
-        else:
-            blocks = self._content(message.get("content"))
+        blocks = self._blocks(role, message)
         if role != "tool":
             blocks += self._tool_calls(message, blocks)
-            blocks += self._chat_fields(message)
+            blocks = self._with_fields(message, blocks)
             if not blocks:
                 self.say("a message without text was left out", "info")
         by_role = groupby(blocks, lambda block: _role_of(block, role))
         return [Message(own, tuple(group)) for own, group in by_role]
+
+    def _blocks(self, role: Role, message: dict[str, Any]) -> list[MessageBlock]:
+        """Read the content of a message, under whatever name it comes."""
+        if "parts" in message:
+            return self._parts(message["parts"])
+        content = message.get("blocks", message.get("content"))  # of LlamaIndex: blocks
+        if role == "tool" and not _is_haystack(content):
+            return [self._output({**message, "content": content}, "content")]
+        item = self._output_message(message) if role == "assistant" else []
+        return item or self._content(content)
 
     def _loss(self, message: str, severity: Severity = "warning") -> Loss:
         return Loss(message, self._place, severity)
@@ -302,12 +319,6 @@ class _MessageReader:
 
     # --- chat ---
 
-    def _tool_message(self, message: dict[str, Any]) -> MessageBlock:
-        more = message.get("additional_kwargs")  # LlamaIndex keeps the id there
-        if isinstance(more, dict) and "tool_call_id" not in message:
-            message = {**more, **message}
-        return self._output(message, "content")
-
     def _tool_calls(
         self, message: dict[str, Any], found: Sequence[MessageBlock]
     ) -> list[MessageBlock]:
@@ -317,42 +328,69 @@ class _MessageReader:
             calls = []
         if not isinstance(calls, list):
             raise _Refusal(f"tool_calls: expected a list, found {type_name_of(calls)}")
-        if message.get("function_call"):
-            calls = [*calls, message["function_call"]]
+        if message.get("function_call") and not calls:
+            calls = [message["function_call"]]
+        signatures = inner(message, _SIGNATURES)
+        read: list[MessageBlock] = [self._chat_call(call, signatures) for call in calls]
+        # Calls that LangChain could not read stand apart.
+        for call in message.get("invalid_tool_calls") or ():
+            read += self._tool_call(call)
         # LangChain names a call in the content and beside it.
-        known = {block.id for block in found if isinstance(block, ToolCall)}
-        blocks: list[MessageBlock] = []
-        for call in calls:
-            if not isinstance(call, dict):
-                raise _Refusal(f"tool_calls: expected objects, found {type_name_of(call)}")
-            kept: dict[str, Any] = {}
-            inner = call.get("function") or call.get("custom")
-            if isinstance(inner, dict):
-                if not call.keys() <= {"id", "type", "function"}:
-                    kept = {"original": _unmarked(call), "family": "openai"}
-                call = {"id": call.get("id"), **inner}
-            block = self._call(call)
-            if not block.id or block.id not in known:
-                blocks.append(msgspec.structs.replace(block, **kept))
-        return blocks
+        known = {block.id for block in found if isinstance(block, ToolCall)} - {""}
+        return [call for call in read if not (isinstance(call, ToolCall) and call.id in known)]
 
-    def _chat_fields(self, message: dict[str, Any]) -> list[MessageBlock]:
-        """Read the fields of a whole message of OpenAI's chat, and of servers like it."""
-        blocks: list[MessageBlock] = []
+    def _chat_call(self, call: Any, signatures: dict[str, Any]) -> ToolCall:
+        if not isinstance(call, dict):
+            raise _Refusal(f"tool_calls: expected objects, found {type_name_of(call)}")
+        kept: dict[str, Any] = {}
+        function = call.get("function") or call.get("custom")
+        if isinstance(function, dict):
+            if not call.keys() <= {"id", "type", "function"}:
+                kept = {"original": _unmarked(call), "family": "openai"}
+            call = {"id": call.get("id"), **function}
+        block = self._call(call)
+        if signature := signatures.get(block.id):
+            part = {"name": block.name, "args": json.loads(block.arguments)}
+            original = {"function_call": part, "thought_signature": signature}
+            kept = {"original": original, "family": "gemini"}
+        return msgspec.structs.replace(block, **kept)
+
+    def _with_fields(
+        self, message: dict[str, Any], blocks: list[MessageBlock]
+    ) -> list[MessageBlock]:
+        """Add what stands beside the content in OpenAI's chat, and in servers like it."""
+        thoughts: list[MessageBlock] = []
         if isinstance(refusal := message.get("refusal"), str):
             kept: dict[str, Any] = {"original": {"refusal": refusal}, "family": "openai"}
-            blocks.append(TextBlock(refusal, **kept))
+            blocks = [*blocks, TextBlock(refusal, **kept)]
         if message.get("annotations") and "parts" not in message:
             self.say(_CITATIONS_LOST, "info")  # no request of this shape carries them
-        fields = {key: message[key] for key in _CHAT_FIELDS if message.get(key)}
-        if isinstance(audio := message.get("audio"), dict) and "id" in audio:
-            fields["audio"] = {"id": audio["id"]}  # the documented form of a request
-        if fields and message.keys() & {"content", "tool_calls"} and "parts" not in message:
-            names = ", ".join(map(quote, fields))
-            loss = self._loss(f"fields of the message were left out: {names}", "info")
-            kept = {"original": fields, "family": "openai", "loss": loss}
-            blocks.append(OpaqueBlock(kind=FIELDS, **kept))
-        return blocks
+        given = {key: value for key, value in message.items() if value}
+        fields: dict[str, Any] = {}
+        if "parts" not in message and message.keys() & {"content", "tool_calls"}:
+            fields = {k: given[k] for k in _CHAT_FIELDS if _is_chat_field(k, given.get(k))}
+            if "id" in (audio := inner(message, "audio")):
+                fields["audio"] = {"id": audio["id"]}  # the documented form of a request
+        if lost := sorted(given.keys() - fields.keys() - _KNOWN_FIELDS):
+            self.say(_fields_lost(lost), "info")
+        # LiteLLM keeps Anthropic's thoughts in fields, and sends them on from there.
+        signed = [each for each in fields.get("thinking_blocks") or () if is_signed(each)]
+        if signed:
+            thoughts = [
+                OpaqueBlock(kind="thinking", reasoning=True, original=each, family="anthropic")
+                for each in signed
+            ]
+            twice = {k: fields.pop(k) for k in list(fields) if k in _FIELDS_OF_THOUGHTS}
+            blocks = [*blocks, self._fields_block(twice, spared="anthropic")]
+        if fields:
+            blocks = [*blocks, self._fields_block(fields)]
+        return [*thoughts, *blocks]
+
+    def _fields_block(self, fields: dict[str, Any], spared: str | None = None) -> OpaqueBlock:
+        loss = Loss(_fields_lost(fields), self._place, "info", spared)
+        return OpaqueBlock(kind=FIELDS, original=fields, family="openai", loss=loss)
+
+    # --- blocks of contents, by their type ---
 
     def _content(self, content: Any) -> list[MessageBlock]:
         if content is None:
@@ -369,131 +407,121 @@ class _MessageReader:
             return _text(part)
         if not isinstance(part, dict):
             return self._unread(type_name_of(part))
+        part = as_sent(part, self._owner)
         kind = part.get("type")
-        if kind is None or "block_type" in part:
-            return self._framework_block(part)
-        if kind in _TEXTS and isinstance(part.get("text"), str):
-            return self._text_block(part)
-        if kind == "refusal" and isinstance(part.get("refusal"), str):
-            return [TextBlock(part["refusal"], original=part, family="openai")]
-        if kind == "tool_call":  # LangChain
-            return [self._call(part)]
-        if kind == "tool_use":
-            call = self._call(part)
-            # A stream of LangChain leaves the input as a text in the content.
-            original = {**_unmarked(part), "input": json.loads(call.arguments)}
-            return [msgspec.structs.replace(call, original=original, family="anthropic")]
-        if kind == "tool_result":
-            output = self._output(part, "content")
-            kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
-            return [msgspec.structs.replace(output, **kept)]
         if isinstance(kind, str):
-            return self._opaque(kind, part)
-        return self._unread(type_name_of(part))
-
-    def _text_block(self, part: dict[str, Any]) -> list[MessageBlock]:
-        if "citations" not in part:
+            return _BLOCK_READERS.get(kind, _MessageReader._opaque)(self, part)
+        if kind is not None:
+            return self._unread(type_name_of(part))
+        if _is_converse(part):
+            return self._converse(part)
+        if isinstance(part.get("text"), str):
             return _text(part["text"])
-        loss = None
-        if part["citations"]:
-            loss = self._loss(_CITATIONS_LOST, "info")
-        kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
-        return [TextBlock(part["text"], loss=loss, **kept)]
+        kind = str(part.get("block_type") or next(iter(part), ""))
+        if image := image_of(inner(part, kind) or part):
+            return [ImageBlock(*image, loss=self._loss(_not_text(quote(kind))))]
+        return self._unread(quote(kind))
 
     def _unread(self, named: str) -> list[MessageBlock]:
-        self.say(f"content: a block of type {named} is not text and was left out")
+        self.say(_not_text(named))
         return []
 
-    def _opaque(self, kind: str, part: dict[str, Any]) -> list[MessageBlock]:
+    def _text_block(self, part: dict[str, Any]) -> list[MessageBlock]:
+        text = part.get("text")
+        if not isinstance(text, str):
+            return self._opaque(part)
+        loss = None
+        if part.get("citations") or part.get("annotations"):
+            loss = self._loss(_CITATIONS_LOST, "info")
+        kept: dict[str, Any] = {}
+        if "citations" in part:
+            kept = {"original": _unmarked(part), "family": "anthropic"}
+        return [TextBlock(text, loss=loss, **kept)] if text.strip() else []
+
+    def _refusal_block(self, part: dict[str, Any]) -> list[MessageBlock]:
+        if not isinstance(part.get("refusal"), str):
+            return self._opaque(part)
+        return [TextBlock(part["refusal"], original=part, family="openai")]
+
+    def _tool_call(self, part: dict[str, Any]) -> list[MessageBlock]:
+        """Read a call of LangChain, which may be one that it could not read itself."""
+        if part.get("type") == "invalid_tool_call" and not part.get("name"):
+            self.say("a call without a name was left out")
+            return []
+        return [self._call(part)]
+
+    def _tool_use(self, part: dict[str, Any]) -> list[MessageBlock]:
+        call = self._call(part)
+        # A stream of LangChain leaves the input as a text in the content.
+        original = {**_unmarked(part), "input": json.loads(call.arguments)}
+        return [msgspec.structs.replace(call, original=original, family="anthropic")]
+
+    def _tool_result(self, part: dict[str, Any]) -> list[MessageBlock]:
+        output = self._output(part, "content")
+        kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
+        return [msgspec.structs.replace(output, **kept)]
+
+    def _call_result(self, part: dict[str, Any]) -> list[MessageBlock]:
+        return [self._output(part, "content")]
+
+    def _opaque(self, part: dict[str, Any]) -> list[MessageBlock]:
         """Read a block that is no text for the family that it is of."""
-        part = _unmarked(part)
-        loss = self._loss(f"content: a block of type {quote(kind)} is not text and was left out")
-        if kind in _THOUGHTS:
+        part, kind = _unmarked(part), part["type"]
+        reasoning = kind in _THOUGHTS
+        loss = self._loss(_not_text(quote(kind)))
+        if reasoning:
             loss = self._loss(f"content: a block of type {quote(kind)} was left out", "info")
         family = _family_of(kind, part, self._owner)
-        if image := _image_of(part):
-            return [ImageBlock(*image, original=part, family=family, loss=loss)]
-        if kind == "reasoning" and isinstance(extras := part.get("extras"), dict):  # LangChain
-            return self._thought(part.get("reasoning"), extras.get("signature"))
+        kept: dict[str, Any] = {"original": part, "family": family} if family else {}
+        if image := image_of(part):
+            return [ImageBlock(*image, **kept, loss=loss)]
         if not family:
             self.say(loss.message, loss.severity)
             return []
-        reasoning = kind in _THOUGHTS
-        kept: dict[str, Any] = {"original": part, "family": family, "loss": loss}
         if kind in _ANTHROPIC_CALLS:
             kept["call_id"] = _id(part)
         elif kind.endswith(_ANTHROPIC_RESULT):
             kept["answers"] = _id(part)
-        return [OpaqueBlock(kind=kind, reasoning=reasoning, **kept)]
-
-    def _thought(self, text: Any, signature: Any) -> list[MessageBlock]:
-        """Make a thought of Anthropic out of a framework's; without its signature it is lost."""
-        loss = self._loss('content: a block of type "thinking" was left out', "info")
-        if not isinstance(signature, str) or not isinstance(text, str):
-            self.say(loss.message, loss.severity)
-            return []
-        thought = {"type": "thinking", "thinking": text, "signature": signature}
-        kept: dict[str, Any] = {"original": thought, "family": "anthropic", "loss": loss}
-        return [OpaqueBlock(kind="thinking", reasoning=True, **kept)]
+        return [OpaqueBlock(kind=kind, reasoning=reasoning, loss=loss, **kept)]
 
     # --- Bedrock's Converse: blocks of one key, its type ---
 
-    def _converse(
-        self, kind: str, inner: dict[str, Any], part: dict[str, Any]
-    ) -> list[MessageBlock]:
+    def _converse(self, part: dict[str, Any]) -> list[MessageBlock]:
+        [(kind, value)] = part.items()
         kept: dict[str, Any] = {"original": part, "family": "bedrock"}
         if kind == "cachePoint":
             return []  # a mark of a cache; see `_MARKS`
-        if kind == "toolUse" and "type" not in inner:
-            return [msgspec.structs.replace(self._call(inner), **kept)]
-        if kind == "toolResult" and "type" not in inner:
+        if kind == "toolUse" and "type" not in value:
+            return [msgspec.structs.replace(self._call(value), **kept)]
+        if kind == "toolResult" and "type" not in value:
             content = [
                 {"text": json.dumps(each["json"], ensure_ascii=False)} if "json" in each else each
-                for each in inner.get("content") or ()
+                for each in value.get("content") or ()
             ]
-            output = self._output({**inner, "content": content}, "content")
+            output = self._output({**value, "content": content}, "content")
             return [msgspec.structs.replace(output, **kept)]
-        said = f"content: a block of type {quote(kind)} is not text and was left out"
-        loss = self._loss(said, "info" if kind == "reasoningContent" else "warning")
-        if kind == "citationsContent" and isinstance(inner.get("content"), list):
-            text = "".join(each.get("text", "") for each in inner["content"])
+        reasoning = kind == "reasoningContent"
+        loss = self._loss(_not_text(quote(kind)), "info" if reasoning else "warning")
+        if kind == "citationsContent" and isinstance(value.get("content"), list):
+            text = "".join(each.get("text", "") for each in value["content"])
             loss = self._loss(_CITATIONS_LOST, "info")
             return [TextBlock(text, loss=loss, **kept)] if text.strip() else []
-        source = inner.get("source")
-        if kind == "image" and isinstance(source, dict) and isinstance(source.get("bytes"), str):
-            return [ImageBlock(f"image/{inner.get('format')}", source["bytes"], loss=loss, **kept)]
+        data = inner(value, "source").get("bytes")
+        if kind == "image" and isinstance(data, str):
+            return [ImageBlock(f"image/{value.get('format')}", data, loss=loss, **kept)]
         if kind in ("toolUse", "toolResult"):  # of a tool of the server
-            kept["call_id" if kind == "toolUse" else "answers"] = _id(inner)
-        reasoning = kind == "reasoningContent"
+            kept["call_id" if kind == "toolUse" else "answers"] = _id(value)
         return [OpaqueBlock(kind=kind, reasoning=reasoning, loss=loss, **kept)]
 
-    # --- LlamaIndex and Haystack: blocks of their own ---
+    # --- Pydantic AI ---
 
-    def _framework_block(self, part: dict[str, Any]) -> list[MessageBlock]:
-        if isinstance(part.get("text"), str):
-            return _text(part["text"])
-        if _is_converse(part):
-            return self._converse(*next(iter(part.items())), part)
-        kind = part.get("block_type") or next(iter(part), "")
-        if kind == "thinking":
-            more = part.get("additional_information")
-            return self._thought(
-                part.get("content"), more.get("signature") if isinstance(more, dict) else None
-            )
-        inner = part.get(kind) if kind in part else None
-        if kind == "tool_call":
-            return [self._call(_renamed(inner if isinstance(inner, dict) else part))]
-        if kind == "tool_call_result" and isinstance(inner, dict):
-            origin = inner.get("origin")
-            named = _renamed(origin) if isinstance(origin, dict) else {}
-            result = {"content": inner.get("result"), "is_error": inner.get("error")}
-            return [self._output({**named, **result}, "content")]
-        if image := _image_of(inner if isinstance(inner, dict) else part):
-            loss = self._loss(
-                f"content: a block of type {quote(kind)} is not text and was left out"
-            )
-            return [ImageBlock(*image, loss=loss)]
-        return self._unread(quote(str(kind)))
+    def _pydantic_ai(self, message: dict[str, Any]) -> list[Message]:
+        """Read each part as a message of its own: it has its own role."""
+        if message.get("instructions"):
+            self.say("the instructions were left out; give them as the system text")
+        role = "user" if message["kind"] == "request" else "assistant"
+        made = [chat_message(part, role) for part in message["parts"]]
+        return [each for one in made for each in self._read(one)]
 
     # --- Gemini ---
 
@@ -528,7 +556,7 @@ class _MessageReader:
         severity: Severity = "info" if "text" in part else "warning"
         loss = self._loss(f"parts: a part with {key} is not text and was left out", severity)
         inline = part.get("inline_data") or part.get("inlineData")
-        if isinstance(inline, dict) and (image := _image_of(inline)):
+        if isinstance(inline, dict) and (image := image_of(inline)):
             return [ImageBlock(*image, loss=loss, **kept)]
         return [OpaqueBlock(kind=next(iter(part), ""), loss=loss, **kept)]
 
@@ -586,6 +614,35 @@ class _MessageReader:
         return ToolOutput(_id(given), name, text, failed, loss=loss)
 
 
+_BLOCK_READERS: Mapping[str, Callable[[_MessageReader, dict[str, Any]], list[MessageBlock]]] = {
+    **dict.fromkeys(("text", "input_text", "output_text"), _MessageReader._text_block),
+    **dict.fromkeys(("tool_call", "function_call", "invalid_tool_call"), _MessageReader._tool_call),
+    "refusal": _MessageReader._refusal_block,
+    "tool_call_result": _MessageReader._call_result,
+    "tool_use": _MessageReader._tool_use,
+    "tool_result": _MessageReader._tool_result,
+}
+"""Type of a block → its reader; others are opaque."""
+
+
+def _is_chat_field(key: str, value: Any) -> bool:
+    """Return whether a server of OpenAI's shape takes a field of a message back."""
+    if key == "reasoning":
+        return isinstance(value, str) and value != ""  # LangChain keeps an item of OpenAI there
+    if key == "citations":  # of Cohere; a program's own would be refused
+        marks = value if isinstance(value, list) else []
+        return bool(marks) and all(isinstance(one, dict) and "sources" in one for one in marks)
+    return bool(value)
+
+
+def _not_text(kind: str) -> str:
+    return f"content: a block of type {kind} is not text and was left out"
+
+
+def _fields_lost(fields: Iterable[str]) -> str:
+    return f"fields of the message were left out: {', '.join(map(quote, fields))}"
+
+
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
     """Return a block without the marks of a cache, its own and those of the blocks in it."""
     kept = {key: value for key, value in part.items() if key not in (*_MARKS, *_STREAM_KEYS)}
@@ -601,10 +658,12 @@ def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
 
 def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
     """Return the family that takes a block of content; empty if none is known."""
-    if kind == "image_url" and isinstance(part.get("image_url"), dict):
-        return "openai"
-    if kind == "thinking" and isinstance(part.get("thinking"), list):
-        return "openai"  # Mistral's, in messages of this shape
+    thought = part.get("thinking")
+    if kind == "thinking":
+        if is_signed(part) and owner != "gemini":
+            return "anthropic"
+        # Mistral's are lists, and Cohere's have no signature; both have this shape.
+        return "openai" if isinstance(thought, list) or owner == "openai" else ""
     if kind in _RESPONSES:
         return "openai-responses"
     if kind in _CHAT and isinstance(part.get(kind), dict):
@@ -612,9 +671,8 @@ def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
     # LangChain has an "image" and a "file" of its own, without a source.
     if kind in ("image", "document") and not isinstance(part.get("source"), dict):
         return ""
-    if kind in _ANTHROPIC or kind.endswith(_ANTHROPIC_RESULT) or owner == "anthropic":
-        return "anthropic"
-    return ""
+    known = kind.endswith(_ANTHROPIC_RESULT) and kind != "server_tool_result"
+    return "anthropic" if known or kind in _ANTHROPIC or owner == "anthropic" else ""
 
 
 def _is_block(part: Any, owner: str) -> bool:
@@ -628,17 +686,17 @@ def _is_block(part: Any, owner: str) -> bool:
         return True
     if kind is None:  # Haystack
         image, file = part.get("image"), part.get("file")
-        shown = isinstance(image, dict) and _image_of(image) is not None
+        shown = isinstance(image, dict) and image_of(image) is not None
         shown = shown or (isinstance(file, dict) and "base64_data" in file)
         return len(part) == 1 and (shown or isinstance(part.get("text"), str))
-    if kind in _TEXTS or kind == "refusal":
+    if kind in ("text", "input_text", "output_text", "refusal"):
         return isinstance(part.get("refusal" if kind == "refusal" else "text"), str)
     if not isinstance(kind, str):
         return False
-    if _family_of(kind, part, owner) or (kind in _IMAGES and _image_of(part)):
+    if _family_of(kind, part, owner) or (kind in IMAGES and image_of(part)):
         return True
     # Files and recordings of LangChain and MCP, whose base64 is no text for an LLM.
-    return any(key in part for key in _MIMES) and any(key in part for key in _DATAS)
+    return any(key in part for key in MIMES) and any(key in part for key in DATAS)
 
 
 def _is_converse(part: dict[str, Any]) -> bool:
@@ -646,37 +704,6 @@ def _is_converse(part: dict[str, Any]) -> bool:
     name, inner = next(iter(part.items()), ("", None))
     known = len(part) == 1 and name in _CONVERSE
     return known and isinstance(inner, dict) and "mime_type" not in inner
-
-
-def _image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
-    """Return type, data and URL of an image in any provider's or framework's words."""
-    is_image = "image" in str(part.get("type", part.get("block_type", "image")))
-    source: Any = part.get("source")
-    if is_image and isinstance(source, dict):  # Anthropic
-        part = source
-    mime = next((part[key] for key in _MIMES if isinstance(part.get(key), str)), "")
-    data = next((part[key] for key in _DATAS if isinstance(part.get(key), str)), "")
-    url: Any = part.get("url") or part.get("image_url")
-    if isinstance(url, dict):  # OpenAI's chat
-        url = url.get("url")
-    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
-        head, _, data = url.partition(";base64,")
-        mime, url = head.removeprefix("data:"), ""
-    if mime.startswith("image/") and data:
-        return mime, data, ""
-    return (mime, "", url) if is_image and isinstance(url, str) and url else None
-
-
-_IMAGES = ("image", "image_url", "input_image")
-_MIMES = ("media_type", "mime_type", "mimeType", "image_mimetype")
-_DATAS = ("data", "base64", "base64_image", "image")
-
-
-def _renamed(call: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool call of LlamaIndex or Haystack in the words of the others."""
-    arguments = call.get("tool_kwargs", call.get("arguments"))
-    id_ = call.get("tool_call_id") or call.get("id")
-    return {"id": id_, "name": call.get("tool_name"), "arguments": arguments}
 
 
 def _is_haystack(content: Any) -> bool:

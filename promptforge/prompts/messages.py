@@ -33,6 +33,8 @@ class Loss(NamedTuple):
     message: str
     where: str
     severity: Severity
+    spared: str | None = None
+    """A family that gets the same in another block."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,11 +269,13 @@ def keep_for(
             own, loss = _keep_block(block, family, taken)
             if own is not None:
                 kept.append(own)
-            if loss is not None:
+            if loss is not None and loss.spared != family:
                 diagnostics.add("PF208", loss.message, where=loss.where, severity=loss.severity)
         if kept:
             made.append(msgspec.structs.replace(message, blocks=tuple(kept)))
-    return join_messages(made)
+    # What stood after a thought may have been for another family.
+    joined = [(message.role, message.blocks) for message in join_messages(made)]
+    return _drop_loose_thoughts(joined, "history", diagnostics)
 
 
 def _keep_block(
@@ -299,8 +303,14 @@ class _Waiting(NamedTuple):
     at: int
 
 
-def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) -> list[Message]:
-    """Drop calls without a result and results without a call (PF209); give every call an id."""
+def pair_calls(
+    messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool = False
+) -> list[Message]:
+    """Drop calls without a result and results without a call (PF209); give every call an id.
+
+    A call of a provider's own tool may wait at the end, unless the history is `closed`: something
+    of the user follows.
+    """
     waiting: dict[str, _Waiting] = {}
     # A call that is given up later leaves `None` in its row, so that places stay.
     rows: list[list[MessageBlock | None]] = []
@@ -337,16 +347,31 @@ def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) ->
             else:
                 row.append(block)
     lost += _give_up(waiting)
-    lost += _drop_loose_pairs(rows, [message.role for message in messages])
-    kept = [tuple(_without_loose_thoughts(row)) for row in rows]
-    loose = sum(len(row) - row.count(None) for row in rows) - sum(map(len, kept))
-    lost += ["a thought has nothing after it"] * loose
+    lost += _drop_loose_pairs(rows, [message.role for message in messages], closed)
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
-    return [Message(m.role, blocks) for m, blocks in zip(messages, kept, strict=True) if blocks]
+    made = [(message.role, row) for message, row in zip(messages, rows, strict=True)]
+    return _drop_loose_thoughts(made, where, diagnostics)
 
 
-def _drop_loose_pairs(rows: list[list[MessageBlock | None]], roles: Sequence[Role]) -> list[str]:
+def _drop_loose_thoughts(
+    rows: Iterable[tuple[Role, Sequence[MessageBlock | None]]], where: str, diagnostics: Diagnostics
+) -> list[Message]:
+    """Make messages of the blocks that are left, but of no thought without a block after it."""
+    made = []
+    for role, row in rows:
+        kept = tuple(_without_loose_thoughts(row))
+        for _ in range(len(row) - row.count(None) - len(kept)):
+            text = "a thought has nothing after it; it was left out"
+            diagnostics.add("PF209", text, where=where)
+        if kept:
+            made.append(Message(role, kept))
+    return made
+
+
+def _drop_loose_pairs(
+    rows: list[list[MessageBlock | None]], roles: Sequence[Role], closed: bool
+) -> list[str]:
     """Drop calls of providers' own tools without a result, and results without such a call."""
     found = [
         (n, row, at, block)
@@ -359,8 +384,8 @@ def _drop_loose_pairs(rows: list[list[MessageBlock | None]], roles: Sequence[Rol
     last_user = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
     lost = []
     for n, row, at, block in found:
-        # Anthropic goes on with a call that waits, until the user says something else.
-        waits = n > last_user and block.family != "openai-responses"
+        # Anthropic goes on with a turn that it paused, unless the user says something after it.
+        waits = n > last_user and block.family != "openai-responses" and not closed
         if block.call_id and block.call_id not in answered and not waits:
             lost.append(f"the call of {quote(block.kind)} has no result")
         elif block.answers and block.answers not in called:

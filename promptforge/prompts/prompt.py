@@ -238,13 +238,16 @@ class Renderer(ContextRenderer):
         loaded = load_items(items, diagnostics)
         texts = {name: _text(text, name, diagnostics) for name, text in own.items()}
         texts["question"] = texts.pop("user")
-        messages = _read_messages(history, SHAPES[to], texts, diagnostics)
+        order = chosen.prompt_order
+        later = order[order.index("history") + 1 :] if "history" in order else ()
+        # The system text goes before all messages, wherever it stands.
+        closed = any({**texts, "context": loaded}.get(name) for name in later if name != "system")
+        messages = _read_messages(history, SHAPES[to], texts, diagnostics, closed)
         # The words of the query are compared with the items' own, so it keeps its control tokens.
         query = texts["question"]
         controls = self._pipeline.controls(chosen, diagnostics)
         if controls is not None:
             texts["question"], messages = _break_up(query, messages, controls, diagnostics)
-        order = chosen.prompt_order
         parts = {**texts, "context": loaded, "history": messages}
         for name in PROMPT_PARTS:
             if parts[name] and name not in order:
@@ -346,9 +349,10 @@ class _PromptMaker:
         fitter = WindowFitter(composer, turns, render, self._show, self.cap, share, running)
         fitted, counted = self._fit(fitter, counter)
         if not fitted.composed.parts:
+            lost = next((f"; {each}" for each in said if each.code == "PF208"), "")
             raise OptionError(
                 "there is nothing to make a prompt of: give items, or system, instructions,"
-                " history or user"
+                f" history or user{lost}"
             )
         made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
         return self._finish(fitter, fitted, counter, counted, made_of, said)
@@ -563,13 +567,19 @@ def _break_up(
 
 
 def _read_messages(
-    history: object, shape: ProviderShape, texts: dict[str, str], diagnostics: Diagnostics
+    history: object,
+    shape: ProviderShape,
+    texts: dict[str, str],
+    diagnostics: Diagnostics,
+    closed: bool,
 ) -> list[Message]:
-    """Return the messages of a history that the shape can carry.
+    """Return the messages of a history that the shape can carry; `closed`: see `pair_calls`.
 
     Leading system messages are taken out of it; they are the system text if none is given.
     """
-    messages = read_history(history, "history", diagnostics) if history is not None else []
+    messages = []
+    if history is not None:
+        messages = read_history(history, "history", diagnostics, closed=closed)
     messages = keep_for(shape.family, messages, diagnostics, shape.images)
     start = 0
     while start < len(messages) and messages[start].role in SYSTEM_ROLES:

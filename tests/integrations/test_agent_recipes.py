@@ -38,6 +38,61 @@ def test_dspy() -> None:
     assert FACTS[7][:40] in sent and tokens(sent) < 2300
 
 
+def test_a_history_of_dspy_is_an_error_that_says_what_to_do() -> None:
+    dspy = pytest.importorskip("dspy", reason="needs dspy")
+    import promptforge as pf
+
+    history = dspy.History(messages=[{"question": "a", "answer": "b"}])
+    with pytest.raises(pf.ItemError, match="DSPy sends its own: give the context as one more"):
+        pf.Renderer().prompt(history=history, to="openai")
+
+
+def test_a_history_of_pydantic_ai() -> None:
+    types = pytest.importorskip("pydantic_ai.messages", reason="needs pydantic-ai-slim")
+    import promptforge as pf
+
+    thought = types.ThinkingPart("hm", signature="c2ln", provider_name="anthropic")
+    image = types.BinaryContent(b"abc", media_type="image/png")
+    call = types.ToolCallPart("f", {"a": 1}, "c1")
+    history = [
+        types.ModelRequest(
+            parts=[types.SystemPromptPart("s"), types.UserPromptPart(["look", image])],
+            instructions="be brief",
+        ),
+        types.ModelResponse(parts=[thought, types.TextPart("t"), call]),
+        types.ModelRequest(parts=[types.ToolReturnPart("f", {"r": 1}, "c1")]),
+        types.ModelResponse(parts=[types.TextPart("done"), types.CompactionPart("x")]),
+    ]
+    made = pf.Renderer(max_tokens=None).prompt(history=history, to="anthropic")
+    source = {"type": "base64", "media_type": "image/png", "data": "YWJj"}
+    assert made.request == {
+        "system": [{"type": "text", "text": "s"}],
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "look"}, {"type": "image", "source": source}],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                    {"type": "text", "text": "t"},
+                    {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "c1", "content": '{"r": 1}'}],
+            },
+            {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+        ],
+    }
+    assert [d.message for d in made.warnings if d.code == "PF208"] == [
+        "the instructions were left out; give them as the system text",
+        'content: a block of type "compaction of Pydantic AI" is not text and was left out',
+    ]
+
+
 def test_pydantic_ai() -> None:
     names = recipe("pydantic_ai")
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart

@@ -122,3 +122,98 @@ def test_what_no_provider_gets_is_said() -> None:
     prompt = RENDERER.prompt(history=history, to="anthropic")
     (said,) = [d for d in prompt.warnings if d.code == "PF208"]
     assert '"reasoning"' in said.message and said.where == "history[5]"
+
+
+def lost(prompt: pf.Prompt) -> list[str]:
+    return [d.message for d in prompt.warnings if d.code == "PF208"]
+
+
+def test_calls_that_langchain_could_not_read_keep_their_results() -> None:
+    messages = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    bad = {"name": "f", "args": "{bad", "id": "c9", "error": "no JSON", "type": "invalid_tool_call"}
+    beside = messages.AIMessage("hm", invalid_tool_calls=[bad])
+    within = messages.AIMessage([{"type": "text", "text": "hm"}, bad], invalid_tool_calls=[bad])
+    for answer in (beside, within):
+        history = [
+            messages.HumanMessage("q"),
+            answer,
+            messages.ToolMessage("no JSON", tool_call_id="c9"),
+        ]
+        made = RENDERER.prompt(history=history, to="openai")
+        (call,) = made[1]["tool_calls"]
+        assert call["function"] == {"name": "f", "arguments": '{"arguments": "{bad"}'}
+        assert made[2]["tool_call_id"] == "c9"
+        assert [message.partition(" are")[0] for message in lost(made)] == [
+            'the arguments of the call of "f"'
+        ]
+    nameless = messages.AIMessage("hm", invalid_tool_calls=[{**bad, "name": None}])
+    made = RENDERER.prompt(history=[messages.HumanMessage("q"), nameless], to="openai")
+    assert lost(made) == ["a call without a name was left out"] and made[1]["content"] == "hm"
+
+
+SERVER_TOOL = [
+    {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+    {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": [{"type": "web_search_result", "url": "u", "encrypted_content": "ZQ=="}],
+    },
+    {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "f", "server_name": "s", "input": {}},
+    {
+        "type": "mcp_tool_result",
+        "tool_use_id": "mcptoolu_1",
+        "is_error": False,
+        "content": [{"type": "text", "text": "r"}],
+    },
+    {"type": "text", "text": "found"},
+]
+
+
+def test_tools_of_anthropic_in_the_standard_blocks_of_langchain() -> None:
+    messages = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    given = messages.AIMessage(SERVER_TOOL, response_metadata={"model_provider": "anthropic"})
+    standard = messages.AIMessage(
+        given.content_blocks, response_metadata={"model_provider": "anthropic"}
+    )
+    assert standard.content[1]["type"] == "server_tool_call"
+    written = messages.messages_to_dict([given])  # as LangChain keeps histories
+    for answer in (given, standard, *written):
+        history = [messages.HumanMessage("q"), answer, messages.HumanMessage("more")]
+        made = RENDERER.prompt(history=history, to="anthropic")
+        assert made[1]["content"] == SERVER_TOOL and not lost(made)
+    search = {"type": "server_tool_call", "id": "ws_1", "name": "web_search", "args": {}}
+    result = {"type": "server_tool_result", "tool_call_id": "ws_1", "status": "success"}
+    other = messages.AIMessage([search, result, {"type": "text", "text": "found"}])
+    made = RENDERER.prompt(history=[messages.HumanMessage("q"), other], to="anthropic")
+    assert [message.split('"')[1] for message in lost(made)] == [search["type"], result["type"]]
+
+
+def test_what_langchain_keeps_beside_the_content() -> None:
+    messages = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    call = {"name": "f", "args": {}, "id": "c1"}
+    answer = messages.AIMessage(
+        [{"type": "text", "text": "hm", "annotations": [{"type": "citation", "url": "u"}]}],
+        tool_calls=[call],
+        additional_kwargs={
+            "reasoning_content": "deep",
+            "function_call": {"name": "f", "arguments": "{}"},
+            "__gemini_function_call_thought_signatures__": {"c1": "c2ln"},
+            "tool_outputs": [{"type": "web_search_call"}],
+        },
+    )
+    history = [messages.HumanMessage("q"), answer, messages.ToolMessage("r", tool_call_id="c1")]
+    made = RENDERER.prompt(history=history, to="openai")
+    assert made[1]["reasoning_content"] == "deep" and len(made[1]["tool_calls"]) == 1
+    assert lost(made) == [
+        'fields of the message were left out: "tool_outputs"',
+        "citations of a text were left out",
+    ]
+    (text, signed) = RENDERER.prompt(history=history, to="gemini")[1]["parts"]
+    assert text == {"text": "hm"}
+    assert signed == {"function_call": {"name": "f", "args": {}}, "thought_signature": "c2ln"}
+
+
+def test_an_image_of_a_framework_is_said_where_no_image_goes() -> None:
+    made = RENDERER.prompt(history=langchain(), to="roles")
+    assert 'content: a block of type "image" is not text and was left out' in lost(made)

@@ -1,0 +1,224 @@
+"""Objects of SDKs and frameworks as plain data, in the words of the providers.
+
+The classes are known by the names of their libraries, so that none has to be installed.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+Data = dict[str, Any]
+_MAX_DEPTH = 20
+"""Deepest nesting at which objects of a library are looked for."""
+# Cohere's messages have the shape of OpenAI's chat. LangChain's metadata name Gemini's library.
+OWNERS = {
+    "anthropic": "anthropic",
+    "cohere": "openai",
+    "google": "gemini",
+    "google_genai": "gemini",
+    "openai": "openai",
+}
+"""Library → the family of its messages."""
+
+
+class Dumper:
+    """Writes out the objects of libraries, wherever they stand in a message."""
+
+    owner = ""
+    """The family of the library that made an object; empty for plain data."""
+
+    def dump(self, value: Any, depth: int = 0) -> Any:
+        """Return the value as plain data."""
+        kind = type(value)
+        if kind is bytes:
+            return base64.b64encode(value).decode()
+        if depth >= _MAX_DEPTH:
+            return value
+        if kind in (list, tuple):
+            return [self.dump(member, depth + 1) for member in value]
+        if kind is dict:
+            return {key: self.dump(member, depth + 1) for key, member in value.items()}
+        # Asked of the type, since an object may lie.
+        library, write = kind.__module__.partition(".")[0], getattr(kind, "model_dump", None)
+        if callable(write) and library in OWNERS:
+            self.owner = OWNERS[library]
+            # As the SDK itself sends it: with the fields that came, `null` among them.
+            hidden = getattr(value, "__api_exclude__", None)
+            return write(value, mode="json", exclude_unset=True, exclude=hidden, warnings=False)
+        if callable(write):
+            # LlamaIndex keeps base64 as bytes, which are a text in JSON.
+            mode = "json" if library == "llama_index" else "python"
+            return self.dump(write(value, mode=mode, exclude_none=True), depth + 1)
+        if library == "haystack" and callable(write := getattr(kind, "to_dict", None)):
+            return self.dump(write(value), depth + 1)
+        if library == "pydantic_ai" and dataclasses.is_dataclass(kind):
+            names = (field.name for field in dataclasses.fields(kind))
+            return self.dump({n: getattr(value, n) for n in names if n != "timestamp"}, depth + 1)
+        return value
+
+
+def inner(given: Mapping[str, Any], key: str) -> Data:
+    """Return the object under a key; an empty one for anything else."""
+    value = given.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+# --- blocks of contents ---------------------------------------------------------------------------
+
+
+def as_sent(part: Data, owner: str) -> Data:
+    """Return a framework's block as a provider writes it; any other block itself."""
+    kind = part.get("block_type") or part.get("type") or next(iter(part), "")
+    made = _BLOCKS[kind](part, owner) if kind in _BLOCKS else None
+    return part if made is None else made
+
+
+def _thought(text: Any, signature: Any) -> Data:
+    """Return a thought of Anthropic; without its signature no family takes it."""
+    return {"type": "thinking", "thinking": text, "signature": signature}
+
+
+def is_signed(thought: Any) -> bool:
+    """Return whether a thought is one that Anthropic takes back."""
+    if not isinstance(thought, dict):
+        return False
+    signed = all(isinstance(thought.get(key), str) for key in ("thinking", "signature"))
+    return signed or thought.get("type") == "redacted_thinking"
+
+
+def _reasoning(part: Data, owner: str) -> Data | None:  # LangChain
+    signature = inner(part, "extras").get("signature")
+    if not signature or owner == "gemini":
+        return None
+    return _thought(part.get("reasoning"), signature)
+
+
+def _thinking(part: Data, owner: str) -> Data | None:  # LlamaIndex
+    if "block_type" not in part:
+        return None
+    return _thought(part.get("content"), inner(part, "additional_information").get("signature"))
+
+
+def _plain_text(part: Data, owner: str) -> Data | None:  # LangChain
+    return {"type": "text", "text": part["text"]} if isinstance(part.get("text"), str) else None
+
+
+def _server_call(part: Data, owner: str) -> Data | None:  # LangChain, of Anthropic's tools
+    id_, name, extras = str(part.get("id")), part.get("name"), inner(part, "extras")
+    if not id_.startswith(("srvtoolu_", "mcptoolu_")):
+        return None
+    call = {"id": id_, "input": part.get("args")}
+    if name == "remote_mcp":
+        names = {"name": extras.get("tool_name"), "server_name": extras.get("server_name")}
+        return {"type": "mcp_tool_use", **call, **names}
+    return {
+        "type": "server_tool_use",
+        **call,
+        "name": "code_execution" if name == "code_interpreter" else name,
+    }
+
+
+def _server_result(part: Data, owner: str) -> Data | None:  # LangChain, of Anthropic's tools
+    kind = inner(part, "extras").get("block_type")
+    if not isinstance(kind, str):
+        return None
+    failed = {"is_error": part.get("status") == "error"} if kind == "mcp_tool_result" else {}
+    answered = {"tool_use_id": part.get("tool_call_id"), "content": part.get("output", [])}
+    return {"type": kind, **answered, **failed}
+
+
+def _tool_call(part: Data, owner: str) -> Data | None:  # LlamaIndex; Haystack
+    call = inner(part, "tool_call") or part
+    if "tool_name" not in call:
+        return None
+    return {"type": "tool_call", **_renamed(call)}
+
+
+def _call_result(part: Data, owner: str) -> Data | None:  # Haystack
+    result = inner(part, "tool_call_result")
+    names = _renamed(inner(result, "origin"))
+    return {**names, "content": result.get("result"), "is_error": result.get("error")} | {
+        "type": "tool_call_result"
+    }
+
+
+def _renamed(call: Data) -> Data:
+    arguments = call.get("tool_kwargs", call.get("arguments"))
+    id_ = call.get("tool_call_id") or call.get("id")
+    return {"id": id_, "name": call.get("tool_name"), "arguments": arguments}
+
+
+_BLOCKS = {
+    "non_standard": lambda part, owner: inner(part, "value") or None,
+    "reasoning": _reasoning,
+    "server_tool_call": _server_call,
+    "server_tool_result": _server_result,
+    "text-plain": _plain_text,
+    "thinking": _thinking,
+    "tool_call": _tool_call,
+    "tool_call_result": _call_result,
+}
+
+
+# --- images ---------------------------------------------------------------------------------------
+
+IMAGES = ("image", "image_url", "input_image")
+MIMES = ("media_type", "mime_type", "mimeType", "image_mimetype")
+DATAS = ("data", "base64", "base64_image", "image")
+
+
+def image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
+    """Return type, data and URL of an image in any provider's or framework's words."""
+    is_image = "image" in str(part.get("type", part.get("block_type", "image")))
+    source: Any = part.get("source")
+    if is_image and isinstance(source, dict):  # Anthropic
+        part = source
+    mime = next((part[key] for key in MIMES if isinstance(part.get(key), str)), "")
+    data = next((part[key] for key in DATAS if isinstance(part.get(key), str)), "")
+    url: Any = part.get("url") or part.get("image_url")
+    if isinstance(url, dict):  # OpenAI's chat
+        url = url.get("url")
+    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
+        head, _, data = url.partition(";base64,")
+        mime, url = head.removeprefix("data:"), ""
+    if mime.startswith("image/") and data:
+        return mime, data, ""
+    return (mime, "", url) if is_image and isinstance(url, str) and url else None
+
+
+# --- Pydantic AI ----------------------------------------------------------------------------------
+
+
+def chat_message(part: Data, role: str) -> Data:
+    """Return a part of a message of Pydantic AI as a message of a chat."""
+    kind, content = part.get("part_kind"), part.get("content")
+    call = {"tool_call_id": part.get("tool_call_id"), "name": part.get("tool_name")}
+    if kind == "system-prompt":
+        return {"role": "system", "content": content}
+    if kind == "user-prompt":
+        shown = content if isinstance(content, list) else [content]
+        return {"role": role, "content": [_typed(one) for one in shown]}
+    if kind == "tool-call":
+        return {"role": role, "tool_calls": [{**call, "args": part.get("args")}]}
+    if kind == "tool-return" or (kind == "retry-prompt" and call["name"]):
+        failed = kind == "retry-prompt" or part.get("outcome", "success") != "success"
+        return {"role": "tool", **call, "content": content, "is_error": failed}
+    block: Data = {"type": f"{kind} of Pydantic AI"}  # "compaction" is a block of Anthropic too
+    if kind in ("text", "retry-prompt", "retry-feedback"):
+        block = {"type": "text", "text": content, "annotations": part.get("citations")}
+    elif kind == "thinking":
+        of_anthropic = part.get("provider_name") == "anthropic"
+        block = _thought(content, part.get("signature") if of_anthropic else None)
+    return {"role": role, "content": [block]}
+
+
+def _typed(shown: Any) -> Any:
+    """Return a member of a user's message with its kind as its type."""
+    if not isinstance(shown, dict):
+        return shown
+    if shown.get("kind") == "text-content":
+        return shown.get("content")
+    return {**shown, "type": shown.get("kind")}
