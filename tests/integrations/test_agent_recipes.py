@@ -90,6 +90,7 @@ def test_a_history_of_pydantic_ai() -> None:
     assert [d.message for d in made.warnings if d.code == "PF208"] == [
         "the instructions were left out; give them as the system text",
         'content: a block of type "compaction of Pydantic AI" is not text and was left out',
+        "a message without text was left out",
     ]
 
 
