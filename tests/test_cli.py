@@ -630,6 +630,33 @@ def test_count_says_how_many_and_how_sure() -> None:
     )
 
 
+@pytest.mark.parametrize("data", [
+    b"%PDF-1.7 a short one", b"\x1f\x8b\x08 packed", b"PK\x03\x04", b"\x28\xb5\x2f\xfd$", b"\x89PNG\0",
+])  # fmt: skip
+def test_a_file_is_binary_wherever_it_is_named(
+    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f").mkdir()
+    Path("f/a.md").write_text("a text")
+    Path("f/b.md").write_bytes(data)
+    for line in (
+        "render f/b.md", "render --file f/b.md", "render --doc f/b.md", "count f/b.md",
+        "render --job f/b.md", "render --search text --in f/b.md", "prompt f/a.md --user-file f/b.md",
+        "prompt f/a.md --history f/b.md", "render --technique T1003 --attack f/b.md",
+    ):  # fmt: skip
+        said(run(*line.split()), 4, "f/b.md: no text but ")
+    said(run("render", "f/b.md"), 4, "no text but ")
+    for line in (
+        "render f",
+        "render --file f/*.md",
+        "render --search text --in f",
+        "count f/a.md f/b.md",
+    ):
+        ran = run(*line.split())
+        assert ran.code == 0 and "a" in ran.out and "text" in ran.err, line
+
+
 def test_count_of_a_folder_names_the_largest_file_first() -> None:
     for name, words in (("src/few.txt", 3), ("src/core/many.txt", 50), ("src/.hidden", 9)):
         Path(name).parent.mkdir(parents=True, exist_ok=True)

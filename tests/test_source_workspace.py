@@ -88,7 +88,8 @@ def test_a_message_names_the_nearest_file_and_hides_hostile_names(place: Path) -
         ("é\n".encode("utf-32"), "é\n", []),
         (b"ok\na\xffb\n", "ok\na�b\n", ["PF301 f:2"]),
         (b"\xff\xfea\x00\xd8", "a�", ["PF301 f:1"]),
-        (b"a\r\nb\rc\x00", "a\r\nb\rc\x00", []),
+        (b"a\r\nb\rc\x1f", "a\r\nb\rc\x1f", []),
+        (b"a" * 8192 + b"\x00", "a" * 8192 + "\x00", []),
     ],
 )
 def test_bytes_become_text(data: bytes, text: str, codes: list[str], tmp_path: Path) -> None:

@@ -381,7 +381,7 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     """
     from ..sources.workspace import read_named, says_outside, show_path
 
-    text, _ = read_named(path, workspace=None, diagnostics=Diagnostics())
+    text, _ = read_named(path, workspace=None, diagnostics=Diagnostics(), zeros=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
     root = os.path.realpath(given["workspace"])

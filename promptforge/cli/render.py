@@ -32,7 +32,7 @@ from ..errors import (
 )
 from ..prompts.providers import SHAPES
 from ..selection.group import file_tree
-from ..sources.workspace import read_named
+from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
 from ..tokenizers.registry import expect_small_texts, get_tokenizer
 from .flags import (
@@ -389,15 +389,7 @@ def count_command(
     if not files and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("nothing to count: name a file or a folder, or pipe a text in")
     diagnostics = Diagnostics()
-    rows: list[dict[str, Any]] = []
-    for path in files or ("-",):
-        if os.path.isdir(path):
-            counted = [_count(*each, counter) for each in _read_folder(path, given, diagnostics)]
-            rows += sorted(counted, key=lambda row: (-row["tokens"], row["file"]))
-        else:
-            rows.append(
-                _count(path, read_named(path, workspace=None, diagnostics=diagnostics)[0], counter)
-            )
+    rows = _count_all(files or ("-",), given, counter, diagnostics)
     print_diagnostics(diagnostics)
     total = sum(row["tokens"] for row in rows)
     if as_json:
@@ -417,20 +409,42 @@ def count_command(
     print_message(f"{('approximate', 'exact')[counter.exact]}, by {counter.name}")
 
 
-def _read_folder(
-    folder: str, given: dict[str, Any], diagnostics: Diagnostics
+def _count_all(
+    paths: Sequence[str], given: dict[str, Any], counter: Counter, diagnostics: Diagnostics
+) -> list[dict[str, Any]]:
+    """Return one row for each file; of several files, a binary one is skipped, and said."""
+    rows: list[dict[str, Any]] = []
+    skipped: list[BinaryFileError] = []
+    for path in paths:
+        try:
+            counted = [
+                {"file": name, "tokens": counter.count(text), "chars": len(text)}
+                for name, text in _read_texts(path, given, diagnostics)
+            ]
+        except BinaryFileError as error:
+            skipped.append(error)
+        else:
+            rows += sorted(counted, key=lambda row: (-row["tokens"], row["file"]))
+    if skipped and not rows:
+        raise skipped[0]
+    for each in skipped:
+        diagnostics.add("PF604", f"skipped: {each.bare}", where=each.where)
+    return rows
+
+
+def _read_texts(
+    path: str, given: dict[str, Any], diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each file of a folder."""
+    """Yield path and text of a file, or of each file of a folder."""
     from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest, gather
 
+    if not os.path.isdir(path):
+        yield path, read_named(path, workspace=None, diagnostics=diagnostics)[0]
+        return
     wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
-    for item in gather(SourceRequest(files=[folder], workspace=".", wanted=wanted), diagnostics):
-        yield item.path or folder, item.content or ""
-
-
-def _count(path: str, text: str, counter: Counter) -> dict[str, Any]:
-    return {"file": path, "tokens": counter.count(text), "chars": len(text)}
+    for item in gather(SourceRequest(files=[path], workspace=".", wanted=wanted), diagnostics):
+        yield item.path or path, item.content or ""
 
 
 @click.command("calibrate")

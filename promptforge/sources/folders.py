@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from ..errors import Diagnostics, ItemError
 from .workspace import (
     MAX_NAMES_VISITED,
+    BinaryFileError,
     StrPath,
     decode_text,
     is_inside,
@@ -311,9 +312,9 @@ def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) 
         return _UNREADABLE
     if size > MAX_LISTED_BYTES:
         return f"files larger than {MAX_LISTED_BYTES >> 20} MiB"
-    # Decoded first: every other byte of UTF-16 is a NUL.
-    text = decode_text(beginning, where=place, diagnostics=Diagnostics())
-    if "\0" in text or beginning.startswith((b"%PDF-", b"\x1f\x8b")):
+    try:
+        text = decode_text(beginning, where=place, diagnostics=Diagnostics())
+    except BinaryFileError:
         return _NO_TEXT
     if asked_for:
         return None

@@ -26,12 +26,11 @@ from ..text.format import plural
 from .objects import Row
 from .records import load_records
 from .shapes import are_columns
-from .workspace import StrPath, read_named
+from .workspace import BinaryFileError, StrPath, read_named
 
 MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
 _SPACE = re.compile(r"[ \t\r\n]*")
-_BINARY = ("PK\x03\x04", "PAR1", "\x1f")  # Excel, Parquet, gzip
 _NOT_A_NUMBER = "is no number of JSON"
 LocatedRecords = tuple[list[Any], Callable[[int], str]]
 """Records, and a function that names the place of one by its index."""
@@ -64,10 +63,11 @@ def load_items(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
 
     Raises `ItemError`, with file and line, when it cannot be read or is in no known syntax.
     """
-    text, where = read_named(path, workspace=workspace, diagnostics=diagnostics)
-    if "\0" in text[:8192] or text.startswith(_BINARY):
-        message = "no text but binary data; export it as JSON Lines or CSV"
-        raise ItemError(message, where=where)
+    try:
+        text, where = read_named(path, workspace=workspace, diagnostics=diagnostics)
+    except BinaryFileError as error:
+        hint = "" if ";" in error.bare else "; export it as JSON Lines or CSV"
+        raise ItemError(f"{error.bare}{hint}", where=error.where) from None
     return parse_items(text, where=where, diagnostics=diagnostics)
 
 

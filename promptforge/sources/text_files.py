@@ -20,6 +20,7 @@ from ..model import Item
 from ..plaindata import copy_plain
 from .folders import ALL_FILES, FolderFilter, Progress, commits_since_change, read_folder
 from .workspace import (
+    BinaryFileError,
     StrPath,
     expand_pattern,
     is_pattern,
@@ -38,10 +39,6 @@ _RANGE = re.compile(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
 )
-
-
-class _BinaryFileError(ItemError):
-    """A file that is no text."""
 
 
 def load_files(
@@ -67,8 +64,7 @@ def load_files(
     outside the file.
     """
     if is_stream(spec):
-        text, where = read_named(spec, workspace=None, diagnostics=diagnostics)
-        _refuse_binary(text, where)
+        text, _ = read_named(spec, workspace=None, diagnostics=diagnostics)
         return [file_item(stream_name or "standard input", text)]
     path, start, end = split_range(spec, workspace)
     if start is None and os.path.isdir(locate_file(path, workspace)):
@@ -83,7 +79,6 @@ def load_files(
 
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
-        _refuse_binary(text, name)
         place = name.removeprefix("./")  # as `find` writes it; a folder's files have none
         if start is None:
             return file_item(place, text)
@@ -125,23 +120,12 @@ def load_documents(path: str, *, workspace: StrPath, diagnostics: Diagnostics) -
 
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
-        _refuse_binary(text, name)
         metadata, body = _split_front_matter(text, show_path(name), said)
         content = body.removesuffix("\n").removesuffix("\r")
         title = name.replace(os.sep, "/").rpartition("/")[2]
         return Item(kind="document", content=content, path=name, name=title, metadata=metadata)
 
     return _load_each(path, workspace, diagnostics, load)
-
-
-def _refuse_binary(text: str, name: str) -> None:
-    """Raise `_BinaryFileError` for a file that is no text, PDFs and packed files among them."""
-    if text.startswith("%PDF-"):
-        message = "no text but a PDF; turn it into text first, as `pdftotext` does"
-        raise _BinaryFileError(message, where=show_path(name))
-    # git's own test for binary files; a short gzip file may hold no zero.
-    if "\0" in text[:8192] or text.startswith("\x1f"):
-        raise _BinaryFileError("no text but binary data", where=show_path(name))
 
 
 def _load_each(
@@ -158,7 +142,7 @@ def _load_each(
         said = Diagnostics()
         try:
             items.append(load(name, said))
-        except _BinaryFileError as exc:  # a picture that the pattern happened to catch
+        except BinaryFileError as exc:  # a picture that the pattern happened to catch
             diagnostics.add("PF604", f"skipped: {exc.bare}", where=exc.where)
             continue
         except ItemError as exc:

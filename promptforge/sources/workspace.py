@@ -40,6 +40,17 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_BINARY_MARKS = {
+    b"%PDF-": "a PDF; turn it into text first, as `pdftotext` does",
+    b"PK\3\4": "a zip or an office file; export it as text, JSON Lines or CSV",
+    b"\x1f\x8b": "a packed file; unpack it first",
+    b"\x28\xb5\x2f\xfd": "a packed file; unpack it first",
+}
+"""First bytes of files that may hold no zero, and what the file is."""
+
+
+class BinaryFileError(ItemError):
+    """A file that is no text."""
 
 
 def show_path(path: StrPath) -> str:
@@ -88,7 +99,7 @@ def read_text(path: StrPath, *, workspace: StrPath | None, diagnostics: Diagnost
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
-    regular file, it may not be read, or it lies outside the workspace (if there is one).
+    regular file, it is binary, it may not be read, or a link leads out of the workspace.
     """
     where = show_path(path)
     data = _read(locate_file(path, workspace), where, diagnostics)
@@ -107,14 +118,17 @@ def peek_file(path: StrPath, *, workspace: StrPath) -> tuple[int, bytes]:
 
 
 def read_named(
-    path: str, *, workspace: StrPath | None, diagnostics: Diagnostics
+    path: str, *, workspace: StrPath | None, diagnostics: Diagnostics, zeros: bool = False
 ) -> tuple[str, str]:
     """Return the text of a file, or for `-` of standard input, and its name for messages.
 
     `/dev/stdin` and the `/dev/fd/63` that a shell puts for `<(command)` are read too, to the end.
+    With `zeros` a text may hold them, as a list of `find -print0` does.
     """
+    where = show_path(path)
     if not is_stream(path):
-        return read_text(path, workspace=workspace, diagnostics=diagnostics), show_path(path)
+        data = _read(locate_file(path, workspace), where, diagnostics)
+        return decode_text(data, where=where, diagnostics=diagnostics, zeros=zeros), where
     where = "<stdin>"
     try:
         if path.startswith("/dev/fd/"):
@@ -127,7 +141,7 @@ def read_named(
         raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
     if len(data) > MAX_FILE_BYTES_READ:
         raise ItemError(f"more than {MAX_FILE_BYTES_READ >> 20} MiB in a stream", where=where)
-    return decode_text(data, where=where, diagnostics=diagnostics), where
+    return decode_text(data, where=where, diagnostics=diagnostics, zeros=zeros), where
 
 
 def is_stream(path: str) -> bool:
@@ -135,13 +149,23 @@ def is_stream(path: str) -> bool:
     return path in ("-", "/dev/stdin") or re.fullmatch("/dev/fd/[0-9]{1,4}", path) is not None
 
 
-def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
-    """Return the text of bytes, UTF-8 but for a byte order mark; wrong ones become U+FFFD."""
+def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: bool = False) -> str:
+    """Return the text of bytes, UTF-8 but for a byte order mark; wrong ones become U+FFFD.
+
+    Raises `BinaryFileError` by git's own test, a zero in the first 8 KiB, and by a few marks.
+    """
+    for mark, kind in _BINARY_MARKS.items():
+        if data.startswith(mark):
+            raise BinaryFileError(f"no text but {kind}", where=where)
     encoding = "utf-8"
     for bom, name in _BOMS:
         if data.startswith(bom):
             data, encoding = data[len(bom) :], name
             break
+    if not zeros and "\0" in data[:8192].decode(
+        encoding, "replace"
+    ):  # every other byte of UTF-16 is a zero
+        raise BinaryFileError("no text but binary data", where=where)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as exc:
