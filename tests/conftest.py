@@ -7,6 +7,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +112,10 @@ def _sound(value: Any) -> Any:
 @pytest.fixture(scope="session")
 def update_golden(pytestconfig: pytest.Config) -> bool:
     return bool(pytestconfig.getoption("--update-golden"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder of its own, which is empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -95,9 +95,7 @@ def test_what_cannot_be_calibrated_says_why(
 # --- the command ---
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def write(lines: list[object]) -> None:

@@ -36,12 +36,7 @@ ITEM = "{# One. #}\n{{ item.title }}\n"
 LONG = ITEM + "{{ item.content | fence }}\n"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def write(files: dict[str, str | bytes]) -> None:

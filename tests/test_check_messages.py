@@ -49,11 +49,7 @@ CASES = {path: cases(path) for path in sorted(FOLDER.glob("*.txt"))}
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: str(path.stem))
-def test_what_is_said_of_a_mistake(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
-) -> None:
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
-        monkeypatch.delenv(name, raising=False)
+def test_what_is_said_of_a_mistake(path: Path, tmp_path: Path, update_golden: bool) -> None:
     for number, case in enumerate(CASES[path]):
         work = tmp_path / str(number)
         for name, text in case.files.items():

@@ -20,8 +20,6 @@ from promptforge.cli.output import printable, text_columns
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
-        monkeypatch.delenv(name, raising=False)
     Path("items.json").write_text(json.dumps(RECORDS), encoding="utf-8")
 
 

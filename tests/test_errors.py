@@ -22,11 +22,7 @@ SHIPPED_IN_PLACE = {"template_of_a_shipped_name_fails"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: str(path.name))
-def test_message(
-    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
-) -> None:
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
-        monkeypatch.delenv(name, raising=False)
+def test_message(case: Path, tmp_path: Path, update_golden: bool) -> None:
     work = shutil.copytree(
         case, tmp_path / case.name, ignore=shutil.ignore_patterns("command.txt", "message.txt")
     )

@@ -19,8 +19,6 @@ TEXT = "## Context\n\n### Text (from a.py)\n```python\nx = 1\n```"
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
-        monkeypatch.delenv(name, raising=False)
     Path("tests").mkdir()
     return tmp_path
 

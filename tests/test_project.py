@@ -36,8 +36,6 @@ ARGUMENTS = ["render", "items.json", "--layout", "own", "--format", "plain"]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
-        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     write(folder, "templates/own/layout.txt.j2", PAGE)
     write(folder, "templates/own/item.txt.j2", "theirs: {{ item.content }}")

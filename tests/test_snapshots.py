@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import snapshots
+from snapshot_cases import Case
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take a handful of cases, one of each sort."""
     sorts = ("case context_no_items", "render 3 ", "prompt 4 ", "$ explain", "check files: a tem")
 
-    def corpus(*given: object) -> list[snapshots.Case]:
+    def corpus(*given: object) -> list[Case]:
         found = whole(*given)  # type: ignore[arg-type]
         return [next(case for case in found if case.name.startswith(name)) for name in sorts]
 

@@ -78,14 +78,6 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
 def look(folder: Path, files: Mapping[str, str], layout: str, format: str = "markdown") -> str:
     write(folder / "mine", files)
     result = pf.render(ITEMS, templates=folder / "mine", layout=layout, format=format)
