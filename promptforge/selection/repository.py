@@ -1,8 +1,9 @@
 """Find the passages of a repository that answer a question, where nothing ranks its files yet.
 
 Files are cut into chunks of about 30 lines. A chunk is worth the query's words in it (BM25), in the
-names it stands in, and in its file; words of a related meaning count too. What the best chunks name
-is the next hop: the chunk that defines it gains a share of their worth.
+names it stands in, and in its file; words of a related meaning count too. A chunk lends worth to
+its neighbours. What the best chunks name is the next hop: the chunk that defines it gains a share
+of their worth.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from ..text.words import (
@@ -31,12 +32,14 @@ MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 
 Of 6 to 20, 8 to 30, 8 to 40 and 15 to 40 lines all answered about as many questions.
 """
-CHUNK_K1, CHUNK_B = 1.5, 0.75
-"""BM25's saturation of a word that comes again, and its norm by length: the usual ones."""
+CHUNK_K1, CHUNK_B = 1.5, 0.9
+"""BM25's saturation of a word that comes again, the usual one, and its norm by length."""
 FILE_WEIGHT = 0.4
 """Weight of the whole file in the worth of a chunk; 0.3 to 0.6 answered as many questions."""
 RELATED_WEIGHT = 0.3
 """Count of a word of related meaning, such as `timeout` for "slow"; the word itself counts 1."""
+NEIGHBOUR_SHARE = 0.3
+"""Share of its worth that a chunk lends to the one before and the one after it in its file."""
 CHUNKS_FOLLOWED, FOLLOWED_SHARE, MAX_DEFINING_CHUNKS = 6, 0.5, 3
 """Best chunks that are followed by the names in them; the share of worth that they lend to a
 definition; definitions above this number tell nothing of a name."""
@@ -167,6 +170,8 @@ class _CountedChunk(NamedTuple):
     file: int
     chunk: Chunk
     counts: dict[int, float]
+    own: set[int]
+    """Terms that it holds themselves, not by a word of related meaning."""
     words: int
 
 
@@ -183,14 +188,18 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
             total.update(each.counts)
         of_files.append((total, sum(each.words for each in found)))
         chunks += found
-    holders = Counter(term for each in chunks for term in each.counts)
+    # Of "slow", which is rare, `timeout` would make a common word.
+    holders = Counter(term for each in chunks for term in each.own)
     weights = [inverse_document_frequency(len(chunks), holders[t]) for t in range(len(wanted))]
     size = sum(words for _, words in of_files)
     mean_chunk, mean_file = (max(1.0, size / max(1, len(all_))) for all_ in (chunks, files))
     shared = [FILE_WEIGHT * _worth(total, weights, n / mean_file) for total, n in of_files]
-    worths = [
-        _worth(each.counts, weights, each.words / mean_chunk) + shared[each.file] for each in chunks
-    ]
+    alone = [_worth(each.counts, weights, each.words / mean_chunk) for each in chunks]
+    worths = [worth + shared[each.file] for each, worth in zip(chunks, alone, strict=True)]
+    for number, (each, after) in enumerate(pairwise(chunks)):
+        if each.file == after.file:
+            worths[number] += NEIGHBOUR_SHARE * alone[number + 1]
+            worths[number + 1] += NEIGHBOUR_SHARE * alone[number]
     _follow_names(files, chunks, worths)
     order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
     return [
@@ -205,9 +214,10 @@ def _count_chunks(file: int, path: str, text: str, words: _QueryWords) -> Iterat
     for chunk in cut_into_chunks(text):
         held = split_words(text[chunk.start : chunk.end])
         counts = words.count(held)
+        own = {number for word in held for number, count in words[word] if count == 1}
         for term in {*about_file, *words.count(chunk.names)}:
             counts[term] = counts.get(term, 0.0) + 1
-        yield _CountedChunk(file, chunk, counts, len(held))
+        yield _CountedChunk(file, chunk, counts, own, len(held))
 
 
 def _worth(counts: Mapping[int, float], weights: Sequence[float], length: float) -> float:
