@@ -86,8 +86,28 @@ def test_the_chunk_that_defines_what_the_best_one_names_comes_along() -> None:
     other = "MODES = 3\n\n\ndef hidden_policy(value):\n    return value + MODES\n"
     items[-1] = _program("net/pool.py", f"{FILLER}\n\n\n{POOL}        # hidden_policy(wanted)\n")
     items.append(_program("deep/rules.py", f"{FILLER}\n\n\n{other}"))
-    result = _render(items, "when is a connection taken from the pool?")
+    result = _render(items, "when is a connection taken from the pool?", max_tokens=1200)
     assert "return value + MODES" in result.text
+
+
+def test_a_chunk_lends_worth_to_its_neighbours_in_the_same_file_alone() -> None:
+    part = "\n".join(f"    entry.step_{line}()" for line in range(12))
+    before, after = (f"def {name}(entry):\n{part}\n\n" for name in ("before", "after"))
+    asked = f"def quench(entry):\n{part}\n\n"
+    found = rank_chunks("quench", [("a.py", FILLER), ("b.py", before + asked + after)])
+    assert [(chunk.file, chunk.start) for chunk in found] == [
+        (1, len(before)),
+        (1, len(before + asked)),
+        (1, 0),
+    ]
+
+
+def test_only_a_word_itself_counts_for_its_rarity() -> None:
+    often = FILLER.replace("(entry):", "(entry):\n    entry.timeout()")
+    asked, other = (FILLER + f"\n\ndef {word}(entry):\n    return\n" for word in ("slow", "seal"))
+    files = [("a.py", often), ("b.py", asked), *((f"c{n}.py", other) for n in range(3))]
+    # That `timeout` stands everywhere makes "slow" no commoner.
+    assert rank_chunks("slow seal", files)[0].file == 1
 
 
 def test_names_of_the_next_best_files_follow_the_passages() -> None:
