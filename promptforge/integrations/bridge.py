@@ -57,6 +57,29 @@ _CHOSEN = {"max_items": None, "min_score": None}
 _ALONE = {"layout": "contents", "format": "plain", "separator": TEXT_JOINER, "framing": "auto"}
 
 
+def _checked(options: Mapping[str, Any], score_order: ScoreOrder) -> dict[str, Any]:
+    """Return the options in their proper types; raises `OptionError` for a wrong one."""
+    if score_order not in ("higher", "lower", None):
+        raise OptionError('score_order takes "higher" or "lower"', option="score_order")
+    checked = {name: OPTION_VOCABULARY.check(name, value) for name, value in options.items()}
+    if score_order == "lower" and options.get("min_score") is not None:
+        message = "min_score is for scores that are better when higher"
+        raise OptionError(
+            f"{message}; with distances, let the store limit them", option="min_score"
+        )
+    return checked
+
+
+def _defaults(
+    set_already: Mapping[str, Any], score_order: ScoreOrder, alone: bool
+) -> dict[str, Any]:
+    """Return the options of a bridge that neither the user nor the profile has set."""
+    defaults: dict[str, Any] = {k: v for k, v in _CHOSEN.items() if k not in set_already}
+    if score_order == "lower":
+        defaults["min_score"] = None
+    return defaults | _ALONE if alone else defaults
+
+
 class KeptDocument(NamedTuple):
     """A document that is in the text."""
 
@@ -105,31 +128,16 @@ class Bridge:
 
         Raises `OptionError`, `ProfileError`, `TemplateError`, `TokenizerError`.
         """
-        if score_order not in ("higher", "lower", None):
-            raise OptionError('score_order takes "higher" or "lower"', option="score_order")
-        checked = {name: OPTION_VOCABULARY.check(name, value) for name, value in options.items()}
-        if score_order == "lower" and options.get("min_score") is not None:
-            message = "min_score is for scores that are better when higher"
-            raise OptionError(
-                f"{message}; with distances, let the store limit them", option="min_score"
-            )
+        checked = _checked(options, score_order)
         self._given = {
             "alone": alone, "profile": profile, "templates": templates, "profiles": profiles,
             "embed": embed, "score_order": score_order, "on_result": on_result, **options,
         }  # fmt: skip
-        folders = folder_paths(templates)
         set_already = load_profile(profile or "default", folder_paths(profiles)).options
-        defaults: dict[str, Any] = {
-            name: value for name, value in _CHOSEN.items() if name not in set_already
-        }
-        if score_order == "lower":
-            defaults["min_score"] = None
         self.alone = alone and "layout" not in options
         """True if the text is the documents' own texts, joined."""
-        if self.alone:
-            defaults |= _ALONE
-            folders = (*folders, _OWN_TEMPLATES)
-        self._folders, self._order = folders, score_order
+        self._folders = (*folder_paths(templates), *([_OWN_TEMPLATES] if self.alone else ()))
+        self._order = score_order
         # Who names a direction or a threshold says that the numbers are scores.
         self._ranked = score_order is not None or options.get("min_score") is not None
         self._on_result = on_result
@@ -141,10 +149,10 @@ class Bridge:
         self._counter = get_tokenizer(self.setting("tokenizer"))
         self._renderer = ContextRenderer(
             profile=profile,
-            templates=folders,
+            templates=self._folders,
             profiles=profiles,
             embed=None if embed is None else embedding(embed),
-            **defaults | options,
+            **_defaults(set_already, score_order, self.alone) | options,
         )
         # Render nothing once, to find errors in templates. In strict mode the budget may be too
         # small even for that; this error belongs to the first request.

@@ -35,7 +35,7 @@ try:
         TextContent,
         ToolAnnotations,
     )
-    from pydantic import Field
+    from pydantic import Field, ValidationError
 except ImportError as error:
     raise missing_extra("mcp", error) from error
 
@@ -126,7 +126,15 @@ class _Server(MCPServer):
         for tool in await self.list_tools():
             if tool.name == name:
                 _refuse_unknown(arguments, tool.input_schema.get("properties", {}), ToolError)
-        return await super().call_tool(name, arguments, context)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            # The library's own words name its classes and its web site.
+            said = [(each["loc"], each["msg"]) for each in error.__cause__.errors()]
+            wrong = (f"{'.'.join(map(str, place))}: {message}" for place, message in said)
+            raise ToolError("; ".join(wrong)) from None
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
@@ -181,6 +189,53 @@ def _invalid(message: str) -> MCPError:
     return MCPError(INVALID_PARAMS, message)
 
 
+class _Workshop:
+    """The renderer, the templates and the profiles of one server."""
+
+    def __init__(self, renderer: ContextRenderer, templates: Folders, profiles: Folders) -> None:
+        self._renderer, self._folders = renderer, folder_paths(profiles)
+        self.templates = Templates(folder_paths(templates))
+
+    def profiles(self) -> list[str]:
+        return [name for name, _, _ in find_profiles(self._folders)]
+
+    def profile_text(self, name: str) -> str | None:
+        """Return the source of a profile, or None if there is none."""
+        files = {known: path for known, _, path in find_profiles(self._folders)}
+        return files[name].read_text(encoding="utf-8") if name in files else None
+
+    def render(self, items: Any, wanted: Mapping[str, Any]) -> Result:
+        checked = {name: _checked(name, value) for name, value in wanted.items()}
+        if "profile" in checked and checked["profile"] not in (known := self.profiles()):
+            raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
+        _check_size(items)
+        return self._renderer.render(items, **checked)
+
+    def list_layouts(self) -> Annotated[CallToolResult, Listed]:
+        """List layouts with their formats, profiles, tokenizers and all options."""
+        found = self.templates
+        listed = Listed(
+            layouts=[
+                {
+                    "name": name,
+                    "description": found.settings(name).description,
+                    "formats": found.formats(name),
+                }
+                for name in found.layouts()
+            ],
+            profiles=[{"name": n, "description": d} for n, d, _ in find_profiles(self._folders)],
+            # A colon: the start of a file's name, which no client may give.
+            tokenizers=[
+                {"name": n, "description": d} for n, d in list_tokenizers() if ":" not in n
+            ],
+            options=[
+                {"name": rule.name, "takes": rule.takes, "description": rule.doc}
+                for rule in OPTION_VOCABULARY.rules.values()
+            ],
+        )
+        return _answer(msgspec.json.encode(listed).decode(), listed)
+
+
 def make_mcp_server(
     *,
     profile: str | None = None,
@@ -197,39 +252,7 @@ def make_mcp_server(
         OPTION_VOCABULARY.check(name, value)
     made_of: Any = {"profile": profile, "templates": templates, "profiles": profiles}
     renderer = ContextRenderer(**made_of, allow_outside=allow_outside, **options)
-    folders = folder_paths(profiles)
-    found = Templates(folder_paths(templates))
-
-    def render(items: Any, wanted: Mapping[str, Any]) -> Result:
-        checked = {name: _checked(name, value) for name, value in wanted.items()}
-        if "profile" in checked:
-            known = [name for name, _, _ in find_profiles(folders)]
-            if checked["profile"] not in known:
-                raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
-        _check_size(items)
-        return renderer.render(items, **checked)
-
-    def list_layouts() -> Annotated[CallToolResult, Listed]:
-        """List layouts with their formats, profiles, tokenizers and all options."""
-        layouts = [
-            {"name": n, "description": found.settings(n).description, "formats": found.formats(n)}
-            for n in found.layouts()
-        ]
-        listed = Listed(
-            layouts=layouts,
-            profiles=[{"name": n, "description": about} for n, about, _ in find_profiles(folders)],
-            # A colon: the start of a file's name, which no client may give.
-            tokenizers=[
-                {"name": n, "description": about} for n, about in list_tokenizers() if ":" not in n
-            ],
-            options=[
-                {"name": rule.name, "takes": rule.takes, "description": rule.doc}
-                for rule in OPTION_VOCABULARY.rules.values()
-            ],
-        )
-
-        return _answer(msgspec.json.encode(listed).decode(), listed)
-
+    workshop = _Workshop(renderer, templates, profiles)
     server = _Server(
         "promptforge",
         title="promptforge",
@@ -238,22 +261,22 @@ def make_mcp_server(
         log_level="WARNING",
     )
     for tool in (
-        _tool(_rendered, "render_context", render),
-        _tool(_explained, "explain", render),
-        list_layouts,
+        _tool(_rendered, "render_context", workshop.render),
+        _tool(_explained, "explain", workshop.render),
+        workshop.list_layouts,
     ):
         title = _TITLES[tool.__name__]
         server.tool(title=title, annotations=_ANNOTATIONS)(tool)
-    for name in found.layouts():
-        prompt = _prompt(name, render)
-        about = found.settings(name).description
-        server.prompt(name=name, title=name, description=about)(prompt)
-    _add_resources(server, found, folders)
+    for name in workshop.templates.layouts():
+        about = workshop.templates.settings(name).description
+        server.prompt(name=name, title=name, description=about)(_prompt(name, workshop.render))
+    _add_resources(server, workshop)
     return server
 
 
-def _add_resources(server: MCPServer, found: Templates, folders: Folders) -> None:
+def _add_resources(server: MCPServer, workshop: _Workshop) -> None:
     """Add the sources of templates and profiles as resources, and completions of all names."""
+    found = workshop.templates
 
     def template(name: str) -> str:
         """Return the source of a template."""
@@ -263,23 +286,24 @@ def _add_resources(server: MCPServer, found: Templates, folders: Folders) -> Non
 
     def profile(name: str) -> str:
         """Return the source of a profile."""
-        files = {known: path for known, _, path in find_profiles(folder_paths(folders))}
-        if name not in files:
-            raise _invalid(f"there is no profile {quote(name)}{suggest_name(name, files)}")
-        return files[name].read_text(encoding="utf-8")
+        text = workshop.profile_text(name)
+        if text is None:
+            hint = suggest_name(name, workshop.profiles())
+            raise _invalid(f"there is no profile {quote(name)}{hint}")
+        return text
 
-    server.resource(f"{_SCHEME}templates/{{+name}}", title="Template", mime_type="text/plain")(
-        template
-    )
-    server.resource(f"{_SCHEME}profiles/{{name}}", title="Profile", mime_type="text/yaml")(profile)
+    for read, uri, title, mime in (
+        (template, "templates/{+name}", "Template", "text/plain"),
+        (profile, "profiles/{name}", "Profile", "application/yaml"),
+    ):
+        server.resource(f"{_SCHEME}{uri}", title=title, mime_type=mime)(read)
 
     def names_for(reference: Any, argument: str) -> Iterable[str]:
-        profiles = [known for known, _, _ in find_profiles(folder_paths(folders))]
         if isinstance(reference, PromptReference):
             if argument == "format" and reference.name in found.layouts():
                 return found.formats(reference.name)
-            return profiles if argument == "profile" else ()
-        return found.names() if f"{_SCHEME}templates/" in reference.uri else profiles
+            return workshop.profiles() if argument == "profile" else ()
+        return found.names() if f"{_SCHEME}templates/" in reference.uri else workshop.profiles()
 
     @server.completion()
     async def complete(reference: Any, argument: Any, context: Any) -> Completion:

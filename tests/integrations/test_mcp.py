@@ -144,12 +144,14 @@ def test_layouts_are_listed_and_are_prompts() -> None:
         ({"max_token": 9}, 'there is no argument "max_token"; did you mean "max_tokens"?'),
         ({"packing": "value"}, 'there is no argument "packing"; it is one of the options'),
         ({"max_tokens": -1}, "greater than or equal to 0"),
-        ({"items": "text"}, "list"),
+        ({"items": "text"}, "items: Input should be a valid list"),
+        ({"items": [1]}, "items.0: Input should be a valid dictionary"),
     ],
 )
 def test_what_is_wrong_is_said_to_the_client(arguments: dict[str, Any], message: str) -> None:
     failed, said = call("render_context", **{"items": ITEMS, **arguments})
     assert failed and message in said and "Traceback" not in said
+    assert "pydantic" not in said
 
 
 def test_no_file_is_opened_for_a_client(tmp_path: Path) -> None:
