@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import threading
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import promptforge as pf
 from promptforge.config.options import as_profile
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
 from promptforge.preview import render_worker, session
+from promptforge.selection import query
 from promptforge.tokenizers.bpe import TokenPieces, token_pieces
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.yaml_reader import load_yaml
@@ -207,6 +209,18 @@ def test_a_draft_that_fails_is_an_error_and_not_the_shipped_text() -> None:
     assert caught.value.where == "chunks/item.md.j2:2"
     assert str(caught.value).count("chunks/item.md.j2:2") == 1
     assert "shipped templates" not in str(caught.value)
+
+
+def test_a_key_in_a_template_reads_no_item_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each draft makes a renderer of its own; what the query finds in the items is the same."""
+    monkeypatch.setattr(query, "_relevance_by_key", OrderedDict())
+    options = {"query": "greetings", "max_tokens": 60}
+    for number in range(3):
+        drawn = draw(
+            options=options, templates=[{"chunks/item.md.j2": f"{number} {{{{ item.name }}}}"}]
+        )
+        assert f"{number} guide" in drawn["text"]
+    assert len(query._relevance_by_key) == 1
 
 
 def test_two_views_are_compared() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import difflib
 import functools
+import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,15 +28,15 @@ from ..templating.loader import Templates
 from ..tokenizers.bpe import token_pieces
 from ..tokenizers.registry import get_tokenizer
 
-MAX_RENDERERS_KEPT = 4
-"""Renderers kept for later requests: some for each side of a comparison."""
+MAX_RENDERERS_KEPT = 2
+"""Renderers kept for later requests, one for each side of a comparison: 20 MB for 2,000 items."""
 MAX_LINES_COMPARED = 20_000
 """Lines of both texts up to which they are compared line by line; `difflib` is quadratic."""
 _SAID = (
     "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
     "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",
 )  # fmt: skip
-_ROW = (
+_ROW = operator.attrgetter(
     "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
     "reason", "rank", "section",
 )  # fmt: skip
@@ -208,10 +209,7 @@ def _page(result: Result, request: Request) -> Answer:
         **answer,
         "options": _plain_options(result),
         "overhead": report.page.count(report.page.render({})) if text else 0,
-        "items": [
-            [*(getattr(item, name) for name in _ROW), round(ranks[index], 4)]
-            for index, item in enumerate(report.items)
-        ],
+        "items": [[*_ROW(item), round(ranks[index], 4)] for index, item in enumerate(report.items)],
         "shown": shown,
         "spans": [
             [at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
@@ -46,7 +47,7 @@ from ..packing.types import (
     subtract_costs,
 )
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
-from ..selection.query import Embed, Reranker
+from ..selection.query import Embed, Language, Reranker
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
@@ -94,7 +95,7 @@ class Pipeline:
         self._embed = embed
         self._views: ViewMemory = {}
         self._language_tags = LanguageTags(profile.language_tags)
-        self._language = self._language_tags.tags(_DEFAULTS, LayoutSettings())
+        self._language = _language_by(tuple(sorted(profile.language_tags.items())))
         """Tells the language of an item's text, whatever tag is printed."""
         # Of each thread: what a report works out late is not made for two at a time.
         self._last = threading.local()
@@ -235,6 +236,12 @@ class Pipeline:
             )
             return None
         return control_tokens_of(self._profile.control_tokens)
+
+
+@lru_cache(maxsize=16)
+def _language_by(tags: tuple[tuple[str, str], ...]) -> Language:
+    # One for equal tags: what is remembered of items and a query is remembered with it.
+    return LanguageTags(dict(tags)).tags(_DEFAULTS, LayoutSettings())
 
 
 def wait_for(made: Awaitable[Any]) -> Any:

@@ -479,6 +479,8 @@ def item_id(item: Item) -> str:
     place = (item.kind, item.path, item.start_line, item.end_line, item.name)
     parts = (*place, item.content, item.summary)
     texts = ["" if part is None else str(part) for part in parts]
+    if sum(map(len, texts)) <= MAX_CHARS_HASHED:  # a long text is not copied whole
+        texts = ["\0".join(texts)]
     digest = hashlib.sha256()
     for text in chain(texts[:1], *(("\0", text) for text in texts[1:])):
         for start in range(0, len(text), MAX_CHARS_HASHED):
