@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -231,6 +232,58 @@ def test_a_folder_that_is_gone_is_said_and_comes_back(tmp_path: Path) -> None:
         assert "there is no template folder" in said
         write(folder, "second")
         assert shows(running, "second ")
+
+
+# --- what fails beside it -------------------------------------------------------------------------
+
+
+def test_a_full_folder_for_drafts_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in the place of the folder stands for a full disk: a test may run as root."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    with preview(tmp_path, "--profiles", tmp_path) as running:
+        ids = running.enter().files()
+        profile, template = ids["default.yaml"], ids[LAYOUT]
+        draft = {profile: "header: DRAFT\n"}
+        assert "DRAFT" in running.draw(drafts=draft)["text"]
+        shutil.rmtree(temporary)
+        temporary.write_text("")
+        for what, drafts in (("page", draft), ("findings", {template: "{{ item.nme }}"})):
+            reply = running.request(
+                f"/api/{what}",
+                "POST",
+                body={"view": {}, "drafts": drafts, "file": template},
+            )
+            error = reply.json()["error"]
+            assert reply.status == 200 and "they stay on this page" in error["message"]
+            assert str(tmp_path) not in error["message"]
+        assert "text" in running.draw(drafts={template: "{{ item.name }}"})  # it needs no folder
+        temporary.unlink()
+        temporary.mkdir()
+        assert "DRAFT" in running.draw(drafts=draft)["text"]
+        (left,) = temporary.iterdir()
+        assert left.stat().st_mode & 0o777 == 0o700
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_killed_worker_costs_no_request(tmp_path: Path) -> None:
+    with preview(tmp_path) as running:
+        before = running.enter().draw()["text"]
+        assert running.draw("needs", rows=[0])["rows"] == [0]
+        children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
+        if not children.exists():
+            pytest.skip("this system does not list the children of a process")
+        for pid in workers_of(running.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        assert running.draw()["text"] == before
+        assert running.draw("needs", rows=[0])["rows"] == [0]
+
+
+def workers_of(parent: int) -> list[int]:
+    """Return the children of all threads of a process."""
+    tasks = Path(f"/proc/{parent}/task").glob("*/children")
+    return [int(pid) for task in tasks for pid in task.read_text().split()]
 
 
 def test_a_change_before_the_first_look_is_seen(tmp_path: Path) -> None:

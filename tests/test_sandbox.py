@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -259,6 +260,31 @@ def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
     with pytest.raises(PromptForgeError, match="has been closed"):
         sandbox.call("misbehaving_tasks:echo", None)
     sandbox.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal on this system")
+def test_a_worker_that_was_killed_while_it_waited_costs_nothing() -> None:
+    """As a system does that runs out of memory, before a call and before the first one."""
+    with Sandbox() as sandbox:
+        for _ in range(2):
+            os.kill(sandbox.call("misbehaving_tasks:pid", None), signal.SIGKILL)
+            assert sandbox.call("misbehaving_tasks:echo", "there") == "there"
+        with pytest.raises(TemplateError, match="ended the process"):
+            sandbox.call("misbehaving_tasks:end", 1)  # its successor is started at once
+        assert sandbox._worker is not None
+        os.kill(sandbox._worker._process.pid, signal.SIGKILL)
+        assert sandbox.call("misbehaving_tasks:echo", "there") == "there"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal on this system")
+def test_templates_are_not_blamed_for_what_killed_them() -> None:
+    with Sandbox(seconds=60) as sandbox:
+        pid = sandbox.call("misbehaving_tasks:pid", None)
+        killing = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
+        killing.start()
+        with pytest.raises(TemplateError, match="something ended the process of the templates"):
+            sandbox.call("misbehaving_tasks:forever", None)
+        killing.join()
 
 
 def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:

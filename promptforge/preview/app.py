@@ -12,7 +12,6 @@ import contextlib
 import logging
 import re
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -150,26 +149,26 @@ class PreviewApp:
         self.app = Starlette(
             routes=[Route(path, answer, methods=[method]) for method, path, answer in api],
             lifespan=self._life,
+            exception_handlers={OSError: _say_disk_error},
         )
 
     @contextlib.asynccontextmanager
     async def _life(self, _app: Starlette) -> AsyncIterator[None]:
-        with tempfile.TemporaryDirectory(prefix="promptforge-preview-") as folder:
-            self.session.drafts_folder = Path(folder)
-            tasks = [
-                asyncio.create_task(self._warm()),
-                asyncio.create_task(self._follow(self.session.follow_files)),
-                asyncio.create_task(self._follow(self._follow_items)),
-            ]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
-                for queue in set(self._queues.values()):
-                    queue.close()
-                # A cancelled task raises when it is awaited, and all must have ended.
-                await asyncio.gather(*tasks, return_exceptions=True)
+        tasks = [
+            asyncio.create_task(self._warm()),
+            asyncio.create_task(self._follow(self.session.follow_files)),
+            asyncio.create_task(self._follow(self._follow_items)),
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            for queue in set(self._queues.values()):
+                queue.close()
+            # A cancelled task raises when it is awaited, and all must have ended.
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self.session.close()
 
     async def _warm(self) -> None:
         # Render once in each worker before the page asks, so that its first requests find it warm.
@@ -348,6 +347,11 @@ class PreviewApp:
                     yield ": still here\n\n"
 
         return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+async def _say_disk_error(_request: Request, error: Exception) -> Response:
+    said = f"the preview cannot use a file: {getattr(error, 'strerror', None) or error}"
+    return _json({"error": {"kind": "server", "message": said}}, 507)
 
 
 def _seen(request: Request) -> str:

@@ -217,8 +217,8 @@ class Session:
     """The file of all items, if they come from one."""
     words: Sequence[str] = ()
     """The command that prints the same text, without the choices of the page."""
-    drafts_folder: Path = field(default_factory=Path)
-    """A folder for unsaved texts; emptied when the preview ends."""
+    drafts_folder: Path | None = None
+    """A folder for unsaved texts, made for the first one; `close` removes it."""
     stamp: int = 0
     files: dict[str, EditableFile] = field(default_factory=dict)
     items_key: str = ""
@@ -326,12 +326,24 @@ class Session:
             "options": msgspec.to_builtins(options),
         }
 
+    def make_drafts_folder(self) -> Path:
+        """Return the folder for unsaved texts; some systems empty theirs after days."""
+        if self.drafts_folder is None or not self.drafts_folder.is_dir():
+            self.drafts_folder = Path(tempfile.mkdtemp(prefix="promptforge-preview-"))
+        return self.drafts_folder
+
+    def close(self) -> None:
+        """Remove the unsaved texts."""
+        if self.drafts_folder is not None:
+            shutil.rmtree(self.drafts_folder, ignore_errors=True)
+
     def _draft_profile(self, name: str, text: str) -> str:
         """Write the draft of a profile into a folder of its own; return the folder."""
         key = hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
-        folder = self.drafts_folder / key
-        folder.mkdir(exist_ok=True)
-        (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")
+        with _keeping_draft(f"{name}.yaml"):
+            folder = self.make_drafts_folder() / key
+            folder.mkdir(exist_ok=True)
+            (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")
         # Each key press brings another one: only the newest can still be asked for.
         self._draft_profiles[folder] = self._draft_profiles.pop(folder, None)
         while len(self._draft_profiles) > MAX_DRAFT_FOLDERS:
@@ -510,12 +522,30 @@ def draft_to_check(
     text = drafts.get(id)
     if text is None:
         text = read_file(file).text
-    with tempfile.TemporaryDirectory(dir=session.drafts_folder) as folder:
-        path = Path(folder, file.what, file.shown)
-        path.parent.mkdir(parents=True)
-        path.write_text(text, encoding="utf-8", errors="replace")
+    with _keeping_draft(file.shown):
+        folder = tempfile.mkdtemp(dir=session.make_drafts_folder())
+    try:
+        with _keeping_draft(file.shown):
+            path = Path(folder, file.what, file.shown)
+            path.parent.mkdir(parents=True)
+            path.write_text(text, encoding="utf-8", errors="replace")
         folders = {what: [str(each) for each in getattr(session, what)] for what in FOLDERS}
         yield {"path": str(path), **folders}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _keeping_draft(shown: str) -> Iterator[None]:
+    """Raise `SaveError` where a draft cannot be written for the sandbox."""
+    try:
+        yield
+    except OSError as error:
+        raise SaveError(
+            f"the changes in {shown} cannot be tried: the folder for temporary files takes none"
+            f" ({error.strerror}); they stay on this page",
+            507,
+        ) from None
 
 
 def _content_tag(data: bytes) -> str:

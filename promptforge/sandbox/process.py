@@ -29,6 +29,7 @@ from ..files import Folders, TemplateSource, TemplateSources, folder_paths, temp
 MAX_START_SECONDS = 60.0
 """Time for a worker to start, and to load its profile and tokenizer, in seconds."""
 
+Answer = dict[str, Any]
 LENGTH_HEADER = struct.Struct("!I")
 """The length in bytes, before each JSON text."""
 
@@ -114,22 +115,29 @@ class Sandbox:
         with self._lock:
             if self._closed:
                 raise PromptForgeError("this sandbox has been closed")
-            worker = self._worker
-            # A forked process must not read the answers of its parent's worker.
-            if worker is None or worker.owner != os.getpid():
-                worker = self._worker = _Worker(self)
-            try:
-                answer = worker.ask({"task": task, "argument": argument})
-            # After an interrupt an answer is still under way, and the next call must not read it.
-            except BaseException:
-                self._replace(worker)
-                raise
-            self.limits_memory = worker.limits_memory
+            worker, answer = self._ask({"task": task, "argument": argument})
             if "value" in answer:
                 return answer["value"]
             if answer.get("retire", True):
                 self._replace(worker)
             raise _error(answer, self)
+
+    def _ask(self, request: Mapping[str, Any], *, again: bool = True) -> tuple[_Worker, Answer]:
+        worker = self._worker
+        # A forked process must not read the answers of its parent's worker.
+        if worker is None or worker.owner != os.getpid():
+            worker = self._worker = _Worker(self)
+        try:
+            answer = worker.ask(request)
+        # After an interrupt an answer is still under way, and the next call must not read it.
+        except BaseException:
+            self._replace(worker)
+            # Killed while it waited, as a system does that runs out of memory.
+            if worker.vanished and again and not self._closed:
+                return self._ask(request, again=False)
+            raise
+        self.limits_memory = worker.limits_memory
+        return worker, answer
 
     def _replace(self, worker: _Worker) -> None:
         worker.end()
@@ -160,18 +168,25 @@ class _Worker:
     def __init__(self, sandbox: Sandbox) -> None:
         self.owner = os.getpid()
         self.limits_memory: bool | None = None
+        self._begun = False
+        self.vanished = False
+        """True for a process that ended by itself before any template ran."""
         self._seconds, self._max_answer = sandbox.seconds, sandbox.answer
         path = [*map(os.path.abspath, sys.path), str(Path(__file__).resolve().parents[2])]
         limits = [str(sandbox.seconds), str(sandbox.memory)]
         # Isolated (-I): no PYTHONPATH, no user site, and the working directory is not importable.
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _PROGRAM, json.dumps(path), *limits],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _KEPT if name in os.environ} | _ALONE,
-            start_new_session=True,  # Ctrl+C is for the caller
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _PROGRAM, json.dumps(path), *limits],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _KEPT if name in os.environ} | _ALONE,
+                start_new_session=True,  # Ctrl+C is for the caller
+            )
+        except OSError as error:  # too many processes or files, or no memory
+            message = f"no process for templates can be started: {error.strerror}"
+            raise PromptForgeError(message) from None
         self.kill = self._process.kill
         """End the process from another thread; the call that waits for it fails."""
         # Runs when the worker is dropped, and at the end of the interpreter at the latest.
@@ -183,7 +198,9 @@ class _Worker:
             self.limits_memory = bool(self._receive(MAX_START_SECONDS)["memory"])
         answer = self._receive(MAX_START_SECONDS, json.dumps(request).encode())
         if "begin" in answer:
-            return self._receive(self._seconds)
+            self._begun = True
+            answer = self._receive(self._seconds)
+            self._begun = False
         return answer
 
     def _receive(self, seconds: float, request: bytes | None = None) -> dict[str, Any]:
@@ -230,11 +247,15 @@ class _Worker:
         """Return the error for a worker that has ended."""
         self.kill()
         code = self._process.wait()
+        self.vanished = not (late or self._begun)
         if self.limits_memory is None:
             return PromptForgeError(f"the worker for templates did not start (exit code {code})")
         # The limit of processor time may end it before the deadline does.
         if late or code == -getattr(signal, "SIGXCPU", 0):
             return TemplateError(f"the templates ran for more than {seconds:g} s and were stopped")
+        if code == -getattr(signal, "SIGKILL", 0):  # templates can kill nothing
+            said = "something ended the process of the templates; perhaps memory has run out"
+            return TemplateError(f"{said} (signal {-code})")
         return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
 
 

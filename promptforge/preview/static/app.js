@@ -206,7 +206,7 @@ function fail(error) {
   const more = page ? [make("span", { class: "quiet" }, "The last good text stays below.")] : [];
   if (error.needed) more.push(make("button", { type: "button", onclick: () => setBudget(error.needed, { push: true }) }, `Set the budget to ${count(error.needed)}`));
   if (error.kind === "server") said("");
-  if (error.kind === "server") more.push(make("button", { type: "button", onclick: () => render() }, "Retry"));
+  if (["server", "save"].includes(error.kind)) more.push(make("button", { type: "button", onclick: () => render() }, "Retry"));
   notice("error", error, { open: () => open(error.name, error.line, error.file), more });
   const tried = typeof now.view.max_tokens === "number" ? now.view.max_tokens : budget();
   bar.place(tried, page);

@@ -157,7 +157,8 @@ export function check(id, drafts, tell) {
   clearTimeout(timer);
   timer = setTimeout(async () => {
     const found = await ask({ view: {}, drafts, file: id });
-    if (found && !found.error) tell(found.findings);
+    if (found?.error) tell([{ from: 0, to: 0, code: "", severity: "warning", message: `Not checked: ${found.error.message}`, edit: null }]);
+    else if (found) tell(found.findings);
   }, REST);
 }
 
