@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from unittest import mock
 from promptforge.cli.main import main
 
 ROOT = Path(__file__).parent.parent
+ITEM = {"content": "x = 1", "path": "a.py", "start_line": 3, "end_line": 3, "kind": "code"}
 
 
 class Ran(NamedTuple):
@@ -88,3 +90,23 @@ def command(
 ) -> Ran:
     """Run the command line as a process of its own."""
     return python("-m", "promptforge", *arguments, stdin=stdin, env=env)
+
+
+def write(path: str, content: object) -> Path:
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return file
+
+
+def said(ran: Ran, code: int, *words: str) -> None:
+    """Assert one line with `words` on standard error, no output, and the exit code.
+
+    Below it the line of a template may stand.
+    """
+    assert ran.code == code, ran
+    assert ran.out == ""
+    lines = ran.err.splitlines()
+    assert ran.err.startswith("promptforge: ") and ran.err.endswith("\n"), ran.err
+    assert all(line.startswith("  ") and " | " in line for line in lines[1:]), ran.err
+    assert all(word in ran.err for word in words), ran.err

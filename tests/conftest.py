@@ -14,7 +14,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import settings
 
-pytest_plugins = ["preview_browser"]  # one browser for all tests that want one
+pytest_plugins = ["batch_runs", "preview_browser"]  # fixtures: one browser for all that want one
 
 VARIABLES_OF_TESTS = {"PROMPTFORGE_CASES", "PROMPTFORGE_SCREENSHOTS"}
 WATCHED = 8

@@ -109,7 +109,7 @@ def judge(output: Path) -> list[str]:
         faults.append("results: rows are lost, doubled or out of order")
     if [row["line"] for row in bad] != [n + 1 for n in range(ROWS) if n % 10 == 3]:
         faults.append("errors: rows are lost, doubled or out of order")
-    if {row["error"] for row in bad} != {"ProfileError"}:
+    if {row["error"] for row in bad} != {"ItemError"}:
         faults.append(f"errors of another kind: { {row['error'] for row in bad} }")
     if any(row["id"] != f"id-{row['line'] - 1}" or not row["text"].strip() for row in good):
         faults.append("a result is not that of its row")

@@ -1,0 +1,258 @@
+"""Command lines that cannot be run: one line that says why, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from commandline import ITEM, run, said, write
+
+import promptforge as pf
+
+
+@pytest.fixture(autouse=True)
+def _items(folder: Path) -> None:
+    write("items.json", [ITEM])
+
+
+def test_2_an_option_that_takes_another_value() -> None:
+    said(run("render", "items.json", "--max-tokens", "few"), 2, "max_tokens", '"few"')
+    said(run("render", "items.json", "--min-score", "2"), 2, "min_score", "0 to 1")
+    said(run("render", "items.json", "--trim", "strcture"), 2, 'did you mean "structure"')
+    said(run("render", "items.json", "-p", "claud"), 2, 'did you mean "claude"')
+    said(run("render", "items.json", "--tokenizer", "o200k"), 2, 'did you mean "o200k_base"')
+
+
+def test_2_a_command_or_option_that_does_not_exist_and_the_nearest_that_does() -> None:
+    said(run("rendr"), 2, '"rendr"', 'did you mean "render"')
+    said(run("render", "items.json", "--max-token", "3"), 2, "--max-token", "--max-tokens")
+    said(run("--versio"), 2, "--versio")
+    said(run("list", "layout"), 2, "layouts")
+    said(run("schema", "layouts"), 2, 'did you mean "layout"?')
+    said(run("show"), 2, "NAME")
+
+
+def test_2_nothing_to_do() -> None:
+    said(run("render"), 2, "nothing to render")
+    said(run("count"), 2, "nothing to count")
+
+
+def test_2_no_command_at_all_is_answered_with_the_help() -> None:
+    ran = run()
+    assert (ran.code, ran.out) == (2, "")
+    assert "render" in ran.err and "Exit codes" in ran.err
+
+
+def test_3_what_is_required_does_not_fit_and_json_says_by_how_much() -> None:
+    write("req.json", [{"content": "word " * 50, "required": True}])
+    said(run("render", "req.json", "--max-tokens", "3"), 3, "budget is 3")
+    ran = run("render", "req.json", "--max-tokens", "3", "--json")
+    error = json.loads(ran.out)["error"]
+    assert ran.code == 3
+    assert (error["code"], error["largest"]) == ("budget", 3)
+    assert run("render", "req.json", "--max-tokens", error["needed"]).code == 0
+    assert run("render", "req.json", "--max-tokens", error["needed"] - 1).code == 3
+
+
+BAD = {
+    "nope.json": None,
+    "broken.json": "[{",
+    "broken.jsonl": "nothing\nof it\n",
+    "broken.yaml": "a: [",
+    "number.json": "[" + "9" * 5000 + "]",
+    "deep.json": "[" * 100_000,
+    "nul.json": "\x00\x01",
+    "items_is_no_list.json": '{"items": 5}',
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_4_items_that_cannot_be_read(name: str) -> None:
+    content = BAD[name]
+    if content is not None:
+        write(name, content)
+    said(run("render", name), 4, name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--file", "nope.py"], "nope.py"),
+        (["--file", "items.json:5-2"], "items.json:5-2"),
+        (["--file", "../../etc/passwd"], "no such file"),
+        (["--doc", "."], "folder"),
+        (["--doc", "nope.md"], "nope.md"),
+        (["--man", "no-such-page-at-all"], "no-such-page-at-all"),
+        (["--man", "-w"], "-w"),
+        (["--technique", "T9001"], "--attack"),
+        (["--technique", "T1", "--attack", "nope.json"], "nope.json"),
+        (["--job", "nope.yaml"], "nope.yaml"),
+        (["/dev/zero"], "not a file"),
+    ],
+)
+def test_4_a_source_that_cannot_be_had(arguments: list[str], word: str) -> None:
+    said(run("render", *arguments), 4, word)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [(["nope.txt"], "nope.txt"), (["/dev/zero"], "not a file")],
+)
+def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> None:
+    said(run("count", *arguments), 4, word)
+
+
+SAID: dict[str, tuple[int, str]] = {
+    # a command line → its exit code, and what the one line on standard error says
+    "render": (2, "nothing to render: name a file of items or a folder, pipe items in, or give"),
+    "explain": (2, "nothing to render: name a file of items"),
+    "prompt": (2, "nothing to make a prompt of: give items, or system"),
+    "count": (2, "nothing to count: name a file or a folder, or pipe a text in"),
+    "check": (2, "nothing to check: there is neither ./templates nor ./profiles"),
+    "test": (2, "there is no folder ./tests; name a file of cases"),
+    "diff": (2, "A is missing: promptforge diff [OPTIONS] A B [ITEMS]..."),
+    "diff a": (2, "B is missing"),
+    "diff a b": (2, '"a" is neither a file nor options such as profile=claude'),
+    "show": (2, "NAME is missing: promptforge show [OPTIONS] NAME"),
+    "show nothing": (2, "`promptforge list` and `promptforge list templates` print all names"),
+    "show claud": (2, 'did you mean "claude"?'),
+    "show dir": (2, "it is a file or folder, and show takes names"),
+    "new": (2, "one of layout, format, kind, prompt, profile is missing: promptforge new"),
+    "new thing x": (
+        2,
+        'there is no "thing" here; there are: format, kind, layout, profile, prompt',
+    ),
+    "new layout": (2, "NAME is missing: promptforge new"),
+    "new layout x --from contxt": (2, 'did you mean "context"?'),
+    "list layuts": (2, 'did you mean "layouts"?'),
+    "rule PFXXX": (2, "`promptforge rule` lists them"),
+    "completion csh": (2, 'there is no "csh" here'),
+    "batch": (2, "INPUT is missing: promptforge batch"),
+    "rendr": (2, 'there is no command "rendr"; did you mean "render"?'),
+    "render --layot x": (2, 'there is no option "--layot"; did you mean "--layout"?'),
+    "render --layout": (2, "--layout needs a value"),
+    "render items.json --templates items.json": (
+        2,
+        '--templates takes a folder, and "items.json" is a file',
+    ),
+    "render items.json --templates nowhere": (2, '--templates: there is no folder "nowhere"'),
+    "render items.jsn": (4, 'no such file or directory; did you mean "items.json"?'),
+    "render dir": (4, "dir: a folder without files to read"),
+    "render items.json --layout chnks": (2, 'did you mean "chunks"?'),
+    "prompt items.json --user x --history dir": (4, "dir: not a file but a folder"),
+    "prompt items.json --user x --to openi": (2, 'did you mean "openai"?'),
+    "explain locked.json": (4, "locked.json: cannot read it: permission denied"),
+    "count nope.txt": (4, "nope.txt: cannot read it: no such file or directory"),
+    "check nope": (2, 'there is no file or folder "nope"'),
+    "check items.json": (
+        2,
+        "neither a template (.j2), a layout.yaml nor a profile (.yaml); files of items are for",
+    ),
+    "check items.yaml": (2, "it holds items, which `promptforge render` takes"),
+    "check cases.yaml": (2, "it holds cases, which `promptforge test` takes"),
+    "check job.yaml": (2, "it is a job: `promptforge render --job`"),
+    "check dir": (2, "holds no templates, layouts or profiles"),
+    "test nope": (2, 'there is no file or folder "nope"'),
+    "test dir": (2, "holds no file of cases (`cases:` in a .yaml file)"),
+    "test items.yaml": (4, "a file of cases has the key `cases` with a list"),
+}
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_what_is_said_of_a_command_line_that_cannot_be_run(line: str) -> None:
+    code, words = SAID[line]
+    for name, text in (
+        ("items.yaml", "- {content: x}"),
+        ("cases.yaml", "cases: []"),
+        ("job.yaml", "knowledge: {}"),
+        ("locked.json", "[]"),
+    ):
+        write(name, text)
+    Path("dir").mkdir()
+    Path("locked.json").chmod(0)
+    if "locked" in line and os.access("locked.json", os.R_OK):
+        pytest.skip("whoever runs the tests may read everything")
+    ran = run(*line.split())
+    said(ran, code, words)
+    assert ran.err.count("\n") == 1 and "Error" not in ran.err
+
+
+def test_2_a_layout_or_format_that_is_not_there() -> None:
+    said(run("render", "items.json", "--layout", "chnks"), 2, 'did you mean "chunks"')
+    said(run("render", "items.json", "--format", "markdwn"), 2, 'did you mean "markdown"')
+
+
+def test_2_a_name_that_show_does_not_know() -> None:
+    said(run("show", "chunks/item.md.j"), 2, 'did you mean "chunks/item.md.j2"')
+    said(run("show", "items.json"), 2, "it is a file")
+
+
+def test_5_a_template_of_the_users_that_does_not_compile() -> None:
+    write("own/mine/layout.md.j2", "fine\n{% if %}\n")
+    said(
+        run("render", "items.json", "--templates", "own", "--layout", "mine"),
+        5,
+        "mine/layout.md.j2:2",
+    )
+
+
+def test_5_a_template_of_the_users_that_fails_is_replaced_by_the_shipped_one() -> None:
+    write("own/chunks/item.md.j2", "{{ itm.content }}")
+    ran = run("render", "items.json", "--templates", "own")
+    assert (ran.code, ran.out) == (5, pf.render([ITEM]).text + "\n")
+    assert "chunks/item.md.j2:1" in ran.err and "itm" in ran.err and ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        ("max_tokns: 3\nitems: [items.json]\n", 4, ("job.yaml:1", 'did you mean "max_tokens"')),
+        ("knowledge:\n  documnts: [a]\n", 4, ("job.yaml:2", 'did you mean "documents"')),
+        ("profile: 5\nitems: [items.json]\n", 4, ("job.yaml:1", "profile")),
+        ("items: [items.json\n", 4, ("job.yaml:", "YAML")),
+        ("- a\n", 4, ("job.yaml:1", "keys")),
+        ("<context><documnts/></context>", 4, ("job.yaml:1", 'did you mean "documents"')),
+        ("<context>\n<documents>", 4, ("job.yaml:2", "XML")),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]><context/>", 4, ("job.yaml:1", "DOCTYPE")),
+    ],
+)
+def test_a_job_that_is_wrong(content: str, code: int, words: tuple[str, ...]) -> None:
+    write("job.yaml", content)
+    said(run("render", "--job", "job.yaml"), code, *words)
+
+
+def test_a_bad_value_in_a_job_is_left_out_and_said() -> None:
+    write("job.yaml", "items: [items.json]\nformat: 5\n")
+    ran = run("render", "--job", "job.yaml")
+    assert ran.code == 0
+    assert ran.out
+    assert ran.err.startswith("promptforge: warning: job.yaml:2: format takes ")
+    assert ran.err.endswith("; left out [PF101]\n")
+    assert run("render", "--job", "job.yaml", "--strict").code == 1
+
+
+def test_records_without_a_text_are_bad_input() -> None:
+    write("hits.json", '[{"id": 1, "score": 0.5, "payload": {"year": 1999}}]')
+    said(
+        run("render", "hits.json"), 4, "hits.json:1", "Qdrant point with id, score, payload (year)"
+    )
+
+
+def test_an_error_as_json_is_one_object() -> None:
+    ran = run("render", "nope.json", "--json")
+    error = json.loads(ran.out)
+    assert (ran.code, error["promptforge"], error["error"]["code"]) == (4, 1, "item")
+    assert ran.err == f"promptforge: {error['error']['message']}\n"
+    assert error["error"]["where"] == "nope.json"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["render", "\x1b[31m\nforged: line"], ["show", "\x1b[31m\nforged: line"], ["\x1b[2J"]],
+)
+def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) -> None:
+    ran = run(*arguments)
+    assert ran.code in (2, 4, 5)
+    assert ran.err.count("\n") == 1 and "\x1b" not in ran.err
