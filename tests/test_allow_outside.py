@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from commandline import run
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.errors import ProfileError
+from promptforge.errors import ItemError, ProfileError
 from promptforge.files import leads_outside
 from promptforge.sandbox import Sandbox
 
@@ -205,3 +206,18 @@ def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
     Path("list").write_text(f"{inner}\noutside/secret.txt\n")
     ran = run("render", *command)
     assert "an inner text" in ran.out and SECRET not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    "given", [{"files": "../x.md"}, {"documents": "a/../../x.md"}, {"search": "x", "within": ".."}]
+)
+def test_a_program_names_what_is_outside_by_absolute_paths(
+    given: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "x.md").write_text("x")
+    (tmp_path / "in").mkdir()
+    with pytest.raises(ItemError, match="leads out of the workspace; name it by an absolute path"):
+        pf.load(**given, workspace=tmp_path / "in")  # type: ignore[arg-type]
+    absolute = {key: os.path.abspath(tmp_path / "x.md") for key in given if key != "search"}
+    found = pf.load(**{**given, **absolute}, workspace=tmp_path / "in")  # type: ignore[arg-type]
+    assert [item.content for item in found] == ["x"]
