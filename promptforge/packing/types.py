@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 from typing import NamedTuple, Protocol, overload
 
 from ..errors import BudgetError
@@ -18,7 +19,7 @@ ZERO_COST: Cost = (0, 0)
 
 UNLIMITED = math.inf
 
-MIN_FRONT = 600
+MIN_FRONT = 1500
 """Indices that are sorted at first, where there are many more."""
 SAMPLE_SIZE = 1000
 
@@ -162,14 +163,18 @@ class BestFirst(Sequence[int]):
 
     def tail(self, start: int) -> list[int]:
         """Return the indices from a place on, those beyond the front in no order of ranks."""
-        ranks, least = self._ranks, self._least
         if len(self._front) == len(self):
             return self._front[start:]
-        return self._front[start:] + [i for i in self.unordered if ranks[i] < least]
+        return [*self._front[start:], *filterfalse({*self._front}.__contains__, self.unordered)]
 
     def in_order(self, indices: Iterable[int]) -> list[int]:
         """Return some of `tail` in order."""
         return sorted(indices, key=self._ranks.__getitem__, reverse=True)
+
+    def _ranked(self) -> Iterable[tuple[int, float]]:
+        if isinstance(self.unordered, range):  # all there are: nothing is looked up
+            return enumerate(self._ranks)
+        return zip(self.unordered, map(self._ranks.__getitem__, self.unordered), strict=True)
 
     def _sort(self, count: int) -> None:
         """Put at least the best `count` into the front."""
@@ -191,7 +196,8 @@ class BestFirst(Sequence[int]):
             self._least = sample[5 * (len(front) + more) // (4 * step) + 2]
             if self._least >= before:  # each tenth has the best rank, and the sample is of these
                 self._least = -UNLIMITED
-            rest = [i for i in rest if self._least <= ranks[i] < before]
+            least = self._least
+            rest = [i for i, rank in self._ranked() if least <= rank < before]
         elif front:
             rest = [i for i in rest if ranks[i] < before]
         front += self.in_order(rest)

@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache, cached_property
+from itertools import filterfalse
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple, cast
 
@@ -277,7 +280,7 @@ class Page:
         """Return a page with all ranges apart: this one where none were joined."""
         if not self._before_join:
             return self
-        pool, ranks = list(self._items), list(self.candidates.ranks)
+        pool, ranks = list(self._items), copy(self.candidates.ranks)
         for index, before in self._before_join.items():
             pool[index], ranks[index] = before[0]
         return Page(replace(self.candidates, pool=pool, ranks=ranks), self.setting)
@@ -548,11 +551,11 @@ class LowerBounds:
         self._max_characters = page.options.item_max_chars
 
     @cached_property
-    def _lengths(self) -> list[int]:
+    def _lengths(self) -> array[int]:
         # Characters of each content; 0 where a summary may stand in for it.
         lengths = self._columns.lengths
         if self._columns.summarized:
-            lengths = list(lengths)
+            lengths = lengths[:]
             for index in self._columns.summarized:
                 lengths[index] = 0
         return lengths
@@ -616,10 +619,10 @@ class LowerBounds:
 
     def exceed(self, indices: Iterable[int], tokens: float) -> bool:
         """Return True if these items together need more, each at its least."""
-        shared, kinds = self._page.shared_end_tokens, self._columns.kinds
+        shared, items = self._page.shared_end_tokens, self._columns.items
         empty = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
         for index in indices:
-            least = empty[kinds[index]]
+            least = empty[items[index].kind]
             needed = least.tokens
             if least.shows and self._lengths[index]:
                 text = self._columns.contents[index]
@@ -639,12 +642,11 @@ class LowerBounds:
             return self._not_refused(indices, tokens, trim)
         key, known = (setting.layout, setting.options, setting.nonce, trim), columns.refused
         if known is not None and known.key == key and tokens <= known.tokens:
-            indices = list(filter(known.left.__contains__, indices))
+            indices = list(filterfalse(known.items.__contains__, indices))
             return self._not_refused(indices, tokens, trim)
         found = self._not_refused(indices, tokens, trim)
-        if 4 * len(found) < len(indices) > len(columns.kinds) // 2:
-            left = set(range(len(columns.kinds))).difference(indices).union(found)
-            columns.refused = RefusedItems(key, tokens, left)
+        if 4 * len(found) < len(indices) > len(columns.items) // 2:
+            columns.refused = RefusedItems(key, tokens, set(indices).difference(found))
         return found
 
     def _not_refused(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
@@ -665,11 +667,11 @@ class LowerBounds:
             if kinds[kind].shows:
                 far[kind] = self._too_many_characters(left[kind])
         # This runs over all candidates, up to a million: local names, the cheapest test first.
-        widest, lengths, contents, kind_of = (
+        widest, lengths, contents, items = (
             max(far.values()),
             self._lengths,
             self._columns.contents,
-            self._columns.kinds,
+            self._columns.items,
         )
         exceeds = self._exceeds
         # One call in C refuses most of them: 100,000 candidates ask for the last tokens of a page.
@@ -683,8 +685,7 @@ class LowerBounds:
         return [
             i
             for i in indices
-            if (length := lengths[i]) <= widest
-            and length <= (most := far.get(kind := kind_of[i], -1))
+            if (length := lengths[i]) <= (most := far.get(kind := items[i].kind, -1))
             and (not length or most == math.inf or not exceeds(contents[i], left[kind]))
         ]
 

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter, is_
@@ -326,7 +327,7 @@ class Packings:
 
     def _new_page(self, these: Candidates) -> Page:
         # Joining ranges and noting duplicates change items, so each page has a list of its own.
-        return Page(replace(these, pool=list(these.pool), ranks=list(these.ranks)), self._setting)
+        return Page(replace(these, pool=list(these.pool), ranks=copy(these.ranks)), self._setting)
 
 
 def _pack_first(

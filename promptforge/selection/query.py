@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableSequence, Sequence
 from functools import cache
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple, TypeVar
@@ -188,7 +188,7 @@ class Relevance(ABC):
         """Return the worth of each item that has one, by its index."""
 
     @abstractmethod
-    def rank(self, ranks: list[float]) -> None:
+    def rank(self, ranks: MutableSequence[float]) -> None:
         """Replace the candidates' ranks by their worth."""
 
     @abstractmethod
@@ -247,7 +247,7 @@ class QueryRelevance(Relevance):
         """Return the worth of each item that was read closely, by its index."""
         return {index: self.evidence.worth[number] for index, number in self.number_of.items()}
 
-    def rank(self, ranks: list[float]) -> None:
+    def rank(self, ranks: MutableSequence[float]) -> None:
         """Replace the candidates' scores by their worth; those not read closely come after them."""
         if not self.has_evidence:
             return
