@@ -22,6 +22,7 @@ from promptforge.packing.types import (
     JoinedVariant,
     PackingStep,
     Variant,
+    VariantColumns,
     add_costs,
     explicit_share_of,
     fits_within,
@@ -71,6 +72,11 @@ class Words:
         word = self.words[index]
         whole = [Variant("content", word)]
         return [*whole, Variant("summary", word[:1])] if self.short and len(word) > 1 else whole
+
+    def whole_variants(self, indices: Sequence[int]) -> VariantColumns:
+        rows = [(i, each.name, len(each.text)) for i in indices for each in self.variants(i)]
+        items, names, sizes = zip(*rows, strict=True)
+        return VariantColumns(items, names, sizes)
 
     def item_cost(self, index: int, form: Variant) -> Cost:
         return len(form.text), len(form.text)

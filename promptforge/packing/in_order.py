@@ -189,6 +189,8 @@ class PageState:
 
     def unsettled(self, walk: Sequence[int]) -> list[int]:
         """Return those of `walk` that are neither shown nor duplicates."""
+        if not self.chosen and not self.duplicate_of:
+            return list(walk)
         return [i for i in walk if i not in self.chosen and i not in self.duplicate_of]
 
     def distinct(
@@ -226,10 +228,10 @@ class PageState:
     def surely_exceed(self, walk: Sequence[int], room: Cost) -> bool:
         """Return True where bounds show that these need more, without those that others contain."""
         page = self.page
-        if not page.exceed(walk, room):
-            return False
         wide = MAX_TIMES_ROOM * room[0], MAX_TIMES_ROOM * room[1]
-        return page.exceed(walk, wide) or page.exceed(self.distinct(walk)[0], room)
+        if page.exceed(walk, wide):
+            return True
+        return page.exceed(walk, room) and page.exceed(self.distinct(walk)[0], room)
 
     def contained(self, shown: Mapping[int, Variant]) -> dict[int, int]:
         """Return those of `shown` that another one contains, which is whole; with their holders."""

@@ -6,6 +6,7 @@ A cost is a pair: tokens and characters. A limit is such a pair too.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
 from typing import NamedTuple, Protocol, overload
@@ -42,6 +43,15 @@ SHORTENED_VARIANTS = frozenset({"trimmed", "outline", "stub"})
 """Names of variants that promptforge made shorter than the item gave them."""
 
 
+class VariantColumns(NamedTuple):
+    """Variants of some items, item by item."""
+
+    items: Sequence[int]
+    names: Sequence[str]
+    sizes: Sequence[int]
+    """Characters of the texts."""
+
+
 class JoinedVariant(NamedTuple):
     """Chosen items that touch, shown as one in the place of the first."""
 
@@ -58,6 +68,10 @@ class PackablePage(Protocol):
 
     def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole variants of an item, the longest first."""
+        ...
+
+    def whole_variants(self, indices: Sequence[int]) -> VariantColumns:
+        """Return the whole variants of these items without their texts."""
         ...
 
     def item_cost(self, index: int, variant: Variant) -> Cost:
@@ -131,16 +145,37 @@ class BestFirst(Sequence[int]):
     (2, [2, 0, 1])
     """
 
-    def __init__(self, unordered: Sequence[int], ranks: Sequence[float]) -> None:
-        self.unordered = unordered
-        """The indices in the order given."""
-        self._ranks = ranks
-        self._front: list[int] = []
+    def __init__(
+        self, unordered: Sequence[int], ranks: Sequence[float], first: Iterable[int] = ()
+    ) -> None:
+        """Take indices with their ranks, and others that come before all of them as they are."""
+        self._first, self._unordered, self._ranks = [*first], unordered, ranks
+        self._front = self._first[:]
         self._least = UNLIMITED
         """The front has the indices of this rank or more."""
 
+    @property
+    def unordered(self) -> Sequence[int]:
+        """All indices, in the order given."""
+        return [*self._first, *self._unordered] if self._first else self._unordered
+
+    def after(self, first: Iterable[int]) -> BestFirst:
+        """Return the same with some others before them."""
+        return BestFirst(self._unordered, self._ranks, [*first, *self._first])
+
+    def owners(self, owner_of: Sequence[int]) -> BestFirst:
+        """Return the owners of these, each once, where its first one stands."""
+        first = dict.fromkeys(map(owner_of.__getitem__, self._first))
+        ranks = array("d", [-UNLIMITED]) * (max(owner_of, default=0) + 1)
+        for index in self._unordered:
+            owner, rank = owner_of[index], self._ranks[index]
+            if rank > ranks[owner]:
+                ranks[owner] = rank
+        rest = dict.fromkeys(map(owner_of.__getitem__, self._unordered))
+        return BestFirst([*filterfalse(first.__contains__, rest)], ranks, first)
+
     def __len__(self) -> int:
-        return len(self.unordered)
+        return len(self._first) + len(self._unordered)
 
     def __iter__(self) -> Iterator[int]:
         place = 0
@@ -165,16 +200,16 @@ class BestFirst(Sequence[int]):
         """Return the indices from a place on, those beyond the front in no order of ranks."""
         if len(self._front) == len(self):
             return self._front[start:]
-        return [*self._front[start:], *filterfalse({*self._front}.__contains__, self.unordered)]
+        return [*self._front[start:], *filterfalse({*self._front}.__contains__, self._unordered)]
 
     def in_order(self, indices: Iterable[int]) -> list[int]:
         """Return some of `tail` in order."""
         return sorted(indices, key=self._ranks.__getitem__, reverse=True)
 
     def _ranked(self) -> Iterable[tuple[int, float]]:
-        if isinstance(self.unordered, range):  # all there are: nothing is looked up
+        if isinstance(self._unordered, range):  # all there are: nothing is looked up
             return enumerate(self._ranks)
-        return zip(self.unordered, map(self._ranks.__getitem__, self.unordered), strict=True)
+        return zip(self._unordered, map(self._ranks.__getitem__, self._unordered), strict=True)
 
     def _sort(self, count: int) -> None:
         """Put at least the best `count` into the front."""
@@ -185,7 +220,7 @@ class BestFirst(Sequence[int]):
         # The front doubles at least: asked for one more again and again, it is still sorted in
         # few passes.
         more, before = max(more, len(front), MIN_FRONT), self._least
-        rest: Sequence[int] = self.unordered
+        rest = self._unordered
         self._least = -UNLIMITED
         if len(rest) > 4 * (len(front) + more):
             # Of a hundred thousand, a sample tells about where the best end.
@@ -198,7 +233,7 @@ class BestFirst(Sequence[int]):
                 self._least = -UNLIMITED
             least = self._least
             rest = [i for i, rank in self._ranked() if least <= rank < before]
-        elif front:
+        elif before < UNLIMITED:
             rest = [i for i in rest if ranks[i] < before]
         front += self.in_order(rest)
         if len(front) < count and self._least > -UNLIMITED:  # a sample is only a sample

@@ -11,12 +11,24 @@ from __future__ import annotations
 
 import heapq
 import math
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+from sys import float_info
 from typing import NamedTuple
 
 from .in_order import ITEMS_LOOKED_AT, Packer
-from .types import UNLIMITED, Cost, PackingStep, budget_unit, fits_within, subtract_costs
+from .types import (
+    UNLIMITED,
+    BestFirst,
+    Cost,
+    PackingStep,
+    Variant,
+    budget_unit,
+    fits_within,
+    subtract_costs,
+)
 
 VARIANT_WORTH = {"expanded": 1.1, "content": 1.0, "outline": 0.5, "summary": 0.3, "stub": 0.05}
 """Share of its score that an item is worth in a variant.
@@ -52,7 +64,7 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     Returns the step with its items in another order: those shown, then the others, the most worth
     per token first.
     """
-    walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
+    walk = packer.unsettled(step.walk[:])
     places = packer.free_places(step)
     # Where everything fits there is nothing to choose, and no cost of a row is asked for.
     if (places is None or places >= len(walk)) and packer.show_all(walk, limit):
@@ -60,15 +72,15 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     packer.cost = packer.page.measure(packer.chosen)
     rows = _PageRows(packer, walk, step.ranks, limit)
     rest = rows.show(rows.choose(places))
-    rest = [i for i in rest if i not in packer.chosen and i not in packer.duplicate_of]
-    left = set(rest)
-    order = [*(i for i in step.walk if i not in left), *rest]  # those shown have places of `most`
-    equal = step._replace(walk=order, ranks=[0.0] * (max(order, default=0) + 1))
+    left = {*rest.unordered}
+    shown = [i for i in step.walk if i not in left]  # these have places of `most`
+    order = rest.after(shown)
+    equal = step._replace(walk=order, ranks=[0.0] * (max(step.walk, default=0) + 1))
     # Shortened, any of 100,000 might fit: so all are tried whole first, and few then are shortened.
     shorten, packer.shorten = packer.shorten, False
-    packer.take_rest(rest, limit, equal)
+    packer.take_rest(order, limit, equal, len(shown))
     packer.shorten = shorten
-    _shorten_some(packer, rest, limit, equal)
+    _shorten_some(packer, order, limit, equal)
     if packer.free_places(step) == 0:
         for index in walk:
             if index not in packer.chosen:
@@ -85,7 +97,8 @@ def fill_with_best(packer: Packer, step: PackingStep, limit: Cost) -> None:
 
 
 def _shorten_some(packer: Packer, walk: Sequence[int], limit: Cost, step: PackingStep) -> None:
-    packer.take_rest(packer.unsettled(walk)[:ITEMS_LOOKED_AT], limit, step)
+    left = (i for i in walk if i not in packer.chosen and i not in packer.duplicate_of)
+    packer.take_rest([*islice(left, ITEMS_LOOKED_AT)], limit, step)
 
 
 class _PageRows:
@@ -96,13 +109,14 @@ class _PageRows:
     ) -> None:
         self._packer, self._page, self._limit = packer, packer.page, limit
         self._room, self._unit = subtract_costs(limit, packer.cost), budget_unit(limit)
-        self._rows = [(index, variant) for index in walk for variant in self._page.variants(index)]
+        self._items, self._names, self._sizes = self._page.whole_variants(walk)
         # An item of rank 0 is still worth more than unused room.
-        lowest = min((ranks[i] for i in walk), default=0.0) if ranks else 1.0
+        ranked = [ranks[i] for i in self._items] if ranks else [1.0] * len(self._items)
+        lowest = min(ranked, default=0.0)
         base = min(lowest - 0.01, 0.0) if lowest <= 0 else 0.0
+        shares = {name: VARIANT_WORTH.get(name, 1.0) for name in {*self._names}}
         self._worths = [
-            ((ranks[i] if ranks else 1.0) - base) * VARIANT_WORTH.get(variant.name, 1.0)
-            for i, variant in self._rows
+            (rank - base) * shares[name] for rank, name in zip(ranked, self._names, strict=True)
         ]
         self._chooser = self._new_chooser(0.0)
         self._held: set[int] = set()
@@ -110,14 +124,21 @@ class _PageRows:
 
     def _new_chooser(self, between: float) -> WorthChooser:
         """Return a chooser; `between` is the cost of an item on the page beyond its own."""
-        names = [variant.name for _, variant in self._rows]
         return WorthChooser(
             self._worths,
-            [len(variant.text) for _, variant in self._rows],
+            self._sizes,
             lambda row: self._cost(row) + between,
-            owners=[index for index, _ in self._rows],
-            kinds=names,
+            owners=self._items,
+            kinds=self._names,
         )
+
+    def _variants(self, rows: Iterable[int]) -> dict[int, Variant]:
+        """Return the items of these rows, each in its variant."""
+        found = {}
+        for row in rows:
+            index, name = self._items[row], self._names[row]
+            found[index] = next(v for v in self._page.variants(index) if v.name == name)
+        return found
 
     def choose(self, places: int | None) -> list[int]:
         """Return rows that fit on the page and leave next to no room.
@@ -129,9 +150,7 @@ class _PageRows:
         rows, unused = best, max(MAX_UNUSED_UNITS, MAX_UNUSED_SHARE * target)
         for turn in range(MAX_CHOICES):
             rows = self._choose_distinct(target)[:places]
-            cost = self._page.measure(
-                {**self._packer.chosen, **dict(self._rows[row] for row in rows)}
-            )
+            cost = self._page.measure({**self._packer.chosen, **self._variants(rows)})
             spare = self._limit[self._unit] - cost[self._unit]
             if fits_within(cost, self._limit):
                 best = rows
@@ -155,7 +174,7 @@ class _PageRows:
         """Return rows for `target`; in place of items that others of them contain, other ones."""
         for _ in range(MAX_CHOICES):
             rows = self._chooser.choose(target).rows
-            held = self._packer.contained(dict(self._rows[row] for row in rows))
+            held = self._packer.contained(self._variants(rows))
             if not held:
                 break
             self._held.update(held)
@@ -163,7 +182,7 @@ class _PageRows:
         return rows
 
     def _cost(self, row: int) -> float:
-        index, variant = self._rows[row]
+        [(index, variant)] = self._variants([row]).items()
         if not self._page.may_fit(index, variant, self._room):
             # Any cost above the room will do, as long as larger rows cost more.
             return max(self._room[self._unit] + 1, len(variant.text) / 4)
@@ -173,13 +192,13 @@ class _PageRows:
         # With both limits, the one that an item takes more of, in tokens.
         return max(cost[0], cost[1] * self._room[0] / self._room[1])
 
-    def show(self, chosen: list[int]) -> list[int]:
+    def show(self, chosen: list[int]) -> BestFirst:
         """Show these rows but duplicates; return the other items, the most worth per token first.
 
         While the page is over the limit, the least worth per token goes.
         """
-        packer, refused = self._packer, []
-        for index, variant in map(self._rows.__getitem__, chosen):
+        packer, refused, variants = self._packer, list[int](), self._variants(chosen)
+        for index, variant in variants.items():
             holder, held = self._page.duplicates(index, packer.chosen)
             if self._page.item_cost(index, variant)[0] > packer.allowance(index):
                 packer.drop(index, "section_budget")
@@ -189,14 +208,14 @@ class _PageRows:
             else:
                 packer.drop_duplicates(dict.fromkeys(held, index))
                 packer.put(index, variant, packer.cost)
-        shown = [i for i, _ in map(self._rows.__getitem__, chosen) if i in packer.chosen]
+        shown = [index for index in variants if index in packer.chosen]
         packer.cost = self._page.measure(packer.chosen)
         while shown and not fits_within(packer.cost, self._limit):
             refused.append(shown.pop())  # not for good: a shorter variant may still fit
             packer.drop(refused[-1], "budget")
             packer.cost = self._page.measure(packer.chosen)
-        rest = (self._rows[row][0] for row in self._chooser.rest(chosen))
-        return list(dict.fromkeys([*refused, *rest]))
+        rest = self._chooser.rest(chosen).owners(self._items)
+        return rest.after(i for i in refused if i not in packer.duplicate_of)
 
 
 class WorthChoice(NamedTuple):
@@ -223,6 +242,8 @@ class _Step(NamedTuple):
 
 
 _NO_ROW = (-1, 0.0, 0.0, 0.0)
+_BEST, _NO_CASE = float_info.max, (0.0, False, -1)
+"""The best case of a row that may cost nothing, and what comes after all rows with worth."""
 _Set = tuple[float, int, tuple[int, ...]]
 """A set of steps: its worth, how many of the first steps it has, and those beside them."""
 
@@ -257,11 +278,14 @@ class WorthChooser:
         # A row is charged this share of its lower bound at least: so there is a bound of worth.
         self._charged = 1.0
         self._bounds = self._lower_bounds(sizes, kinds or [None] * len(worths))
-        self._best_cases = sorted(
-            (-worth / bound if bound else -math.inf, False, row)
-            for row, (worth, bound) in enumerate(zip(self._worths, self._bounds, strict=True))
-            if worth > 0
-        )
+        self._best_cases = array("d", bytes(8 * len(worths)))
+        """The most worth per token that each row may have; of one without worth what was given."""
+        for row, (worth, bound) in enumerate(zip(self._worths, self._bounds, strict=True)):
+            if worth > 0:
+                self._best_cases[row] = min(worth / bound, _BEST) if bound else _BEST
+            else:
+                self._best_cases[row] = self._place_without_worth(row)
+        self._by_best_case = BestFirst(range(len(worths)), self._best_cases)
 
     def exclude(self, owners: Collection[int]) -> None:
         """Choose no rows of these owners from now on."""
@@ -271,8 +295,12 @@ class WorthChooser:
         gone = [row for row, owner in enumerate(self._owners) if owner in owners]
         self._worths = list(self._worths)
         for row in gone:
-            self._worths[row] = 0.0
-        self._best_cases = [case for case in self._best_cases if self._worths[case[2]] > 0]
+            self._worths[row], self._best_cases[row] = 0.0, self._place_without_worth(row)
+        self._by_best_case = BestFirst(range(len(self._worths)), self._best_cases)
+
+    def _place_without_worth(self, row: int) -> float:
+        # NaN, unequal to itself, has no place among numbers: it comes last.
+        return self._given[row] if self._given[row] <= 0 else -math.inf
 
     def cost(self, row: int) -> float:
         """Return the exact cost of a row, asked for once."""
@@ -295,18 +323,22 @@ class WorthChooser:
             sample.setdefault(kinds[top[place]], []).append(top[place])
         everything = [row for rows in sample.values() for row in rows]
         general = _line([(sizes[row], self.cost(row)) for row in everything])
-        lines = dict.fromkeys(kinds, general)
+        lines = dict.fromkeys({*kinds}, general)
         for kind, rows in sample.items():
             if len(rows) >= MIN_ROWS_OF_A_KIND:
                 lines[kind] = _line([(sizes[row], self.cost(row)) for row in rows])
         estimates = [
-            lines[kind][0] + lines[kind][1] * size for kind, size in zip(kinds, sizes, strict=True)
+            (line := lines[kind])[0] + line[1] * size
+            for kind, size in zip(kinds, sizes, strict=True)
         ]
         ratios = sorted(self.cost(row) / (estimates[row] or 1) for row in everything)
         low = min(ratios[int(LOWEST_QUANTILE * len(ratios))], 1.0) if ratios else 0.0
         if low:
             self._charged = min(0.8, 0.9 * ratios[0] / low)
-        return [self._costs.get(row, low * estimate) for row, estimate in enumerate(estimates)]
+        found = [low * estimate for estimate in estimates]
+        for row, cost in self._costs.items():
+            found[row] = cost
+        return found
 
     def choose(self, limit: float) -> WorthChoice:
         """Return the rows that bring the most worth for costs of at most `limit` in all."""
@@ -330,15 +362,25 @@ class WorthChooser:
     def _steps(self, cap: float) -> Iterator[_Step]:
         """Yield steps by worth per token.
 
-        These are the upper hulls of a knapsack with classes (Sinha and Zoltners 1979). One heap
-        holds rows of known cost and rows of a lower bound. A row is asked for its cost when
-        nothing known is better than its best case: so most costs are never asked for.
+        These are the upper hulls of a knapsack with classes (Sinha and Zoltners 1979). A heap
+        holds rows of known cost. A row is asked for its cost when nothing known is better than its
+        best case: so most costs are never asked for.
         """
         worths, owners, bounds, share = self._worths, self._owners, self._bounds, self._charged
-        heap = [entry for entry in self._best_cases if share * bounds[entry[2]] <= cap]
         reached: dict[int, tuple[int, float, float, float]] = {}
-        while heap:  # it began sorted, and a sorted list is a heap
-            key, known, row = heapq.heappop(heap)
+        heap: list[tuple[float, bool, int]] = []
+        unknown = ((-self._best_cases[row], False, row) for row in self._by_best_case)
+        following = next(unknown, _NO_CASE)
+        while True:
+            if following < _NO_CASE and not (heap and heap[0] < following):
+                key, known, row = following
+                following = next(unknown, _NO_CASE)
+                if share * bounds[row] > cap:
+                    continue
+            elif heap:
+                key, known, row = heapq.heappop(heap)
+            else:
+                return
             below, worth_below, cost_below, rated_below = reached.get(owners[row], _NO_ROW)
             cost, worth = max(self.cost(row), share * bounds[row]), worths[row] - worth_below
             if worth <= 0 or cost > cap:
@@ -352,20 +394,24 @@ class WorthChooser:
             reached[owners[row]] = row, worths[row], cost, rated
             yield _Step(row, below, cost - cost_below, rated - rated_below, cost)
 
-    def rest(self, rows: Sequence[int]) -> Iterator[int]:
-        """Yield rows of the owners without one in `rows`: the most worth per token known first.
+    def rest(self, rows: Sequence[int]) -> BestFirst:
+        """Return rows of the owners without one in `rows`: the most worth per token known first.
 
         Rows of unknown cost come after, by their best case, then worthless ones. Asks no cost.
         """
         taken = {self._owners[row] for row in rows}
-        free = {row for row in range(len(self._worths)) if self._owners[row] not in taken}
-        best_cases = [row for _, _, row in self._best_cases if row in free]
-        known = [row for row in best_cases if row in self._costs]
-        known.sort(key=lambda row: -self._worths[row] / max(self._costs[row], 1e-9))
-        worthless = sorted(free.difference(best_cases))
-        # NaN, unequal to itself, has no place among numbers: it comes last.
-        worthless.sort(key=lambda row: -self._given[row] if self._given[row] <= 0 else math.inf)
-        yield from dict.fromkeys([*known, *best_cases, *worthless])
+        known = {
+            row for row in self._costs if self._worths[row] > 0 and self._owners[row] not in taken
+        }
+
+        def order(row: int) -> tuple[float, float, int]:
+            rate = self._worths[row] / max(self._costs[row], 1e-9)
+            return -rate, -self._best_cases[row], row
+
+        unknown = [
+            row for row, owner in enumerate(self._owners) if owner not in taken and row not in known
+        ]
+        return BestFirst(unknown, self._best_cases, sorted(known, key=order))
 
 
 class _Order:

@@ -28,6 +28,7 @@ from ..packing.types import (
     Cost,
     JoinedVariant,
     Variant,
+    VariantColumns,
     add_costs,
     content_variant,
     fits_within,
@@ -175,6 +176,16 @@ class Page:
     def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole variants of an item, the longest first."""
         return self.views.variants(index)
+
+    def whole_variants(self, indices: Sequence[int]) -> VariantColumns:
+        """Return the whole variants of these items without their texts."""
+        columns, options = self.candidates.columns, self.options
+        if columns.plain and not options.number_lines and options.item_max_chars is None:
+            lengths = [columns.lengths[index] for index in indices]
+            return VariantColumns(indices, ["content"] * len(indices), lengths)
+        rows = [(i, each.name, len(each.text)) for i in indices for each in self.variants(i)]
+        items, names, sizes = zip(*rows, strict=True) if rows else ((), (), ())
+        return VariantColumns(items, names, sizes)
 
     def text(self, index: int, variant: Variant) -> str:
         """Return the text of an item alone."""

@@ -158,6 +158,12 @@ class Columns:
         return True in self._read("required")
 
     @cached_property
+    def plain(self) -> bool:
+        """True if each has a content and no other variant."""
+        expanded = list(self._read("expanded"))
+        return not self.summarized and expanded.count(None) == len(expanded)
+
+    @cached_property
     def summarized(self) -> list[int]:
         """The items with a summary."""
         summaries = list(self._read("summary"))
@@ -178,12 +184,13 @@ _COLUMNS: dict[str, Callable[[Item], object]] = {
     "contents": lambda item: item.content or "",
     "lengths": lambda item: len(item.content or ""),
 }
-_FACTS = frozenset({"origins", "score_orders", "requires", "summarized", "every_kind"})
+_FACTS = frozenset({"origins", "score_orders", "requires", "summarized", "plain", "every_kind"})
 """Facts about all items, which stay as they are where `_side` does."""
 
 
 def _side(item: Item) -> tuple[object, ...]:
-    return item.kind, item.origin, item.score_order, item.required, item.summary is None
+    alone = item.summary is None, item.expanded is None
+    return item.kind, item.origin, item.score_order, item.required, alone
 
 
 @dataclass(frozen=True, eq=False)
