@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
 from typing import NamedTuple, Protocol, overload
 
@@ -86,7 +86,7 @@ class PackablePage(Protocol):
         """Return False where a cheap bound shows that an item needs more than `room`."""
         ...
 
-    def exceed(self, indices: Iterable[int], room: Cost) -> bool:
+    def exceed(self, indices: Collection[int], room: Cost) -> bool:
         """Return True where cheap lower bounds show that these items together need more."""
         ...
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
-from sys import float_info
+from itertools import filterfalse, islice
 from typing import NamedTuple
 
 from .in_order import ITEMS_LOOKED_AT, Packer
@@ -73,9 +71,9 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     rows = _PageRows(packer, walk, step.ranks, limit)
     rest = rows.show(rows.choose(places))
     left = {*rest.unordered}
-    shown = [i for i in step.walk if i not in left]  # these have places of `most`
+    shown = [*filterfalse(left.__contains__, step.walk[:])]  # these have places of `most`
     order = rest.after(shown)
-    equal = step._replace(walk=order, ranks=[0.0] * (max(step.walk, default=0) + 1))
+    equal = step._replace(walk=order, ranks=[0.0] * (max(walk, default=0) + 1))
     # Shortened, any of 100,000 might fit: so all are tried whole first, and few then are shortened.
     shorten, packer.shorten = packer.shorten, False
     packer.take_rest(order, limit, equal, len(shown))
@@ -242,7 +240,7 @@ class _Step(NamedTuple):
 
 
 _NO_ROW = (-1, 0.0, 0.0, 0.0)
-_BEST, _NO_CASE = float_info.max, (0.0, False, -1)
+_BEST, _NO_CASE = 1e308, (0.0, False, -1)
 """The best case of a row that may cost nothing, and what comes after all rows with worth."""
 _Set = tuple[float, int, tuple[int, ...]]
 """A set of steps: its worth, how many of the first steps it has, and those beside them."""
@@ -278,13 +276,13 @@ class WorthChooser:
         # A row is charged this share of its lower bound at least: so there is a bound of worth.
         self._charged = 1.0
         self._bounds = self._lower_bounds(sizes, kinds or [None] * len(worths))
-        self._best_cases = array("d", bytes(8 * len(worths)))
+        self._best_cases = [
+            (worth / bound if bound else _BEST) if worth > 0 else self._place_without_worth(row)
+            for row, (worth, bound) in enumerate(zip(self._worths, self._bounds, strict=True))
+        ]
         """The most worth per token that each row may have; of one without worth what was given."""
-        for row, (worth, bound) in enumerate(zip(self._worths, self._bounds, strict=True)):
-            if worth > 0:
-                self._best_cases[row] = min(worth / bound, _BEST) if bound else _BEST
-            else:
-                self._best_cases[row] = self._place_without_worth(row)
+        if math.inf in self._best_cases:
+            self._best_cases = [min(case, _BEST) for case in self._best_cases]
         self._by_best_case = BestFirst(range(len(worths)), self._best_cases)
 
     def exclude(self, owners: Collection[int]) -> None:

@@ -85,6 +85,8 @@ MAX_KINDS = 100
 """Kinds with a measured lower bound; one more takes longer to measure than it saves."""
 HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
+TEXTS_JOINED = 64
+"""Texts that are joined to count their words."""
 MIN_INDICES_REMEMBERED = 1000
 """Of so many items looked at together, the refused ones are remembered."""
 MIN_OUTLINE_CHARACTERS = 480
@@ -231,7 +233,7 @@ class Page:
             return False
         return not self._in_tokens or self._bounds.may_fit(index, variant, room[0])
 
-    def exceed(self, indices: Iterable[int], room: Cost) -> bool:
+    def exceed(self, indices: Collection[int], room: Cost) -> bool:
         """Return True where cheap lower bounds show that these items together need more."""
         return self._in_tokens and self._bounds.exceed(indices, room[0])
 
@@ -628,10 +630,12 @@ class LowerBounds:
             return self._counter.count_upto(text, int(tokens)) <= tokens
         return True
 
-    def exceed(self, indices: Iterable[int], tokens: float) -> bool:
+    def exceed(self, indices: Collection[int], tokens: float) -> bool:
         """Return True if these items together need more, each at its least."""
         shared, items = self._page.shared_end_tokens, self._columns.items
         empty = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
+        if len(indices) > TEXTS_JOINED and self._words_exceed(indices, tokens):
+            return True
         for index in indices:
             least = empty[items[index].kind]
             needed = least.tokens
@@ -639,6 +643,21 @@ class LowerBounds:
                 text = self._columns.contents[index]
                 needed = max(needed, self._least_tokens(text, int(tokens)))
             tokens -= max(needed - shared, 0)
+            if tokens < 0:
+                return True
+        return False
+
+    def _words_exceed(self, indices: Collection[int], tokens: float) -> bool:
+        """Return True if the words of these items together need more."""
+        if not all(self.empty_cost(kind).shows for kind in self._columns.every_kind):
+            return False
+        contents, lengths, indices = self._columns.contents, self._lengths, [*indices]
+        for start in range(0, len(indices), TEXTS_JOINED):
+            these = indices[start : start + TEXTS_JOINED]
+            # No token holds letters of two words, so words of texts in one are those of each.
+            text = "\n".join(contents[i][: self._max_characters] for i in these if lengths[i])
+            words = self._counter.words_at_least(text, len(text))
+            tokens -= max(words - self._page.shared_end_tokens * len(these), 0)
             if tokens < 0:
                 return True
         return False

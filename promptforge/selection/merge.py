@@ -26,6 +26,8 @@ MAX_CONTAINED_CHARACTERS = 1 << 20
 """Characters above which a text is not split into lines."""
 MAX_TEXTS_PER_LINE = 100
 """Texts compared that share one line: the first."""
+SEVERAL = -1
+"""Stands for several items."""
 
 
 class JoinedRange(NamedTuple):
@@ -206,8 +208,10 @@ class ContainedTexts:
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
-        self._known: set[int] = set()
-        self._lines: set[str] = set()
+        self._known: dict[int, tuple[list[str], str]] = {}
+        """The lines of each, and the longest."""
+        self._only: dict[str, int] = {}
+        """Line → the item that alone has it, or `SEVERAL`."""
         self._by_longest: dict[str, list[int]] = defaultdict(list)
         """Longest line of a text → items."""
         self._by_line: dict[str, list[int]] = defaultdict(list)
@@ -220,23 +224,20 @@ class ContainedTexts:
 
         Only items of several lines are compared: a single line stands in many texts by chance.
         """
-        content = self._items[index].content or ""
-        if "\n" not in content or len(content) > MAX_CONTAINED_CHARACTERS:
+        read = self._known.get(index) or self._read(index)
+        if read is None:
             return None, []
-        lines = content.strip("\n").split("\n")
-        longest = max(lines, key=len)
+        lines, longest = read
         holders: Sequence[int] = ()
-        held: set[str] = set()
+        held = set[str]()
         if not self._items[index].required:
-            if not self._by_longest.keys().isdisjoint(lines):
-                held = self._by_longest.keys() & lines
-            # In most lists no text has all lines of another.
-            if longest in self._lines and self._lines.issuperset(lines):
-                holders = self._sharing_rarest(lines)
+            holders, held = self._related(index, lines, longest)
         if index not in self._known:
-            self._known.add(index)
+            self._known[index] = read
             self._by_longest[longest].append(index)
-            self._lines.update(lines)
+            own = dict.fromkeys(lines, index)
+            own.update(dict.fromkeys(self._only.keys() & own.keys(), SEVERAL))
+            self._only.update(own)
             self._waiting.append((index, lines))
         if not holders and not held:
             return None, []
@@ -250,9 +251,32 @@ class ContainedTexts:
         candidates = sorted(other for other in others - {index} if other in chosen)
         return None, [other for other in candidates if self._text(other) in text]
 
+    def _related(
+        self, index: int, lines: list[str], longest: str
+    ) -> tuple[Sequence[int], set[str]]:
+        """Return items that may hold this one, and longest lines of others that it may hold."""
+        held = set[str]()
+        if not self._by_longest.keys().isdisjoint(lines):
+            held = self._by_longest.keys() & lines
+            if self._by_longest.get(longest) == [index]:
+                held.discard(longest)
+        # In most lists no text has all lines of another.
+        shared = self._only.get(longest, index) != index
+        if shared and all(map(self._only.__contains__, lines)):
+            return self._sharing_rarest(lines), held
+        return (), held
+
+    def _read(self, index: int) -> tuple[list[str], str] | None:
+        """Return the lines of an item and the longest; None where it is not compared."""
+        content = self._items[index].content or ""
+        if "\n" not in content or len(content) > MAX_CONTAINED_CHARACTERS:
+            return None
+        lines = content.strip("\n").split("\n")
+        return lines, max(lines, key=len)
+
     def forget(self, index: int) -> None:
         """Read the lines of an item again when it is asked about next: its text has changed."""
-        self._known.discard(index)
+        self._known.pop(index, None)
 
     def _sharing_rarest(self, lines: list[str]) -> Sequence[int]:
         """Return the items that share the rarest of these lines."""

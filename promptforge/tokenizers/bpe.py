@@ -49,8 +49,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(f"[{BLANK_CHARACTERS}]+")
 _LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK_CHARACTERS}]")
 # bytes.translate turns ASCII's letters and digits into "a", all others but the apostrophe into a
-# blank: then b"a " counts the ends of runs of letters faster than any regular expression.
-_RUN_TABLE = re.sub(rb"[^a']", b" ", re.sub(rb"[0-9A-Za-z]", b"a", bytes(range(256))))
+# blank: then b"a " counts the ends of runs of letters faster than any regular expression. What is
+# not ASCII ends none: it may be a letter, or a mark on the one before.
+_RUN_TABLE = re.sub(rb"[0-9A-Za-z]", b"a", bytes(range(256)))
+_RUN_TABLE = re.sub(rb"[^a'\x80-\xff]", b" ", _RUN_TABLE)
 # At these str.split() ends a word, but one token may reach over them.
 _NO_WORD_ENDS = ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")
 
@@ -149,8 +151,9 @@ class BytePairCounter(Counter):
             beginning = text[: reach * (limit + 1)]
             # No token has letters on both sides of anything but a letter or digit, save the
             # apostrophe of a contraction. That holds in ASCII; elsewhere marks go with letters.
-            words = _count_runs(beginning)
-            if words < 0:
+            if beginning.isascii():
+                words = _count_runs(beginning)
+            else:
                 # No token has letters of two words. But o200k_base may take line ends and "/"
                 # to the punctuation before them, so a word that begins with "/" after a line
                 # end is not counted; nor is a word after a blank that only Python knows.
@@ -167,10 +170,13 @@ class BytePairCounter(Counter):
         return _runs_pattern(limit + 1).match
 
     def words_at_least(self, text: str, limit: int) -> int:
-        """Return the runs of letters of an ASCII text: no token has letters on both sides."""
+        """Return the runs of letters that end before an ASCII character.
+
+        No token has letters on both sides of such an end, whatever else is in the text.
+        """
         if not self._additive:
             return 0
-        return min(max(_count_runs(text[: 48 * (max(limit, 0) + 1)]), 0), limit + 1)
+        return min(_count_runs(text[: 48 * (max(limit, 0) + 1)]), limit + 1)
 
     def most_chars(self, tokens: int) -> float:
         """Return the characters that so many of the longest token could hold."""
@@ -360,10 +366,8 @@ def _runs_pattern(count: int) -> re.Pattern[str]:
 
 
 def _count_runs(text: str) -> int:
-    """Return how many runs of letters and digits end in an ASCII text, -1 for any other text."""
-    if not text.isascii():
-        return -1
-    return text.encode().translate(_RUN_TABLE).count(b"a ")
+    """Return how many runs of letters and digits end in a text before another ASCII character."""
+    return text.encode("utf-8", "surrogatepass").translate(_RUN_TABLE).count(b"a ")
 
 
 def _find_blanks(text: str) -> tuple[int, int] | None:
