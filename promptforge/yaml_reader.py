@@ -88,7 +88,7 @@ def load_yaml_with_lines(text: str, where: str) -> tuple[Any, YamlLines]:
         said = f"not valid YAML: {said}"
         raise ProfileError(said, where=f"{where}:{line}", column=column) from None
     except yaml.reader.ReaderError as exc:
-        line = text.count("\n", 0, exc.position) + 1
+        line = len(_LINE_END.split(text[: exc.position]))
         said = "a character"
         if isinstance(exc.character, int):
             said = f"the character U+{exc.character:04X}"
@@ -113,7 +113,7 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, int, str]:
     said = ascii(problem)[1:-1][:200]
     if mark is None or begin is None:
         return 1, 1, said
-    lines = text.split("\n")
+    lines = _LINE_END.split(text)
     before = "".join(lines[mark.line : mark.line + 1])[: mark.column]
     if "quoted scalar" in context and "end of stream" in problem:
         mark, said = begin, "the quote that begins here is not closed"
@@ -132,6 +132,8 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, int, str]:
     return mark.line + 1, mark.column + 1, said
 
 
+_LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+"""Line ends of YAML 1.1, by which the library counts."""
 _INDENTED_OTHERWISE = "this line is indented otherwise than those that it belongs to"
 
 

@@ -45,6 +45,14 @@ GFM = [
     ": term", ":", "--|--", "|---|", ":--", "a | b", "|", "~",
 ]  # fmt: skip
 
+OTHER_READERS = [
+    "{#a .b}", "{.b}", "{=html}", "{: .c}", "{:toc}", "{::comment}", "{a}", "{", "}", "{{++x++}}", "a) x", "i. x",
+    "(a) x", "(@) x", "#. x", "A. x", "A.  x", "::: x", "% x", "] (x)", "a | b", "@a", "[@a]", "\\x", "\\x{", "\\emph",
+    "\\begin{a}", "\\end{a}", "\\def\\a{", "\\(", "\\[", "import a from 'a'", "export a", "<_b>", "<é>", "a <= b",
+    ":smile:", "*[a]: b", "[>a]: b", "+---+", "~>", " #", "\\t%", "$`a`$", "{>>a<<}",
+]  # fmt: skip
+"""What pandoc, kramdown, lowdown and MDX read beside GFM."""
+
 HTML = [
     "<!--", "-->", "<!-- x -->", "<script>", "</script>", "<pre>", "</pre>", "<style>", "<textarea>", "<?php", "?>",
     "<!DOCTYPE x>", "<![CDATA[", "]]>", "<![CDATA[x]]>", "]]", "<div>", "</div>", "<a", "<br/>", "<b onclick='x'>",
@@ -149,6 +157,7 @@ PARTS = [
     *MARKDOWN,
     *AUTOLINKS,
     *GFM,
+    *OTHER_READERS,
     *HTML,
     *CLOSERS,
     *TAGS,

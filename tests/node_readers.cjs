@@ -54,6 +54,21 @@ const MAKERS = {
     const renderer = new HtmlRenderer();
     return (text) => renderer.render(parser.parse(text));
   },
+  async 'mdx'() {
+    // What it makes is a program, so its tree is shown: an expression or import is a node.
+    const {unified} = await load('unified');
+    const one = (found) => found.default || found;
+    const reader = unified().use(one(await load('remark-parse'))).use(one(await load('remark-mdx')));
+    const names = {
+      text: '', paragraph: 'p', emphasis: 'em', strong: 'strong', inlineCode: 'code', break: 'br',
+    };
+    const shown = (node) => {
+      const name = node.type in names ? names[node.type] : node.type;
+      const inside = (node.children || []).map(shown).join('');
+      return name ? `<${name}>${inside}</${name}>` : '';
+    };
+    return (text) => shown(reader.parse(text));
+  },
   async 'js-yaml'() {
     const yaml = await load('js-yaml');
     return (text) => yaml.load(text);

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import weakref
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -177,13 +178,92 @@ class NodeReaders:
 
 NODE = NodeReaders(os.environ.get("NODE_READERS"))
 """Readers of the folder that the variable names: `npm install --prefix FOLDER marked …`."""
-NODE_MARKDOWN = ("marked", "markdown-it", "micromark", "remark", "commonmark.js")
+NODE_MARKDOWN = ("marked", "markdown-it", "micromark", "remark", "commonmark.js", "mdx")
 NODE_VALUES = {"json": ("JSON.parse", "json5"), "yaml": ("js-yaml", "yaml")}
 NODE_XML = ("saxes", "fast-xml-parser")
 
-MARKDOWN = _found() | {
-    name: functools.partial(NODE.read, name) for name in NODE_MARKDOWN if name in NODE.names
-}
+
+class Program:
+    """A program that reads Markdown, started at its first text, which answers one after another."""
+
+    def __init__(self, *command: str) -> None:
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def read(self, format: str, text: str) -> str:
+        """Return the HTML of a text in a format of the program."""
+        pipe = subprocess.PIPE
+        if self._process is None or self._process.poll() is not None:
+            quiet = subprocess.DEVNULL
+            self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=quiet)
+            weakref.finalize(self, _end, self._process)
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        data = text.encode()
+        stdin.write(f"{format} {len(data)}\n".encode() + data)
+        stdin.flush()
+        # An escape of a lone surrogate comes back as one.
+        return _plain(stdout.read(int(stdout.readline())).decode(errors="replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.communicate()
+
+
+_WRITTEN_OTHERWISE = (
+    (re.compile(r'(?s)<span class="math[^>]*>.*?</span>|</?span[^>]*>'), ""),
+    (re.compile(r"</?colgroup>|<col [^>]*>"), ""),  # how wide it is depends on what is in it
+    (re.compile(r'<a\s+href="([^"]*)"\s*(?:class="[^"]*")?>'), r'<a href="\1">'),
+    (re.compile(r"<h(\d) [^>]*>"), r"<h\1>"),
+    (re.compile(r"<input [^>]*>|</?label>"), ""),  # pandoc makes a box of an escaped `[x]` too
+)
+
+
+def _plain(html: str) -> str:
+    """Return HTML without what pandoc and kramdown add for the looks."""
+    for pattern, other in _WRITTEN_OTHERWISE:
+        html = pattern.sub(other, html)
+    return html
+
+
+def _lowdown(text: str) -> str:
+    show = [f"--html-no-{what}" for what in ("skiphtml", "escapehtml", "head-ids")]
+    command = ["lowdown", "-thtml", "--parse-math", *show]
+    return subprocess.run(
+        command, input=text.encode(), capture_output=True, check=True
+    ).stdout.decode()
+
+
+HERE = Path(__file__).parent
+PANDOC = ("markdown", "commonmark_x", "markdown_mmd", "gfm")
+"""Formats of pandoc that have fences of backticks."""
+PROGRAMS = ("pandoc", "lowdown", "kramdown")
+
+
+def _programs() -> dict[str, Callable[[str], str]]:
+    found: dict[str, Callable[[str], str]] = {}
+    if program := shutil.which("pandoc"):
+        pandoc = Program(program, "-f", str(HERE / "readers.lua"), os.devnull)
+        found |= {f"pandoc {each}": functools.partial(pandoc.read, each) for each in PANDOC}
+    if shutil.which("lowdown"):
+        found["lowdown"] = _lowdown
+    ruby = shutil.which("ruby")
+    if (
+        ruby
+        and not subprocess.run(
+            [ruby, "-r", "kramdown-parser-gfm", "-e", ""], capture_output=True
+        ).returncode
+    ):
+        kramdown = Program(ruby, str(HERE / "readers.rb"))
+        found["kramdown"] = functools.partial(kramdown.read, "GFM")
+    return found
+
+
+MARKDOWN = (
+    _found()
+    | _programs()
+    | {name: functools.partial(NODE.read, name) for name in NODE_MARKDOWN if name in NODE.names}
+)
 """Parsers of Markdown beside those of `judges`, by name; each makes HTML."""
 
 

@@ -292,7 +292,7 @@ def test_texts_that_meet_make_no_token(
 def test_a_label_in_markdown_makes_no_token_with_its_escapes(tmp_path: Path) -> None:
     options = folder(tmp_path, ITEMS, "{{ item.name }}{{ item.path }}", "md")
     result = pf.render(HALVES, **options, dedupe=False, order="given")
-    assert result.text == "a<|im_start\\|>bend|>"
+    assert result.text == "a&lt;\\|im_start\\|>bend\\|>"
     assert "PF704" not in {warning.code for warning in result.warnings}
 
 

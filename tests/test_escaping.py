@@ -126,24 +126,46 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
         ("line", "~~~", "\\~\\~\\~"),
         ("line", "```", "\\`\\`\\`"),
         ("line", "    a", "\\x20   a"),
-        ("line", "\ta", "\\ta"),
-        ("line", "| a |", "\\| a |"),
+        ("line", "\ta", "\\\\ta"),
+        ("line", "| a |", "\\| a \\|"),
+        ("line", "a) b", "a\\) b"),  # lists of pandoc
+        ("line", "iv. b", "iv\\. b"),
+        ("line", "(a) b", "\\(a) b"),
+        ("line", "B. Russell", "B. Russell"),
+        ("line", "a. b.py", "a\\. b.py"),
+        ("line", "a.py", "a.py"),
+        ("line", "(a)b", "(a)b"),
+        ("line", "~/a", "~/a"),
+        ("line", "~>", "\\~>"),
         ("line", "[a]: b", "\\[a]: b"),
         ("line", "<b>", "&lt;b>"),
         ("inline", "# a", "# a"),
         ("inline", "a < b", "a < b"),
         ("inline", "List<int>", "List&lt;int>"),
-        ("inline", "[a](b)", "[a&#93;(b)"),
+        ("inline", "a <= b", "a &lt;= b"),
+        ("inline", "[a](b)", "\\[a&#93;(b)"),
+        ("inline", "[a] (b)", "\\[a&#93; (b)"),
+        ("inline", "a[0] b[", "a\\[0] b\\["),
+        ("inline", "a[b[0]].c", "a[b[0]].c"),
         ("inline", "a[0]", "a[0]"),
         ("inline", "*a*", "\\*a\\*"),
         ("inline", "a_b", "a_b"),
         ("inline", "&amp; & &x", "\\&amp; & &x"),
         ("inline", "a\\", "a\\\\"),
-        ("inline", "C:\\x", "C:\\x"),
+        ("inline", "C:\\x y", "C:\\x y"),
+        ("inline", "C:\\x", "C:\\\\x"),
+        ("inline", "C:\\x [a]", "C:\\\\x [a]"),
+        ("inline", "C:\\r %a", "C:\\\\r %a"),
         ("inline", "src\\main\\texts.py", "src\\main\\texts.py"),
         ("inline", "a\r", "a\\\\r"),
         ("inline", "a \\emph", "a \\\\emph"),
-        ("inline", "\\begin{a} b", "\\\\begin{a} b"),
+        ("inline", "\\begin{a} b", "\\\\begin\\{a} b"),
+        ("inline", "\\def x y", "\\\\def x y"),
+        ("inline", "{id}", "\\{id}"),
+        ("inline", "a | b", "a \\| b"),
+        ("heading", "a | b", "a | b"),
+        ("heading", "C #", "C \\#"),
+        ("heading", "C#", "C#"),
         ("inline", "a\n# b", "a\\n# b"),
         ("cell", "a|b", "a\\|b"),
         ("cell", "a\\", "a\\\\"),
@@ -217,6 +239,7 @@ def test_prose_keeps_its_lines_and_opens_no_block_in_any() -> None:
     )
     assert escaping.md_prose("  One <b>.\n    code\n \nend") == "One &lt;b>.\ncode\n\nend"
     assert escaping.md_prose("[a\nb]: /x") == "\\[a\nb]: /x"
+    assert escaping.md_prose("import a\nimports\n\nexport b") == " import a\nimports\n\n export b"
 
 
 def test_prose_is_whole_however_long_it_is() -> None:
@@ -240,8 +263,7 @@ def test_prose_is_whole_however_long_it_is() -> None:
         ("a", "a" * 41, "```", ""),
         ("a", 3, "```", "3"),
         ("`" * 23, None, "`" * 24, ""),
-        ("`" * 24, None, "~~~", ""),
-        ("`" * 24 + "\n~~~~", None, "~~~~~", ""),
+        ("`" * 99 + "\n~~~~", None, "`" * 100, ""),
     ],
 )
 def test_a_fence_is_as_long_as_its_text_needs(
@@ -250,8 +272,8 @@ def test_a_fence_is_as_long_as_its_text_needs(
     assert escaping.fence(text, language) == f"{mark}{tag}\n{text}\n{mark}"
 
 
-def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
-    text = f"{'`' * 30}\n{'~' * 30}\nend"
+def test_where_no_fence_is_long_enough_each_line_is_prefixed() -> None:
+    text = f"{'`' * 100}\n~~~\nend"
     cleaned = clean_content(text, "md")
     assert cleaned.text == "".join(f"| {line}\n" for line in text.split("\n"))[:-1]
     assert [code for code, _ in cleaned.notes] == ["PF305"]

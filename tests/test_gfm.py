@@ -1,11 +1,13 @@
-"""Labels of Markdown are inert for readers of GitHub-flavoured Markdown too: no tag, task box,
-footnote, alert, table cell, link or block comes from an item.
+"""Labels of Markdown are inert for readers of GitHub-flavoured Markdown too, and for pandoc,
+kramdown, lowdown and MDX: no tag, task box, footnote, alert, table cell, link or block comes from
+an item.
 
 A bare URL may become a link to itself, and a word may come out strong: those are looks.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from html import unescape
 from typing import Any
@@ -21,6 +23,8 @@ from hypothesis import strategies as st
 import promptforge as pf
 
 READERS = [name for name in parsers.GFM if name in parsers.MARKDOWN]
+SLOWER = [name for name in parsers.MARKDOWN if name.split(" ")[0] in (*parsers.PROGRAMS, "mdx")]
+"""Readers that are programs, and MDX, where they are installed."""
 TABLE = "| c | d |\n|---|---|\n"
 PAGES = (
     *("### A", "### A #", "### A:B", "## A: B (A)", "A", "A B", "AB", "A, B", "A\nB", "A\n\nB"),
@@ -39,7 +43,7 @@ PRINTED = {
     "P": "{{ item.name | prose }}",
 }
 PARTS = (
-    *(*hostile.AUTOLINKS, *hostile.GFM, *hostile.MARKDOWN, *hostile.HTML),
+    *(*hostile.AUTOLINKS, *hostile.GFM, *hostile.MARKDOWN, *hostile.HTML, *hostile.OTHER_READERS),
     *("http://a", "https://a.b/", "www.a.b", "a@b.cd", "xmpp:a@b.c", "é.com", "http://a.b)"),
     *(
         "[",
@@ -105,6 +109,44 @@ def test_readers_of_gfm_see_what_they_see_of_harmless_labels(page: str, a: str, 
             assert seen(reader, text, page) == seen(reader, tame, page), (reader, text)
 
 
+NO_MDX = re.compile(r"<br>|^[AP]|^\[\^")
+"""Pages that MDX cannot read, or whose label it may take for a line of a program."""
+
+
+@cases(300, shrink=False)
+@given(st.sampled_from(PAGES), VALUE, VALUE)
+@example("A\n\nB", "", "{.b}")  # an attribute of the next paragraph
+@example("`x`A", "{=html}", "")
+@example("x A", "a | b", "")
+@example("A", "x) ", "")
+@example("> A", "#.", "")
+@example("### A", "#", "")
+@example("_A_B", "", "\t%")
+@example("A C", "\\def\\{}>", "")
+@example("- A", "~>", "")
+def test_other_readers_see_what_they_see_of_harmless_labels(page: str, a: str, b: str) -> None:
+    tame = printed(page, "name" if a.strip() else a, "other" if b.strip() else b)
+    text = printed(page, a, b)
+    for reader in SLOWER:
+        if reader != "mdx" or not NO_MDX.search(page):
+            assert seen(reader, text, page) == seen(reader, tame, page), (reader, text)
+
+
+@pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
+def test_no_command_of_tex_takes_what_follows_a_heading() -> None:
+    for command in ("x", "emph", "textbf", "begin", "def", "newcommand", "t", "verb", "input"):
+        for rest in ("", " ", "%", ".", "{", "[", "*", " [a", "{a}", " %a"):
+            page = f"{printed('### A', f'a {chr(92)}{command}{rest}', '')}[cut]\n\n```\nx\n```\n"
+            html = parsers.MARKDOWN["pandoc markdown"](page)
+            assert "after [cut]" in html and "<code>x</code>" in html, page
+
+
+def test_all_programs_are_here() -> None:
+    missing = [name for name in parsers.PROGRAMS if not any(name in each for each in SLOWER)]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not here: nothing was read by it")
+
+
 LITERAL = (
     *("http://a<b>", "a | b", "[x] done", "[^1]", "^[note]", "[[page]]", "~~a~~", "a](b)", "<b>"),
     *("[!NOTE]", "&lt;", "a\\|b", ": a", "~a~", "*a*", "`a`", "[a]: b", "# a", "1. a"),
@@ -126,6 +168,27 @@ def test_a_reader_gets_the_literal_label(value: str) -> None:
 def test_ordinary_names_stay_as_they_are(value: str) -> None:
     inert = value.replace("a~b~", "a\\~b\\~")
     assert printed("### A", value, "") == f"before\n\n### {inert}\n\nafter\n"
+
+
+OTHERS: dict[str, tuple[str, str, str]] = {
+    "an attribute of the next block": ("@\n\n`x`", "{.b}", "pandoc commonmark_x"),
+    "raw HTML": ("`<i>`@", "{=html}", "pandoc markdown"),
+    "a list": ("@", "a) x", "pandoc markdown"),
+    "a command of TeX": ("### @\n```\nx\n```", "\\emph", "pandoc markdown"),
+    "a link of two words": ("@", "[a] (x)", "lowdown"),
+    "a table": ("@", "a | b", "kramdown"),
+    "an expression": ("@", "{a}", "mdx"),
+    "a program": ("@", "import a from 'a'", "mdx"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_reader_sees_what_is_not_escaped(name: str) -> None:
+    page, value, reader = OTHERS[name]
+    if reader not in SLOWER:
+        pytest.skip(f"{reader} is not here")
+    tags = [seen(reader, page.replace("@", text), "") for text in ("harmless", value)]
+    assert tags[0] != tags[1]
 
 
 PYTHONS = ("cmarkgfm with gfm", "markdown-it-py with gfm")

@@ -71,6 +71,8 @@ def test_what_is_read(text: str, value: Any) -> None:
         ("? [a, b]\n: 1", 1, "a key must be"),
         ("a: [1,\n\n", 3, "not valid YAML"),
         ("a: 1\nb: c: d", 2, "not valid YAML"),
+        ("[[\r[\x85[2", 3, "is not closed"),
+        ("a\r\x07", 2, "U+0007"),
         ("a: x\x00y", 1, "U+0000"),
         ("a: 1\nb: \x07", 2, "U+0007"),
         ("a: 1\nb: \ud800", 2, "U+D800"),

@@ -88,6 +88,7 @@ class _Markdown(SyntaxPlaces):
 
     # Marks of lists, tasks, quotes, definitions and footnotes, after which a line begins anew.
     _marks = re.compile(r"(?:[ \t]*(?:[-+*>:]|[0-9]{1,9}[.)]|\[[ xX]\]|\[\^[^\]\s]+\]:))*[ \t]*")
+    _heading = re.compile(r"[ \t>]*#{1,6}[ \t]")
     _rule = re.compile(r"[-=_~:+ \t]+")
     # Blocks of HTML that a blank line does not end (CommonMark 0.31, §4.6, kinds 1 to 5), and
     # comments anywhere.
@@ -137,7 +138,7 @@ class _Markdown(SyntaxPlaces):
             return "link"
         if "|" in before:
             return "cell"
-        return "inline"
+        return "heading" if self._heading.match(before) else "inline"
 
     def _refusal(self, mode: str, before: str) -> str | None:
         # An open backtick: inside of code nothing can be escaped.

@@ -225,12 +225,13 @@ class _Writer:
     def _write_filter(self, node: nodes.Filter) -> str:
         if node.name.startswith("md.") and _is_fence(node.node):
             return self.expression(node.node)  # safe text: no escape of Markdown changes it
-        if node.name == "md.inline" and isinstance(node.node, nodes.Getattr):
+        if node.name in ("md.heading", "md.inline") and isinstance(node.node, nodes.Getattr):
             # A short harmless label is safe as it is, and burns no fuel: most labels are.
-            self.scope["call_md_inline"] = self._environment.filters[node.name]
+            called = f"call_{node.name.replace('.', '_')}"
+            self.scope[called] = self._environment.filters[node.name]
             value = self.expression(node.node)
             usual = f"type(label := {value}) is str and len(label) <= {MAX_FREE_CHARS}"
-            return f"(Safe(label) if {usual} and harmless(label) else call_md_inline(label))"
+            return f"(Safe(label) if {usual} and harmless(label) else {called}(label))"
         change = self._environment.filters[node.name]
         if ".plugged." in node.name:  # a stranger's function runs once, whatever it does
             raise _UnknownNodeError

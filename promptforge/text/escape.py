@@ -151,29 +151,34 @@ def to_label(value: object) -> str:
 
 # --- Markdown (CommonMark 0.31, and GFM 0.29 with footnotes, alerts, definition lists) ------------
 
-# Pandoc reads TeX: one of these that ends a heading takes the fence below it for its argument.
-_TEX_COMMANDS = (
-    "[bcdfhkrtuvGHU]|emph|text(?:bf|it|tt|sc|sf|rm|up|md|superscript|subscript)?|ul(?:ine)?"
-    "|underline|sout|enquote|caption|si|passthrough|nohyphens"
-)
+# Pandoc reads TeX. Any command at the end takes a bracket that follows for its argument, and some
+# take the fence below; these others take whatever they meet.
+_TEX_DEFINITIONS = r"(?:[egx]?def|let|(?:re|provide)?(?:new)?(?:command|environment))\b"
 _MD_SPECIAL = re.compile(
-    r"[`*]|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
-    r"|<(?=[A-Za-z/!?]|$)"  # <b>, </b>, <!--, <?x, <http://…>
-    r"|\](?=[(\[])"  # a link needs ]( or ][
+    r"[`*{]"  # in a brace stand attributes, of the text before or of the next block, or code
+    r"|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
+    r"|<(?! )"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters too
+    r"|\](?=[(\[]|\s+\()"  # a link needs ]( or ][, and to lowdown ] (
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
     r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
-    rf"|\\(?=[A-Za-z]+\{{|(?:{_TEX_COMMANDS})$)"
+    rf"|\\(?=[A-Za-z]+(?:[*\s]*[\[{{%]|[^A-Za-z]*$)|{_TEX_DEFINITIONS})"
+    r"|(?<!\S)#(?=#*\s*$)"  # it would end a heading
 )
 # GFM makes a link of a bare URL, and a backslash is part of it: `http://a\<b>` would open a tag.
 _MD_ENTITIES = {"<": "&lt;", "]": "&#93;"}
-MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
+MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@%-]{0,200}").fullmatch
 _MD_BLOCK = re.compile(
-    r"[#>]|[-+~](?=\s|$)|~{3}|[:|]"  # Python-Markdown and older readers need no blank after #
+    r"[#>]|[-+](?=\s|$)|[:|]"  # Python-Markdown and older readers need no blank after #
+    r"|~(?!/)|\((?=[\w#@]+\)(?:\s|$))"  # some see a definition in each ~, a list in (a)
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
     r"|\[(?:[ xX]\]|[!^]|[^\]]*\](?::|$))"  # task box, alert, footnote, link reference
 )
-_MD_ORDERED = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
+# Some count by letters too: `B. Russell` is none of these, for a capital needs two blanks.
+_MD_ORDERED = re.compile(
+    r"(\d{1,9}|[a-z]|[ivxlcdm]+|[IVXLCDM]{2,}|[A-Z](?=\)|\.\s\s))([.)])(?=\s|$)"
+)
+_MD_RUN = re.compile(r"^(?=(?:import|export)\b)")  # MDX runs such a line, if no blank begins it
 _MD_DELIMITER_CELL = re.compile(r":?-+:?\s*").fullmatch
 _MD_ESCAPED_OR_PIPE = re.compile(r"\\.|\|")
 _MD_ESCAPED_OR_BRACKET = re.compile(r"\\.|[\[\]!]|^\^")
@@ -187,12 +192,27 @@ class CodeSpan(Safe):
 
 def _md_escape(text: str) -> str:
     escaped = _MD_SPECIAL.sub(lambda found: _MD_ENTITIES.get(found[0]) or "\\" + found[0], text)
+    if "[" in text and _leaves_bracket_open(escaped):
+        escaped = _MD_ESCAPED_OR_BRACKET.sub(
+            lambda found: "\\[" if found[0] == "[" else found[0], escaped
+        )
     # Between two dollars GitHub and others see a formula, in which no backslash counts.
     if text.count("$") > 1:
         escaped = escaped.replace("$", "\\$")
     if text[-1:].isspace() and text[-1] != " ":
         escaped = f"{escaped[:-1]}&#{ord(text[-1])};"  # some make a paragraph of what ends so
     return escaped
+
+
+def _leaves_bracket_open(text: str) -> bool:
+    """Tell whether a bracket is open at the end: the next value, line or item may close it.
+
+    Older pandocs even take the blocks between into it.
+    """
+    depth = 0
+    for found in _MD_ESCAPED_OR_BRACKET.findall(text):
+        depth = max(depth + (found == "[") - (found == "]"), 0)
+    return depth > 0
 
 
 def _md_escape_brackets(text: str) -> str:
@@ -207,13 +227,19 @@ def _md_escape_pipes(text: str) -> str:
     return _MD_ESCAPED_OR_PIPE.sub(lambda found: "\\|" if found[0] == "|" else found[0], text)
 
 
-def md_inline(value: object) -> Safe:
-    """Return a label for the middle of a line of Markdown."""
+def md_heading(value: object) -> Safe:
+    """Return a label for the middle of a heading of Markdown."""
     if isinstance(value, Safe):
         return value
     if type(value) is str and MD_HARMLESS(value):
         return Safe(value)
     return Safe(_md_escape(to_label(value)))
+
+
+def md_inline(value: object) -> Safe:
+    """Return a label for the middle of a line, where kramdown makes a table of each pipe."""
+    text = md_heading(value)
+    return text if isinstance(value, Safe) or "|" not in text else Safe(_md_escape_pipes(text))
 
 
 def md_cell(value: object) -> Safe:
@@ -241,9 +267,8 @@ def md_line(value: object) -> Safe:
 
 
 def _md_opening(text: str) -> str:
-    escaped = _md_escape(text)
-    # A bracket opened here may be closed by the next value, or on a later line of prose.
-    if _MD_BLOCK.match(escaped) or (escaped.startswith("[") and "]" not in escaped):
+    escaped = _md_escape_pipes(_md_escape(text))
+    if _MD_BLOCK.match(escaped):
         return "\\" + escaped
     if _MD_ORDERED.match(escaped):
         return _MD_ORDERED.sub(r"\1\\\2", escaped, count=1)
@@ -257,8 +282,7 @@ def md_joined(value: object) -> Safe:
         return Safe(" " + _md_escape_pipes(value))
     if isinstance(value, Safe):
         return value
-    # The line may be one of a table.
-    text = _md_escape_pipes(md_line(value))
+    text = md_line(value)
     # After `]`, a bracket makes a link; after `&`, a `#` an entity; after `~` or `!`, more of them.
     if text[:1] in ("(", "[", "#", "~", "!"):
         return Safe("\\" + text)
@@ -281,7 +305,7 @@ def md_prose(value: object) -> Safe:
         INVISIBLE_CHARACTER.sub(_show, line.strip(" \t"))
         for line in to_text(value).strip().split("\n")
     )
-    return Safe("\n".join(_md_opening(line) for line in lines))
+    return Safe("\n".join(_MD_RUN.sub(" ", _md_opening(line)) for line in lines))
 
 
 def md_code(value: object) -> Safe:
@@ -502,7 +526,14 @@ def plain_own(value: object) -> Safe:
 # --- the rules of every syntax --------------------------------------------------------------------
 
 PLACES: dict[str, dict[str, Escape]] = {
-    "md": dict(line=md_line, inline=md_inline, cell=md_cell, joined=md_joined, link=md_link),
+    "md": dict(
+        line=md_line,
+        heading=md_heading,
+        inline=md_inline,
+        cell=md_cell,
+        joined=md_joined,
+        link=md_link,
+    ),
     "xml": dict(text=xml_text, joined=xml_joined, attribute=xml_attribute, unknown=xml_unknown),
     "json": {"value": json_value, "string": json_string},
     "yaml": {
@@ -526,8 +557,8 @@ def syntax_of(extension: str) -> str:
 
 VERBATIM = "verbatim"
 """The syntax of content between delimiters: it is printed as it is."""
-MAX_FENCE_MARKS = 24
-"""Longest fence, in backticks or tildes: a longer one costs more than it is worth."""
+MAX_FENCE_MARKS = 100
+"""Longest fence, in backticks. cmark counts no more than 255, and not each reader knows tildes."""
 _HARMLESS_BYTES = bytes((9, 10, 13, *range(32, 127), *"\ufffd".encode()))
 """ASCII without the characters that move the cursor of a terminal or send it a command."""
 TURNS = (
@@ -564,14 +595,14 @@ def show_invisible(text: str) -> str:
     return "\r\n".join(_INVISIBLE_IN_LINES.sub(_show, part) for part in text.split("\r\n"))
 
 
-_RUNS = {mark: re.compile(f"{mark}{{3,}}") for mark in "`~"}
+_RUN = re.compile("`{3,}")
 
 
-def longest_run(text: str, mark: str) -> int:
-    """Return the length of the longest run of the character `mark`; 0 if none reaches three."""
-    if mark not in text or mark * 3 not in text:  # one character is found much faster than three
+def longest_run(text: str) -> int:
+    """Return the length of the longest run of backticks; 0 if none reaches three."""
+    if "`" not in text or "```" not in text:  # one character is found much faster than three
         return 0
-    return max(map(len, _RUNS[mark].findall(text)))
+    return max(map(len, _RUN.findall(text)))
 
 
 class CleanedContent(NamedTuple):
@@ -612,7 +643,7 @@ def clean_content(
         said = f"content contains chat-template tokens: {listed}. They are plain text here;"
         notes.append(("PF707", f"{said} --control-text escape breaks them up"))
     if syntax == "md":
-        if longest_run(body, "`") >= MAX_FENCE_MARKS and longest_run(body, "~") >= MAX_FENCE_MARKS:
+        if longest_run(body) >= MAX_FENCE_MARKS:
             notes.append(("PF305", "each line is prefixed with '| ': no fence is long enough"))
             body = re.sub("(?m)^", "| ", body)
     elif template_lines is not None:
@@ -669,20 +700,17 @@ FENCE_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
 def fence(text: object, language: object = None) -> FencedBlock:
     """Return `text` in a fenced code block that nothing in it can close.
 
-    The fence is one longer than any run of its mark inside, at least three. Runs of 24 backticks
-    make it one of tildes; with both, each line gets the prefix `| ` (see `clean`). Verbatim content
-    stands between its delimiters instead.
+    The fence is one longer than any run of backticks inside, at least three. Where that would be
+    too long, `clean_content` gives each line the prefix `| `. Verbatim content stands between its
+    delimiters instead.
     """
     if type(text) is VerbatimContent:
         return text.delimited()
     if type(text) is LoneMarker:
         return FencedBlock(_md_marker(text))
     body = text if isinstance(text, Content) else clean_content(to_text(text), "md").text
-    mark, run = "`", longest_run(body, "`")
-    if run >= MAX_FENCE_MARKS:
-        mark, run = "~", longest_run(body, "~")
     tag = to_text(language)
     if not FENCE_TAG.fullmatch(tag):
         tag = ""
-    line = mark * max(3, run + 1)
+    line = "`" * max(3, 1 + longest_run(body))
     return FencedBlock(f"{line}{tag}\n{body}\n{line}")

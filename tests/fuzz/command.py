@@ -104,7 +104,9 @@ def one(data: bytes) -> None:
         word = (
             draw.of(FLAGS) if draw.true() else draw.of(VALUES) if draw.number(3) else draw.text(20)
         )
-        arguments.append(re.sub(r"[/\\~\0]|\.\.", "_", word))  # nothing outside the folder is named
+        # Arguments come as bytes, and nothing outside the folder is named.
+        word = os.fsdecode(word.encode("utf-8", "surrogatepass"))
+        arguments.append(re.sub(r"[/\\~\0]|\.\.", "_", word))
     out, said = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as place:
