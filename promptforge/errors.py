@@ -102,6 +102,11 @@ MAX_NAMES_LISTED = 60
 _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead of one
 
 
+def pip_install(extra: str) -> str:
+    """Return the command that installs an extra; what is installed is not fetched again."""
+    return f"pip install 'promptforge-engine[{extra}]'"
+
+
 def suggest_name(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the closest known name, else a list of all of them."""
     names = sorted(set(known))

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
-from .errors import ItemError, OptionError, TemplateError, quote
+from .errors import ItemError, OptionError, TemplateError, pip_install, quote
 
 fcntl: ModuleType | None
 try:
@@ -134,7 +134,7 @@ def _open_remote(url: str) -> tuple[Any, str]:
     except ImportError as error:
         missing = error.name or str(error)
         raise OptionError(
-            f"{url} is a URL, and needs a package ({missing}): pip install '.[remote]', and for"
+            f"{url} is a URL, and needs a package ({missing}): {pip_install('remote')}, and for"
             " s3:// or gs:// the package s3fs or gcsfs"
         ) from None
     except Exception as error:

@@ -227,6 +227,17 @@ def test_a_count_in_a_text_is_read_as_on_the_command_line(text: str, number: int
         apply_options(DEFAULT, {"section_budgets": {"code": {"min_tokens": text, "share": 2}}})
 
 
+def test_a_reserve_as_large_as_the_window_is_an_error() -> None:
+    for changes in ({"context_window": 100, "reserve": 100}, {"reserve": 1, "context_window": 0}):
+        with pytest.raises(OptionError, match="leaves nothing of the context_window") as caught:
+            apply_options(DEFAULT, changes)
+        assert caught.value.option == "reserve"
+    with pytest.raises(OptionError, match=r"reserve 128,000 leaves nothing .* 1,000;") as caught:
+        pf.render([{"content": "x"}], profile="claude", context_window=1000)
+    assert caught.value.option == "context_window"
+    assert pf.render([{"content": "x"}], context_window=1000, reserve=0).text
+
+
 def test_an_unknown_name_like_no_other_lists_them_all() -> None:
     with pytest.raises(OptionError) as caught:
         apply_options(DEFAULT, {"zzz": 1})

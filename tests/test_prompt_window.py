@@ -41,7 +41,7 @@ def chat(turns: int, words: int = 40) -> Messages:
 @pytest.mark.parametrize("to", TOS)
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "approximate-claude", "characters"])
 @given(
-    ITEMS, histories(), TEXT, st.integers(0, 900), st.booleans(), st.sampled_from([0.0, 0.3, 1.0])
+    ITEMS, histories(), TEXT, st.integers(1, 900), st.booleans(), st.sampled_from([0.0, 0.3, 1.0])
 )
 @cases(12)
 def test_law_the_window_is_kept_however_it_is_counted(

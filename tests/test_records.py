@@ -768,3 +768,21 @@ def test_an_empty_list_of_tools_is_no_line() -> None:
     for one in (item, native):
         for name in ("markdown", "plain"):
             assert "Related Tools" not in pf.render([one], layout="knowledge", format=name).text
+
+
+A_PATH = PurePosixPath("hits.jsonl")
+
+
+@pytest.mark.parametrize("records", [str(A_PATH), A_PATH, bytes(A_PATH), [A_PATH]])
+def test_the_name_of_a_file_is_no_list_of_items(records: Any) -> None:
+    result = pf.render(records)
+    (error,) = [one for one in result.warnings if one.severity == "error"]
+    assert result.is_empty and "promptforge.load reads" in error.message
+
+
+def test_a_text_that_is_the_name_of_a_file_is_said() -> None:
+    result = pf.render(["docs/hits.jsonl"])
+    (said,) = result.warnings
+    assert (said.code, "promptforge.load" in said.message) == ("PF202", True)
+    for text in ("hits", "see hits.jsonl", "example.org", "hits.jsonl\n"):
+        assert pf.render([text]).warnings == ()

@@ -121,3 +121,12 @@ def test_a_job_that_is_not_there(tmp_path: Path) -> None:
     diagnostics = Diagnostics()
     assert load_job(tmp_path / "job", diagnostics=diagnostics).files == ("a�",)
     assert [d.code for d in diagnostics] == ["PF301"]
+
+
+def test_an_unknown_element_of_xml_is_said(tmp_path: Path) -> None:
+    said = Diagnostics()
+    path = tmp_path / "job.xml"
+    path.write_text("<context>\n<weather/><documents><d>a.md</d></documents></context>")
+    assert load_job(path, diagnostics=said).documents == ("a.md",)
+    (one,) = said
+    assert one.where == f"{path}:2" and 'unknown element "weather"; left out' in one.message

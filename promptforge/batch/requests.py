@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 import msgspec
 
-from ..errors import ItemError, OptionError
+from ..errors import ItemError, OptionError, pip_install
 from ..files import GLOB, is_url, list_url, local_copy
 from ..sources.objects import table_rows
 from ..sources.workspace import show_path
@@ -223,7 +223,7 @@ def _unpacked(file: io.BufferedReader, where: str) -> IO[bytes]:
         try:
             import pyarrow
         except ImportError:
-            message = "Zstandard needs pyarrow, which is not installed: pip install '.[parquet]'"
+            message = f"Zstandard needs pyarrow, which is not installed: {pip_install('parquet')}"
             raise OptionError(f"{where}: {message}") from None
         return io.BufferedReader(pyarrow.CompressedInputStream(file, "zstd"))
     for magic, name in _FOREIGN.items():
@@ -253,7 +253,7 @@ def _parquet(path: Path, where: str) -> Iterator[Row]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        message = "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+        message = f"Parquet needs pyarrow, which is not installed: {pip_install('parquet')}"
         raise OptionError(f"{where}: {message}") from None
     with _open(path, where) as file:
         number = 0

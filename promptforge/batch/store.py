@@ -25,7 +25,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from ..config.options import Options
-from ..errors import OptionError, PromptForgeError
+from ..errors import OptionError, PromptForgeError, pip_install
 from ..files import UNFINISHED_SUFFIX, naming_path, remove_unfinished, write_whole
 from .requests import Shard, digest
 from .rows import ERROR_PREFIX, RenderedShard, error_line
@@ -416,7 +416,7 @@ def parquet_writer(path: Path) -> ResultWriter:
         import pyarrow as arrow
         import pyarrow.parquet
     except ImportError:
-        message = "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+        message = f"Parquet needs pyarrow, which is not installed: {pip_install('parquet')}"
         raise OptionError(f"{path.name}: {message}") from None
     text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
     # Written out, not inferred: the first shard may have no request, or no warning.

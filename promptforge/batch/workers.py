@@ -30,7 +30,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ..errors import OptionError, PromptForgeError
+from ..errors import OptionError, PromptForgeError, pip_install
 from .requests import Row, Shard
 from .rows import (
     BatchSpec,
@@ -451,7 +451,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        message = "the engine ray needs Ray, which is not installed: pip install '.[ray]'"
+        message = f"the engine ray needs Ray, which is not installed: {pip_install('ray')}"
         raise OptionError(message, option="engine") from None
     if tuple(map(int, ray.__version__.split(".")[:2])) < MIN_RAY_VERSION:
         raise OptionError(

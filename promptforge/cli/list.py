@@ -20,7 +20,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from ..config.options import Options, apply_options
-from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, quote
+from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, pip_install, quote
 from ..files import FORMAT_EXTENSIONS, format_of, read_utf8, shipped_folder
 from ..plugins import plugin_names
 from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
@@ -127,7 +127,7 @@ def _row_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         if "formats" in row:
             line += f" ({', '.join(row['formats'])})"
         if not row.get("installed", True):
-            line += f" (needs an extra: pip install '.[{row['extra']}]')"
+            line += f" (needs an extra: {pip_install(row['extra'])})"
         if row.get("whose"):
             line += f" [{row['whose']}]"
         yield wrap_row(line.rstrip(), width + 4)

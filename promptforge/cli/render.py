@@ -27,6 +27,7 @@ from ..errors import (
     PromptForgeError,
     StrictError,
     TemplateError,
+    pip_install,
     quote,
     suggest_name,
 )
@@ -230,7 +231,7 @@ def preview_command(
         from ..preview.session import PromptTexts, Session, file_stamp
     except ImportError as error:
         raise click.UsageError(
-            f"the preview needs more packages ({error.name}): pip install '.[preview]'"
+            f"the preview needs more packages ({error.name}): {pip_install('preview')}"
         ) from None
     from ..prompts.prompt import Renderer
 

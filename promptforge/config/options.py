@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from ..errors import OptionError
 from .media import ImagePrice, MediaPrices
 from .schema import Vocabulary, matching, rules_of
 
@@ -263,11 +264,21 @@ OPTION_VOCABULARY = Vocabulary(
 
 
 def apply_options(base: Options, changes: Mapping[str, Any]) -> Options:
-    """Return `base` with `changes`; raises `OptionError` for an unknown name or a bad value."""
+    """Return `base` with `changes`.
+
+    Raises `OptionError` for an unknown name, a bad value, a reserve that leaves no window.
+    """
     if not changes:
         return base
     checked = {name: OPTION_VOCABULARY.check(name, changes[name]) for name in changes}
-    return msgspec.structs.replace(base, **checked)
+    made = msgspec.structs.replace(base, **checked)
+    window, reserve = made.context_window, made.reserve
+    if window is not None and reserve and reserve >= window:
+        name = "reserve" if "reserve" in changes else "context_window"
+        if name in changes:  # else the fault is of the base, and was said
+            message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}"
+            raise OptionError(f"{message}; lower it, or raise the window", option=name)
+    return made
 
 
 # --- options written down -------------------------------------------------------------------------

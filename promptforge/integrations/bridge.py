@@ -26,7 +26,7 @@ import msgspec
 from ..config.media import MediaPrices
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import load_profile
-from ..errors import BudgetError, Diagnostics, ItemError, OptionError, show_value
+from ..errors import BudgetError, Diagnostics, ItemError, OptionError, pip_install, show_value
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
 from ..rendering.renderer import ContextRenderer
@@ -656,4 +656,4 @@ def _await_from_thread(made: Awaitable[T], option: str) -> T:
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:
     """Return the error that says how to install the framework of a bridge."""
-    return ImportError(f"this bridge needs {error.name or extra}: pip install '.[{extra}]'")
+    return ImportError(f"this bridge needs {error.name or extra}: {pip_install(extra)}")

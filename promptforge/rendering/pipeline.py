@@ -382,15 +382,13 @@ def _lower_to_window(options: Options, diagnostics: Diagnostics) -> Options:
     """Lower `max_tokens` to the room that the window leaves after the reserve."""
     if options.context_window is None:
         return options
-    window = max(0, options.context_window - (options.reserve or 0))
+    window = options.context_window - (options.reserve or 0)
     if options.max_tokens is not None and options.max_tokens <= window:
         return options
     given = "none"
     if options.max_tokens is not None:
         given = f"{options.max_tokens:,}"
     message = f"max_tokens was lowered from {given} to {window:,}, the window less the reserve"
-    if not window:
-        message += f"; a reserve below context_window ({options.context_window:,}) leaves room"
     diagnostics.add("PF102", message, severity="info")
     return msgspec.structs.replace(options, max_tokens=window)
 

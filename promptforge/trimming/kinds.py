@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..errors import OptionError, quote, suggest_name
+from ..errors import OptionError, pip_install, quote, suggest_name
 from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.format import Marks
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
@@ -262,7 +262,7 @@ def _lexer(language: str) -> Any:
         from pygments.util import ClassNotFound
     except ImportError:
         raise OptionError(
-            "comments: false needs the package pygments: pip install '.[comments]'",
+            f"comments: false needs the package pygments: {pip_install('comments')}",
             option="comments",
         ) from None
     try:
