@@ -8,6 +8,7 @@ import types
 from collections import namedtuple
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -612,7 +613,7 @@ UNLISTED: dict[str, object] = {
          "content": [{"type": "text", "text": FIND}]},
     ],
     "nested passages": {"hits": {"hits": [
-        {"_id": str(n), "_score": 1.0, "_source": {"title": f"T{n}"}, "inner_hits": {
+        {"_id": str(n), "_score": 1.0, "_source": {"title": f"T{n + 1}"}, "inner_hits": {
             "passages": {"hits": {"hits": [{"_source": {"text": text}, "_score": 0.5}]}}}}
         for n, text in enumerate((TAR, FIND))
     ]}},
@@ -724,7 +725,7 @@ def test_an_unlisted_shape_is_read_in_its_order(name: str) -> None:
     assert {item.origin for item in items} == {"similarity"}
     assert not [one for one in said if one.code == "PF204"]
     assert sum(one.code == "PF201" for one in said) < 3
-    if '"T1"' in repr(UNLISTED[name]):
+    if "'T1'" in repr(UNLISTED[name]):
         assert items[0].name == "T1"
     if "https://e.org/2" in repr(UNLISTED[name]):
         assert items[1].url == "https://e.org/2"
@@ -736,7 +737,7 @@ def test_numbers_and_places_around_an_unlisted_body_are_kept() -> None:
     first, _ = load_records(UNLISTED["vertex ai search"], where="items", diagnostics=Diagnostics())
     assert (first.name, first.url, first.content) == ("T1", "https://example.org/1", TAR)
     first, _ = load_records(UNLISTED["nested passages"], where="items", diagnostics=Diagnostics())
-    assert first.name == "T0"
+    assert first.name == "T1"
 
 
 def test_what_a_text_was_guessed_from_is_said() -> None:
@@ -803,3 +804,46 @@ def test_a_response_deep_in_others_takes_no_time() -> None:
     for _ in range(200):
         deep = {"hits": deep}
     assert open_answer(deep) is None
+
+
+# Responses as the documentation of 110 services shows them, one a line, with the first item.
+
+DOCUMENTED = {
+    each.pop("name"): each
+    for line in (Path(__file__).parent / "data/responses.jsonl").read_text("utf-8").splitlines()
+    if (each := json.loads(line))
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_documented_response_is_read_in_its_order(name: str) -> None:
+    said = Diagnostics()
+    items = load_records(DOCUMENTED[name]["response"], where="items", diagnostics=said)
+    assert [item.content for item in items] == [TAR, FIND]
+    assert {item.origin for item in items} == {"similarity"}
+    for key, value in DOCUMENTED[name]["first"].items():
+        assert getattr(items[0], key) == value, key
+    assert {one.severity for one in said} <= {"info"}
+    text = pf.render(DOCUMENTED[name]["response"]).text
+    assert text.index(TAR) < text.index(FIND)
+    assert items[0].url is None or items[0].url in text
+
+
+def without_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_texts(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [without_texts(inner) for inner in value]
+    return None if isinstance(value, str) and " " in value else value
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_documented_response_without_texts_is_an_error_with_its_fields(name: str) -> None:
+    given = without_texts(DOCUMENTED[name]["response"])
+    try:
+        items = load_records(given, where="items", diagnostics=Diagnostics())
+    except ItemError as error:
+        assert "usable: " in str(error) and "; found: " in str(error)
+        assert any(word in str(error).partition("; found: ")[2] for word in ("with", "tuple"))
+    else:  # another text is there, such as a title in a field for texts
+        assert all(item.content or item.summary for item in items)

@@ -32,13 +32,17 @@ _FIELDS = frozenset(Item.__struct_fields__)
 TEXT_KEYS = (
     "content", "page_content", "text", "chunk_text", "chunk", "chunk_content", "body", "document",
     "passage", "passage_text", "source_text", "AMAZON_BEDROCK_TEXT", "extractive_segments",
-    "extractive_answers", "snippet", "snippets", "memory", "raw_content", "markdown", "fact",
-    "fragment", "body_text", "long_text", "page_text", "full_text", "transcript", "excerpt",
-    "description", "abstract", "answer", "caption", "message", "$vectorize", "data", "html",
-    "highlights", "highlight", "document_excerpt", "search_result", "context",
+    "extractive_answers", "snippet", "snippets", "memory", "raw_content", "markdown",
+    "raw_markdown", "fact", "string_value", "fragment", "body_text", "long_text", "page_text",
+    "full_text", "transcript", "excerpt", "excerpts", "description", "abstract", "answer",
+    "caption", "message", "$vectorize", "data", "html", "highlights", "highlight",
+    "document_excerpt", "search_result", "context", "selftext",
 )  # fmt: skip
 """Keys of a record's text, in any spelling; the first that holds one is taken."""
-_NAME_KEYS = ("name", "title", "headline", "document_title", "question", "source_display_name")
+_NAME_KEYS = (
+    "name", "title", "headline", "document_title", "document_name", "question",
+    "source_display_name", "hierarchy",
+)  # fmt: skip
 _PLACE_KEYS = (
     "path", "file_path", "file", "url", "link", "href", "source", "source_url", "uri",
     "source_uri", "web_url", "html_url", "permalink", "document_uri", "x-amz-bedrock-kb-source-uri",
@@ -52,9 +56,11 @@ _ID_KEYS = (
 _NUMBER_KEYS = (
     "relevance_score", "score", "_score", "similarity", "cosine_similarity", "relevance", "rank",
     "distance", "_distance", "$dist", "dist", "vector_distance", "vector_score", "similarity_score",
-    "$similarity", "_rankingScore",
+    "$similarity", "_rankingScore", "search_score", "vector_search_score",
 )  # fmt: skip
-_METADATA_KEYS = ("metadata", "attributes", "document_metadata", "part_metadata")
+_METADATA_KEYS = ("metadata", "attributes", "document_metadata", "part_metadata", "meta")
+_LINK_KEYS = frozenset(("url", "link", "href", "permalink", "web_url", "html_url"))
+"""Keys of URLs: without a scheme and from `/` on, one counts from the root of its site."""
 MIN_GUESSED_CHARACTERS = 20
 """Characters of a text under a key of no known name: a date or a label is shorter."""
 MAX_KEY_CHARACTERS = 5_000
@@ -74,7 +80,7 @@ def _fold(key: str) -> str:
     return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
 
-_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS))}
+_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *_METADATA_KEYS[1:]))}
 _COLUMN_NAMES = {*_USUAL, *map(_fold, _FIELDS)}
 _NUMBERS = frozenset(_NUMBER_KEYS)
 
@@ -107,8 +113,8 @@ def text_of(value: object) -> Any:
         found: str | bytes = exact_str(value) if isinstance(value, str) else bytes(value)
         return found if found.strip() else None
     if isinstance(value, list | tuple):
-        if any(_labels(mapping(part)) for part in value[:MAX_DATA_VALUES]):
-            return None  # results, each with a place or a number of its own
+        if any(map(_is_result, map(mapping, value[:MAX_DATA_VALUES]))):
+            return None
         parts = [text_of(part) for part in value[:MAX_DATA_VALUES]]
         return "\n\n".join(part for part in parts if isinstance(part, str)) or None
     inner = _respelt(mapping(value))
@@ -129,6 +135,11 @@ def _place_of(value: object) -> str | None:
             return found
     inside = mapping(value)
     return next((inside[k] for k in ("uri", "url") if isinstance(inside.get(k), str)), None)
+
+
+def _is_result(part: Fields) -> bool:
+    """Tell whether a part has a place or a number of its own; a block of text may have an id."""
+    return bool(_labels(part)) and not {"type", "text"} <= part.keys() <= {"type", "text", "id"}
 
 
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
@@ -167,13 +178,14 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     found: Fields = {}
     metadata = _respelt(dict(metadata))
     names = [metadata[key] for key in _NAME_KEYS if key in metadata]
-    if name := next(filter(None, map(text_of, names)), None):
+    if name := next(filter(None, map(_name_of, names)), None):
         found["name"] = name
     for key in _PLACE_KEYS:
         place = _place_of(metadata[key]) if key in metadata else None
         if place is None or (key == "source" and "url" in found and not _PATH.search(place)):
             continue  # web searches name a site by `source`
-        found.setdefault("url" if _SCHEME.match(place) else "path", place)
+        is_url = _SCHEME.match(place) or (key in _LINK_KEYS and place[:1] == "/")
+        found.setdefault("url" if is_url else "path", place)
     if type(metadata.get("language")) is str:
         found["language"] = metadata["language"]
     for field in ("start_line", "end_line"):
@@ -183,6 +195,12 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
         if type(value) is int and value >= 0:
             found[field] = value
     return found
+
+
+def _name_of(value: object) -> Any:
+    """Return a name; of the headings above a hit, as Algolia has them by level, the last."""
+    levels = [level for key, level in mapping(value).items() if key[:3] == "lvl" and level]
+    return text_of(levels[-1] if levels else value)
 
 
 # ---- the rows
@@ -260,7 +278,8 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
         body = {**{k: v for k, v in body.items() if k != text_key}, **nested}
         text_key, text = _find_text(nested)
     # LangChain and others keep their own metadata inside of a payload.
-    inners = [mapping(body.get(key)) for key in _METADATA_KEYS]
+    spelt = _respelt(body)
+    inners = [mapping(spelt.get(key)) for key in _METADATA_KEYS]
     inner = next(filter(None, inners), {})
     outer = record if shape.body else {}
     known = {**outer, **body, **inner}
@@ -273,8 +292,8 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     number, order, number_key = _find_number(record, shape)
     gone = {text_key, number_key, *within, *_METADATA_KEYS, "_node_content", *own}
     gone |= {"id", "_id", "_additional"}
-    if text_key not in body:  # it was written otherwise
-        gone |= {key for key in body if _USUAL.get(_fold(key)) == text_key}
+    usual = {text_key, *_METADATA_KEYS} - body.keys()  # these were written otherwise
+    gone |= {key for key in {**outer, **body} if _USUAL.get(_fold(key)) in usual}
     metadata = {
         k: v for k, v in {**outer, **body}.items() if k not in gone and not _is_vector(k, v)
     }
@@ -354,8 +373,9 @@ def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str,
 def _find_id(record: Fields) -> str | None:
     record = _respelt(record)
     found = [record[key] for key in _ID_KEYS if record.get(key) is not None]
-    # Databases hand out numbers and UUIDs, vector stores bytes.
-    return str(copy_plain(found[0], lambda change: None)) if found else None
+    # Databases hand out numbers and UUIDs, vector stores bytes, exports of MongoDB an object.
+    first = mapping(found[0]).get("$oid", found[0]) if found else None
+    return None if first is None else str(copy_plain(first, lambda change: None))
 
 
 def _is_vector(key: str, value: object) -> bool:
@@ -554,6 +574,8 @@ SHAPES = (
     RecordShape("Vertex AI Search result", "document.structData|document.derivedStructData",
           "document.structData document.derivedStructData"),
     RecordShape("Anthropic document", "type source.data", "source"),
+    RecordShape("Firestore document", "document.fields", "document.fields"),
+    RecordShape("Reddit post", "kind data.permalink", "data"),
     RecordShape("ripgrep line", "type data.path data.lines", read=_read_ripgrep),
     RecordShape("reranked document", "relevance_score document", "document", "relevance_score>"),
     RecordShape("Typesense hit", "document text_match|vector_distance|highlights", "document",
@@ -648,7 +670,13 @@ def describe(record: object) -> str:
 
 
 ANSWERS = {
-    "hits.hits": "Elasticsearch, OpenSearch", "responses.hits.hits": "Elasticsearch, several",
+    "hits.hits": "Elasticsearch, OpenSearch", "grouped.*.groups.doclist.docs": "Solr, in groups",
+    "result.groups.hits": "Qdrant, in groups", "data.children": "Reddit",
+    "choices.message.context.citations": "Azure OpenAI", "responseSet.response": "Vectara, v1",
+    "answer.references.chunkInfo": "Vertex AI Search's answers", "message.items": "Crossref",
+    "results.chunk_search_results": "R2R", "scored_chunks": "Ragie", "pages": "Wikipedia",
+    "grounding.generic": "Brave, for LLMs",
+    "responses.hits.hits": "Elasticsearch, several",
     "results.hits": "Meilisearch, Typesense and Algolia, several",
     "grouped_hits.hits": "Typesense", "citations.retrievedReferences": "Bedrock's answers",
     "contexts.contexts": "Vertex RAG", "output.results": "OpenAI's answers",
@@ -769,15 +797,21 @@ def _read_matrix(found: Fields) -> list[Any] | None:
 
 
 def _read_flat(value: list[Any]) -> list[list[Any]] | None:
-    """Return the hits in a plain answer of Redis: number, then a key and its fields by turns."""
-    keys, lists = value[1::2], value[2::2]
-    if len(value) < 3 or type(value[0]) is not int or {*map(type, lists)} != {list}:
+    """Return the hits in a plain answer of Redis: number, then a key, perhaps its score, and its
+    fields by turns.
+    """
+    if len(value) < 3 or type(value[0]) is not int:
         return None
-    hits = [[_word(word) for word in hit] for hit in lists]
-    return [[
-        Row({"id": _word(key), **dict(zip(hit[::2], hit[1::2], strict=False))})
-        for key, hit in zip(keys, hits, strict=True)
-    ]]  # fmt: skip
+    stride = 2 if type(value[2]) is list else 3
+    hits = [value[at : at + stride] for at in range(1, len(value), stride)]
+    if any(len(hit) < stride or type(hit[-1]) is not list for hit in hits):
+        return None
+    found = []
+    for key, *score, fields in hits:
+        words = list(map(_word, fields))
+        named = dict(zip(("id", "_score"), map(_word, (key, *score)), strict=False))
+        found.append(Row({**named, **dict(zip(words[::2], words[1::2], strict=False))}))
+    return [found]
 
 
 def _word(value: Any) -> Any:
