@@ -91,10 +91,44 @@ class RememberedViews(dict[object, tuple[Fields, CleaningNotes]]):
         """Facts about the kinds, as the templates show them."""
 
 
-ViewMemory = dict[tuple[object, ...], RememberedViews]
-"""Views from one rendering to the next: by what the items share, then by item."""
-MAX_VIEWS_REMEMBERED = 4096
-"""Views that a renderer remembers."""
+class ViewMemory(dict[tuple[object, ...], RememberedViews]):
+    """Views from one rendering to the next: by what the items share, then by item."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._room = MAX_VIEW_CHARS
+
+    def views(self, shared: tuple[object, ...]) -> RememberedViews:
+        """Return the views of pages that share this."""
+        found = self.get(shared)
+        if found is None:
+            self._make_room(CHARS_OF_FIELDS)
+            found = self.setdefault(shared, RememberedViews())
+        return found
+
+    def put(
+        self, views: RememberedViews, key: object, made: tuple[Fields, CleaningNotes], chars: int
+    ) -> None:
+        """Remember a view of a content of so many characters, if that leaves room for others."""
+        # The content is there three times: as it was given, cleaned, and printed.
+        size = CHARS_OF_FIELDS + 2 * chars + len(made[0]["text"])
+        if size <= MAX_VIEW_CHARS // 4:
+            self._make_room(size)
+            views[key] = made
+
+    def _make_room(self, size: int) -> None:
+        self._room -= size
+        if self._room < 0:  # list(): another thread may add to the memory meanwhile
+            for views in list(self.values()):
+                views.clear()
+            self.clear()
+            self._room = MAX_VIEW_CHARS - size
+
+
+MAX_VIEW_CHARS = 1 << 24
+"""Characters of all views that a renderer remembers."""
+CHARS_OF_FIELDS = 2048
+"""A view takes about as much memory as so many characters, beside its content."""
 _VISIBLE_FIELDS = attrgetter(
     "kind",
     "id",
@@ -121,7 +155,7 @@ class Setting:
     """Returns the language tag to print for an item."""
     language: Language
     """Returns the language that an item's text is in."""
-    memory: ViewMemory = field(default_factory=dict)
+    memory: ViewMemory = field(default_factory=ViewMemory)
     controls: ControlTokens | None = None
     """With these no control token comes out of an item, nor out of two texts that meet."""
     nonce: str | None = None
@@ -189,12 +223,8 @@ class ItemViews:
             self.breaker = TokenBreaker(controls, layout.syntax, spare)
             shared += (controls, self.breaker.spare)
         self._broken_up = BrokenUp([])
-        memory = setting.memory
-        # list(): another thread may add to the memory meanwhile.
-        if shared not in memory and sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
-            memory.clear()
-        self._memory = memory.setdefault(shared, RememberedViews())
-        self.known_of_kinds = self._memory.of_kinds
+        self._memory, self._remembered_views = setting.memory, setting.memory.views(shared)
+        self.known_of_kinds = self._remembered_views.of_kinds
         """Facts about kinds that are worked out once for the templates and options of the views."""
 
     def variants(self, index: int) -> Sequence[Variant]:
@@ -239,11 +269,10 @@ class ItemViews:
         self, item: Item, variant: Variant, language: str | None
     ) -> tuple[Fields, CleaningNotes]:
         key = variant, language, _VISIBLE_FIELDS(item)
-        known = self._memory.get(key)
+        known = self._remembered_views.get(key)
         if known is None:
-            if len(self._memory) >= MAX_VIEWS_REMEMBERED:
-                self._memory.clear()
-            known = self._memory[key] = self._make(item, variant, language)
+            known = self._make(item, variant, language)
+            self._memory.put(self._remembered_views, key, known, len(variant.text))
         return known
 
     def _make(

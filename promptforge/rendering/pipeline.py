@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter, is_
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -66,7 +67,7 @@ TEMPLATE_OPTIONS = (
 """Options without an effect where no template uses them."""
 _DEFAULTS = Options()
 MAX_CHARS_REMEMBERED = 1 << 27
-"""Characters of contents; of more, a thread does not remember the last result."""
+"""Characters of contents in the last results of all threads and renderers together."""
 
 
 class Request(NamedTuple):
@@ -94,12 +95,11 @@ class Pipeline:
     def __init__(self, profile: Profile, embed: Embed | None) -> None:
         self._profile = profile
         self._embed = embed
-        self._views: ViewMemory = {}
+        self._views = ViewMemory()
         self._language_tags = LanguageTags(profile.language_tags)
         self._language = _language_by(tuple(sorted(profile.language_tags.items())))
         """Tells the language of an item's text, whatever tag is printed."""
-        # Of each thread: what a report works out late is not made for two at a time.
-        self._last = threading.local()
+        self._last = _LastOfThread()
 
     def make(self, request: Request, diagnostics: Diagnostics) -> Result:
         """Return the result of a request; the last one again where nothing has changed.
@@ -116,14 +116,10 @@ class Pipeline:
         counter = get_tokenizer(request.options.tokenizer)
         key = request.templates, request.options, request.beside, counter
         parts = _parts_of(request.items)
-        last: _Made | None = getattr(self._last, "made", None)
+        last = self._last.slot.made
         if last is None or last.key != key or not _are_same(last.parts, parts):
             result = self._make_framed(request, diagnostics)
-            columns = result.report.page.candidates.columns
-            self._last.columns = None
-            if sum(columns.lengths) <= MAX_CHARS_REMEMBERED:
-                self._last.columns = columns
-                self._last.made = _Made(key, parts, result)
+            self._last.slot.remember(_Made(key, parts, result))
             return result
         _LOG.debug("the same items and options as before: the text was made then")
         return Result(
@@ -158,8 +154,9 @@ class Pipeline:
         if callable(options.rerank):
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
         given = self._language, trimmers, diagnostics, self._embed, reranker
-        known: Columns | None = getattr(self._last, "columns", None)
-        every = select((known and known.updated(items)) or Columns(items), options, *given)
+        last = self._last.slot.made
+        known = last and last.columns.updated(items)
+        every = select(known or Columns(items), options, *given)
         _LOG.debug("selected %d of %d items", len(every.kept), len(items))
         nonce = None
         if tagged:
@@ -268,6 +265,45 @@ class _Made(NamedTuple):
     key: tuple[object, ...]
     parts: Sequence[object]
     result: Result
+
+    @property
+    def columns(self) -> Columns:
+        return self.result.report.page.candidates.columns
+
+
+class _Slot:
+    """The last result of a thread and pipeline; those made longest ago go for want of room."""
+
+    _filled: ClassVar[list[weakref.ref[_Slot]]] = []
+    """All that hold a result, the last made first."""
+
+    def __init__(self) -> None:
+        self.made: _Made | None = None
+        self._chars = 0
+
+    def remember(self, made: _Made) -> None:
+        """Hold a result in place of the one before, and forget others that have no room then."""
+        self.made, self._chars = made, sum(made.columns.lengths)
+        total, kept = 0, list[weakref.ref[_Slot]]()
+        # No lock, which a fork might copy while it is held: of two threads at once one is counted
+        # when it remembers its next.
+        for ref in (weakref.ref(self), *self._filled):
+            slot = ref()
+            if slot is None or (slot is self and kept):
+                continue
+            total += slot._chars
+            if total > MAX_CHARS_REMEMBERED:
+                slot.made, slot._chars = None, 0
+            else:
+                kept.append(ref)
+        self._filled[:] = kept
+
+
+class _LastOfThread(threading.local):
+    """Of each thread, as what a report works out late is not made for two at a time."""
+
+    def __init__(self) -> None:
+        self.slot = _Slot()
 
 
 def _parts_of(items: list[Item]) -> Sequence[object]:
