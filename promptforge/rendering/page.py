@@ -779,14 +779,20 @@ class Passages(ABC):
 
     def cost(self, pick: ChosenPassage, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a passage."""
+        text = self._text(pick)
+        return len(text) if unit else self._page.counter.count(text)
+
+    def exceeds(self, pick: ChosenPassage, most: float, unit: int) -> bool:
+        """Return True where it is cheap to see that a passage costs more than so much."""
+        if unit or most < 0:
+            return most < 0
+        return self._page.counter.at_least(self._text(pick), int(most)) > most
+
+    def _text(self, pick: ChosenPassage) -> str:
         divided = self._asked.divide(pick.item)
         if divided is None:
-            text = content_variant(self._page.variants(pick.item)).text
-        else:
-            text = divided.parts[pick.number].text
-        if unit:
-            return len(text)
-        return self._page.counter.count(text)
+            return content_variant(self._page.variants(pick.item)).text
+        return divided.parts[pick.number].text
 
     def variant_with_beginning(
         self, pick: ChosenPassage, passages: Collection[int], room: float, unit: int
@@ -840,6 +846,9 @@ class QueryPassages(Passages):
                 header,
                 lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
                 facts=facts,
+                exceeds=lambda number, passage, most: self.exceeds(
+                    ChosenPassage(order[number], passage), most, unit
+                ),
             ),
             room=room + SPARED_TOKENS,
             max_documents=allowed if most is None else min(allowed, most),

@@ -302,7 +302,8 @@ class Evidence:
             words = split_words(block)
             size += len(words)
             # A list, not a generator: this is the innermost loop of all.
-            counts.update([t for terms in map(self._terms, words) if terms for t in terms])
+            found = map(self._occurrences.__getitem__, words)
+            counts.update([t for terms, _ in found if terms for t in terms])
         length = size / self._window_length
         return sorted(term_shares(counts, length, PASSAGE_K1, length_norm))
 
@@ -479,9 +480,8 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         """Take the query's terms, the titles, and the phrases by which these are looked for."""
         self._terms = {term: number for number, term in enumerate(wanted)}
         # A word holds a term only if it holds its first two letters; `ties` has the stem `ty`.
-        self._starts = {
-            start for term in wanted for start in (term[:2], term.replace("y", "i")[:2])
-        }
+        starts = {start for term in wanted for start in (term[:2], term.replace("y", "i")[:2])}
+        self._has_start = re.compile("|".join(map(re.escape, sorted(starts))) or "(?!)").search
         self._names = names
         # A title is looked for by its longest word: the rarest, and so the fewest phrase searches.
         self._keys: dict[str, _Numbers] = {}
@@ -501,7 +501,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         plain = word.isascii()
         numbers: _Numbers = ()
         # Few words hold a term's first letters anywhere, and only for these the terms are made.
-        if not plain or any([start in lower for start in self._starts]):
+        if not plain or self._has_start(lower):
             numbers = tuple(
                 self._terms[term] for term in terms_of_word(word) if term in self._terms
             )
@@ -597,6 +597,8 @@ class PassageCosts(NamedTuple):
     """Of a document's passage."""
     gap: float = 2
     """Between two passages."""
+    exceeds: Callable[[int, int, float], bool] = lambda number, passage, room: False
+    """Returns True where it is cheap to see that a passage costs more."""
     facts: Callable[[int, float], Facts] = lambda number, most: Facts((), 0.0)
     """The passages that come with a document whatever the query, within so many tokens."""
 
@@ -635,7 +637,7 @@ class _Chooser:
         self._header = cache(costs.header)  # these count tokens
         self._cost = cache(costs.passage)
         self._facts = cache(lambda number: costs.facts(number, room_of_facts))
-        self._gap = costs.gap
+        self._gap, self._exceeds = costs.gap, costs.exceeds
         self._heap: list[tuple[float, int, int]] = []
         """(- upper bound of the ratio, document, passage)."""
         self._weights = list(evidence.weights)
@@ -673,7 +675,11 @@ class _Chooser:
                 self._push(number, passage)
                 continue
             self._done[number].add(passage)
-            cost = self._extra(number, passage) + self._cost(number, passage) + self._gap
+            cost = self._extra(number, passage) + self._gap
+            if not self._exceeds(number, passage, self._room - cost):
+                cost += self._cost(number, passage)
+            else:
+                cost = math.inf
             if cost <= self._room:
                 self._room -= cost
                 choice.picks.append(PassageId(number, passage))

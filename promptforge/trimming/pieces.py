@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..text.format import Marks, number_lines
@@ -125,6 +125,10 @@ class Slices(Sequence[Slice]):
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
+    def __iter__(self) -> Iterator[Slice]:
+        text, make = self._text, self._make
+        return (make(text[start:end]) for start, end in pairwise(self._bounds))
+
     def __getitem__(self, at: Any) -> Any:
         """Return a part, or the parts of a slice."""
         if isinstance(at, slice):
@@ -169,9 +173,6 @@ class Pieces:
         self.parts = parts if isinstance(parts, Slices) else tuple(parts)
         self.cuttable = cuttable
         self.under_query = under_query or UnderQuery()
-        self._facts = frozenset(
-            i for i, part in enumerate(self.parts) if self.under_query.facts <= part.keep < ALWAYS
-        )
         self._gap = gap
         self._marks = marks
         self._head = head
@@ -182,8 +183,12 @@ class Pieces:
             self._sizes = [len(part.text) for part in self.parts]
         self._total = sum(self._sizes)
         self._first_line: int | None = None
-        self._always = frozenset(i for i, part in enumerate(self.parts) if part.keep == ALWAYS)
-        self._closing = [(i, part.closes) for i, part in enumerate(self.parts) if part.closes >= 0]
+        facts = [(part.keep, part.closes) for part in self.parts]  # a long text is cut only once
+        self._facts = frozenset(
+            i for i, (keep, _) in enumerate(facts) if self.under_query.facts <= keep < ALWAYS
+        )
+        self._always = frozenset(i for i, (keep, _) in enumerate(facts) if keep == ALWAYS)
+        self._closing = [(i, closes) for i, (_, closes) in enumerate(facts) if closes >= 0]
 
     def closed(self, kept: Collection[int], bare: bool = False) -> set[int]:
         """Return `kept` with all pieces that they need, and all that always stay.
