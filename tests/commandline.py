@@ -80,7 +80,7 @@ def python(
         env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
         cwd=cwd,
         check=False,
-        timeout=120,
+        timeout=600,  # a busy machine may take minutes to start Ray, or to refuse a token
     )
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -89,6 +89,18 @@ def test_actors_that_would_wait_for_ever_are_refused() -> None:
     assert not ray.is_initialized()
 
 
+@pytest.mark.skipif(not HAS_RAY, reason="needs ray")
+def test_a_node_that_does_not_start_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def init(*_: Any, **__: Any) -> None:
+        raise Exception("The current node timed out during startup.")  # as Ray does
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(OptionError, match=r"timed out .*; if the machine is busy, try again"):
+        batch.run("in.jsonl", "out.jsonl", engine="ray")
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[tuple[str, dict[str, str]]]:
     """Give the address of a cluster that asks for a token, and the environment of who has it."""
@@ -107,17 +119,15 @@ def cluster() -> Iterator[tuple[str, dict[str, str]]]:
         "--num-cpus=3",
     ]
     flags += ["--include-dashboard=false", "--disable-usage-stats"]
-    head = subprocess.Popen(
-        [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags],
-        env={**os.environ, **known}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    until = time.monotonic() + 100
-    while (
-        time.monotonic() < until
-        and head.poll() is None
-        and not list(folder.glob("session_*/sockets/raylet"))
-    ):
-        time.sleep(0.1)
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags]
+    said = folder / "said"
+    for _ in range(3):  # Ray gives a node 30 s to start, which a busy machine may not keep
+        with said.open("wb") as out:
+            head = subprocess.Popen(command, env={**os.environ, **known}, stdout=out, stderr=out)
+        while head.poll() is None and b"Ray runtime started" not in said.read_bytes():
+            time.sleep(0.1)
+        if head.poll() is None:
+            break
     yield f"127.0.0.1:{port}", known
     head.terminate()
     head.wait()

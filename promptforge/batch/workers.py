@@ -352,6 +352,7 @@ CPUS_PER_ACTOR = 0.5
 MIN_RAY_VERSION = (2, 54)
 """The first version of Ray that can ask for a token."""
 # Ray raises the same error for a cluster that is not there and for one that refuses us.
+_BUSY = "; if the machine is busy, try again, or run `ray start --head` and give --address"
 _TOKEN = (
     "; where the cluster asks for a token, set RAY_AUTH_MODE=token and either RAY_AUTH_TOKEN, or"
     " RAY_AUTH_TOKEN_PATH to the file that holds it"
@@ -380,11 +381,11 @@ def ray_workers(
                 logging_level="error",
                 **({} if address else own),
             )
-        except (
-            ConnectionError, ValueError, RuntimeError, ImportError, ray.exceptions.RayError
-        ) as error:  # fmt: skip
+        except Exception as error:  # a bare one, if a node takes longer than 30 s to start
             message = f"no Ray at {address or 'this machine'}: {error}"
-            if address and isinstance(error, ConnectionError):
+            if not address:
+                message += _BUSY
+            elif isinstance(error, ConnectionError):
                 message += _TOKEN
             raise OptionError(message, option="address") from None
     try:

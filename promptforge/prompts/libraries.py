@@ -108,7 +108,7 @@ def _plain_text(part: Data, owner: str) -> Data | None:  # LangChain
 
 def _server_call(part: Data, owner: str) -> Data | None:  # LangChain, of Anthropic's tools
     id_, name, extras = str(part.get("id")), part.get("name"), inner(part, "extras")
-    if not id_.startswith(("srvtoolu_", "mcptoolu_")):
+    if owner != "anthropic" and not id_.startswith(("srvtoolu_", "mcptoolu_")):
         return None
     call = {"id": id_, "input": part.get("args")}
     if name == "remote_mcp":

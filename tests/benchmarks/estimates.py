@@ -32,6 +32,7 @@ from promptforge.sources.man import load_man_page
 from promptforge.tokenizers.estimates import (
     BLOCK_CLASSES,
     CHARACTER_CLASSES,
+    FAMILY_ESTIMATES,
     LATIN_CLASSES,
     count_classes,
 )
@@ -298,13 +299,26 @@ def main() -> None:
 
 
 def report(family: str, corpus: Corpus, counts: Sequence[int], penalty: float) -> None:
-    """Fit one family, and print its rates and how they do on what was held out."""
+    """Fit one family; print its rates, and how these and the shipped ones do on what was held out."""
     import numpy
 
-    true = numpy.array(counts)
+    true, held = numpy.array(counts), corpus.held_out
+    if shipped := FAMILY_ESTIMATES.get(f"approximate-{family}"):
+        print(f"\n{shipped.family}, as it is shipped:")
+        judge(corpus, Fit(shipped.token, shipped.unusual, dict(shipped.rates)), true)
     fit = corpus.fit(true, penalty)
-    ratio = corpus.estimate(fit) / true
-    held = corpus.held_out
+    print(f"\n{family}: token={fit.token}, unusual={fit.unusual}, rates={fit.rates}")
+    judge(corpus, fit, true)
+    flat = numpy.quantile((true / corpus.tokens)[~held], 0.995)
+    print(f"  one factor for as many: {flat:.2f}")
+    sys.stdout.flush()
+
+
+def judge(corpus: Corpus, fit: Fit, true: Any) -> None:
+    """Print how rates do on what was held out."""
+    import numpy
+
+    ratio, held = corpus.estimate(fit) / true, corpus.held_out
     prose = numpy.median(ratio[held & corpus.prose])
     under = ", ".join(
         f"{100 * (ratio[held & rows] >= 1).mean():.2f} % of {name}"
@@ -314,16 +328,12 @@ def report(family: str, corpus: Corpus, counts: Sequence[int], penalty: float) -
             "made texts": numpy.char.startswith(corpus.kinds, "made"),
         }.items()
     )
-    print(f"\n{family}: token={fit.token}, unusual={fit.unusual}, rates={fit.rates}")
     print(
         f"  held out: at most the estimate {under}; least {ratio[held].min():.2f} of it is enough"
     )
     print(
         f"  median {numpy.median(ratio[held]):.2f}; prose and code {prose:.2f}; 95th hundredth {numpy.quantile(ratio[held], 0.95):.2f}"
     )
-    flat = numpy.quantile((true / corpus.tokens)[~held], 0.995)
-    print(f"  one factor for as many: {flat:.2f}")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

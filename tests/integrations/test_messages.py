@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -178,10 +179,14 @@ def test_tools_of_anthropic_in_the_standard_blocks_of_langchain() -> None:
     )
     assert standard.content[1]["type"] == "server_tool_call"
     written = messages.messages_to_dict([given])  # as LangChain keeps histories
+    named = json.loads(json.dumps(standard.content).replace("srvtoolu_1", "call_of_web"))
     for answer in (given, standard, *written):
         history = [messages.HumanMessage("q"), answer, messages.HumanMessage("more")]
         made = RENDERER.prompt(history=history, to="anthropic")
         assert made[1]["content"] == SERVER_TOOL and not lost(made)
+    answer = messages.AIMessage(named, response_metadata={"model_provider": "anthropic"})
+    made = RENDERER.prompt(history=[messages.HumanMessage("q"), answer], to="anthropic")
+    assert made[1]["content"][1]["id"] == "call_of_web" and not lost(made)
     search = {"type": "server_tool_call", "id": "ws_1", "name": "web_search", "args": {}}
     result = {"type": "server_tool_result", "tool_call_id": "ws_1", "status": "success"}
     other = messages.AIMessage([search, result, {"type": "text", "text": "found"}])
