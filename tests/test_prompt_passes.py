@@ -10,6 +10,7 @@ import base64
 import copy
 import json
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import provider_rules
@@ -831,6 +832,73 @@ def test_marks_of_sources_are_never_lost_in_silence() -> None:
 def test_a_history_of_which_nothing_can_be_read_is_said_in_the_error() -> None:
     with pytest.raises(pf.OptionError, match=r"history\[0\]: message skipped: role: missing"):
         prompt([{"question": "a", "answer": "b"}], "openai")
+
+
+# --- nothing is lost in silence -------------------------------------------------------------------
+
+CONVERSATIONS: dict[str, list[Data]] = {
+    "anthropic": [
+        user(words("q"), PICTURE, {"type": "document", "title": "t", "source": {
+            "type": "text", "media_type": "text/plain", "data": "d"}}),
+        said_by_assistant(*FIRST),
+        user({"type": "tool_result", "tool_use_id": "toolu_1", "content": [words("r"), PICTURE]}),
+    ],
+    "responses": [
+        ASKED, *OUTPUT,
+        {"type": "function_call_output", "call_id": "c1", "output": [
+            {"type": "input_text", "text": "r"}, {"type": "input_file", "filename": "f"}]},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": "total"}, *LAST,
+    ],
+    "gemini": [
+        {"role": "user", "parts": [{"text": "q"}, {"file_data": {"file_uri": "gs://a"}}]},
+        {"role": "model", "parts": [*PARTS, {"executable_code": {"code": "print(1)"}}]},
+        {"role": "user", "parts": [
+            {"function_response": {"name": "look", "response": {"output": "r", "more": "m"}}},
+            {"function_response": {"name": "look", "response": {"result": "s"}}},
+        ]},
+    ],
+    "chat": [
+        {"role": "user", "name": "n", "content": [
+            words("q"), {"type": "file", "file": {"filename": "f", "file_data": "AA=="}}]},
+        {**LITELLM[1], "refusal": "no", "annotations": [{"url": "u"}], "mood": "m"},
+        {**LITELLM[2], "mood": "m"}, COHERE[1],
+    ],
+}  # fmt: skip
+NO_CONTENT = {
+    "type",
+    "role",
+    "id",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "status",
+    "media_type",
+}
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of all texts that say something."""
+    if isinstance(value, str) and value and not NO_CONTENT & {*path[-1:]}:
+        yield path
+    members: Any = enumerate(value) if isinstance(value, list) else ()
+    for key, member in value.items() if isinstance(value, dict) else members:
+        yield from leaves(member, (*path, key))
+
+
+@pytest.mark.parametrize("to", ["anthropic", "openai", "openai-responses", "gemini", "bedrock"])
+@pytest.mark.parametrize("shape", CONVERSATIONS)
+def test_law_nothing_of_a_history_is_lost_in_silence(shape: str, to: str) -> None:
+    for *path, last in leaves(CONVERSATIONS[shape]):
+        history = copy.deepcopy(CONVERSATIONS[shape])
+        place: Any = history
+        for key in path:
+            place = place[key]
+        place[last] = place[last].replace('"}', 'QZQ7"}') if "{" in place[last] else "QZQ7"
+        made = prompt(history, to)
+        # Each loss is said with the place of its message.
+        said = {d.where for d in made.warnings if d.code in ("PF208", "PF209")}
+        found = "QZQ7" in json.dumps(made.request, default=str)
+        assert found or said & {"history", f"history[{path[0]}]"}, (path, last)
 
 
 # --- laws: whatever is lost or cut, the provider takes the rest -----------------------------------

@@ -254,7 +254,9 @@ class _MessageReader:
         self._dumper.owner = OWNERS.get(str(maker), self._owner)
         role = _role(message)
         blocks = self._blocks(role, message)
-        if role != "tool":
+        if role == "tool":
+            self._say_lost(message, ("name",))
+        else:
             blocks += self._tool_calls(message, blocks)
             blocks = self._with_fields(message, blocks)
             if not blocks:
@@ -365,14 +367,12 @@ class _MessageReader:
             blocks = [*blocks, TextBlock(refusal, **kept)]
         if message.get("annotations") and "parts" not in message:
             self.say(_CITATIONS_LOST, "info")  # no request of this shape carries them
-        given = {key: value for key, value in message.items() if value}
         fields: dict[str, Any] = {}
         if "parts" not in message and message.keys() & {"content", "tool_calls"}:
-            fields = {k: given[k] for k in _CHAT_FIELDS if _is_chat_field(k, given.get(k))}
+            fields = {k: message[k] for k in _CHAT_FIELDS if _is_chat_field(k, message.get(k))}
             if "id" in (audio := inner(message, "audio")):
                 fields["audio"] = {"id": audio["id"]}  # the documented form of a request
-        if lost := sorted(given.keys() - fields.keys() - _KNOWN_FIELDS):
-            self.say(_fields_lost(lost), "info")
+        self._say_lost(message, fields)
         # LiteLLM keeps Anthropic's thoughts in fields, and sends them on from there.
         signed = [each for each in fields.get("thinking_blocks") or () if is_signed(each)]
         if signed:
@@ -385,6 +385,11 @@ class _MessageReader:
         if fields:
             blocks = [*blocks, self._fields_block(fields)]
         return [*thoughts, *blocks]
+
+    def _say_lost(self, message: dict[str, Any], kept: Iterable[str]) -> None:
+        given = {key for key, value in message.items() if value}
+        if lost := sorted(given - _KNOWN_FIELDS - {*kept}):
+            self.say(_fields_lost(lost), "info")
 
     def _fields_block(self, fields: dict[str, Any], spared: str | None = None) -> OpaqueBlock:
         loss = Loss(_fields_lost(fields), self._place, "info", spared)

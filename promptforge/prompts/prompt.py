@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 import msgspec
 
@@ -238,52 +238,65 @@ class Renderer(ContextRenderer):
         loaded = load_items(items, diagnostics)
         texts = {name: _text(text, name, diagnostics) for name, text in own.items()}
         texts["question"] = texts.pop("user")
-        order = chosen.prompt_order
-        later = order[order.index("history") + 1 :] if "history" in order else ()
-        # The system text goes before all messages, wherever it stands.
-        closed = any({**texts, "context": loaded}.get(name) for name in later if name != "system")
-        messages = _read_messages(history, SHAPES[to], texts, diagnostics, closed)
-        # The words of the query are compared with the items' own, so it keeps its control tokens.
-        query = texts["question"]
-        controls = self._pipeline.controls(chosen, diagnostics)
-        if controls is not None:
-            texts["question"], messages = _break_up(query, messages, controls, diagnostics)
-        parts = {**texts, "context": loaded, "history": messages}
-        for name in PROMPT_PARTS:
-            if parts[name] and name not in order:
-                message = f"prompt_order has no place for the {name}, so it was left out"
-                diagnostics.add("PF117", message)
         set_ = {**self.profile.options, **asked}
-        if query and "query" not in set_:
-            asked["query"] = query
+        # The words of the query are compared with the items' own, so it keeps its control tokens.
+        if texts["question"] and "query" not in set_:
+            asked["query"] = texts["question"]
         # With a window, the default of max_tokens would be a limit that nobody asked for.
-        cap = None
-        if "max_tokens" in set_ or chosen.context_window is None:
-            cap = chosen.max_tokens
+        capped = "max_tokens" in set_ or chosen.context_window is None
         maker = _PromptMaker(
             renderer=self,
             options=chosen,
             asked=asked,
             to=to,
-            texts=texts,
-            items=loaded if "context" in order else [],
-            history=messages if "history" in order else [],
+            parts=self._read_parts(loaded, texts, history, chosen, SHAPES[to], diagnostics),
             verify=verify,
-            controls=controls,
-            cap=cap,
+            cap=chosen.max_tokens if capped else None,
         )
-        said = tuple(diagnostics)
-        try:
-            prompt = maker.make(current, said)
-        except TemplateError as error:
-            # As in a rendering, the shipped templates stand in for the user's.
-            shipped = Templates()
-            known = chosen.prompt.removeprefix("shipped/") in shipped.prompts()
-            if not current.templates.own or not known:
-                raise
-            prompt = maker.make(TemplateSet(shipped), (*said, shipped_templates_used(error)))
+        prompt = maker.make_by(current, tuple(diagnostics))
         log_diagnostics(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
+
+    def _read_parts(
+        self,
+        items: list[Item],
+        texts: dict[str, str],
+        history: object,
+        options: Options,
+        shape: ProviderShape,
+        diagnostics: Diagnostics,
+    ) -> _PromptParts:
+        """Read the history, and break up control tokens in it and in the question."""
+        order = options.prompt_order
+        later = order[order.index("history") + 1 :] if "history" in order else ()
+        # The system text goes before all messages, wherever it stands.
+        closed = any({**texts, "context": items}.get(name) for name in later if name != "system")
+        messages = _read_messages(history, shape, texts, diagnostics, closed)
+        controls = self._pipeline.controls(options, diagnostics)
+        if controls is not None:
+            question = texts["question"]
+            texts["question"], messages = _break_up(question, messages, controls, diagnostics)
+        given = {**texts, "context": items, "history": messages}
+        for name in PROMPT_PARTS:
+            if given[name] and name not in order:
+                message = f"prompt_order has no place for the {name}, so it was left out"
+                diagnostics.add("PF117", message)
+        return _PromptParts(
+            texts=texts,
+            items=items if "context" in order else [],
+            history=messages if "history" in order else [],
+            controls=controls,
+        )
+
+
+class _PromptParts(NamedTuple):
+    """What one prompt is made of."""
+
+    texts: Mapping[str, str]
+    """System, instructions and question."""
+    items: Sequence[Item]
+    history: Sequence[Message]
+    controls: ControlTokens | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,12 +308,8 @@ class _PromptMaker:
     asked: Mapping[str, Any]
     """The options as given, for the rendering of the context."""
     to: str
-    texts: Mapping[str, str]
-    """System, instructions and question."""
-    items: Sequence[Item]
-    history: Sequence[Message]
+    parts: _PromptParts
     verify: Verify | None
-    controls: ControlTokens | None
     cap: int | None
     """Tokens of the context at most."""
 
@@ -319,6 +328,17 @@ class _PromptMaker:
         """True if items go as blocks that answers can point at."""
         return self.options.cite and self.shape.cites
 
+    def make_by(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Prompt:
+        """Return the prompt by a user's templates, or by the shipped ones if those fail."""
+        try:
+            return self.make(current, said)
+        except TemplateError as error:
+            shipped = Templates()
+            known = self.options.prompt.removeprefix("shipped/") in shipped.prompts()
+            if not current.templates.own or not known:
+                raise
+            return self.make(TemplateSet(shipped), (*said, shipped_templates_used(error)))
+
     def make(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt as these templates print it."""
         counter: Counter = get_tokenizer(self.options.tokenizer)
@@ -333,17 +353,17 @@ class _PromptMaker:
             self._templates(current),
             self.options,
             estimate,
-            self.texts,
+            self.parts.texts,
             one_text=self.to == "text",
             splits_texts=self.shape.blocks,
             citation=citation,
         )
         render = None
-        if self.items:
+        if self.parts.items:
             render = functools.partial(self._render, estimate, current)
-        turns, running = split_turns(self.history), []
+        turns, running = split_turns(self.parts.history), []
         # Without a question, the newest turn is the one to be answered.
-        if turns and turns[-1][0].role == "user" and not self.texts["question"]:
+        if turns and turns[-1][0].role == "user" and not self.parts.texts["question"]:
             running = split_steps(turns.pop())
         share = self.options.history_share
         fitter = WindowFitter(composer, turns, render, self._show, self.cap, share, running)
@@ -358,7 +378,7 @@ class _PromptMaker:
         return self._finish(fitter, fitted, counter, counted, made_of, said)
 
     def _templates(self, current: TemplateSet) -> PromptTemplates:
-        made_for = self.options.prompt, self.options.format, self.controls
+        made_for = self.options.prompt, self.options.format, self.parts.controls
         found: PromptTemplates | None = current.prompt_templates.get(made_for)
         if found is None:
             found = current.prompt_templates[made_for] = PromptTemplates(
@@ -373,11 +393,14 @@ class _PromptMaker:
             asked |= _CITED
         asked |= {"max_tokens": limit, "tokenizer": counter}
         # The nonce of tagged contents must be absent from the prompt's other texts too.
-        beside = [*self.texts.values(), *(t for m in self.history for t in message_texts(m))]
-        return self.renderer._render(list(self.items), (), asked, current, beside)[0]
+        beside = [
+            *self.parts.texts.values(),
+            *(t for m in self.parts.history for t in message_texts(m)),
+        ]
+        return self.renderer._render(list(self.parts.items), (), asked, current, beside)[0]
 
     def _show(self, result: Result) -> PromptContext | None:
-        return show_context(result, self.cites, self.controls)
+        return show_context(result, self.cites, self.parts.controls)
 
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
         """Fit the prompt; return it with the provider's count, if one was asked for."""
@@ -414,19 +437,11 @@ class _PromptMaker:
             diagnostics.add("PF119", message, where=template)
         warnings: Sequence[Diagnostic] = ()
         context: dict[str, Any] = {}
-        numbers = {"history": (history.kept, history.dropped)}
         if result is not None:
             warnings, context = result.warnings, result.manifest
-            numbers["context"] = result.items_included, result.items_dropped
         text = composed.text
         if text is None:
             text = "\n\n".join(part.text for part in composed.parts)
-        parts = []
-        for printed in composed.parts:
-            kept, dropped = numbers.get(printed.name, (1, 0))
-            tokens = fitter.composer.count(printed.text)
-            own = {"name": printed.name, "role": printed.role}
-            parts.append(PromptPart(**own, tokens=tokens, kept=kept, dropped=dropped))
         options = self.options.plain(counter.name)
         # The context may have taken the question for its query.
         options["query"] = context.get("options", {}).get("query", self.options.query)
@@ -437,7 +452,7 @@ class _PromptMaker:
             tokens=composed.tokens if counted is None else counted,
             window=self.window,
             exact=self.verify is not None or (counter.exact and plain),
-            parts=tuple(parts),
+            parts=_prompt_parts(fitter, composed, result, history),
             context=result,
             history=history,
             warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
@@ -490,6 +505,21 @@ class _PromptMaker:
             )
             diagnostics.add("PF116", message, severity="info")
         return diagnostics
+
+
+def _prompt_parts(
+    fitter: WindowFitter, composed: ComposedPrompt, result: Result | None, history: PromptHistory
+) -> tuple[PromptPart, ...]:
+    numbers = {"history": (history.kept, history.dropped)}
+    if result is not None:
+        numbers["context"] = result.items_included, result.items_dropped
+    parts = []
+    for printed in composed.parts:
+        kept, dropped = numbers.get(printed.name, (1, 0))
+        tokens = fitter.composer.count(printed.text)
+        own = {"name": printed.name, "role": printed.role}
+        parts.append(PromptPart(**own, tokens=tokens, kept=kept, dropped=dropped))
+    return tuple(parts)
 
 
 def _report_count(
