@@ -93,7 +93,7 @@ def test_actors_that_would_wait_for_ever_are_refused() -> None:
 def test_a_node_that_does_not_start_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
 
-    def init(*_: Any, **__: Any) -> None:
+    def init(*_: object, **__: object) -> None:
         raise Exception("The current node timed out during startup.")  # as Ray does
 
     monkeypatch.setattr(ray, "init", init)

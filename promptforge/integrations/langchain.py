@@ -413,11 +413,27 @@ def _turns(messages: Sequence[BaseMessage]) -> _Turns:
         begins = not turns or (human and not isinstance(turns[-1][-1][-1], HumanMessage))
         if begins:
             turns.append([[message]])
-        elif human or isinstance(message, ToolMessage | SystemMessage):
+        elif human or isinstance(message, ToolMessage | SystemMessage) or _answers_before(message):
             turns[-1][-1].append(message)
         else:
             turns[-1].append([message])
     return turns
+
+
+def _answers_before(message: BaseMessage) -> bool:
+    """Return True if an answer begins with the result of a provider's tool that an earlier called.
+
+    So it is where Anthropic calls a tool of its own and one of the agent's at once.
+    """
+    content: Any = message.content
+    called: set[Any] = set()
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and str(part.get("type")).endswith("_tool_result"):
+            if part.get("tool_use_id", part.get("tool_call_id")) not in called:
+                return True
+        elif isinstance(part, dict):
+            called.add(part.get("id"))
+    return False
 
 
 def _steps(turns: _Turns) -> list[list[BaseMessage]]:

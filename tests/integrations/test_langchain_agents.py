@@ -115,6 +115,24 @@ def test_the_order_of_what_goes() -> None:
         MessageWindow()
 
 
+def test_a_cut_keeps_the_call_of_a_provider_s_tool_with_its_later_result() -> None:
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+    found: list[Any] = [{"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}]
+    both = AIMessage([search], tool_calls=[{"name": "look", "args": {}, "id": "c9"}])
+    later = AIMessage(found, tool_calls=[{"name": "look", "args": {}, "id": "c10"}])
+    messages = [
+        HumanMessage("q"),
+        *step(1, "word " * 90),
+        both,
+        ToolMessage("word " * 90, tool_call_id="c9"),
+        later,
+        ToolMessage("word " * 30, tool_call_id="c10"),
+    ]
+    for size in range(230, 460, 10):
+        kept = MessageWindow(context_window=size, **OPTIONS).fit(messages).messages
+        assert paired(kept) and (both in kept) == (later in kept)
+
+
 def test_documents_stand_before_the_question_in_a_block_of_their_own() -> None:
     window = MessageWindow(context_window=500, max_tokens=150, **OPTIONS)
     question = HumanMessage("archive number 7")
