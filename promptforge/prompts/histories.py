@@ -183,6 +183,8 @@ class _MessageReader:
         self._diagnostics = diagnostics
         self._place = place
         self._dumper = Dumper()
+        self._maker = ""
+        """The family of the LLM that gave the answer, by the object or by LangChain's metadata."""
 
     @property
     def _owner(self) -> str:
@@ -250,8 +252,8 @@ class _MessageReader:
             message = {**(inner(message, "data") or message), "role": langchain}
         # LangChain and LlamaIndex keep there what their own fields have no place for.
         message = {**inner(message, "additional_kwargs"), **message}
-        maker = inner(message, "response_metadata").get("model_provider")
-        self._dumper.owner = OWNERS.get(str(maker), self._owner)
+        provider = inner(message, "response_metadata").get("model_provider")
+        self._maker = OWNERS.get(str(provider), self._owner)
         role = _role(message)
         blocks = self._blocks(role, message)
         if role == "tool":
@@ -412,7 +414,7 @@ class _MessageReader:
             return _text(part)
         if not isinstance(part, dict):
             return self._unread(type_name_of(part))
-        part = as_sent(part, self._owner)
+        part = as_sent(part, self._maker)
         kind = part.get("type")
         if isinstance(kind, str):
             return _BLOCK_READERS.get(kind, _MessageReader._opaque)(self, part)
@@ -477,6 +479,8 @@ class _MessageReader:
         if reasoning:
             loss = self._loss(f"content: a block of type {quote(kind)} was left out", "info")
         family = _family_of(kind, part, self._owner)
+        if kind == "thinking" and self._maker == "gemini":
+            family = ""  # LangChain writes Gemini's thoughts as Anthropic's
         kept: dict[str, Any] = {"original": part, "family": family} if family else {}
         if image := image_of(part):
             return [ImageBlock(*image, **kept, loss=loss)]
@@ -665,7 +669,7 @@ def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
     """Return the family that takes a block of content; empty if none is known."""
     thought = part.get("thinking")
     if kind == "thinking":
-        if is_signed(part) and owner != "gemini":
+        if is_signed(part) or owner == "anthropic":
             return "anthropic"
         # Mistral's are lists, and Cohere's have no signature; both have this shape.
         return "openai" if isinstance(thought, list) or owner == "openai" else ""

@@ -69,10 +69,10 @@ def inner(given: Mapping[str, Any], key: str) -> Data:
 # --- blocks of contents ---------------------------------------------------------------------------
 
 
-def as_sent(part: Data, owner: str) -> Data:
+def as_sent(part: Data, maker: str) -> Data:
     """Return a framework's block as a provider writes it; any other block itself."""
     kind = part.get("block_type") or part.get("type") or next(iter(part), "")
-    made = _BLOCKS[kind](part, owner) if kind in _BLOCKS else None
+    made = _BLOCKS[kind](part, maker) if kind in _BLOCKS else None
     return part if made is None else made
 
 
@@ -89,26 +89,26 @@ def is_signed(thought: Any) -> bool:
     return signed or thought.get("type") == "redacted_thinking"
 
 
-def _reasoning(part: Data, owner: str) -> Data | None:  # LangChain
+def _reasoning(part: Data, maker: str) -> Data | None:  # LangChain
     signature = inner(part, "extras").get("signature")
-    if not signature or owner == "gemini":
+    if not signature or maker == "gemini":
         return None
     return _thought(part.get("reasoning"), signature)
 
 
-def _thinking(part: Data, owner: str) -> Data | None:  # LlamaIndex
+def _thinking(part: Data, maker: str) -> Data | None:  # LlamaIndex
     if "block_type" not in part:
         return None
     return _thought(part.get("content"), inner(part, "additional_information").get("signature"))
 
 
-def _plain_text(part: Data, owner: str) -> Data | None:  # LangChain
+def _plain_text(part: Data, maker: str) -> Data | None:  # LangChain
     return {"type": "text", "text": part["text"]} if isinstance(part.get("text"), str) else None
 
 
-def _server_call(part: Data, owner: str) -> Data | None:  # LangChain, of Anthropic's tools
+def _server_call(part: Data, maker: str) -> Data | None:  # LangChain, of Anthropic's tools
     id_, name, extras = str(part.get("id")), part.get("name"), inner(part, "extras")
-    if owner != "anthropic" and not id_.startswith(("srvtoolu_", "mcptoolu_")):
+    if maker != "anthropic" and not id_.startswith(("srvtoolu_", "mcptoolu_")):
         return None
     call = {"id": id_, "input": part.get("args")}
     if name == "remote_mcp":
@@ -121,7 +121,7 @@ def _server_call(part: Data, owner: str) -> Data | None:  # LangChain, of Anthro
     }
 
 
-def _server_result(part: Data, owner: str) -> Data | None:  # LangChain, of Anthropic's tools
+def _server_result(part: Data, maker: str) -> Data | None:  # LangChain, of Anthropic's tools
     kind = inner(part, "extras").get("block_type")
     if not isinstance(kind, str):
         return None
@@ -130,14 +130,14 @@ def _server_result(part: Data, owner: str) -> Data | None:  # LangChain, of Anth
     return {"type": kind, **answered, **failed}
 
 
-def _tool_call(part: Data, owner: str) -> Data | None:  # LlamaIndex; Haystack
+def _tool_call(part: Data, maker: str) -> Data | None:  # LlamaIndex; Haystack
     call = inner(part, "tool_call") or part
     if "tool_name" not in call:
         return None
     return {"type": "tool_call", **_renamed(call)}
 
 
-def _call_result(part: Data, owner: str) -> Data | None:  # Haystack
+def _call_result(part: Data, maker: str) -> Data | None:  # Haystack
     result = inner(part, "tool_call_result")
     names = _renamed(inner(result, "origin"))
     return {**names, "content": result.get("result"), "is_error": result.get("error")} | {
@@ -152,7 +152,7 @@ def _renamed(call: Data) -> Data:
 
 
 _BLOCKS = {
-    "non_standard": lambda part, owner: inner(part, "value") or None,
+    "non_standard": lambda part, maker: inner(part, "value") or None,
     "reasoning": _reasoning,
     "server_tool_call": _server_call,
     "server_tool_result": _server_result,

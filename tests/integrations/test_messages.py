@@ -194,6 +194,23 @@ def test_tools_of_anthropic_in_the_standard_blocks_of_langchain() -> None:
     assert [message.split('"')[1] for message in lost(made)] == [search["type"], result["type"]]
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "google_genai", "openai"])
+def test_blocks_of_langchain_that_no_provider_knows_are_sent_to_none(provider: str) -> None:
+    messages = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    blocks = [
+        {"type": "reasoning", "reasoning": "hm"},
+        {"type": "file", "base64": "AAAA", "mime_type": "application/pdf"},
+        {"type": "text", "text": "x"},
+    ]
+    if provider == "google_genai":  # signed, but not by Anthropic
+        blocks.append({"type": "thinking", "thinking": "hm", "signature": "c2ln"})
+    answer = messages.AIMessage(blocks, response_metadata={"model_provider": provider})
+    for to in ("anthropic", "openai", "openai-responses", "gemini"):
+        made = RENDERER.prompt(history=[messages.HumanMessage("q"), answer], to=to)
+        assert len(lost(made)) == len(blocks) - 1
+        assert "hm" not in str(made.request) and "AAAA" not in str(made.request)
+
+
 def test_what_langchain_keeps_beside_the_content() -> None:
     messages = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
     call = {"name": "f", "args": {}, "id": "c1"}
