@@ -171,6 +171,10 @@ def test_a_system_message_at_the_beginning_is_the_system_text() -> None:
             {"role": "user", "content": [{"type": "image_url"}, "x"]},
             'content: a block of type "image_url" is not text',
         ),
+        (
+            {"role": "user", "content": [{"type": ["text"]}, "x"]},
+            "content: a block of type object is not text",
+        ),
         ({"role": "user", "parts": "x"}, "message skipped: parts: expected a list, found text"),
         (
             {"role": "assistant", "tool_calls": [{"function": {}}]},

@@ -72,8 +72,8 @@ def inner(given: Mapping[str, Any], key: str) -> Data:
 def as_sent(part: Data, maker: str) -> Data:
     """Return a framework's block as a provider writes it; any other block itself."""
     kind = part.get("block_type") or part.get("type") or next(iter(part), "")
-    made = _BLOCKS[kind](part, maker) if kind in _BLOCKS else None
-    return part if made is None else made
+    read = _BLOCKS.get(kind) if isinstance(kind, str) else None
+    return (read and read(part, maker)) or part
 
 
 def _thought(text: Any, signature: Any) -> Data:
