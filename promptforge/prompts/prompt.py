@@ -290,7 +290,7 @@ class Renderer(ContextRenderer):
 
 
 class _PromptParts(NamedTuple):
-    """What one prompt is made of."""
+    """The parts of one prompt, as they were read."""
 
     texts: Mapping[str, str]
     """System, instructions and question."""
