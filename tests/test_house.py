@@ -75,3 +75,20 @@ def test_no_two_public_classes_share_a_name() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert not {name for name, number in classes.items() if number > 1}
+
+
+def test_the_guide_names_files_and_functions_that_are_there() -> None:
+    guide = (PACKAGE.parent / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files = set(re.findall(r"`((?:promptforge/|tests/)?[a-z_]+/[a-z_/]+\.py)`", guide))
+    assert not {name for name in files if not _file(name).is_file()}
+    steps = re.findall(r"(?m)^\| .* \| `([\w/]+\.py)` \| (.*) \|$", guide)
+    assert len(steps) > 5
+    for name, functions in steps:
+        code = _file(name).read_text(encoding="utf-8")
+        for function in re.findall(r"`(?:\w+\.)?(\w+)`", functions):
+            assert re.search(rf"(?:def|class) {function}\b", code), f"{name} has no {function}"
+
+
+def _file(name: str) -> Path:
+    in_package = PACKAGE / name
+    return in_package if in_package.is_file() else PACKAGE.parent / name

@@ -17,7 +17,7 @@ from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS, read_utf8, remove_unfinished, shipped_folder, write_whole
-from ..templating.loader import PROMPTS_FOLDER, Layout, Templates
+from ..templating.loader import KIND_NAME, PROMPTS_FOLDER, Layout, Templates
 from ..text.escape import syntax_of
 from ..yaml_reader import SCHEMA_MODELINE
 
@@ -33,7 +33,6 @@ _PROJECT_FILES = (
     "tests/mine.yaml",
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _FIRST_COMMENT = re.compile(r"\A\{#.*?#\}", re.DOTALL)
 # Keys that are true of the original alone: its LLMs, and the sources of its figures.
@@ -219,7 +218,7 @@ def copy_item_template(
     The original is that of the kind `like`; the default is that of all other kinds. Raises
     `OptionError`.
     """
-    _check_name("kind", name, _KIND_NAME, {"layout", "item"})
+    _check_name("kind", name, KIND_NAME, {"layout", "item"})
     _check_layout(of, templates.layouts())
     have = templates.formats(of)
     for one in formats:
@@ -313,7 +312,7 @@ def _check_name(thing: str, name: str, allowed: re.Pattern[str], taken: Iterable
     """Raise `OptionError` for a name that no file should have."""
     problem = None
     if not allowed.fullmatch(name):
-        letters = "small letters" if allowed is _KIND_NAME else "letters"
+        letters = "small letters" if allowed is KIND_NAME else "letters"
         dot = ", '.'" if allowed is _PROFILE_NAME else ""
         problem = (
             f"a name keeps to {letters}, digits, '_'{dot} and '-', and begins"

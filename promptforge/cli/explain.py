@@ -16,6 +16,7 @@ import msgspec
 
 from ..config.options import OPTION_VOCABULARY, as_flags, flag_value
 from ..model import Explanation, Gain, Remedy, Result, ResultItem, path_with_lines
+from ..packing.types import BUDGET_REASONS
 from ..text.format import plural
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
@@ -179,7 +180,7 @@ def _row(report: Report, index: int) -> list[str]:
     fits_at, near, beyond = "", report.hints.near(index), report.hints.beyond
     if near is not None:
         fits_at = f"{near:,}"
-    elif beyond is not None and item.reason in ("budget", "section_budget"):
+    elif beyond is not None and item.reason in BUDGET_REASONS:
         fits_at = f">{beyond:,}"  # the largest budget that was tried is still too small
     # A distance or a count of another system may be large; two decimals are for scores up to 1.
     score = f"{item.score:.2f}"
@@ -257,7 +258,7 @@ def reason_lines(
             continue
         remedy = remedy_of.get(reason)
         texts = [text.format_map({**_NOT_GIVEN, **values})]
-        is_budget = reason in ("budget", "section_budget")
+        is_budget = reason in BUDGET_REASONS
         if is_budget and (remedy is None or remedy.items < counts[reason]):
             texts.append("--max-tokens with the number under 'fits at' brings it back whole")
             if beyond is not None:

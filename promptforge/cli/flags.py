@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..config.options import OPTION_VOCABULARY, PROMPT_OPTIONS, Options
-from ..config.schema import Rule, read_count
+from ..config.schema import Rule, bare_type, read_count
 from ..files import YAML_SUFFIXES, format_of, shipped_folder
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
@@ -349,7 +349,7 @@ def option_flags(function: Command, *, whole: bool = False) -> Command:
 def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
     rule = OPTION_VOCABULARY.rules[name]
     flag = "--" + name.replace("_", "-")
-    if _base(rule.shape) is bool:
+    if bare_type(rule.shape) is bool:
         about = f"{rule.doc} [default: {('no', 'yes')[default]}]"
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
     about, multiple = rule.doc, _is_list(rule) or rule.several
@@ -364,12 +364,6 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
     )
 
 
-def _base(shape: Any) -> Any:
-    if typing.get_origin(shape) is typing.Annotated:
-        return typing.get_args(shape)[0]
-    return shape
-
-
 class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
     """The value of an option, read from a text; the vocabulary judges it later."""
 
@@ -382,7 +376,7 @@ class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the 
             return f"[{self.name}]"
         if self.rule.name in COMPLETIONS:
             return "NAME"
-        return {int: "N", float: "X"}.get(_base(self.rule.shape), "TEXT")
+        return {int: "N", float: "X"}.get(bare_type(self.rule.shape), "TEXT")
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -408,7 +402,7 @@ def read_option(name: str, text: str, where: str) -> Any:
     messages. Only broken YAML of a mapping is a `ProfileError` here, with `where`.
     """
     rule = OPTION_VOCABULARY.rules[name]
-    kind = _base(rule.shape)
+    kind = bare_type(rule.shape)
     if text == "none" and not (_is_list(rule) and not rule.choices):
         return text
     if _is_list(rule):
@@ -428,7 +422,7 @@ def read_option(name: str, text: str, where: str) -> Any:
 
 
 def _is_list(rule: Rule) -> bool:
-    return typing.get_origin(_base(rule.shape)) is tuple
+    return typing.get_origin(bare_type(rule.shape)) is tuple
 
 
 def profile_flags(function: Command) -> Command:

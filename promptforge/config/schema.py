@@ -84,7 +84,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the value as it stands in a file."""
         member = _member(self.shape)
-        if _bare(self.shape) is Any:  # an object, which a file can only name
+        if bare_type(self.shape) is Any:  # an object, which a file can only name
             kinds = [msgspec.json.schema(typing.Annotated[str, msgspec.Meta(min_length=1)])]
         else:
             kinds = [_inline(msgspec.json.schema(self.shape))]
@@ -99,7 +99,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             kinds.append({"type": "null"})
             # An open list or text already takes the word `none`.
             is_open = member is not None and not self.choices
-            if _bare(self.shape) is str:
+            if bare_type(self.shape) is str:
                 is_open = re.search(kinds[0].get("pattern", ""), "none") is not None
             if self.none is None and self.none_word and not is_open:
                 kinds.append({"const": "none"})
@@ -247,7 +247,8 @@ def _member(shape: Any) -> Any:
     return typing.get_args(shape)[0] if typing.get_origin(shape) is tuple else None
 
 
-def _bare(shape: Any) -> Any:
+def bare_type(shape: Any) -> Any:
+    """Return a type without its annotations."""
     if typing.get_origin(shape) is typing.Annotated:
         return typing.get_args(shape)[0]
     return shape
@@ -257,7 +258,7 @@ def _plain(value: Any, shape: Any) -> Any:
     """Return the built-in value for a count in a text or a number of another library, and a list
     for one text.
     """
-    kind = _bare(shape)
+    kind = bare_type(shape)
     if typing.get_origin(kind) is tuple:
         return [value] if isinstance(value, str) else value
     if isinstance(value, dict):  # the budgets of sections
@@ -322,7 +323,7 @@ def _describe(shape: Any) -> str:
     if origin is dict:
         return f"a mapping of texts, each to {_describe(typing.get_args(shape)[1])}"
     nouns = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    noun = nouns[_bare(shape)]
+    noun = nouns[bare_type(shape)]
     low = next((meta.ge for meta in metas if meta.ge is not None), None)
     high = next((meta.le for meta in metas if meta.le is not None), None)
     if low is None:
@@ -339,7 +340,10 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
         texts = [part for part in value if isinstance(part, str) and part not in rule.choices]
         text = "".join(texts[:1])
     hint = did_you_mean(text, rule.choices)
-    if isinstance(value, dict) and (wrong := _wrong_inside(_bare(rule.shape), value)) is not None:
+    if (
+        isinstance(value, dict)
+        and (wrong := _wrong_inside(bare_type(rule.shape), value)) is not None
+    ):
         inside, said = wrong
         _fail(f"{rule.name}: {to_label(inside[0])}: {said}", rule.name, where, inside)
     if text and not hint and not _encodable(text):

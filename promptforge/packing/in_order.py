@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 from .types import (
+    BUDGET_REASONS,
     SHORTENED_VARIANTS,
     STUB_VARIANT,
     UNLIMITED,
@@ -593,7 +594,7 @@ class Packer(PageState):
             if misses >= MAX_FAILED_PAGES or places == 0:
                 break
             reason = self.reasons.get(index, "budget")
-            if index in self.chosen or reason not in ("budget", "section_budget"):
+            if index in self.chosen or reason not in BUDGET_REASONS:
                 continue
             shown = self.take_variant(index, STUB_VARIANT, self.chosen, self.cost, limit)
             misses = 0 if shown else misses + 1

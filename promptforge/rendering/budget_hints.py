@@ -18,7 +18,7 @@ import msgspec
 from ..errors import BudgetError, TemplateError
 from ..model import Item, Remedy
 from ..packing.pack import FIXED_SET_PACKINGS, Packed
-from ..packing.types import UNLIMITED, Cost, Variant
+from ..packing.types import BUDGET_REASONS, UNLIMITED, Cost, Variant
 from .page import Page
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ BEST_FIRST_PACKINGS = frozenset({"score", "value", "repository"})
 """Packings that do not walk the page, or the caller's list, from its beginning."""
 _IN_ORDER = frozenset({"score", "whole", "stop", "drop_last", "drop_first"})
 """Packings that take the first items of the order as long as they fit, whatever comes after."""
-_FOR_BUDGET = frozenset({"budget", "section_budget"})
 
 
 def packing_order(page: Page) -> list[int]:
@@ -355,7 +354,7 @@ def find_remedies(report: Report, rerender: _Rerender) -> Iterator[Remedy]:
     """
     for reason, members in _lost_by_reason(report).items():
         best = members[0]
-        if reason not in _FOR_BUDGET:
+        if reason not in BUDGET_REASONS:
             best = max(members, key=report.page.candidates.ranks.__getitem__)
         changes, after = _remedy(report, rerender, best)
         back = sum(map(after.is_whole, members)) if after else 0
@@ -376,7 +375,7 @@ def _lost_by_reason(report: Report) -> dict[str, list[int]]:
             continue
         if reason != "merged" and report.kept(index) != index:  # it comes back with that one
             continue
-        if reason in _FOR_BUDGET:
+        if reason in BUDGET_REASONS:
             if left == 0 or report.hints.beyond is not None:
                 continue
             left -= 1
@@ -408,7 +407,9 @@ def _remedy(
             break
         if report.is_whole(index):
             return changes, report
-        only_room_is_short = report.reason(index) in _FOR_BUDGET and first_reason not in _FOR_BUDGET
+        only_room_is_short = (
+            report.reason(index) in BUDGET_REASONS and first_reason not in BUDGET_REASONS
+        )
         if removed[1] is None and only_room_is_short:
             removed = changes, report
     return removed
@@ -433,7 +434,7 @@ def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
         found = [i for i in order if report.page.candidates.pool[i].origin == "similarity"]
         yield {"max_items": found.index(index) + 1}
         yield {"max_items": len(found)}
-    elif reason in _FOR_BUDGET:
+    elif reason in BUDGET_REASONS:
         yield from _budget_steps(report, index)
     elif reason in _SWITCHED:
         yield _SWITCHED[reason]

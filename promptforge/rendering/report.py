@@ -46,7 +46,7 @@ from ..model import (
     Status,
 )
 from ..packing.pack import Packed
-from ..packing.types import SHORTENED_VARIANTS, Variant
+from ..packing.types import BUDGET_REASONS, SHORTENED_VARIANTS, Variant
 from ..templating.loader import Templates
 from ..text.delimiters import BrokenDelimiterError
 from ..text.escape import FENCE_TAG, INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
@@ -235,7 +235,7 @@ class Report:
     def hints(self) -> BudgetHints:
         """Budgets that bring back the items that this budget trimmed or dropped."""
         page = self.page.as_given()  # a budget that holds ranges apart holds them joined
-        lost = {i for i, reason in self.packed.reasons.items() if reason in _FOR_BUDGET}
+        lost = {i for i, reason in self.packed.reasons.items() if reason in BUDGET_REASONS}
         return BudgetHints(page, self.packed, lost | self.trimmed, self._whole_at, MORE_TOKENS)
 
     def _whole_at(self, budget: int) -> frozenset[int]:
@@ -401,9 +401,6 @@ class Report:
         return {**made_of, "options": msgspec.to_builtins(options), "items": items}
 
 
-_FOR_BUDGET = frozenset({"budget", "section_budget"})
-
-
 def _merged(packed: Packed) -> Iterator[tuple[int, int]]:
     """Yield the items that are shown as a part of another, and that other."""
     for index, first in packed.duplicates.items():
@@ -563,7 +560,7 @@ def _say_all_dropped(
         subject = f"all {len(items)} were"
     message = f"no item is in the text: {subject} left out ({counts})"
     severity: Severity = "warning"
-    if reasons.keys() <= _FOR_BUDGET:
+    if reasons.keys() <= BUDGET_REASONS:
         message += "; a larger max_tokens has room for more"
         severity = "info"
     field = _FILTERED_FIELD.get(next(iter(reasons))) if len(reasons) == 1 else None
@@ -597,7 +594,7 @@ def _place(item: Item) -> str | None:
 
 def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
     packed, trimmed = report.packed, len(report.trimmed)
-    dropped = sum(reasons[reason] for reason in _FOR_BUDGET)
+    dropped = sum(reasons[reason] for reason in BUDGET_REASONS)
     if packed.chosen and (dropped or trimmed):
         merged = report.page.candidates.merged
         total = len(packed.chosen) + len(packed.reasons) + len(merged) - reasons["merged"]

@@ -27,6 +27,8 @@ from ..model import MAX_LINE_NUMBER, Item, UnsoundMetadata
 from ..plaindata import copy_plain, exact_str, is_flat, type_name, type_name_of
 from .objects import Document, Row, fields_of, guarded, text_keys
 from .shapes import (
+    CONTENT_FIELDS,
+    ITEM_FIELDS,
     Inside,
     describe,
     is_pair,
@@ -46,8 +48,6 @@ _Records = list[Item]
 _METADATA = attrgetter("metadata")
 _NO_METADATA: _Fields = {}
 _TEXT_FIELDS = ("content", "expanded", "summary", "id", "name", "path", "url", "language")
-_FIELDS = frozenset(Item.__struct_fields__)
-_TEXTS = frozenset(("content", "summary", "expanded"))
 MAX_RECORDS_SAID = 10
 """Records left out that have a message each; the others are counted in one."""
 MAX_NOTES_ALIKE = 3
@@ -427,7 +427,7 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
         elif found := _read_object(given, notes):
             return found
         if fields := fields_of(given):
-            return fields if _TEXTS & fields.keys() else Row(fields)
+            return fields if CONTENT_FIELDS & fields.keys() else Row(fields)
     hint = "; promptforge.load reads files" if issubclass(kind, os.PathLike) else ""
     raise notes.refusal(None, f"{expected}, found {type_name(kind)}{hint}")
 
@@ -475,7 +475,7 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
     """
     texts = {name: _text(fields.get(name), name, notes) for name in _TEXT_FIELDS}
     metadata = _metadata(fields.get("metadata"), notes)
-    for key in sorted(fields.keys() - _FIELDS):
+    for key in sorted(fields.keys() - ITEM_FIELDS):
         notes.say("PF201", f"unknown key {quote(key)}{_hint(key)}; kept as metadata")
         metadata.setdefault(key, copy_plain(fields[key], notes.say_metadata))
     # Trimming goes from `expanded` to `content`; without the shorter one there is no way down.
@@ -484,7 +484,7 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
         texts["content"], texts["expanded"] = texts["expanded"], None
     if texts["content"] is None and texts["summary"] is None:
         message = "missing; an item needs content or summary, as text"
-        message += next(filter(None, map(_hint, sorted(fields.keys() - _FIELDS))), "")
+        message += next(filter(None, map(_hint, sorted(fields.keys() - ITEM_FIELDS))), "")
         if (given := fields.get("content")) is not None:
             message = f"expected text, found {type_name_of(given)}"
         raise notes.refusal("content", message)
@@ -510,7 +510,7 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
 def _hint(key: str) -> str:
     if key in _NAMES_OF_OTHERS:
         return f'; did you mean "{_NAMES_OF_OTHERS[key]}"?'
-    return did_you_mean(key[:80], _FIELDS)
+    return did_you_mean(key[:80], ITEM_FIELDS)
 
 
 def _text(value: object, name: str, notes: _Notes) -> str | None:

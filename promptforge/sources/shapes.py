@@ -24,7 +24,7 @@ from ..model import Item
 from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, type_name_of
 from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
 
-_FIELDS = frozenset(Item.__struct_fields__)
+ITEM_FIELDS = frozenset(Item.__struct_fields__)
 
 
 # ---- what texts, names and places are called
@@ -81,7 +81,7 @@ def _fold(key: str) -> str:
 
 
 _USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *_METADATA_KEYS[1:]))}
-_COLUMN_NAMES = {*_USUAL, *map(_fold, _FIELDS)}
+_COLUMN_NAMES = {*_USUAL, *map(_fold, ITEM_FIELDS)}
 _NUMBERS = frozenset(_NUMBER_KEYS)
 
 
@@ -252,7 +252,7 @@ def look(record: Fields, key: str) -> Any:
 def find_shape(record: Fields) -> RecordShape | None:
     """Return the first shape with all its marks in a record; `None` for a native record."""
     texts = [record.get(key) for key in ("content", "summary", "expanded")]
-    native = record.keys() <= _FIELDS and any(type(text) is str for text in texts)
+    native = record.keys() <= ITEM_FIELDS and any(type(text) is str for text in texts)
     if native and "source_type" not in mapping(record.get("metadata")):
         return None
     for shape, plain, marks in _MARKS:
@@ -385,9 +385,9 @@ def _is_vector(key: str, value: object) -> bool:
 def read_document(record: Fields, shape: RecordShape) -> Fields:
     """Read a document of a retrieval library by the keys of its text and its metadata."""
     text, about = shape.body.split()
-    own = {k: v for k, v in record.items() if k in _FIELDS and k != "metadata"}
+    own = {k: v for k, v in record.items() if k in ITEM_FIELDS and k != "metadata"}
     consumed = {text, about, "type", "id_", "node_id", "_id"}
-    extra = {k: v for k, v in record.items() if k not in _FIELDS and k not in consumed}
+    extra = {k: v for k, v in record.items() if k not in ITEM_FIELDS and k not in consumed}
     metadata = extra | mapping(record.get(about))
     known = {k: v for k, v in own.items() if v is not None}
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
@@ -424,8 +424,8 @@ _TECHNIQUE_LISTS = {"tactics": "tactic", "tools": "related_tools", "mitigations"
 
 def _split(record: Fields, *known: str) -> tuple[Fields, Fields]:
     """Split a record into its native fields and the unknown keys, which become metadata."""
-    own = {k: v for k, v in record.items() if k in _FIELDS and k != "metadata"}
-    return own, {k: v for k, v in record.items() if k not in _FIELDS and k not in known}
+    own = {k: v for k, v in record.items() if k in ITEM_FIELDS and k != "metadata"}
+    return own, {k: v for k, v in record.items() if k not in ITEM_FIELDS and k not in known}
 
 
 def _read_chunk(record: Fields, notes: Any) -> Fields:
@@ -614,7 +614,7 @@ _MARKS = [
     )
     for shape in SHAPES
 ]
-_TEXTS = frozenset(("content", "summary", "expanded"))
+CONTENT_FIELDS = frozenset(("content", "summary", "expanded"))
 _DOCUMENTS = frozenset(("LangChain document", "Haystack document", "LlamaIndex node"))
 _ROW = RecordShape("row of a table", "")
 
@@ -626,7 +626,7 @@ def read_shape(record: Fields, notes: Any) -> Fields:
     """
     shape = find_shape(record)
     is_result = type(record) is Row
-    if shape is None and _TEXTS.isdisjoint(record):
+    if shape is None and CONTENT_FIELDS.isdisjoint(record):
         is_result = is_result or _find_text(record)[0] is not None  # such as a row of a CSV file
     if is_result and (shape is None or shape.read is _read_lisp):
         shape = _ROW
@@ -732,7 +732,7 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
     texts = [found[key] for key in ("content", "page_content", "text") if key in found]
     if texts and (not _are_blocks(texts[0]) or _labels(found)):
         return _read_columns(found)  # a record: of one with labels, a list holds the parts
-    if not found or (found.keys() <= _FIELDS and type(found.get("summary")) is str):
+    if not found or (found.keys() <= ITEM_FIELDS and type(found.get("summary")) is str):
         return None
     if (columns := _read_columns(found)) is not None:
         return columns

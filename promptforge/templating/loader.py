@@ -56,7 +56,7 @@ MAX_TEMPLATE_CHAIN = 50
 MAX_REMEMBERED = 1000
 """Kinds and titles come with the items: an endless supply of them must not fill the memory."""
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 Mend = Callable[[list[str]], list[str]]
 """A change of the printed pieces before they are joined."""
 
@@ -481,7 +481,7 @@ class Layout:
         template = self._items.get(kind)
         if template is None:
             name = self._files.get("item")
-            if _KIND.fullmatch(kind) and kind != "layout":
+            if KIND_NAME.fullmatch(kind) and kind != "layout":
                 name = self._files.get(kind, name)
             if name is None:
                 file = f"item.{self.ending}.j2"

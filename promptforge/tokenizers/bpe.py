@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ..text.escape import SURROGATE
 from ..text.split_points import (
     BLANK_CHARACTERS,
     Unit,
@@ -45,7 +46,6 @@ _MAX_SINGLE_STEPS = 16
 """Ends of a unit that a cut tries one by one; then its steps grow."""
 _MAX_GROWTH = 16
 """Where there is no split point, a cut looks at most so many times as far next."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(f"[{BLANK_CHARACTERS}]+")
 _LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK_CHARACTERS}]")
 # bytes.translate turns ASCII's letters and digits into "a", all others but the apostrophe into a
@@ -392,7 +392,7 @@ def replace_surrogates(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            return _SURROGATE.sub("\ufffd", text)
+            return SURROGATE.sub("\ufffd", text)
     return text
 
 

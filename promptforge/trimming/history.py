@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..text.format import Marks
-from .pieces import Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
+from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
 
 # The prompt, and the beginning of a line that goes on with its input.
 _PROMPTS = {
@@ -64,7 +64,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     entries = _entries(lines, language)
     if not entries:
         return None
-    return Pieces(_parts(lines, entries), _gap, marks, under_query=UnderQuery(_ASKED))
+    return Pieces(_parts(lines, entries), line_gap, marks, under_query=UnderQuery(_ASKED))
 
 
 def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:
@@ -135,7 +135,3 @@ def _chunks(count: int) -> list[tuple[int, int]]:
     if count % 2 and ends:  # the line in the middle is in both halves
         ends[-1] = ends[-1][0], ends[-1][1] - 1
     return [(start, end) for start, end in [*ends, *middle] if start < end]
-
-
-def _gap(run: Sequence[Piece], marks: Marks) -> str:
-    return f"{marks.gap} {marks.left_out(count_lines(run))}{line_end(run)}"

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn
 
+from ..text.escape import SURROGATE
 from ..text.format import Marks
 from ..text.split_points import last_unit_end
 from .pieces import TrimmedText, TrimmedVariants
@@ -29,7 +30,6 @@ MIN_CHARS_CUT = 40
 """Characters by which a text must be too long to be cut: the note on it is nearly as long."""
 VARIANTS_REMEMBERED = 8
 _BLANKS = re.compile(r'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++', re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Stands for the marker or `…` until all is written: JSON itself holds no such character.
 _MARK = "\0"
@@ -184,7 +184,7 @@ def _escape(written: str) -> str:
     """Return JSON with lone surrogates as escapes: as they are they could not be encoded."""
     if written.isascii():
         return written
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    return SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 _WORDS = {None: "null", True: "true", False: "false"}

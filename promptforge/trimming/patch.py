@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..text.format import Marks
-from .pieces import Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
+from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
@@ -46,7 +46,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         else:
             parts.append(Piece(lines[number], _ABOVE, file))
             number += 1
-    return Pieces(parts, _gap, marks, under_query=UnderQuery(_CHANGED)) if found else None
+    return Pieces(parts, line_gap, marks, under_query=UnderQuery(_CHANGED)) if found else None
 
 
 def _begins_file(lines: Sequence[str], number: int) -> bool:
@@ -74,7 +74,3 @@ def _end_of_hunk(lines: Sequence[str], start: int, head: re.Match[str]) -> int:
         new -= sign not in "-\\"
         number += 1
     return number
-
-
-def _gap(run: Sequence[Piece], marks: Marks) -> str:
-    return f"{marks.gap} {marks.left_out(count_lines(run))}{line_end(run)}"

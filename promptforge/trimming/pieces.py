@@ -428,6 +428,11 @@ def count_lines(run: Sequence[Piece]) -> int:
     return max(line_ends + (not run[-1].text.endswith("\n")), 1)
 
 
+def line_gap(run: Sequence[Piece], marks: Marks) -> str:
+    """Return a mark that says how many lines a run of pieces has."""
+    return f"{marks.gap} {marks.left_out(count_lines(run))}{line_end(run)}"
+
+
 def line_end(run: Sequence[Piece]) -> str:
     """Return the line end of a run: its mark ends the same way."""
     last = run[-1].text
