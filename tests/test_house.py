@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,3 +93,14 @@ def test_the_guide_names_files_and_functions_that_are_there() -> None:
 def _file(name: str) -> Path:
     in_package = PACKAGE / name
     return in_package if in_package.is_file() else PACKAGE.parent / name
+
+
+def test_every_extra_that_is_named_is_there() -> None:
+    root = PACKAGE.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pages = [*MODULES, *root.glob("*.md"), *root.glob("[pt]*/**/*.md"), *root.glob(".github/*.md")]
+    named = re.compile(r"\bextra `([\w-]+)`|'\.\[([\w,-]+)\]'")
+    for page in pages:
+        for names in named.findall(page.read_text(encoding="utf-8")):
+            wrong = set("".join(names).split(",")) - project["optional-dependencies"].keys()
+            assert not wrong, f"{page.name}: {wrong}"

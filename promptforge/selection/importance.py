@@ -73,8 +73,8 @@ def file_importance(
     """Return the importance of each item, the greatest for what the others use most.
 
     A README at the top comes before all. Equal items in equal order get equal numbers. With the
-    grammars of the extra `code` a syntax tree tells the names that a program defines, else words
-    such as `def` and `struct`.
+    extra `tree-sitter` a syntax tree tells the names that a program defines, else words such as
+    `def` and `struct`.
     """
     if not items:
         return []
