@@ -26,6 +26,7 @@ from preview_browser import (
 )
 from preview_process import Preview, preview
 
+from promptforge.model import path_with_lines
 from promptforge.preview.session import words_of_templates
 from promptforge.templating.language import FILTERS
 
@@ -403,3 +404,32 @@ def test_nothing_overlaps_at_any_width(bench: Preview, open_page: Opener) -> Non
             heads = "[...document.querySelectorAll('.pane > .head')].map(e => e.offsetHeight)"
             assert max(page.evaluate(heads)) <= 48, wide  # no button in a second row
     until(lambda: bench.process.poll() is None)
+
+
+def test_the_chosen_item_is_not_covered_on_a_phone(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench, wide=390, high=844)
+    page.click(".tabs [data-pane=items]")
+    beneath = (
+        "index => document.querySelector(`#list .name[data-index='${index}']`)"
+        ".getBoundingClientRect().bottom - document.getElementById('detail')"
+        ".getBoundingClientRect().top"
+    )
+    for place in (0, 3, 5):
+        row = page.locator("#list .name").nth(place)
+        index = row.get_attribute("data-index")
+        row.click()
+        becomes(page, f"index => ({beneath})(index) <= 0", index)
+        page.click("#detail button[aria-label]")
+
+
+def test_a_label_says_no_line_that_is_not_known(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    label = "async item => (await import('/dom.js')).label(item)"
+    for start, end, shown in (
+        (None, None, "a.py"),
+        (3, None, "a.py:3"),
+        (3, 3, "a.py:3-3"),
+        (3, 9, "a.py:3-9"),
+    ):
+        item = {"path": "a.py", "start_line": start, "end_line": end}
+        assert page.evaluate(label, item) == shown == path_with_lines("a.py", start, end)

@@ -19,7 +19,7 @@ export const shorten = (text, most) => (text.length > most ? `${text.slice(0, mo
 
 // What an item is called: its path and lines, its name, or its id.
 export function label(item) {
-  if (item.path) return item.start_line ? `${item.path}:${item.start_line}-${item.end_line ?? item.start_line}` : item.path;
+  if (item.path) return [item.path, ...(item.start_line ? [[item.start_line, item.end_line].filter(Boolean).join("-")] : [])].join(":");
   return item.name || item.id;
 }
 

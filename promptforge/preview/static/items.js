@@ -63,7 +63,10 @@ export function pick(index, { scroll = true } = {}) {
   if (scroll && index !== null) {
     const at = entries.findIndex((entry) => entry.row?.index === index);
     const list = $("list");
-    if (at >= 0 && (at * HIGH < list.scrollTop || (at + 1) * HIGH > list.scrollTop + list.clientHeight)) list.scrollTop = Math.max(0, at * HIGH - list.clientHeight / 3);
+    // On a phone it lies over the list.
+    const free = $("detail").getBoundingClientRect().top - list.getBoundingClientRect().top;
+    const high = free > HIGH ? Math.min(list.clientHeight, free) : list.clientHeight;
+    if (at >= 0 && (at * HIGH < list.scrollTop || (at + 1) * HIGH > list.scrollTop + high)) list.scrollTop = Math.max(0, at * HIGH - high / 3);
   }
   look();
 }
