@@ -306,7 +306,7 @@ def _gather_again(request: CommandRequest) -> list[Item] | None:
     """Read the items anew after a change; None and a message where they cannot be read now."""
     try:
         return request._replace(diagnostics=Diagnostics()).gather()
-    except PromptForgeError as error:
+    except (PromptForgeError, OSError) as error:
         print_message(str(error))
         return None
 

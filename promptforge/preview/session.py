@@ -280,7 +280,9 @@ class Session:
             except TemplateError as error:  # such as a folder that is not there now
                 every.append(str(error))
         for folder in (*self.profiles, shipped_folder("profiles")):
-            found = [path for suffix in YAML_SUFFIXES for path in folder.glob(f"*{suffix}")]
+            found: list[Path] = []
+            with suppress(OSError):  # not there, not a folder, not ours to read
+                found = [path for path in folder.iterdir() if path.suffix in YAML_SUFFIXES]
             every.append({path: file_stamp(path) for path in found})
         return every
 
