@@ -80,6 +80,47 @@ def test_what_is_wrong_is_said_before_anything_is_served(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["items.json"]
 
 
+def test_all_tests_are_run_with_what_is_not_saved(tmp_path: Path) -> None:
+    folder, tests = tmp_path / "templates", tmp_path / "tests"
+    write(folder, "saved")
+    write(tmp_path / "other", "other")
+    (tmp_path / "profiles").mkdir()
+    tests.mkdir()
+    (tests / "a.yaml").write_text(
+        "items: [{content: x, name: n}]\n"
+        "cases:\n"
+        "- {name: held, templates: [../templates], contains: [saved n]}\n"
+        "- {name: near, templates: [../other], contains: [other n], options: {profile: own}}\n"
+        "- {name: bad, items: nowhere.json, text: ''}\n",
+        encoding="utf-8",
+    )
+    (tests / "b.yaml").write_text("cases: 3\n", encoding="utf-8")
+    (tests / "no_cases.yaml").write_text("a: 1\n", encoding="utf-8")
+    (tmp_path / "profiles" / "own.yaml").write_text("header: H\n", encoding="utf-8")
+    flags = ("--templates", folder, "--profiles", tmp_path / "profiles", "--edit")
+    with preview(tmp_path, *flags) as running:
+        ids = running.enter().files() | {
+            each["name"]: each["id"] for each in running.request("/api/start").json()["mine"]
+        }
+
+        def problems(**drafts: str) -> dict[str, list[str]]:
+            found = running.draw("tests", drafts={ids[name]: text for name, text in drafts.items()})
+            return {case["name"]: case["problems"] for case in found["cases"]}
+
+        plain = problems()
+        assert plain["held"] == plain["near"] == []
+        assert "nowhere.json" in plain["bad"][0] and "cases" in plain["b.yaml"][0]
+        assert list(plain) == ["held", "near", "bad", "b.yaml"]
+        assert str(tmp_path) not in repr(plain)
+        drafted = problems(**{LAYOUT: "DRAFT {{ item.name }}\n"})
+        assert 'lacks "saved n"' in drafted["held"][0] and 'lacks "other n"' in drafted["near"][0]
+        drafted = problems(**{"own.yaml": "max_tokens: 1\nmarker: ''\n"})
+        assert drafted["held"] == [] and drafted["near"] != []
+        assert "saved" in (folder / LAYOUT).read_text(encoding="utf-8")
+    with preview(tmp_path) as running:
+        assert running.enter().draw("tests") == {"cases": []}
+
+
 # --- files that others change ---------------------------------------------------------------------
 
 LAYOUT = "chunks/item.md.j2"

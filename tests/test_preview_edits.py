@@ -156,7 +156,9 @@ def test_a_template_that_never_ends_is_stopped(edited: Preview, open_page: Opene
     shows(page, "AGAIN ")
 
 
-def test_what_is_seen_becomes_a_golden_test(edited: Preview, open_page: Opener) -> None:
+def test_what_is_seen_becomes_a_golden_test(
+    edited: Preview, open_page: Opener, shots: Path
+) -> None:
     tests, templates = edited.folder / "tests", edited.folder / "templates"
     page = open_page(edited)
     page.click("#record")
@@ -182,6 +184,10 @@ def test_what_is_seen_becomes_a_golden_test(edited: Preview, open_page: Opener) 
     page.click("#record")
     shows(page, "Save or revert first", place="case-error")
     assert page.is_disabled("#case-save")
+    page.click("#case-run")  # with what is not saved, and no file is touched
+    shows(page, "2 tests: 1 failed", place="case-outcomes")
+    assert "+CHANGED" in page.inner_text("#case-outcomes pre")
+    page.screenshot(path=shots / "tests-with-drafts.png")
     page.click("#case-cancel")
     page.click("#save")
     shows(page, "Saved", place="about")

@@ -204,10 +204,14 @@ def run_case(
     templates: Sequence[Path] = (),
     profiles: Sequence[Path] = (),
     allow_outside: bool = False,
+    *,
+    draft_templates: Sequence[Mapping[str, str]] = (),
+    draft_profiles: Sequence[Path] = (),
 ) -> CaseOutcome:
     """Render a case and compare; the folders come after those that the case names.
 
-    Unreadable items or an unreadable expected text are problems of the case.
+    Drafts come before all of them: texts of templates by name, folders of profiles. Unreadable
+    items or an unreadable expected text are problems of the case.
     """
     if case.problem is not None:
         return CaseOutcome(case, (case.problem,))
@@ -223,8 +227,8 @@ def run_case(
     try:
         renderer = ContextRenderer(
             profile=options.pop("profile", None),
-            templates=[*map(case.near, keys["templates"]), *templates],
-            profiles=[*map(case.near, keys["profiles"]), *profiles],
+            templates=[*draft_templates, *map(case.near, keys["templates"]), *templates],
+            profiles=[*draft_profiles, *map(case.near, keys["profiles"]), *profiles],
             allow_outside=allow_outside,
         )
         result = renderer.render(items, before=tuple(diagnostics), **options)

@@ -46,6 +46,7 @@ from .session import (
     read_file,
     read_request,
     record_request,
+    request_of_tests,
     save_cases,
     save_file,
     words_of_templates,
@@ -132,9 +133,11 @@ class PreviewApp:
             for path in STATIC_FOLDER.rglob("*")
             if path.suffix in _MEDIA_TYPES
         }
+        own = ("case", "tests")
         api: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
             ("GET", "/api/start", self._start),
-            *(("POST", f"/api/{what}", self._draw(what)) for what in WORKER_OF if what != "case"),
+            *(("POST", f"/api/{what}", self._draw(what)) for what in WORKER_OF if what not in own),
+            ("POST", "/api/tests", self._tests),
             ("POST", "/api/recipes", self._recipes),
             ("POST", "/api/items", self._take_items),
             ("GET", "/api/words", self._words),
@@ -264,6 +267,21 @@ class PreviewApp:
             return _json(drawn)
 
         return answer
+
+    async def _tests(self, request: Request) -> Response:
+        session = self.session
+        try:
+            asked = read_request(await request.body())
+            wanted = request_of_tests(session, session.settings(asked.view, asked.drafts))
+            found = await self._queues["tests"].draw(wanted, TEST_TASK, (asked.tab, "tests"))
+        except OvertakenError:
+            return _json({"overtaken": True})
+        except PromptForgeError as error:
+            return _json({"error": describe_error(error, session)})
+        roots = _roots(session)
+        for case in found.get("cases", ()):
+            case["problems"] = [_without_roots(text, roots) for text in case["problems"]]
+        return _json(found)
 
     async def _recipes(self, request: Request) -> Response:
         try:
@@ -508,11 +526,12 @@ TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}
 WORKER_OF = {
     **dict.fromkeys(("page", "values"), "quick"),
     **dict.fromkeys(("needs", "account", "remedies", "curve", "comparison", "prompt"), "thorough"),
-    **dict.fromkeys(("findings", "as_case", "case"), "thorough"),
+    **dict.fromkeys(("findings", "as_case", "case", "tests"), "thorough"),
 }
 """The worker of each kind of request: a text never waits for its account."""
 DRAW_TASK = "promptforge.preview.render_worker:draw"
 RECORD_TASK = "promptforge.preview.render_worker:record_case"
+TEST_TASK = "promptforge.preview.render_worker:run_tests"
 CHECK_TASK = "promptforge.lint.checker:check_draft"
 Answer = dict[str, Any]
 
@@ -603,11 +622,7 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
     name, line = error.where or "", None
     if found := re.fullmatch(r"(.*?):(\d+)", name, re.DOTALL):
         name, line = found[1], int(found[2])
-    shipped = [shipped_folder("templates"), shipped_folder("profiles")]
-    roots = [*session.templates, *session.profiles, *shipped, session.tests]
-    if session.items_file:
-        roots.append(session.items_file.parent)
-    name, message = (_without_roots(text, roots) for text in (name, error.bare))
+    name, message = (_without_roots(text, _roots(session)) for text in (name, error.bare))
     kind = type(error).__name__.removesuffix("Error").lower()
     said: dict[str, Any] = {"kind": kind, "message": message}
     if name:
@@ -618,6 +633,12 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
         if getattr(error, fact, None) is not None:
             said[fact] = getattr(error, fact)
     return said
+
+
+def _roots(session: Session) -> list[Path | None]:
+    shipped = [shipped_folder("templates"), shipped_folder("profiles")]
+    own = [*session.templates, *session.profiles, session.tests]
+    return [*own, *shipped, session.items_file and session.items_file.parent]
 
 
 def _without_roots(text: str, roots: Sequence[Path | None]) -> str:

@@ -19,7 +19,14 @@ import msgspec
 
 from ..authoring.charts import curve_budgets
 from ..authoring.compare import BuildItem, build_from_result, compare_builds
-from ..authoring.golden import add_case, case_of_result, parse_cases, run_case
+from ..authoring.golden import (
+    add_case,
+    case_of_result,
+    is_cases_file,
+    load_cases,
+    parse_cases,
+    run_case,
+)
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt
@@ -91,6 +98,37 @@ def record_case(request: Request, begin: Callable[[], None]) -> Answer:
     if outcome.problems:
         raise ItemError(f"the case would not hold when it is tested: {outcome.problems[0]}")
     return {"source": source}
+
+
+def run_tests(request: Request, begin: Callable[[], None]) -> Answer:
+    """Run the golden cases of the files `paths` with the drafts; return name and problems of each.
+
+    Further keys of `request`: `templates`, with texts for drafts; `profiles`, `draft_profiles` and
+    `allow_outside`.
+    """
+    get_tokenizer("o200k_base").count("a text")
+    begin()
+    texts = [each for each in request["templates"] if isinstance(each, dict)]
+    templates = [Path(each) for each in request["templates"] if not isinstance(each, dict)]
+    profiles, drafts = ([*map(Path, request[name])] for name in ("profiles", "draft_profiles"))
+    found: list[Answer] = []
+    for path in filter(is_cases_file, map(Path, request["paths"])):
+        try:
+            cases = load_cases(path)
+        except ItemError as error:
+            found.append({"name": path.name, "problems": [str(error)]})
+            continue
+        for case in cases:
+            outcome = run_case(
+                case,
+                templates,
+                profiles,
+                request["allow_outside"],
+                draft_templates=texts,
+                draft_profiles=drafts,
+            )
+            found.append({"name": case.name, "problems": list(outcome.problems)})
+    return {"cases": found}
 
 
 def _keep_items(request: Request) -> bool:

@@ -673,6 +673,19 @@ def case_request(session: Session) -> dict[str, Any]:
     }
 
 
+def request_of_tests(session: Session, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request for `run_tests`: all golden cases of the user, and the drafts."""
+    paths = sorted(session.tests.iterdir()) if session.tests and session.tests.is_dir() else []
+    drafts = [each for each in settings["profiles"] if Path(each).parent == session.drafts_folder]
+    return {
+        "paths": [str(path) for path in paths if path.suffix in YAML_SUFFIXES],
+        "templates": settings["templates"],
+        "profiles": [each for each in settings["profiles"] if each not in drafts],
+        "draft_profiles": drafts,
+        "allow_outside": settings["allow_outside"],
+    }
+
+
 def save_cases(session: Session, found: CaseFile, source: str) -> None:
     """Write the text that the sandbox returned.
 

@@ -367,7 +367,7 @@ record.setUp(() => {
   const drafted = Object.keys(editor.drafts()).length;
   if (drafted) return { page, refused: `Save or revert first: ${count(drafted)} file${drafted === 1 ? " has" : "s have"} changes that are not on the disk` };
   return { page, view: state.asked(now.view) };
-}, said);
+}, said, editor.drafts);
 share.setUp(() => ({ view: state.asked(now.view) }), said);
 welcome.setUp(said);
 const drawer = () => options.open(now.view, page);
