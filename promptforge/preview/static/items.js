@@ -57,17 +57,29 @@ export function moveDropped(step) {
   if (next) act.pick(next.row.index);
 }
 
+// The place of the chosen row, and the pixels of the list that the account of it does not cover, as it does on a phone.
+function chosenRow() {
+  const at = picked === null ? -1 : entries.findIndex((entry) => entry.row?.index === picked);
+  const list = $("list");
+  const free = $("detail").getBoundingClientRect().top - list.getBoundingClientRect().top;
+  return { at, list, high: Math.min(list.clientHeight, Math.max(0, free)) };
+}
+
+function hides() {
+  const { at, list, high } = chosenRow();
+  return at >= 0 && (at * HIGH < list.scrollTop || (at + 1) * HIGH > list.scrollTop + high);
+}
+
+function reveal() {
+  if (chosenRow().high < 2 * HIGH) $("list").scrollIntoView({ block: "start" });
+  const { at, list, high } = chosenRow();
+  list.scrollTop = Math.max(0, at * HIGH - high / 3);
+}
+
 export function pick(index, { scroll = true } = {}) {
   picked = index;
   detail(); // first, as it takes room from the list
-  if (scroll && index !== null) {
-    const at = entries.findIndex((entry) => entry.row?.index === index);
-    const list = $("list");
-    // On a phone it lies over the list.
-    const free = $("detail").getBoundingClientRect().top - list.getBoundingClientRect().top;
-    const high = free > HIGH ? Math.min(list.clientHeight, free) : list.clientHeight;
-    if (at >= 0 && (at * HIGH < list.scrollTop || (at + 1) * HIGH > list.scrollTop + high)) list.scrollTop = Math.max(0, at * HIGH - high / 3);
-  }
+  if (scroll && hides()) reveal();
   look();
 }
 
@@ -90,7 +102,9 @@ export function refresh() {
   $("list").classList.toggle("pending", !page.told.begun && !page.told.failed.account);
   summary();
   look();
+  const shown = !hides();
   detail();
+  if (shown && hides()) reveal(); // it has grown over the row
 }
 
 export function wait(message) {
