@@ -85,3 +85,12 @@ def test_law_no_marker_becomes_more_than_text(layout: str, marker: str, max_char
 
 def parsed(text: str) -> list[Any]:
     return MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+
+
+def test_the_profile_of_explicit_knowledge_names_every_source() -> None:
+    items = [
+        {"kind": "man_page", "name": f"page{n}", "content": f"word{n} " * 5000} for n in range(9)
+    ]
+    result = pf.render(items, profile="knowledge-long", max_chars=2000)
+    assert [item.status for item in result.items] == ["trimmed"] * 9
+    assert all(f"'page{n}'" in result.text for n in range(9))
