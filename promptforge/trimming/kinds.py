@@ -115,6 +115,9 @@ class Trimmers(NamedTuple):
         """Tell whether a text is a program, by its kind and language or by half of its lines."""
         if self.is_program(kind, language):
             return True
+        # A man page is indented as far as a function's body.
+        if self.trim_as.get(kind, kind) in TRIMMERS_BY_KIND or language in TRIMMERS_BY_LANGUAGE:
+            return False
         text = text[:MAX_CHARS_DIVIDED]  # the beginning of a huge one tells
         lines = sum(1 for line in text.split("\n") if line.strip())
         return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines
