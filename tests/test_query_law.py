@@ -141,6 +141,15 @@ def test_a_long_synopsis_leaves_room_for_the_option_that_answers() -> None:
     assert "--quiet\n              Do not whistle" in found.text
 
 
+def test_a_short_man_page_answers_with_an_option_too() -> None:
+    page = "NAME\n       kettle - boil water\n\nOPTIONS\n"
+    page += "".join(f"       --boil-{n}\n              Boil {n}.\n\n" for n in range(20))
+    page += "       --quiet\n              Do not whistle when it boils.\n"
+    item = Item(kind="man_page", name="kettle", content=page)
+    found = Renderer(layout="chunks").render([item], max_tokens=110, query="how to be quiet")
+    assert "--quiet\n              Do not whistle" in found.text
+
+
 def test_found_items_of_little_worth_are_left_out_and_said() -> None:
     texts = ["The pump is oiled daily.", "Tulips grow in May.", "Roses grow in June."]
     items = [Item(content=text, name=text[:5], origin="similarity") for text in texts]

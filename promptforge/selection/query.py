@@ -168,6 +168,9 @@ class Question(NamedTuple):
 class Relevance(ABC):
     """The candidates in the light of the query."""
 
+    max_whole_characters = MAX_WHOLE_PROGRAM_CHARACTERS
+    """Characters up to which a program is one passage."""
+
     def __init__(self, asked: Question, read: Sequence[int]) -> None:
         """Take the question, and the indices of the items that are read closely."""
         self._asked = asked
@@ -199,7 +202,7 @@ class Relevance(ABC):
         item, trimmers = self._asked.items[index], self._asked.trimmers
         text, language = readable_text(item), self._asked.language(item)
         if trimmers.looks_like_program(item.kind, language, text):
-            if len(text) <= MAX_WHOLE_PROGRAM_CHARACTERS:
+            if len(text) <= self.max_whole_characters:
                 return None
             # A program of an unknown language is cut by its indentation, not into sentences.
             language = language or "none"

@@ -250,6 +250,9 @@ def _follow_names(
 class RepositoryRelevance(Relevance):
     """The files of a repository by their chunks, where their own order says nothing."""
 
+    max_whole_characters = 0
+    """Chunks are smaller than most files: one without room for all of it still shows its best."""
+
     def __init__(self, asked: Question) -> None:
         """Rank the chunks of the candidates; the best 200 files are read closely."""
         kept = list(asked.ranked)
@@ -297,8 +300,10 @@ class RepositoryRelevance(Relevance):
     def passages_in(self, chunk: RankedChunk) -> range:
         """Return the numbers of the item's passages that lie in a chunk, in whole or in part."""
         starts = self._starts(chunk.file)
+        text = readable_text(self._asked.items[chunk.file])[chunk.start : chunk.end]
         first = bisect_right(starts, chunk.start) - 1
-        return range(first, bisect_right(starts, chunk.end - 1))
+        # The blank lines at its end belong to the passage after them.
+        return range(first, bisect_right(starts, chunk.start + len(text.rstrip()) - 1))
 
     def _find_starts(self, index: int) -> list[int]:
         """Return the first character of each passage of an item."""
