@@ -83,15 +83,6 @@ def test_a_short_file_without_room_for_all_of_it_shows_what_answers() -> None:
     assert "return self.free.pop()" in found.text
 
 
-def test_a_chunk_does_not_bring_the_definition_after_its_blank_lines() -> None:
-    pool = POOL + "\n".join(f"    kept_{number} = None" for number in range(6))
-    items = [_program("net/pool.py", f"{pool}\n\n\n{FILLER}"), _program("jobs.py", FILLER)]
-    asked = _render(items, "how does a pool take a connection").report.page.candidates.asked
-    shown = [asked.divide(0).parts[n].text for n in asked.passages_in(asked.chunks[0])]
-    assert "self.free.pop()" in "".join(shown)
-    assert "job_0" not in "".join(shown)
-
-
 def test_a_word_of_related_meaning_finds_what_the_word_itself_does_not() -> None:
     files = [("a.py", "def purge_directory(path):\n    path.unlink()\n"), ("b.py", FILLER)]
     found = rank_chunks("how is a folder deleted", files)

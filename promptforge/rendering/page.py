@@ -879,7 +879,7 @@ class FilePassages(Passages):
     def __init__(self, page: Page, asked: RepositoryRelevance) -> None:
         super().__init__(page, asked)
         self._chunks = asked.chunks
-        self._passages_in = asked.passages_in
+        self._extents_of = asked.extents_of
 
     def choose(
         self, walk: Sequence[int], room: float, unit: int, most: int | None
@@ -894,15 +894,17 @@ class FilePassages(Passages):
             is_new = chunk.file not in taken
             if chunk.file not in among or (is_new and most is not None and len(taken) >= most):
                 continue
-            found = [ChosenPassage(chunk.file, n) for n in self._passages_in(chunk)]
             shown = taken.get(chunk.file, set())
-            fresh = [passage for passage in found if passage.number not in shown]
-            needed = self._needed(fresh, shown)
-            cost = self._gap_cost(unit) + sum(
-                self.cost(ChosenPassage(chunk.file, n), unit) for n in needed
-            )
+            header = self._gap_cost(unit)
             if is_new:
-                cost += self._page.item_cost(chunk.file, self.variant(chunk.file, ()))[unit]
+                header += self._page.item_cost(chunk.file, self.variant(chunk.file, ()))[unit]
+            for numbers in self._extents_of(chunk):
+                fresh = [ChosenPassage(chunk.file, n) for n in numbers if n not in shown]
+                needed = self._needed(fresh, shown)
+                passages = (ChosenPassage(chunk.file, n) for n in needed)
+                cost = header + sum(self.cost(passage, unit) for passage in passages)
+                if spent + cost <= room:
+                    break
             if spent + cost <= room:
                 spent += cost
                 picks += fresh

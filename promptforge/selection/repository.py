@@ -25,7 +25,13 @@ from ..text.words import (
     terms_of_text,
     terms_of_word,
 )
-from .query import MAX_CANDIDATES_READ, Question, Relevance, readable_text
+from .query import (
+    MAX_CANDIDATES_READ,
+    MAX_WHOLE_PROGRAM_CHARACTERS,
+    Question,
+    Relevance,
+    readable_text,
+)
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 """Lines of a chunk: a seam ends it after the least; at the most it ends at the last seam or there.
@@ -251,7 +257,7 @@ class RepositoryRelevance(Relevance):
     """The files of a repository by their chunks, where their own order says nothing."""
 
     max_whole_characters = 0
-    """Chunks are smaller than most files: one without room for all of it still shows its best."""
+    """None is: one without room for all of it still shows its best chunk, see `extents_of`."""
 
     def __init__(self, asked: Question) -> None:
         """Rank the chunks of the candidates; the best 200 files are read closely."""
@@ -297,13 +303,17 @@ class RepositoryRelevance(Relevance):
                     found.setdefault(number, chunk.worth)
         return found
 
+    def extents_of(self, chunk: RankedChunk) -> list[range]:
+        """Return the passages that a chunk may show: those of all a short file, then its own."""
+        whole = range(len(self._starts(chunk.file)))
+        short = len(readable_text(self._asked.items[chunk.file])) <= MAX_WHOLE_PROGRAM_CHARACTERS
+        return [whole, self.passages_in(chunk)] if short else [self.passages_in(chunk)]
+
     def passages_in(self, chunk: RankedChunk) -> range:
         """Return the numbers of the item's passages that lie in a chunk, in whole or in part."""
         starts = self._starts(chunk.file)
-        text = readable_text(self._asked.items[chunk.file])[chunk.start : chunk.end]
         first = bisect_right(starts, chunk.start) - 1
-        # The blank lines at its end belong to the passage after them.
-        return range(first, bisect_right(starts, chunk.start + len(text.rstrip()) - 1))
+        return range(first, bisect_right(starts, chunk.end - 1))
 
     def _find_starts(self, index: int) -> list[int]:
         """Return the first character of each passage of an item."""
