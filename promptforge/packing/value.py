@@ -73,7 +73,8 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     left = {*rest.unordered}
     shown = [*filterfalse(left.__contains__, step.walk[:])]  # these have places of `most`
     order = rest.after(shown)
-    equal = step._replace(walk=order, ranks=[0.0] * (max(walk, default=0) + 1))
+    # Of all of the step: what is chosen already may have the highest index, and be joined later.
+    equal = step._replace(walk=order, ranks=[0.0] * (max(order, default=0) + 1))
     # Shortened, any of 100,000 might fit: so all are tried whole first, and few then are shortened.
     shorten, packer.shorten = packer.shorten, False
     packer.take_rest(order, limit, equal, len(shown))
