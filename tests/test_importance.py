@@ -63,6 +63,16 @@ def test_outlines_of_many_files_and_the_most_important_whole() -> None:
     assert "trimmed" in statuses
 
 
+def test_a_readme_has_a_tenth_and_no_file_is_a_bare_heading() -> None:
+    sections = "\n\n".join(f"## Part {n}\n\n" + f"Word {n} of it. " * 30 for n in range(30))
+    readme = pf.Item(content=f"# Tool\n\nDoes work.\n\n{sections}\n", path="README.md")
+    result = _render([readme, *_repository(60)], max_tokens=4000)
+    assert result.items[0].tokens > 300
+    assert "## Part 29" in result.text and "Word 0 of it." in result.text
+    shown = [item for item in result.items if item.status != "dropped"]
+    assert len(shown) > 30 and all("def " in item.text for item in shown[1:])
+
+
 def test_all_of_it_where_it_fits() -> None:
     items = _repository(3)
     whole = _render(items, max_tokens=20_000)

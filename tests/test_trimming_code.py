@@ -395,6 +395,30 @@ def test_only_a_program_that_is_cut_to_a_small_part_is_read_in_part() -> None:
     assert len(found.parts[-1].text) < 4_096  # it was read to its end
 
 
+def test_an_outline_says_each_signature_on_its_line_and_what_a_class_is() -> None:
+    outlines = divided(
+        '"""A shop\nthat sells."""\n\nimport os\n\n\nclass Till:\n    """Takes money.\n\n    All of it.\n'
+        '    """\n\n    size = 1\n\n    def open(self):\n        return os\n\n\ndef sell(hat):\n    return hat\n',
+        "python",
+    ).outlines()
+    head = '# [cut] {} of 20 lines left out\n"""A shop\nthat sells."""\n'
+    assert outlines[0].text == (
+        f'{head.format(12)}import os\nclass Till:\n    """Takes money. …"""\n'
+        "    def open(self): ...\ndef sell(hat): ...\n"
+    )
+    assert outlines[2].text == (
+        f'{head.format(14)}class Till:\n    """Takes money. …"""\ndef sell(hat): ...\n'
+    )
+
+
+@pytest.mark.parametrize("name", ["argparse", "dataclasses", "pickle", "typing"])
+def test_outlines_of_python_are_python(name: str) -> None:
+    text = next(path for path in STDLIB if path.stem == name).read_text("utf-8")
+    outlines = divided(text, "python").outlines()
+    for number in range(0, len(outlines), 5):
+        assert parses(outlines[number].text)
+
+
 def test_an_outline_is_thinned_evenly() -> None:
     names = [f"part_{number:02}" for number in range(60)]
     functions = [f"def {name}(value):\n    first = value\n    return first" for name in names]

@@ -580,7 +580,9 @@ class Packer(PageState):
         shorter = self.page.shorten(index, others, limit, room)
         if shorter is None or shorter[0] == before:
             return False
-        is_longer = before is None or len(shorter[0].text) > len(before.text)
+        # Of as many characters an outline says more than the beginning of a program.
+        least = len(before.text) * (1 + (before.name == "outline")) if before else -1
+        is_longer = len(shorter[0].text) > least
         # With its marks a cut text may be longer than the whole, which is better all the same.
         if not is_longer and shorter[0].name in SHORTENED_VARIANTS:
             return False

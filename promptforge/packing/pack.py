@@ -16,6 +16,7 @@ from .types import (
     STUB_VARIANT,
     UNLIMITED,
     ZERO_COST,
+    BestFirst,
     Cost,
     PackablePage,
     PackingStep,
@@ -48,8 +49,11 @@ FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last", "d
 
 OUTLINE_SHARE = 0.7
 """Share of the room for outlines, with `repository`, before files are shown whole."""
-MAX_OUTLINE_TOKENS, OUTLINE_OF_LIMIT = 300, 0.01
-"""Tokens that an outline may have; twice and four times as many within that share of the limit."""
+IMPORTANT_SHARE = 0.03
+"""Least share of the best one's rank that important items have: tests and data mostly have less."""
+MIN_OUTLINE_TOKENS = 100
+"""Tokens that an outline may have; twice and four times as many where all important items have
+room for it."""
 WHOLE_OF_LIMIT = 0.1
 """Share of the limit that a file may take to be shown whole before more files are outlined."""
 MAX_OUTLINES_IN_VAIN = 8
@@ -140,7 +144,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
       every attribution
     - `drop_last`: drop from the end of the list; `drop_first`: from its beginning, the oldest
     - `repository`: outlines of as many items as most of the room holds, the best first; then
-      items whole, and names of the next best ones; with `passages` these instead of outlines
+      items whole, and longer outlines; with `passages` these, and names of the next best items
 
     `stubs`: show the attribution of an item that fits in no other variant. `passages`: with
     `score` and no limited section, show of each item the passages that answer the query.
@@ -246,7 +250,7 @@ def _pack_repository(
 ) -> None:
     """Outline many items, the best first; show whole what has room, then outline more.
 
-    With passages show these instead. Either way the next best items are named.
+    With passages show these instead, and name the next best items.
     """
     if passages is not None:
         pack_passages(packer, step, _without_names(limit), passages)
@@ -256,16 +260,20 @@ def _pack_repository(
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places = packer.free_places(step)
     if not packer.show_all(walk[:places], limit) and packer.shorten:
-        shown = _show_outlines(packer, step, walk, limit, OUTLINE_SHARE)
-        _show_whole(packer, shown, limit)
-        shown += _show_outlines(packer, step, walk, _without_names(limit), 1)
-        if places is None:
-            packer.add_stubs(step, limit)
-        packer.pack(step._replace(walk=shown, most=None), limit)  # these have their places
-        packer.step_down, stepping_down = False, packer.step_down
+        important: Sequence[int] = walk
+        if isinstance(step.walk, BestFirst) and len(step.walk):
+            important = step.walk.of_rank(IMPORTANT_SHARE, place=1)  # the first is a README's
+        most = _outline_size(limit, len(important))
+        shown = _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
+        _show_longer(packer, shown, limit)
+        shown += _show_outlines(packer, step, important, limit, 1, most)
+        _show_longer(packer, shown[1:], limit, 2 * most)
+        shown += _show_outlines(packer, step, walk, limit, 1, most)
+        # These have their places. The first, a README perhaps, has had its share already.
+        packer.pack(step._replace(walk=shown[1:] or shown, most=None), limit)
+        packer.step_down, stepping_down = not shown, packer.step_down
         packer.pack(step, limit)
         packer.step_down = stepping_down
-        _lengthen_names(packer, walk, limit)
         if packer.free_places(step) == 0:
             left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
             packer.reasons.update(dict.fromkeys(left, "max_items"))
@@ -293,19 +301,30 @@ def _without_names(limit: Cost) -> Cost:
     return subtract_costs(limit, (less[0], less[1]))
 
 
+def _outline_size(limit: Cost, items: int) -> float:
+    """Return the tokens, or characters, that the outline of each of some items may have."""
+    unit = budget_unit(limit)
+    most = MIN_OUTLINE_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
+    # Powers of two: outlines are remembered by their size, so a budget a little larger finds
+    # those of the budget before.
+    while 2 * most <= OUTLINE_SHARE * limit[unit] / max(1, items) < UNLIMITED:
+        most *= 2
+    return most
+
+
 def _show_outlines(
-    packer: Packer, step: PackingStep, walk: Sequence[int], limit: Cost, share: float
+    packer: Packer,
+    step: PackingStep,
+    walk: Sequence[int],
+    limit: Cost,
+    share: float,
+    most_of_outline: float,
 ) -> list[int]:
     """Show the outlines of the first items, within a share of the room; return the items."""
     page, unit = packer.page, budget_unit(limit)
     packer.cost = page.measure(packer.chosen)
     room = share * (limit[unit] - packer.cost[unit])
     bounds = [UNLIMITED, UNLIMITED]
-    most_of_outline = MAX_OUTLINE_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
-    # Powers of two: outlines are remembered by their size, so a budget a little larger finds
-    # those of the budget before.
-    while 2 * most_of_outline <= OUTLINE_OF_LIMIT * limit[unit] < UNLIMITED:
-        most_of_outline *= 2
     bounds[unit] = most_of_outline
     most = list(limit)
     most[unit] = packer.cost[unit] + room
@@ -316,7 +335,10 @@ def _show_outlines(
             break
         if index in packer.chosen or index in packer.duplicate_of:
             continue
-        variant = page.outline_within(index, *bounds)
+        room_for_it = list(bounds)
+        if index == step.walk[0] and most_of_outline < WHOLE_OF_LIMIT * limit[unit] < UNLIMITED:
+            room_for_it[unit] = WHOLE_OF_LIMIT * limit[unit]
+        variant = page.outline_within(index, room_for_it[0], room_for_it[1])
         if variant is None:
             continue
         variant, cost = _whole_if_cheaper(packer, index, variant)
@@ -348,16 +370,31 @@ def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Var
     return outline, cost
 
 
-def _show_whole(packer: Packer, items: Sequence[int], limit: Cost) -> None:
-    """Show whole those of outlined items that have room, in their order; measured once."""
+def _show_longer(
+    packer: Packer, items: Sequence[int], limit: Cost, most_of_outline: float | None = None
+) -> None:
+    """Show whole those of outlined items that have room, in their order; measured once.
+
+    With `most_of_outline` show longer outlines instead.
+    """
     page = packer.page
     whole: dict[int, Variant] = {}
+    bounds = [UNLIMITED, UNLIMITED]
+    bounds[budget_unit(limit)] = most_of_outline or 0
     left = subtract_costs(limit, packer.cost)
     most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
     for index in items:
+        shown = packer.chosen[index]
         variant = page.variants(index)[0]
+        if most_of_outline is not None:
+            outline = page.outline_within(index, bounds[0], bounds[1])
+            if shown.name in ("content", "expanded") or outline is None or outline == shown:
+                continue
+            variant = outline
         before = page.item_cost(index, packer.chosen[index])
         room = min_cost(add_costs(left, before), most)
+        if most_of_outline is not None:
+            room = add_costs(left, before)
         if not page.may_fit(index, variant, room):
             continue
         cost = page.item_cost(index, variant)

@@ -199,6 +199,11 @@ class BestFirst(Sequence[int]):
             self._sort(len(self) if place.stop is None or place.stop < 0 else place.stop)
         return self._front[place]
 
+    def of_rank(self, share: float, place: int) -> Sequence[int]:
+        """Return the indices with at least a share of the rank that the one at a place has."""
+        least = share * self._ranks[self[min(place, len(self) - 1)]]
+        return self.in_order(i for i in self.unordered if self._ranks[i] >= least)
+
     def tail(self, start: int) -> list[int]:
         """Return the indices from a place on, those beyond the front in no order of ranks."""
         if len(self._front) == len(self):

@@ -31,7 +31,7 @@ MIN_LINKS_WEIGHT = 2 * IMPORT_WEIGHT
 DATA_WEIGHT = 0.1
 """Rank of a file that is no program beside that of a program."""
 TEST_WEIGHT = 0.1
-"""The same of a test, an example or a file that was copied in."""
+"""The same of a test, an example, a program of the manual or a file that was copied in."""
 LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
 """Rank that the newest change adds, as a share; after so many commits half of it is left."""
 MAX_CHARACTERS_TAGGED = 4 << 20
@@ -59,6 +59,8 @@ _TEST_PATH = re.compile(
     r"|bench(?:mark)?s?|vendor|third_party|node_modules)/"
     r"|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec)\.[^/.]+$"
 )
+_MANUAL_PATH = re.compile(r"(?i)docs?/")
+"""The place of programs that make a manual."""
 _ENTRY_PATH = re.compile(r"(?i)readme(\.\w+)?")
 _NO_PROGRAM_KINDS = frozenset({"commit", "diff", "document", "file"})
 """Among them `file`: YAML, for one, is shortened like a program, and is none."""
@@ -97,8 +99,10 @@ def _is_program(item: Item, language: str | None) -> bool:
 
 
 def _weight(item: Item, language: str | None) -> float:
-    weight = 1.0 if _is_program(item, language) else DATA_WEIGHT
-    return weight * TEST_WEIGHT if _TEST_PATH.search(item.path or "") else weight
+    program, path = _is_program(item, language), item.path or ""
+    weight = 1.0 if program else DATA_WEIGHT
+    beside = _TEST_PATH.search(path) or (program and _MANUAL_PATH.match(path))
+    return weight * TEST_WEIGHT if beside else weight
 
 
 def _lately(item: Item) -> float:

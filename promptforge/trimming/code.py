@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -107,7 +107,7 @@ class Blocks:
             for block, end, keep in zip(found, ends, keeps, strict=True)
         ]
         outline = [keep for block, keep in zip(found, keeps, strict=True) if block.rank >= IMPORT]
-        return Pieces(
+        return _ProgramPieces(
             parts,
             code_gap(language),
             marks,
@@ -115,6 +115,65 @@ class Blocks:
             # Half an outline is worth less than the function that answers.
             under_query=UnderQuery(min(outline, default=ALWAYS), facts_together=True),
         )
+
+
+class _ProgramPieces(Pieces):
+    """The pieces of a program. Its outlines have neither blank lines nor marks between pieces."""
+
+    def keep_in_outline(self, part: Piece) -> float:
+        """Return the `keep` of a signature, or of a docstring, which is that of its signature."""
+        below = 0.0
+        if part.kind == SAYS and part.parent >= 0:
+            part = self.parts[part.parent]
+            below = _SAYS_DEPTH / (1 + 2 * bool(_CLASS.search(part.text)))
+        return part.keep - below - _PRIVATE_DEPTH * bool(_PRIVATE.match(part.text))
+
+    def is_title(self, index: int) -> bool:
+        """Tell whether a piece is the first line of a module's docstring."""
+        return self.parts[index].kind == SAYS
+
+    def outline_text(self, kept: Collection[int]) -> str:
+        """Return the text of an outline: a body that is empty now is a mark beside its header."""
+        staying = sorted(self.closed(kept))
+        out = [""]
+        following = blank = 0
+        for index in [*staying, len(self.parts)]:
+            run, last = self._run(following, index), following - 1
+            part = self.parts[index] if index < len(self.parts) else None
+            if run and last >= 0 and self._is_emptied(last, run, part):
+                self._add_mark(out, run, part)
+            following = index + 1
+            if part is not None:
+                text = part.text.lstrip("\r\n")
+                skipped = part.text[: len(part.text) - len(text)].count("\n")
+                text = text.rstrip("\r\n") + line_end([part])
+                blank += part.text.count("\n") - text.count("\n")
+                if text.strip() in _QUOTES and run and self._first_line is None:
+                    out[-1] = f"{out[-1].rstrip()} {self._marks.gap}{text.lstrip()}"
+                else:
+                    out.append(self._numbered(text, index, out, skipped))
+        out[0] = self._beginning(staying, also=blank) + out[0]
+        return "".join(out).rstrip("\r\n") + line_end(self.parts[-1:])
+
+    def _is_emptied(self, last: int, run: Sequence[Piece], after: Piece | None) -> bool:
+        """Tell whether a run was all that the piece before it had under it."""
+        if after is not None and after.text.strip() in _QUOTES and self._first_line is None:
+            return False
+        if all(part.parent != last for part in run):
+            return False
+        if after is None or after.parent != last or after.closes >= 0:
+            return True
+        # An `elif` is under its `if`, too. A header may be `else:` and in the next line `if x:`.
+        above, below = (_CODE_LINE.findall(text) for text in (self.parts[last].text, after.text))
+        return not above or not below or len(below[0]) <= len(above[-1])
+
+    def _add_mark(self, out: list[str], run: Sequence[Piece], after: Piece | None) -> None:
+        """Add the mark of a run: `def f(): ...` has it on its line."""
+        mark = self._gap(run, self._marks)
+        if out[-1].endswith(":\n") and mark.strip() == _NO_OPS["python"].strip():
+            out[-1] = f"{out[-1][:-1]} {mark.lstrip()}"
+        else:
+            out.append(mark)
 
 
 def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
@@ -197,6 +256,16 @@ _COMMENTS = {
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
 """A statement that does nothing: here a body cannot be empty."""
+SAYS = "says"
+"""The kind of a docstring's first line."""
+_PRIVATE = re.compile(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
+"""A signature of a name that begins with one underscore."""
+_PRIVATE_DEPTH, _SAYS_DEPTH = 1.5, 0.75
+"""Levels that such a signature counts as deeper in an outline; a function's docstring beside
+its signature, of which a class has a third."""
+_CLASS = re.compile(r"^[ \t]*class\b", re.MULTILINE)
+_CODE_LINE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
+_QUOTES = ('"""', "'''")
 IN_STRING = "inside"
 """The kind of a piece inside a string, where a comment would be text."""
 COMMENT_ONLY = "bare"

@@ -10,12 +10,22 @@ from __future__ import annotations
 import functools
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, paragraph
+from .pieces import (
+    ALWAYS,
+    Piece,
+    Pieces,
+    TrimmedText,
+    TrimmedVariants,
+    UnderQuery,
+    count_lines,
+    line_end,
+    paragraph,
+)
 from .prose import split_sentences
 
 if TYPE_CHECKING:
@@ -72,7 +82,36 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         mark = _mark(run, marks)
         return mark.rstrip("\n") if run[-1] is parts[-1] else mark
 
-    return Pieces(parts, gap, marks, paragraph, under_query=UnderQuery(loose=True))
+    return _DocumentPieces(parts, gap, marks, paragraph, under_query=UnderQuery(loose=True))
+
+
+class _DocumentPieces(Pieces):
+    """The pieces of a document. In its outlines, what stands under the first headings has room."""
+
+    def outlines(self) -> TrimmedVariants:
+        """Return the document as it is shortened, with marks only within paragraphs and tables."""
+        compact, order = self.compact(), self._order({})
+
+        def make(number: int) -> TrimmedText:
+            return TrimmedText(compact.outline_text(order[number + 1 :]))
+
+        return TrimmedVariants(len(order), make)
+
+    def outline_text(self, kept: Collection[int]) -> str:
+        """Return the text of these pieces; where a run is gone, a blank line parts the others."""
+        staying = sorted(self.closed(kept))
+        out = [self._beginning(staying)]
+        following = 0
+        for index in [*staying, len(self.parts)]:
+            if run := self._run(following, index):
+                if run[0].kind in ("sentence", "line", "row"):
+                    out.append(self._gap(run, self._marks))
+                elif not out[-1].endswith(("\n\n", "\r\r", "\r\n\r\n")):
+                    out.append("\n" * (index < len(self.parts)))
+            if index < len(self.parts):
+                out.append(self._numbered(self.parts[index].text, index, out))
+            following = index + 1
+        return "".join(out).rstrip("\r\n") + line_end(self.parts[-1:])
 
 
 def _mark(run: Sequence[Piece], marks: Marks) -> str:

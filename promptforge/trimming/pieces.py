@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import copy
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from ..text.format import Marks, number_lines
 
@@ -58,12 +57,6 @@ class TrimmedVariants:
 
     def __iter__(self) -> Iterator[TrimmedText]:
         return map(self._make, self._numbers)
-
-
-_PRIVATE = re.compile(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
-"""A signature of a name that begins with one underscore."""
-_PRIVATE_DEPTH = 1.5
-"""Levels that such a signature counts as deeper."""
 
 
 def _spread(place: int) -> float:
@@ -246,13 +239,17 @@ class Pieces:
             following = index + (index in staying)
         if following < len(self.parts):
             out.append(self._gap(self._run(following, len(self.parts)), self._marks))
-        if self._marks.marker and not everything:
-            out.insert(0, self._head(f"{self._marks.marker} {self._say_gone(staying)}"))
-        return "".join(out)
+        return self._beginning(staying) + "".join(out)
 
-    def followed_by(self, rest: str) -> Pieces:
+    def _beginning(self, staying: Collection[int], also: int = 0) -> str:
+        """Return the line above a text that tells how much of it is gone, and so much more."""
+        if not self._marks.marker or len(staying) == len(self.parts):
+            return ""
+        return self._head(f"{self._marks.marker} {self._say_gone(staying, also)}")
+
+    def followed_by(self, rest: str) -> Self:
         """Return the same pieces and one more at the end, which is the first to go."""
-        return Pieces(
+        return type(self)(
             [*self.parts, Piece(rest, keep=-1.0)],
             self._gap,
             self._marks,
@@ -268,13 +265,16 @@ class Pieces:
         other._first_line = first_line
         return other
 
-    def _numbered(self, text: str, index: int, before: Sequence[str]) -> str:
-        """Return the text of a piece with its numbers; `before` is what is printed before it."""
+    def _numbered(self, text: str, index: int, before: Sequence[str], skipped: int = 0) -> str:
+        """Return the text of a piece with its numbers; `before` is what is printed before it.
+
+        So many lines of it are `skipped`.
+        """
         if self._first_line is None or not text:
             return text
         last = next(filter(None, reversed(before)), "\n")
         begun = not last.endswith("\n")  # in the middle of a line there is no number
-        line = self._first_line + self._line_ends[index]
+        line = self._first_line + self._line_ends[index] + skipped
         return number_lines(text, line, self._marks.line_number, begun=begun)
 
     def _run(self, start: int, stop: int) -> Sequence[Piece]:
@@ -291,9 +291,9 @@ class Pieces:
         """The number of line ends before each piece."""
         return list(accumulate((part.text.count("\n") for part in self.parts), initial=0))
 
-    def _say_gone(self, staying: Collection[int]) -> str:
+    def _say_gone(self, staying: Collection[int], also: int = 0) -> str:
         total = self._total
-        gone = total - sum([self._sizes[index] for index in staying])
+        gone = also + total - sum([self._sizes[index] for index in staying])
         marks = self._marks
         if not gone:  # all of them from one line
             return marks.sentences_gone
@@ -327,20 +327,17 @@ class Pieces:
     def outlines(self) -> TrimmedVariants:
         """Return the headings and signatures alone, from all of them to few; gaps have bare marks.
 
-        The deepest and the private ones go first, of equals every second one. None of a text
-        without any.
+        The deepest go first, of equals every second one. None of a text without any.
         """
-        compact = copy.copy(self)
-        gap = self._marks.gap
-        compact._marks = self._marks._replace(line_left_out=gap, lines_left_out=gap)
+        compact = self.compact()
         groups: dict[float, int] = {}
         keys: dict[int, tuple[float, float]] = {}
         for index, part in enumerate(self.parts):
             if part.skeleton and part.closes < 0 and part.keep < ALWAYS:
-                keep = part.keep - _PRIVATE_DEPTH * bool(_PRIVATE.match(part.text))
+                keep = self.keep_in_outline(part)
                 place = groups[keep] = groups.get(keep, -1) + 1
                 keys[index] = keep, -_spread(place)
-        if keys:  # a title, or the first line of a module's docstring, stays to the last
+        if keys and self.is_title(min(keys)):
             keys[min(keys)] = ALWAYS, 0.0
         # From the end: each piece lifts the one that it needs to its own value.
         for index in sorted(keys, reverse=True):
@@ -350,9 +347,27 @@ class Pieces:
         order = sorted(keys, key=lambda index: (keys[index], -index))
 
         def make(number: int) -> TrimmedText:
-            return TrimmedText(compact.text(order[number:]), "outline")
+            return TrimmedText(compact.outline_text(order[number:]), "outline")
 
         return TrimmedVariants(len(order), make)
+
+    def compact(self) -> Self:
+        """Return the same pieces; their marks of gaps do not say how much is gone."""
+        other, gap = copy.copy(self), self._marks.gap
+        other._marks = self._marks._replace(line_left_out=gap, lines_left_out=gap)
+        return other
+
+    def keep_in_outline(self, part: Piece) -> float:
+        """Return the `keep` of a piece of the skeleton among the others of an outline."""
+        return part.keep
+
+    def is_title(self, index: int) -> bool:
+        """Tell whether the first piece of an outline stays to its last."""
+        return True
+
+    def outline_text(self, kept: Collection[int]) -> str:
+        """Return the text of an outline with these pieces."""
+        return self.text(kept)
 
     def _shows(self, kept: Collection[int]) -> bool:
         """Tell whether these pieces, with all they need, hold a word of the text."""

@@ -17,6 +17,7 @@ from .code import (
     MAX_BLOCK_DEPTH,
     NONE,
     SAYING,
+    SAYS,
     SIGNATURE,
     Blocks,
     Place,
@@ -175,7 +176,9 @@ class _Reader:
             return body
         rank = NONE if place.nested else SAYING
         top = self._docstring_top(start, end)
-        opening = self.blocks.add(start, top, parent=place.parent, rank=rank, body=place.body)
+        opening = self.blocks.add(
+            start, top, parent=place.parent, rank=rank, body=place.body, kind=SAYS
+        )
         if top < end:
             # The closing quotes are a piece that stays exactly as long as the opening ones.
             self.blocks.add(top, end - 1, parent=opening, body=place.parent, kind=IN_STRING)
