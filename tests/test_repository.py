@@ -118,6 +118,9 @@ def test_only_a_word_itself_counts_for_its_rarity() -> None:
     files = [("a.py", often), ("b.py", asked), *((f"c{n}.py", other) for n in range(3))]
     # That `timeout` stands everywhere makes "slow" no commoner.
     assert rank_chunks("slow seal", files)[0].file == 1
+    # Nor is `timeout` as rare as "slow" for that.
+    short = "\n\n".join(f"def job_{n}(entry):\n    return entry.timeout\n" for n in range(90))
+    assert rank_chunks("slow seal", [("a.py", short), *files[1:]])[0].file == 1
 
 
 def test_names_of_the_next_best_files_follow_the_passages() -> None:

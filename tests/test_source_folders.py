@@ -327,6 +327,24 @@ def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "held"),
+    [
+        (".env", "DB_URL=postgres://admin:hunter2pass@db/prod", True),
+        ("a/prod.env", 'export API_KEY="abcdef123456"', True),
+        (".env.local", "DB_PASSWORD=hunter2pass", True),
+        (".netrc", "machine github.com login me password s3cretpassw0rd", True),
+        (".pgpass", "localhost:5432:db:me:s3cretpassw0rd", True),
+        (".git-credentials", "https://me:s3cretpassw0rd@github.com", True),
+        (".env.example", "API_KEY=abcdef123456", False),
+        (".env", "PORT=8080\nAPI_KEY=\nTOKEN=${TOKEN}", False),
+        ("environment.py", "API_KEY = 'abcdef123456'", False),
+    ],
+)
+def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held: bool) -> None:
+    assert folders.find_credential(text, name) == ("a password or key" if held else None)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36, "-----BEGIN PRIVATE KEY-----", "hf_transformers",

@@ -13,7 +13,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -186,22 +186,37 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
     wanted = list(dict.fromkeys(terms_of_text(query)))
     words = _QueryWords(wanted)
     chunks: list[_CountedChunk] = []
-    of_files: list[tuple[Counter[int], int]] = []
+    of_files: list[tuple[Counter[int], set[int], int]] = []
     for number, (path, text) in enumerate(files):
         found = list(_count_chunks(number, path, text, words))
         total: Counter[int] = Counter()
         for each in found:
             total.update(each.counts)
-        of_files.append((total, sum(each.words for each in found)))
+        own = {term for each in found for term in each.own}
+        of_files.append((total, own, sum(each.words for each in found)))
         chunks += found
-    # Of "slow", which is rare, `timeout` would make a common word.
-    holders = Counter(term for each in chunks for term in each.own)
-    weights = [inverse_document_frequency(len(chunks), holders[t]) for t in range(len(wanted))]
-    size = sum(words for _, words in of_files)
+    # Many a `timeout` makes "slow" no commoner, and a rare "slow" makes `timeout` no rarer.
+    weights, related = (
+        [inverse_document_frequency(len(chunks), holders[t]) for t in range(len(wanted))]
+        for holders in (
+            Counter(term for each in chunks for term in each.own),
+            Counter(term for each in chunks for term in each.counts),
+        )
+    )
+    size = sum(words for _, _, words in of_files)
     mean_chunk, mean_file = (max(1.0, size / max(1, len(all_))) for all_ in (chunks, files))
-    shared = [FILE_WEIGHT * _worth(total, weights, n / mean_file) for total, n in of_files]
-    alone = [_worth(each.counts, weights, each.words / mean_chunk) for each in chunks]
-    worths = [worth + shared[each.file] for each, worth in zip(chunks, alone, strict=True)]
+
+    def worth(counts: Mapping[int, float], own: Collection[int], length: float) -> float:
+        norm = CHUNK_K1 * (1 - CHUNK_B + CHUNK_B * length)
+        parts = [
+            (weights if term in own else related)[term] * (CHUNK_K1 + 1) * count / (count + norm)
+            for term, count in sorted(counts.items())
+        ]
+        return sum(parts)
+
+    shared = [FILE_WEIGHT * worth(total, own, n / mean_file) for total, own, n in of_files]
+    alone = [worth(each.counts, each.own, each.words / mean_chunk) for each in chunks]
+    worths = [own + shared[each.file] for each, own in zip(chunks, alone, strict=True)]
     for number, (each, after) in enumerate(pairwise(chunks)):
         if each.file == after.file:
             worths[number] += NEIGHBOUR_SHARE * alone[number + 1]
@@ -216,19 +231,15 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
 
 
 def _count_chunks(file: int, path: str, text: str, words: _QueryWords) -> Iterator[_CountedChunk]:
-    about_file = words.count(split_words(path))
+    of_path = split_words(path)
     for chunk in cut_into_chunks(text):
         held = split_words(text[chunk.start : chunk.end])
         counts = words.count(held)
-        own = {number for word in held for number, count in words[word] if count == 1}
-        for term in {*about_file, *words.count(chunk.names)}:
+        about = [*of_path, *chunk.names]
+        own = {term for word in (*held, *about) for term, count in words[word] if count == 1}
+        for term in words.count(about):
             counts[term] = counts.get(term, 0.0) + 1
         yield _CountedChunk(file, chunk, counts, own, len(held))
-
-
-def _worth(counts: Mapping[int, float], weights: Sequence[float], length: float) -> float:
-    norm = CHUNK_K1 * (1 - CHUNK_B + CHUNK_B * length)
-    return sum([weights[t] * (CHUNK_K1 + 1) * n / (n + norm) for t, n in sorted(counts.items())])
 
 
 def _follow_names(
@@ -287,7 +298,7 @@ class RepositoryRelevance(Relevance):
         """Return the worth of each file's best chunk, by the index of its item."""
         return self._worth
 
-    def rank(self, ranks: MutableSequence[float]) -> None:
+    def rank(self, ranks: list[float]) -> None:
         """Replace the ranks by the worth of each file's best chunk."""
         for index in range(len(ranks)):
             ranks[index] = self._worth.get(index, 0.0)

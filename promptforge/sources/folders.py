@@ -104,6 +104,16 @@ _CREDENTIALS = {
     "a PyPI token": (("pypi-AgEI",), r"\bpypi-AgEI[A-Za-z0-9_-]{50,}"),
 }
 """Credential → words of it, and its pattern, as its issuer has published it."""
+_NAME_OF_SECRETS = re.compile(
+    r"(?i)[\w-]*\.env(?:\.(?!example|sample|template|dist|default)[\w.-]+)?|[._]netrc|\.pgpass"
+    r"|\.git-credentials"
+)
+"""Files for passwords, which have no pattern of their own."""
+_PASSWORD = re.compile(
+    r"(?im)^[ \t]*(?:export[ \t]+)?\w*(?:key|secret|token|passw|pwd|credential)\w*[ \t]*=[ \t]*"
+    r"[\"']?[^\s\"'#$<{]{6,}"
+    r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
+)
 MIN_LETTERS_OF_A_SECRET = 10
 """Different characters of a credential; `ghp_xxxx…` in a manual has fewer."""
 
@@ -274,16 +284,17 @@ def leaves_out_secret(
     text: str, place: str, diagnostics: Diagnostics, wanted: FolderFilter
 ) -> bool:
     """Tell whether a text holds a credential and is left out for it, and say so (PF609)."""
-    found = find_credential(text) if wanted.secret_scan else None
+    found = find_credential(text, place) if wanted.secret_scan else None
     if found is not None:
         message = f"left out: it holds {found}; --no-secret-scan takes it"
         diagnostics.add("PF609", message, where=show_path(place))
     return found is not None
 
 
-def find_credential(text: str) -> str | None:
+def find_credential(text: str, place: str = "") -> str | None:
     """Return the kind of credential that a text holds, in words; `None` where none is seen.
 
+    In a file for passwords, such as `.env`, any password counts.
     Example: `find_credential("AKIA" + "I7QXSU2JTPNN4B6M")` is "an AWS access key".
     """
     for name, (words, pattern) in _CREDENTIALS.items():
@@ -293,7 +304,8 @@ def find_credential(text: str) -> str | None:
             is_example = match[0].endswith("EXAMPLE")  # AWS's own, in every tutorial
             if len(set(match[0])) >= MIN_LETTERS_OF_A_SECRET and not is_example:
                 return name
-    return None
+    for_passwords = _NAME_OF_SECRETS.fullmatch(place.replace("\\", "/").rpartition("/")[2])
+    return "a password or key" if for_passwords and _PASSWORD.search(text) else None
 
 
 def unwanted_name(name: str) -> str | None:

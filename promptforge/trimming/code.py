@@ -261,8 +261,8 @@ SAYS = "says"
 _PRIVATE = re.compile(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
 """A signature of a name that begins with one underscore."""
 _PRIVATE_DEPTH, _SAYS_DEPTH = 1.5, 0.75
-"""Levels that such a signature counts as deeper in an outline; a function's docstring beside
-its signature, of which a class has a third."""
+"""Levels that such a signature counts as deeper in an outline, and those of a function's docstring
+below its signature. The docstring of a class counts a third of them."""
 _CLASS = re.compile(r"^[ \t]*class\b", re.MULTILINE)
 _CODE_LINE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
 _QUOTES = ('"""', "'''")
