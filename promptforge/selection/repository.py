@@ -13,7 +13,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableSequence, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -298,7 +298,7 @@ class RepositoryRelevance(Relevance):
         """Return the worth of each file's best chunk, by the index of its item."""
         return self._worth
 
-    def rank(self, ranks: list[float]) -> None:
+    def rank(self, ranks: MutableSequence[float]) -> None:
         """Replace the ranks by the worth of each file's best chunk."""
         for index in range(len(ranks)):
             ranks[index] = self._worth.get(index, 0.0)
