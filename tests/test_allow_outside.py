@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from commandline import run
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.errors import ItemError, ProfileError
+from promptforge.errors import ProfileError
 from promptforge.files import leads_outside
 from promptforge.sandbox import Sandbox
 
@@ -96,20 +95,6 @@ def test_the_command_line_allows_it(tmp_path: Path) -> None:
     Path("job.xml").write_text("<context><documents><d>/etc/hostname</d></documents></context>")
     ran = run("render", "--job", "job.xml")
     assert ran.code == 4 and 'job.xml: knowledge.documents: "/etc/hostname" is an abs' in ran.err
-
-
-@pytest.mark.parametrize("arguments", [
-    ["../secret.json"], ["..", "--include", "secret.txt"],
-    ["--file", "../secret.txt"], ["--file", "../*.txt"], ["--file", "docs/../../secret.txt:1"],
-    ["--doc", "../secret.txt"], ["--search", "secret", "--in", ".."], ["@../list"],
-])  # fmt: skip
-def test_two_dots_on_the_command_line_are_the_users_own_word(
-    arguments: list[str], tmp_path: Path
-) -> None:
-    (tmp_path / "list").write_text("docs/inner.txt\n")
-    ran = run("render", *arguments)
-    assert ran.code == 0 and ("inner" if "@../list" in arguments else SECRET) in ran.out
-    assert run("render", "--file", "link.txt").code == 4  # a link is its maker's word
 
 
 @pytest.mark.parametrize("key", ["layout", "profile", "format", "tokenizer"])
@@ -200,24 +185,6 @@ def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
     assert SECRET in run("render", *command, "--allow-outside").out
     piped = run("render", "--files-from", "-", stdin=Path("list").read_text())
     assert SECRET in piped.out and "an inner text" in piped.out
-    Path("list").write_text("docs/inner.txt\ndocs/../../secret.txt\n")
-    ran = run("render", *command)
-    assert (ran.code, "list:2: " in ran.err, SECRET in ran.out + ran.err) == (4, True, False)
-    Path("list").write_text(f"{inner}\noutside/secret.txt\n")
+    Path("list").write_text(f"{inner}\n../secret.txt\noutside/secret.txt\n")
     ran = run("render", *command)
     assert "an inner text" in ran.out and SECRET not in ran.out + ran.err
-
-
-@pytest.mark.parametrize(
-    "given", [{"files": "../x.md"}, {"documents": "a/../../x.md"}, {"search": "x", "within": ".."}]
-)
-def test_a_program_names_what_is_outside_by_absolute_paths(
-    given: dict[str, str], tmp_path: Path
-) -> None:
-    (tmp_path / "x.md").write_text("x")
-    (tmp_path / "in").mkdir()
-    with pytest.raises(ItemError, match="leads out of the workspace; name it by an absolute path"):
-        pf.load(**given, workspace=tmp_path / "in")  # type: ignore[arg-type]
-    absolute = {key: os.path.abspath(tmp_path / "x.md") for key in given if key != "search"}
-    found = pf.load(**{**given, **absolute}, workspace=tmp_path / "in")  # type: ignore[arg-type]
-    assert [item.content for item in found] == ["x"]

@@ -129,7 +129,7 @@ BAD: list[tuple[object, str, str]] = [
     ({"items": ["-"]}, "ItemError", "standard input"),
     ({"items": "/etc/passwd"}, "ItemError", "absolute"),
     ({"files": ["/etc/passwd:1-2"]}, "ItemError", "absolute"),
-    ({"files": ["../x"]}, "ItemError", "outside of the workspace"),
+    ({"files": ["../x"]}, "ItemError", "out of the workspace"),
     ({"files": ["outside.txt"]}, "ItemError", "out of the workspace"),
     ({"history": "/etc/passwd"}, "OptionError", "no place"),
     ({"files": ["none.txt"]}, "ItemError", "no such file"),

@@ -294,7 +294,7 @@ def test_a_source_brings_items_on_the_command_line_and_in_a_job(site: Path, tmp_
     job = tmp_path / "job.yaml"
     job.write_text("from: [notes:gzip]\nformat: plain\n", encoding="utf-8")
     refused = run("render", "--job", str(job))
-    assert refused.code == 2 and 'job.yaml:1: from: "notes:gzip" may lead anywhere' in refused.err
+    assert refused.code == 4 and 'job.yaml:1: from: "notes:gzip" may lead anywhere' in refused.err
     assert "note about gzip" in run("render", "--job", str(job), "--allow-outside").out
 
 

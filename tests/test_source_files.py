@@ -142,9 +142,8 @@ def test_patterns_that_match_nothing_or_leave_the_workspace(space: Path) -> None
     for pattern in ("*.rs", "nowhere/*.py", "ten.txt/*", "src/deep/*/*/*"):
         with pytest.raises(ItemError, match="no file matches"):
             load(pattern, space)
-    (space / "up").symlink_to("..")
-    with pytest.raises(ItemError, match="a link leads out"):
-        load("up/*", space)
+    with pytest.raises(ItemError, match="leads out"):
+        load("../*", space)
 
 
 def test_patterns_are_bounded(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,13 +201,12 @@ def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -
         (" ", ".", "no words to look for"),
         ("tar", "nowhere", "cannot read it: no such file"),
         ("tar", "*.none", "no file matches"),
-        ("tar", "out", "a link leads out of the workspace"),
+        ("tar", "../", "leads out of the workspace"),
         ("tar", "pipe", "not a file but a pipe"),
     ],
 )
 def test_a_search_that_cannot_be_done(query: str, path: str, message: str, space: Path) -> None:
     os.mkfifo(space / "pipe")
-    (space / "out").symlink_to("..")
     with pytest.raises(ItemError) as caught:
         load(space, query, path)
     assert message in str(caught.value)

@@ -222,7 +222,7 @@ def test_a_file_too_large_or_not_utf8_is_refused_with_its_path(tmp_path: Path) -
     assert templates.compile("t/full.txt.j2")
     for name, words in (
         ("t/big.txt.j2", "larger than 256 kB"),
-        ("t/bad.txt.j2", "cannot be read as UTF-8"),
+        ("t/bad.txt.j2", "line 1 is not UTF-8 text"),
     ):
         with pytest.raises(TemplateError, match=words) as caught:
             templates.compile(name)

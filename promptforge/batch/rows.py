@@ -29,7 +29,7 @@ from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.gather import SourceRequest, gather
 from ..sources.item_files import decode_json, load_messages, report_repeated_keys
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
-from ..sources.workspace import says_outside, show_path
+from ..sources.workspace import show_path
 from ..tokenizers.registry import get_tokenizer
 from .requests import UNREADABLE_PREFIX, Shard, digest, encode_row
 
@@ -310,8 +310,8 @@ def _confine(path: str) -> None:
     # Refuse paths that a user may type and a row may not name: rows come from anywhere.
     if path == "-":
         raise ItemError("a row cannot name standard input", where=show_path(path))
-    if says_outside(path):
-        message = "a row cannot name a path outside of the workspace, absolute or by `..`"
+    if os.path.isabs(path):
+        message = "a row cannot name an absolute path, only what is in the workspace"
         raise ItemError(message, where=show_path(path))
 
 

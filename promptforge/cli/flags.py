@@ -290,7 +290,7 @@ def folder_flags(function: Command) -> Command:
 
 def workspace_flag(function: Command) -> Command:
     """Add `--workspace`."""
-    about = "Relative paths count from here."
+    about = "Relative paths stay inside."
     return click.option(
         "--workspace",
         metavar="DIR",

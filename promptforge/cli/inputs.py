@@ -379,17 +379,17 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     Raises `ItemError` where a list in a file names a path outside of the workspace. What comes
     through a pipe is the user's own.
     """
-    from ..sources.workspace import read_named, says_outside, show_path
+    from ..sources.workspace import read_named, show_path
 
     text, _ = read_named(path, workspace=None, diagnostics=Diagnostics(), zeros=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
     root = os.path.realpath(given["workspace"])
     for number, name in enumerate(names, 1):
-        if path == "-" or given["allow_outside"] or not says_outside(name):
+        if path == "-" or given["allow_outside"] or not os.path.isabs(name):
             continue
-        if not Path(os.path.realpath(os.path.join(root, name))).is_relative_to(root):
-            message = f"{quote(name)} leads out of the workspace; {ALLOW_OUTSIDE}"
+        if not Path(os.path.realpath(name)).is_relative_to(root):
+            message = f"{quote(name)} is an absolute path out of the workspace; {ALLOW_OUTSIDE}"
             raise ItemError(message, where=f"{show_path(path)}:{number}")
     return [name for name in names if name]
 

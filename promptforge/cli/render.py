@@ -444,6 +444,8 @@ def _read_texts(
         yield path, read_named(path, workspace=None, diagnostics=diagnostics)[0]
         return
     wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
+    if os.path.normpath(path).startswith(os.pardir):  # a relative name stays in the workspace
+        path = os.path.abspath(path)
     for item in gather(SourceRequest(files=[path], workspace=".", wanted=wanted), diagnostics):
         yield item.path or path, item.content or ""
 

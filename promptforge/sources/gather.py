@@ -26,7 +26,7 @@ from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
 from .search import Search, search_files
 from .text_files import is_text_source, load_documents, load_files
-from .workspace import read_text, says_outside, show_path
+from .workspace import read_text
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -123,9 +123,8 @@ def load(  # noqa: PLR0913  these are public options
     - `search`: a query; the passages that answer it `within` files or folders come last, as
       `similarity` items with scores in 0…1.
 
-    Relative paths stay inside `workspace`: a program may have them from anywhere. Sources that fail
-    are left out and said in `warnings`, which a rendering says again. Raises `ItemError` when that
-    leaves nothing at all, and for a relative path that leads out of `workspace`.
+    Relative paths stay inside `workspace`. Sources that fail are left out and said in `warnings`,
+    which a rendering says again. Raises `ItemError` when that leaves nothing at all.
 
     Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
     """
@@ -148,10 +147,6 @@ def load(  # noqa: PLR0913  these are public options
         git_log=git_log,
         git_changed=git_changed,
     )
-    for name in (*wanted.items, *wanted.files, *wanted.documents, *_names(within), wanted.attack):
-        if isinstance(name, str) and says_outside(name) and not os.path.isabs(name):
-            message = "leads out of the workspace; name it by an absolute path"
-            raise ItemError(message, where=show_path(name))
     found = LoadedItems(gather(wanted, diagnostics))
     found.warnings = tuple(diagnostics)
     return found

@@ -1,9 +1,8 @@
 """Read the user's files inside the workspace, and expand patterns.
 
-A path that says that it leads out of the workspace, an absolute one or one with `..`, is the user's
-own word, and is opened as it is; no link leads out. What a file names is judged before, by
-`leads_outside`. Only regular files are read: a FIFO blocks, a device never ends. No other source
-opens a file.
+A relative path stays inside the workspace, also through links. An absolute path is the user's own
+word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends. No
+other source opens a file.
 
 Codes: PF301 bytes that are no text, PF601 a match that cannot be read, PF602 a file too large or
 too many matches, PF603 a file that changed while read, PF701 a link that leads out.
@@ -65,8 +64,8 @@ def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
     """Return the real place of a path the user named; a relative one counts from the workspace.
 
     Without a workspace it counts from the working directory, and may lie anywhere. Raises
-    `ItemError` for a path that a link leads out of the workspace, and for one that no file system
-    takes.
+    `ItemError` for a relative path that leads out of the workspace, by `..` or by a link, and for
+    one that no file system takes.
     """
     given = os.fspath(path)
     try:
@@ -76,15 +75,10 @@ def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
         message = f"cannot read {quote(given)}: {system_reason(exc)}"
         raise ItemError(message, where=show_path(given)) from None
     # Both are real paths by now, so no link inside the workspace leads out unseen.
-    if workspace is not None and not says_outside(given) and not is_inside(real, root):
+    if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
         hint = "name it by an absolute path, or from a folder that holds it (--workspace DIR)"
-        raise ItemError(f"a link leads out of the workspace; {hint}", where=show_path(given))
+        raise ItemError(f"leads out of the workspace; {hint}", where=show_path(given))
     return Path(real)
-
-
-def says_outside(path: str) -> bool:
-    """Tell whether a path leads out of the workspace by its words: absolute, or up by `..`."""
-    return os.path.isabs(path) or os.path.normpath(path).split(os.sep)[0] == os.pardir
 
 
 def is_inside(real: StrPath, root: StrPath) -> bool:
@@ -252,8 +246,8 @@ def expand_pattern(pattern: str, *, workspace: StrPath, diagnostics: Diagnostics
     """Return the paths of the regular files that match, as the user would write them, sorted.
 
     `*`, `?` and `[…]` stay within one name, `**` crosses folders. A name that begins with a dot is
-    matched only by a part that begins with one. Raises `ItemError` when nothing matches, or a link
-    leads out of the workspace.
+    matched only by a part that begins with one. Raises `ItemError` when nothing matches, or the
+    folder lies outside the workspace.
     """
     # The walk begins below the last part without a mark: of `src/**/*.py` only `src` is listed.
     parts = pattern.replace(os.sep, "/").split("/")
@@ -269,7 +263,7 @@ def expand_pattern(pattern: str, *, workspace: StrPath, diagnostics: Diagnostics
     if walk.visited > MAX_NAMES_VISITED:
         message = f"more than {MAX_NAMES_VISITED} names; not all were looked at"
         diagnostics.add("PF602", message, where=where)
-    root = None if says_outside(lead) else os.path.realpath(workspace)
+    root = None if os.path.isabs(pattern) else os.path.realpath(workspace)
     names = [
         lead + name
         for name in sorted(walk.found)
