@@ -103,8 +103,8 @@ _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead 
 
 
 def pip_install(extra: str) -> str:
-    """Return the command that installs an extra; what is installed is not fetched again."""
-    return f"pip install 'promptforge-engine[{extra}]'"
+    """Return the command that installs an extra, from a checkout: no registry is promised."""
+    return f"pip install '.[{extra}]'"
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:
