@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from promptforge.sandbox.process import LENGTH_HEADER
 
 Begin = Callable[[], None]
 
@@ -52,6 +57,32 @@ def end(code: int, begin: Begin) -> None:
 
 def fail(_: Any, begin: Begin) -> None:
     raise BaseException("not even an Exception")
+
+
+def lie(said: list[str], begin: Begin) -> None:
+    """Answer with bytes, each text behind its length, as a worker that was taken over may."""
+    begin()
+    answers = next(
+        o for o in gc.get_objects() if isinstance(o, io.BufferedWriter) and o.fileno() > 2
+    )
+    for text in said:
+        data = text.encode("utf-8", "surrogatepass")
+        answers.write(LENGTH_HEADER.pack(len(data)) + data)
+    answers.flush()
+    os._exit(0)
+
+
+def drip(_: Any, begin: Begin) -> None:
+    """Announce an answer that comes a byte at a time, and never ends."""
+    begin()
+    answers = next(
+        o for o in gc.get_objects() if isinstance(o, io.BufferedWriter) and o.fileno() > 2
+    )
+    answers.write(LENGTH_HEADER.pack(1 << 20))
+    while True:
+        answers.write(b" ")
+        answers.flush()
+        time.sleep(0.01)
 
 
 def nest(depth: int, begin: Begin) -> Any:

@@ -18,7 +18,7 @@ from commandline import python
 from example_counts import MULTIPLIER
 
 import promptforge as pf
-from promptforge.errors import OptionError, PromptForgeError, StrictError, TemplateError
+from promptforge.errors import ItemError, OptionError, PromptForgeError, StrictError, TemplateError
 from promptforge.sandbox.process import Sandbox
 
 ITEMS = [
@@ -171,6 +171,7 @@ def test_texts_that_no_folder_could_hold_are_refused(
         ("end", 3, r"ended the process that they ran in \(exit code 3\)"),
         ("fail", None, "the templates failed: BaseException: not even an Exception"),
         ("nest", 50_000, "the templates"),
+        ("drip", None, "ran for more than 0.3 s and were stopped"),
         ("nowhere", None, "AttributeError"),
     ],
 )
@@ -190,6 +191,56 @@ def test_whatever_happens_behind_it_the_next_call_is_right(
             with pytest.raises(TemplateError, match=words):
                 sandbox.call(f"misbehaving_tasks:{task}", argument)
             assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "[]",
+            "1",
+            "null",
+            '"begin"',
+            "{}",
+            "\ud800",
+            "[" * 50_000,
+            '{"value": 1',
+            '{"begin": 1}',
+        ),
+        *('{"begin": true}', '{"error": 1}', '{"error": "X", "message": []}', '{"retire": 0}'),
+        *(
+            f'{{"error": "{error}", "message": "x", "facts": {facts}}}'
+            for error in ("TemplateError", "BudgetError", "StrictError", "ItemError")
+            for facts in (
+                "[]",
+                "1",
+                "null",
+                '{"where": 1}',
+                '{"needed": "1"}',
+                '{"diagnostics": 1}',
+            )
+        ),
+    ],
+)
+def test_a_worker_that_lies_makes_no_other_error(answer: str) -> None:
+    with Sandbox(seconds=0.5) as sandbox:
+        for said in ([answer], [answer, answer], ["{}", '{"value": "a lie"}']):
+            with pytest.raises(TemplateError, match="the templates "):
+                sandbox.call("misbehaving_tasks:lie", said)
+            assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
+
+
+def test_a_lie_steers_no_terminal_and_names_its_facts(sandbox: Sandbox) -> None:
+    said = {"error": "ItemError", "message": "a\x1b[2J\nb", "facts": {"where": "\x07", "hm": 1}}
+    with pytest.raises(ItemError) as caught:
+        sandbox.call("misbehaving_tasks:lie", [json.dumps(said)])
+    assert (str(caught.value), vars(caught.value)) == ("a\\x1b[2J\\nb", {"where": "\\x07"})
+
+
+def test_a_worker_that_ended_after_its_answer_costs_no_call(sandbox: Sandbox) -> None:
+    assert sandbox.call("misbehaving_tasks:lie", ['{"value": 1}']) == 1
+    for _ in range(3):
+        assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
 
 
 def test_loading_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

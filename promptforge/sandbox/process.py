@@ -18,18 +18,18 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from .. import errors
-from ..errors import Diagnostic, PromptForgeError, StrictError, TemplateError
+from ..errors import Diagnostic, Excerpt, PromptForgeError, StrictError, TemplateError
 from ..files import Folders, TemplateSource, TemplateSources, folder_paths, template_sources
+from ..text.escape import to_label
 
 MAX_START_SECONDS = 60.0
 """Time for a worker to start, and to load its profile and tokenizer, in seconds."""
 
-Answer = dict[str, Any]
 LENGTH_HEADER = struct.Struct("!I")
 """The length in bytes, before each JSON text."""
 
@@ -44,13 +44,40 @@ serve(float(sys.argv[2]), int(sys.argv[3]))
 _KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 # One thread and one arena: both reserve address space, and that is limited.
 _ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
-_FACTS = ("where", "option", "field", "needed", "largest")
+
+
+class _Facts(msgspec.Struct):
+    """What an error may carry beside its message."""
+
+    where: str | None = None
+    option: str | None = None
+    absent: str | None = None
+    field: str | None = None
+    column: int | None = None
+    inside: tuple[str, ...] = ()
+    needed: int = 0
+    largest: int = 0
+    excerpt: Excerpt | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class _Answer(msgspec.Struct):
+    """What a worker may say. One that was taken over says anything: no other shape is read."""
+
+    memory: bool = False
+    begin: bool = False
+    value: Any = msgspec.UNSET
+    error: str = ""
+    message: str = ""
+    facts: dict[str, Any] = {}
+    retire: bool = True
 
 
 class Sandbox:
     """A worker process for untrusted templates, started at the first call.
 
-    Any thread may use it; calls wait for each other. Templates are stopped with a `TemplateError`
+    The process stays for the next call: templates of another stranger go into another sandbox. Any
+    thread may use it; calls wait for each other. Templates are stopped with a `TemplateError`
     if they take more than `seconds`, more than `memory` bytes, or answer with more than `answer`
     bytes. The next call gets a new worker. Close it, or use it in `with`.
     """
@@ -94,8 +121,7 @@ class Sandbox:
             "allow_outside": allow_outside,
             "with": list(also),
         }
-        answer: dict[str, Any] = self.call("promptforge.sandbox.worker:render", request)
-        return answer
+        return _checked(self.call("promptforge.sandbox.worker:render", request), dict[str, Any])
 
     def check(self, templates: TemplateSources) -> list[dict[str, Any]]:
         """Compile all `.j2` files and read every `layout.yaml`, without rendering.
@@ -103,8 +129,8 @@ class Sandbox:
         Returns the errors found: `{"name", "where", "message"}` each.
         """
         request = {"templates": [_plain(each) for each in template_sources(templates)]}
-        answer: list[dict[str, Any]] = self.call("promptforge.sandbox.worker:check", request)
-        return answer
+        answer = self.call("promptforge.sandbox.worker:check", request)
+        return _checked(answer, list[dict[str, Any]])
 
     def call(self, task: str, argument: object) -> Any:
         """Run the function `task` (`module:function`) in the worker; return its plain data.
@@ -116,13 +142,13 @@ class Sandbox:
             if self._closed:
                 raise PromptForgeError("this sandbox has been closed")
             worker, answer = self._ask({"task": task, "argument": argument})
-            if "value" in answer:
-                return answer["value"]
-            if answer.get("retire", True):
+            if answer.value is not msgspec.UNSET:
+                return answer.value
+            if answer.retire:
                 self._replace(worker)
             raise _error(answer, self)
 
-    def _ask(self, request: Mapping[str, Any], *, again: bool = True) -> tuple[_Worker, Answer]:
+    def _ask(self, request: Mapping[str, Any], *, again: bool = True) -> tuple[_Worker, _Answer]:
         worker = self._worker
         # A forked process must not read the answers of its parent's worker.
         if worker is None or worker.owner != os.getpid():
@@ -192,18 +218,18 @@ class _Worker:
         # Runs when the worker is dropped, and at the end of the interpreter at the latest.
         self.end = weakref.finalize(self, _end, self._process)
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def ask(self, request: Mapping[str, Any]) -> _Answer:
         """Return the answer to a request; raises `TemplateError` if it is late."""
         if self.limits_memory is None:
-            self.limits_memory = bool(self._receive(MAX_START_SECONDS)["memory"])
+            self.limits_memory = self._receive(MAX_START_SECONDS).memory
         answer = self._receive(MAX_START_SECONDS, json.dumps(request).encode())
-        if "begin" in answer:
+        if answer.begin:
             self._begun = True
             answer = self._receive(self._seconds)
             self._begun = False
         return answer
 
-    def _receive(self, seconds: float, request: bytes | None = None) -> dict[str, Any]:
+    def _receive(self, seconds: float, request: bytes | None = None) -> _Answer:
         """Send a request, if any, and return the next answer."""
         stdin: Any = self._process.stdin
         stdout: Any = self._process.stdout
@@ -238,10 +264,9 @@ class _Worker:
         if not data:
             raise self._failure(late.is_set(), seconds)
         try:
-            answer: dict[str, Any] = json.loads(data)
+            return _checked(json.loads(data), _Answer)
         except (ValueError, RecursionError):
-            raise TemplateError("the templates made an answer that cannot be read") from None
-        return answer
+            raise TemplateError(_UNREADABLE) from None
 
     def _failure(self, late: bool, seconds: float) -> PromptForgeError:
         """Return the error for a worker that has ended."""
@@ -269,15 +294,27 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 stream.close()
 
 
+_UNREADABLE = "the templates made an answer that cannot be read"
+T = TypeVar("T")
+
+
+def _checked(value: Any, shape: type[T]) -> T:
+    """Return a value of a shape; raises `TemplateError` for any other."""
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError:
+        raise TemplateError(_UNREADABLE) from None
+
+
 def _plain(given: TemplateSource) -> Any:
     if isinstance(given, Mapping):
         return dict(given)
     return os.path.abspath(given)
 
 
-def _error(answer: Mapping[str, Any], sandbox: Sandbox) -> PromptForgeError:
+def _error(answer: _Answer, sandbox: Sandbox) -> PromptForgeError:
     """Rebuild an error that was raised in the worker."""
-    kind, message = str(answer.get("error")), str(answer.get("message", ""))
+    kind, message = to_label(answer.error), to_label(answer.message)
     if kind == "MemoryError":
         return TemplateError(
             f"the templates took more than {sandbox.memory >> 20} MiB and were stopped"
@@ -289,11 +326,11 @@ def _error(answer: Mapping[str, Any], sandbox: Sandbox) -> PromptForgeError:
     # The constructors of errors take other arguments, so only the message and facts are restored.
     error = known.__new__(known)
     Exception.__init__(error, message)
-    facts = answer.get("facts", {})
-    for name in _FACTS:
-        if name in facts:
-            setattr(error, name, facts[name])
+    facts = _checked(answer.facts, _Facts)
+    for name in _Facts.__struct_fields__:
+        if name in answer.facts:
+            value = getattr(facts, name)
+            setattr(error, name, to_label(value) if isinstance(value, str) else value)
     if isinstance(error, StrictError):
-        error.diagnostics = msgspec.convert(facts.get("diagnostics", ()), tuple[Diagnostic, ...])
         error.result = None
     return error
