@@ -155,6 +155,8 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
         ("inline", "C:\\x y", "C:\\x y"),
         ("inline", "C:\\x", "C:\\\\x"),
         ("inline", "C:\\x [a]", "C:\\\\x [a]"),
+        ("inline", "src\\include\\x.h", "src\\\\include\\x.h"),
+        ("inline", "src\\items\\x.h", "src\\items\\x.h"),
         ("inline", "C:\\r %a", "C:\\\\r %a"),
         ("inline", "src\\main\\texts.py", "src\\main\\texts.py"),
         ("inline", "a\r", "a\\\\r"),

@@ -134,8 +134,8 @@ def test_other_readers_see_what_they_see_of_harmless_labels(page: str, a: str, b
 
 @pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
 def test_no_command_of_tex_takes_what_follows_a_heading() -> None:
-    for command in ("x", "emph", "textbf", "begin", "def", "newcommand", "t", "verb", "input"):
-        for rest in ("", " ", "%", ".", "{", "[", "*", " [a", "{a}", " %a"):
+    for command in ("x", "emph", "textbf", "begin", "def", "newcommand", "t", "verb", "it", "item"):
+        for rest in ("", " ", "%", ".", "{", "[", "*", " [a", "{a}", " %a", " b", "\\x.h"):
             page = f"{printed('### A', f'a {chr(92)}{command}{rest}', '')}[cut]\n\n```\nx\n```\n"
             html = parsers.MARKDOWN["pandoc markdown"](page)
             assert "after [cut]" in html and "<code>x</code>" in html, page

@@ -152,8 +152,17 @@ def to_label(value: object) -> str:
 # --- Markdown (CommonMark 0.31, and GFM 0.29 with footnotes, alerts, definition lists) ------------
 
 # Pandoc reads TeX. Any command at the end takes a bracket that follows for its argument, and some
-# take the fence below; these others take whatever they meet.
-_TEX_DEFINITIONS = r"(?:[egx]?def|let|(?:re|provide)?(?:new)?(?:command|environment))\b"
+# take the fence below; these take the rest of the line, or are a block wherever they stand.
+_TEX_COMMANDS = (
+    "addcontentsline|address|addtocontents|addtocounter|bf|bfseries|bibliographystyle|"
+    "caption|centerline|closing|date|dedication|def|edef|em|endinput|extratitle|"
+    "frontispiece|gdef|hrule|hyperdef|ignore|include|it|item|itshape|let|"
+    "listoffigures|listoftables|lowertitleback|makeglossary|makeindex|maketitle|"
+    "markboth|markleft|markright|newcommand|newenvironment|opening|par|pdfannot|"
+    "pdfstringdef|pfbreak|providecommand|publishers|raggedright|renewcommand|"
+    "renewenvironment|rm|rule|scshape|si|sl|slshape|special|strut|subfile|subject|"
+    "subtitle|texorpdfstring|titlehead|tt|unit|uppertitleback|usepackage|xdef"
+)
 _MD_SPECIAL = re.compile(
     r"[`*{]"  # in a brace stand attributes, of the text before or of the next block, or code
     r"|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
@@ -162,7 +171,7 @@ _MD_SPECIAL = re.compile(
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
     r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
-    rf"|\\(?=[A-Za-z]+(?:[*\s]*[\[{{%]|[^A-Za-z]*$)|{_TEX_DEFINITIONS})"
+    rf"|\\(?=[A-Za-z]+(?:[*\s]*[\[{{%]|[^A-Za-z]*$)|(?:{_TEX_COMMANDS})(?![A-Za-z]))"
     r"|(?<!\S)#(?=#*\s*$)"  # it would end a heading
 )
 # GFM makes a link of a bare URL, and a backslash is part of it: `http://a\<b>` would open a tag.
