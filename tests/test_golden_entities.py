@@ -129,7 +129,7 @@ def test_edge_of_an_entity(record: dict[str, Any], format: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [f"a.{e}" for e in entities.LANGUAGES]
-    + ["a.TSX", "a.d.ts", "py", "src/py", "a.rb", "a.c", "Makefile", "a."],
+    + ["a.TSX", "a.d.ts", "py", "src/py", "a.rb", "a.c", "Makefile", "src/a."],
 )
 def test_the_fence_names_one_of_eight_extensions_or_nothing(path: str) -> None:
     record = result(content="x", filePath=path)
