@@ -47,7 +47,7 @@ _ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM
 
 
 class _Facts(msgspec.Struct):
-    """What an error may carry beside its message."""
+    """Facts that an error may carry beside its message."""
 
     where: str | None = None
     option: str | None = None
@@ -62,7 +62,7 @@ class _Facts(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """What a worker may say. One that was taken over says anything: no other shape is read."""
+    """Words of a worker. One that was taken over says anything: no other shape is read."""
 
     memory: bool = False
     begin: bool = False
