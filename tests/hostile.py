@@ -51,7 +51,7 @@ OTHER_READERS = [
     "\\begin{a}", "\\end{a}", "\\def\\a{", "\\(", "\\[", "import a from 'a'", "export a", "<_b>", "<é>", "a <= b",
     ":smile:", "*[a]: b", "[>a]: b", "+---+", "~>", " #", "\\t%", "$`a`$", "{>>a<<}",
 ]  # fmt: skip
-"""What pandoc, kramdown, lowdown and MDX read beside GFM."""
+"""What pandoc, kramdown and MDX read beside GFM."""
 
 HTML = [
     "<!--", "-->", "<!-- x -->", "<script>", "</script>", "<pre>", "</pre>", "<style>", "<textarea>", "<?php", "?>",

@@ -226,18 +226,10 @@ def _plain(html: str) -> str:
     return html
 
 
-def _lowdown(text: str) -> str:
-    show = [f"--html-no-{what}" for what in ("skiphtml", "escapehtml", "head-ids")]
-    command = ["lowdown", "-thtml", "--parse-math", *show]
-    return subprocess.run(
-        command, input=text.encode(), capture_output=True, check=True
-    ).stdout.decode()
-
-
 HERE = Path(__file__).parent
 PANDOC = ("markdown", "commonmark_x", "markdown_mmd", "gfm")
 """Formats of pandoc that have fences of backticks."""
-PROGRAMS = ("pandoc", "lowdown", "kramdown")
+PROGRAMS = ("pandoc", "kramdown")
 
 
 def _programs() -> dict[str, Callable[[str], str]]:
@@ -245,8 +237,6 @@ def _programs() -> dict[str, Callable[[str], str]]:
     if program := shutil.which("pandoc"):
         pandoc = Program(program, "-f", str(HERE / "readers.lua"), os.devnull)
         found |= {f"pandoc {each}": functools.partial(pandoc.read, each) for each in PANDOC}
-    if shutil.which("lowdown"):
-        found["lowdown"] = _lowdown
     ruby = shutil.which("ruby")
     if (
         ruby

@@ -1,5 +1,5 @@
 """Labels of Markdown are inert for readers of GitHub-flavoured Markdown too, and for pandoc,
-kramdown, lowdown and MDX: no tag, task box, footnote, alert, table cell, link or block comes from
+kramdown and MDX: no tag, task box, footnote, alert, table cell, link or block comes from
 an item.
 
 A bare URL may become a link to itself, and a word may come out strong: those are looks.
@@ -175,7 +175,6 @@ OTHERS: dict[str, tuple[str, str, str]] = {
     "raw HTML": ("`<i>`@", "{=html}", "pandoc markdown"),
     "a list": ("@", "a) x", "pandoc markdown"),
     "a command of TeX": ("### @\n```\nx\n```", "\\emph", "pandoc markdown"),
-    "a link of two words": ("@", "[a] (x)", "lowdown"),
     "a table": ("@", "a | b", "kramdown"),
     "an expression": ("@", "{a}", "mdx"),
     "a program": ("@", "import a from 'a'", "mdx"),

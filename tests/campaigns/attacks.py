@@ -43,7 +43,7 @@ _FORBIDDEN = (
 _ALLOWED = (
     "tests.campaigns.surfaces.reference",
     "tests/template_edits.py",
-    *("lowdown", "kramdown", "readers.lua", "readers.rb"),
+    *("kramdown", "readers.lua", "readers.rb"),
     "promptforge",
     "resource, sys",
     "socket.txt",
