@@ -12,7 +12,7 @@ from pathlib import Path
 import hostile
 import pytest
 from example_counts import cases
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from judges import (
     COMMONMARK,
@@ -217,10 +217,14 @@ def test_a_label_in_a_cell_stays_in_its_cell(one: str, two: str) -> None:
 
 @cases(200)
 @given(LABELS)
+@example("${7*7}")
 def test_inline_code_is_one_span_and_reads_back(text: str) -> None:
     tokens = inlines(f"a {escaping.md_code(text)} b")
-    assert [t.type for t in tokens] == ["text", "code_inline", "text"]
     label = escaping.to_label(text)
+    if "$" in label:  # a formula may be open: no code
+        assert "code_inline" not in {t.type for t in tokens}
+        return
+    assert [t.type for t in tokens] == ["text", "code_inline", "text"]
     assert tokens[1].content.strip() == label.strip()
 
 

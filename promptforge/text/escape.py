@@ -261,6 +261,8 @@ def md_cell(value: object) -> Safe:
     if isinstance(value, Safe):
         return value
     text = _md_escape_pipes(_md_escape(to_label(value)))
+    # Kramdown looks for code in a row before it sees a backslash, and takes cells together.
+    text = text.replace("\\`", "&#96;")
     # A row of such cells alone would make a table of the row above.
     return Safe(f"\\{text}" if _MD_DELIMITER_CELL(text) else text)
 
