@@ -1,9 +1,9 @@
 -- Pandoc as a reader for `parsers.py`: a line "FORMAT BYTES" and that many bytes of Markdown come in,
 -- a line "BYTES" and that many bytes of HTML go out.
 local plain = {
-  -- A language that it knows would be highlighted, with tags of its own.
+  -- A language that it knows, by name or by the ending of a file, would be highlighted.
   CodeBlock = function(block)
-    block.classes = block.classes:map(function(name) return 'x' .. name end)
+    block.classes = block.classes:map(function(name) return 'unknown-' .. name:gsub('%.', '-') end)
     return block
   end
 }
