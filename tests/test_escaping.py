@@ -144,7 +144,6 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
         ("inline", "List<int>", "List&lt;int>"),
         ("inline", "a <= b", "a &lt;= b"),
         ("inline", "[a](b)", "\\[a&#93;(b)"),
-        ("inline", "[a] (b)", "\\[a&#93; (b)"),
         ("inline", "a[0] b[", "a\\[0] b\\["),
         ("inline", "a[b[0]].c", "a[b[0]].c"),
         ("inline", "a[0]", "a[0]"),

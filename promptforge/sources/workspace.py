@@ -93,7 +93,8 @@ def read_text(path: StrPath, *, workspace: StrPath | None, diagnostics: Diagnost
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
-    regular file, it is binary, it may not be read, or a link leads out of the workspace.
+    regular file, it is binary, it may not be read, or it lies outside the workspace, if there is
+    one.
     """
     where = show_path(path)
     data = _read(locate_file(path, workspace), where, diagnostics)

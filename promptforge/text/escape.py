@@ -167,7 +167,7 @@ _MD_SPECIAL = re.compile(
     r"[`*{]"  # in a brace stand attributes, of the text before or of the next block, or code
     r"|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
     r"|<(?! )"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters too
-    r"|\](?=[(\[]|\s+\()"  # a link needs ]( or ][, and to some ] (
+    r"|\](?=[(\[])"  # a link needs ]( or ][
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
     r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
