@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import promptforge as pf
-from promptforge.selection.importance import file_importance
+from promptforge.selection.repository import file_importance
 from promptforge.trimming.code import defined_names
 
 USED = "def shared_helper(value):\n" + "    value += 1\n" * 40 + "    return value\n"

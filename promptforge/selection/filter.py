@@ -23,7 +23,6 @@ from ..text.format import plural
 from ..text.words import split_words, terms_of_word
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry
-from .importance import file_importance
 from .merge import drop_duplicates, tail_of
 from .query import (
     Embed,
@@ -36,7 +35,7 @@ from .query import (
     readable_text,
     relate,
 )
-from .repository import RepositoryRelevance
+from .repository import RepositoryRelevance, file_importance
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
