@@ -22,7 +22,7 @@ from promptforge.selection.evidence import (
 from promptforge.selection.filter import RELEVANCE_SHARE, _by_words, _to_unit_range, diversify
 from promptforge.text import words
 from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
-from promptforge.trimming.prose import split_prose
+from promptforge.trimming.pieces import split_prose
 
 QUERY = "In which year was the founder of Omni Air born?"
 PAGES = [

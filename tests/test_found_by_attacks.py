@@ -20,7 +20,7 @@ from promptforge import files, plugins
 from promptforge.rendering import budget_hints, report
 from promptforge.selection import query
 from promptforge.templating import language
-from promptforge.trimming import kinds, prose
+from promptforge.trimming import kinds, pieces
 
 TITLE = "\x1b]0;PWNED\x07"
 
@@ -310,7 +310,7 @@ def test_passages_that_are_cut_when_asked_for_are_the_same(
     text = "".join(f"Order {n} is number {n % 7}.\n\nIt is refunded. " for n in range(300))
     items = [{"content": text}, {"content": "A refund of 77 is rare. " * 40}]
     held = pf.render(items, max_tokens=budget, query="refund of order 77")
-    monkeypatch.setattr(prose, "MAX_CHARS_HELD", 100)
+    monkeypatch.setattr(pieces, "MAX_CHARS_HELD", 100)
     monkeypatch.setattr(query, "_relevance_by_key", OrderedDict())
     cut = pf.render(items, max_tokens=budget, query="refund of order 77", reserve=1)
     assert cut.text == held.text
@@ -319,8 +319,8 @@ def test_passages_that_are_cut_when_asked_for_are_the_same(
 def test_the_passages_of_a_long_text_stay_small_enough_to_be_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prose, "MAX_PROSE_PIECES", 2)
-    monkeypatch.setattr(prose, "MAX_PIECE_CHARS", 100)
+    monkeypatch.setattr(pieces, "MAX_PROSE_PIECES", 2)
+    monkeypatch.setattr(pieces, "MAX_PIECE_CHARS", 100)
     text = "Nothing is said here of any order, nor of fish. " * 200
     result = pf.render([{"content": f"{text}The zebrafish is 4711. {text}"}], max_tokens=90,
                        query="zebrafish")  # fmt: skip

@@ -15,8 +15,7 @@ from shipped_words import marks
 
 from promptforge.trimming import markdown
 from promptforge.trimming.markdown import divide
-from promptforge.trimming.pieces import ALWAYS, Pieces
-from promptforge.trimming.prose import split_sentences
+from promptforge.trimming.pieces import ALWAYS, Pieces, split_sentences
 
 GFM = MarkdownIt("commonmark").enable("table")
 MARKER = "[cut]"

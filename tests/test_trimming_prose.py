@@ -5,8 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shipped_words import marks
 
-from promptforge.trimming.pieces import Pieces
-from promptforge.trimming.prose import MIN_LINE_PIECE_CHARS, MIN_PIECE_CHARS, divide, split_prose
+from promptforge.trimming.pieces import (
+    MIN_LINE_PIECE_CHARS,
+    MIN_PIECE_CHARS,
+    Pieces,
+    divide_prose,
+    split_prose,
+)
 
 TEXT = (
     "Dr. Smith came to St. Louis by train in May. He stayed there for 20 years and wrote. "
@@ -33,7 +38,7 @@ PIECES = st.lists(
 
 
 def whole(text: str) -> Pieces:
-    found = divide(text, marks=marks(""))
+    found = divide_prose(text, marks(""))
     assert found
     return found
 
@@ -93,7 +98,7 @@ def test_gaps_are_marked_and_keep_the_line_ends() -> None:
 
 @pytest.mark.parametrize("text", ["", "One sentence only.", "Short. Too short.", "x" * 1000])
 def test_what_is_one_piece_is_not_divided(text: str) -> None:
-    assert divide(text, marks=marks("[…]"), language="en") is None
+    assert divide_prose(text, marks("[…]")) is None
 
 
 @given(PIECES.map("".join) | st.text())
@@ -105,7 +110,7 @@ def test_pieces_rejoin_verbatim_and_are_long_enough(text: str) -> None:
 
 @given(PIECES.map("".join), st.data())
 def test_what_is_left_is_verbatim(text: str, data: st.DataObject) -> None:
-    pieces = divide(text, marks=marks(""))
+    pieces = divide_prose(text, marks(""))
     if pieces is None:
         return
     kept = data.draw(st.sets(st.integers(0, len(pieces.parts) - 1)))

@@ -23,8 +23,7 @@ from ..model import Item
 from ..text.format import plural
 from ..text.words import terms_of_text
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import Pieces, Slices
-from ..trimming.prose import divide as divide_prose
+from ..trimming.pieces import Pieces, Slices, divide_prose
 from .evidence import DividedText, Evidence, RankedText
 
 MAX_CANDIDATES_READ = 200
@@ -209,7 +208,7 @@ class Relevance(ABC):
         found = trimmers.find_structure(item.kind, language, text)
         if found is not None and not isinstance(found, Pieces):
             return None  # JSON: half an object is no answer
-        return found or divide_prose(text, marks=trimmers.marks)
+        return found or divide_prose(text, trimmers.marks)
 
 
 class QueryRelevance(Relevance):

@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, UnderQuery, paragraph
-from .prose import split_sentences
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, paragraph, split_sentences
 
 # `(Citation: Name (2020))` with the blank before it, and the `(https://…)` of a link; the text of
 # the link, in brackets, stays.

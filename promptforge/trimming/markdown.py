@@ -25,8 +25,8 @@ from .pieces import (
     count_lines,
     line_end,
     paragraph,
+    split_sentences,
 )
-from .prose import split_sentences
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
