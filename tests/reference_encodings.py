@@ -11,14 +11,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from promptforge.tokenizers.bpe import BytePairCounter
-from promptforge.tokenizers.registry import list_tokenizers
+from promptforge.tokenizers.registry import TOKENIZER_PACKAGES, is_installed, list_tokenizers
 from promptforge.tokenizers.vocabulary import (
     MAX_TOKEN_BYTES,
     SHIPPED_VOCABULARIES,
     load_ranks,
     speed_up_pattern,
 )
-from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
 
 ENCODINGS = sorted(SHIPPED_VOCABULARIES)
 BUILT_IN = [

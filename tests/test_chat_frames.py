@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.tokenizers.registry import TOKENIZER_PACKAGES, is_installed
 from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
-from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
 
 pytestmark = pytest.mark.unwatched
 

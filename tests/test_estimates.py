@@ -20,8 +20,7 @@ from promptforge.tokenizers.estimates import (
     ORDINARY_RATES,
     count_classes,
 )
-from promptforge.tokenizers.registry import get_tokenizer
-from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
+from promptforge.tokenizers.registry import TOKENIZER_PACKAGES, get_tokenizer, is_installed
 
 TEXT = st.text(
     st.one_of(

@@ -21,8 +21,12 @@ from reference_encodings import HOSTILE, PARTS, random_parts
 from promptforge.errors import TokenizerError
 from promptforge.text.split_points import UNITS, unit_ends
 from promptforge.tokenizers.estimates import FAMILY_ESTIMATES
-from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer
-from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
+from promptforge.tokenizers.registry import (
+    TOKENIZER_PACKAGES,
+    describe_tokenizer,
+    get_tokenizer,
+    is_installed,
+)
 
 pytestmark = pytest.mark.unwatched
 

