@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .prompts.prompt import Prompt, Renderer
     from .rendering.renderer import render
     from .sources.gather import load
-    from .tokenizers.base import Tokenizer
+    from .tokenizers.counters import Tokenizer
     from .tokenizers.registry import get_tokenizer
     from .tokenizers.remote import RemoteTokenizer
 
@@ -44,7 +44,7 @@ _HOMES = {
     "prompts.prompt": ("Prompt", "Renderer"),
     "rendering.renderer": ("render",),
     "sources.gather": ("load",),
-    "tokenizers.base": ("Tokenizer",),
+    "tokenizers.counters": ("Tokenizer",),
     "tokenizers.registry": ("get_tokenizer",),
     "tokenizers.remote": ("RemoteTokenizer",),
 }

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from ..tokenizers.base import Tokenizer
+    from ..tokenizers.counters import Tokenizer
     from .options import Rerank
 
 PromptPart = {part}

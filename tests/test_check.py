@@ -28,7 +28,7 @@ from promptforge.rendering.page import Page
 from promptforge.selection.filter import Candidates
 from promptforge.templating.failures import LineNumber
 from promptforge.templating.loader import Templates
-from promptforge.tokenizers.base import Counter
+from promptforge.tokenizers.counters import Counter
 from promptforge.tokenizers.registry import get_tokenizer
 
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"

@@ -27,9 +27,9 @@ from reference_encodings import (
 )
 
 from promptforge.text.split_points import UNITS, Unit, last_unit_end, unit_ends
-from promptforge.tokenizers import base, bpe
-from promptforge.tokenizers.base import RecentCache
+from promptforge.tokenizers import bpe, counters
 from promptforge.tokenizers.bpe import BytePairCounter
+from promptforge.tokenizers.counters import RecentCache
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES
 
@@ -232,7 +232,7 @@ def test_texts_of_one_thing(name: str) -> None:
 def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bpe, "MAX_CHARS_ENCODED", 500)
     monkeypatch.setattr(bpe, "MAX_CHARS_CACHED", 4000)
-    monkeypatch.setattr(base, "MIN_CHARS_HASHED", 1000)
+    monkeypatch.setattr(counters, "MIN_CHARS_HASHED", 1000)
     counted: list[int] = []
 
     class Watched(BytePairCounter):

@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from promptforge.text.split_points import UNITS, Unit
-from promptforge.tokenizers.base import Counter
-from promptforge.tokenizers.estimates import (
+from promptforge.tokenizers.counters import (
     BLOCK_CLASSES,
     CHARACTER_CLASSES,
     FAMILY_ESTIMATES,
     ORDINARY_RATES,
+    Counter,
     count_classes,
 )
 from promptforge.tokenizers.registry import TOKENIZER_PACKAGES, get_tokenizer, is_installed

@@ -20,7 +20,7 @@ from reference_encodings import HOSTILE, PARTS, random_parts
 
 from promptforge.errors import TokenizerError
 from promptforge.text.split_points import UNITS, unit_ends
-from promptforge.tokenizers.estimates import FAMILY_ESTIMATES
+from promptforge.tokenizers.counters import FAMILY_ESTIMATES
 from promptforge.tokenizers.registry import (
     TOKENIZER_PACKAGES,
     describe_tokenizer,

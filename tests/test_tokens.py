@@ -22,7 +22,7 @@ from reference_encodings import (
 import promptforge as pf
 from promptforge.errors import TokenizerError
 from promptforge.text.split_points import UNITS
-from promptforge.tokenizers.base import Counter
+from promptforge.tokenizers.counters import Counter
 from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer, list_tokenizers
 
 

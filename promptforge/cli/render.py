@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from ..authoring.calibrate import Calibration, CountedText
     from ..model import Item
     from ..prompts.prompt import Renderer
-    from ..tokenizers.base import Counter
+    from ..tokenizers.counters import Counter
 
 
 @click.command("render", cls=GroupedCommand)

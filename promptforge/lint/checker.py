@@ -35,7 +35,7 @@ from ..selection.filter import Candidates
 from ..templating.autoescape import template_syntax
 from ..templating.limits import TOO_MUCH_WORK
 from ..templating.loader import PROMPTS_FOLDER, Layout, TemplateName, Templates
-from ..tokenizers.base import Counter
+from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..yaml_reader import load_yaml
 from .findings import Finding, LintedText, about_file, drop_doubtful_edits, sort_findings

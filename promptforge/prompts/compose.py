@@ -24,7 +24,7 @@ from ..templating.loader import PROMPTS_FOLDER, Templates
 from ..text.control_tokens import ControlTokens, TokenBreaker
 from ..text.delimiters import TemplateLines, pick_nonce, read_leniently
 from ..text.escape import Content, Safe, syntax_of, to_label
-from ..tokenizers.base import Counter
+from ..tokenizers.counters import Counter
 from .messages import (
     ROLES,
     CitedItem,

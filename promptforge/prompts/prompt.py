@@ -25,7 +25,7 @@ from ..selection.query import Embed
 from ..templating.loader import Templates
 from ..text.control_tokens import ControlTokens
 from ..text.format import plural
-from ..tokenizers.base import Counter
+from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import (

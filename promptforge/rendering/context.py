@@ -36,7 +36,7 @@ from ..text.escape import (
     plain_line,
 )
 from ..text.format import Marks, number_lines
-from ..tokenizers.base import Counter
+from ..tokenizers.counters import Counter
 from ..trimming.kinds import Trimmers
 from ..trimming.pieces import append_marker
 

@@ -51,7 +51,7 @@ from ..templating.loader import Templates
 from ..text.delimiters import BrokenDelimiterError
 from ..text.escape import FENCE_TAG, INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
 from ..text.format import plural
-from ..tokenizers.base import Counter
+from ..tokenizers.counters import Counter
 from .budget_hints import BudgetHints, find_remedies, packing_order
 from .context import citation, line_range
 from .page import Page

@@ -26,7 +26,7 @@ from ..text.split_points import (
     split_at_points,
     unit_ends,
 )
-from .base import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache
+from .counters import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache
 from .vocabulary import LookupEncoder, speed_up_pattern
 
 if TYPE_CHECKING:

@@ -30,14 +30,18 @@ from typing import Any, Literal, NamedTuple
 from ..errors import TokenizerError, did_you_mean, pip_install, quote, suggest_name
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE, read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
-from .base import MAX_CHARS_CACHED, Counter, CustomCounter, RecentCache, Tokenizer
 from .bpe import BytePairCounter, replace_surrogates
-from .estimates import (
+from .counters import (
     FAMILY_ESTIMATES,
+    MAX_CHARS_CACHED,
     CharacterCounter,
     CharacterEstimate,
+    Counter,
+    CustomCounter,
     FamilyCounter,
+    RecentCache,
     ScaledCounter,
+    Tokenizer,
     WordEstimate,
 )
 from .vocabulary import (

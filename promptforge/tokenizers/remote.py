@@ -9,8 +9,7 @@ from typing import cast
 
 from ..errors import BudgetError, Diagnostic
 from ..model import Result
-from .base import Counter, CustomCounter, RecentCache, Tokenizer
-from .estimates import ScaledCounter
+from .counters import Counter, CustomCounter, RecentCache, ScaledCounter, Tokenizer
 from .registry import get_tokenizer
 
 MAX_PROVIDER_CALLS = 4

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from promptforge.errors import ItemError
 from promptforge.sources.man import load_man_page
-from promptforge.tokenizers.estimates import (
+from promptforge.tokenizers.counters import (
     BLOCK_CLASSES,
     CHARACTER_CLASSES,
     FAMILY_ESTIMATES,

@@ -1,4 +1,4 @@
-"""Token counts without a vocabulary, or from another model's: estimates, named as such.
+"""Counters of tokens: their base, those of the user's own, and estimates without a vocabulary.
 
 `approximate-characters` and `approximate-words` reproduce the estimator of a C# program number for
 number: lengths in UTF-16 units, divisions in 32-bit floating point, white space as in .NET, and
@@ -12,16 +12,198 @@ import functools
 import hashlib
 import itertools
 import math
+import operator
 import re
 import struct
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from operator import mul
-from typing import NamedTuple
+from pathlib import Path
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+import msgspec
+
+from ..errors import TokenizerError, quote
 from ..text.split_points import WHITE_SPACE_CHARACTERS, Unit, unit_ends
-from .base import Counter
+
+Value = TypeVar("Value")
+MAX_CHARS_CACHED = 1 << 24
+"""Characters of text with remembered counts, for each counter."""
+MIN_CHARS_HASHED = 1 << 20
+"""A text of more characters is remembered by its sha256 instead of by itself."""
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """A counter of your own.
+
+    An attribute `exact` (bool) is optional: set it to False if the counts are estimates.
+    """
+
+    name: str
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`."""
+        ...
+
+
+class Counter:
+    """A tokenizer as the engine uses it, shared by all threads.
+
+    A subclass defines `count`. It may define the other methods too, where it knows a faster way.
+    """
+
+    def __init__(self, name: str, *, exact: bool, fingerprint: str) -> None:
+        self.name = name
+        self.exact = exact
+        """False for an estimate."""
+        self.fingerprint = fingerprint
+        """Equal for two counters only if they count alike: sha256 (hex), or `custom`."""
+
+    def __repr__(self) -> str:
+        return f"<Counter {self.name}>"
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`; control tokens in it count as ordinary text."""
+        raise NotImplementedError
+
+    def count_parts(self, parts: Sequence[str]) -> int:
+        """Return exactly `count("".join(parts))`; subclasses remember parts they saw before."""
+        return self.count("".join(parts))
+
+    def at_least(self, text: str, limit: int) -> int:
+        """Return a lower bound of `count(text)`, at most `limit + 1`, in time bound by `limit`."""
+        return 0
+
+    def words_at_least(self, text: str, limit: int) -> int:
+        """Return a lower bound as `at_least` does, which holds with more blanks between words."""
+        return 0
+
+    def quick_test(self, limit: int) -> Callable[[str], object] | None:
+        """Return a test that is true of texts with more than `limit` words, in one call in C.
+
+        None where there is no such test. It refuses fewer texts than `at_least`, and holds as
+        `words_at_least` does.
+        """
+        return None
+
+    def most_chars(self, tokens: int) -> float:
+        """Return the greatest number of characters that so many tokens can hold."""
+        return math.inf
+
+    def count_upto(self, text: str, limit: int) -> int:
+        """Return `count(text)`, or `limit + 1` if it is above `limit`, by as little as needed."""
+        limit = max(limit, 0)
+        least = self.at_least(text, limit)
+        if least > limit:
+            return least
+        return min(self.count(text), limit + 1)
+
+    def cut(self, text: str, n: int, unit: Unit) -> str:
+        """Return the longest prefix found of at most `n` tokens that ends where a `unit` ends.
+
+        A text that fits comes back whole; "" comes back if not even one unit fits. A line keeps
+        its line feed; a sentence and a word end before the white space. Of a huge text, not much
+        more is read than `n` tokens take.
+        """
+        if n <= 0:
+            return ""
+        # Most tokens have fewer than eight characters; a run of blanks may have a hundred.
+        size = 8 * n + 64
+        while size < len(text) and self.count(text[:size]) <= n:
+            size *= 2
+        if size >= len(text) and self.count(text) <= n:
+            return text
+        places = unit_ends(text, unit, 0, min(size, len(text)))
+        index = bisect.bisect_right(places, n, key=lambda place: self.count(text[:place]))
+        # Counts can fall as a text grows ("\n" * 15 and "\n" * 16), so the next few may fit again.
+        for place in reversed(places[index : index + 8]):
+            if self.count(text[:place]) <= n:
+                return text[:place]
+        return text[: places[index - 1]] if index else ""
+
+
+class CustomCounter(Counter):
+    """A counter of the user's own; its counts are used as they are."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        exact = bool(getattr(tokenizer, "exact", True))
+        super().__init__(tokenizer.name, exact=exact, fingerprint="custom")
+        self._count: Callable[[str], object] = tokenizer.count
+
+    def count(self, text: str) -> int:
+        """Return the count of the user's function.
+
+        Raises `TokenizerError` if the function fails or returns no whole number of 0 or more.
+        """
+        try:
+            found = self._count(text)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of a library in Rust is no Exception
+            raise TokenizerError(
+                f"tokenizer {quote(self.name)}: count() failed on a text of {len(text)} characters:"
+                f" {type(error).__name__}: {quote(str(error))}"
+            ) from error
+        # operator.index takes numpy's integers too, and no float; True is an int, but no count.
+        try:
+            tokens = operator.index(found)  # type: ignore[arg-type]
+        except TypeError:
+            tokens = -1
+        if tokens < 0 or isinstance(found, bool):
+            shown = type(found).__name__
+            if isinstance(found, int):
+                shown = str(found)
+            raise TokenizerError(
+                f"tokenizer {quote(self.name)}: count() returned {quote(shown)};"
+                " it must be a whole number, 0 or more"
+            )
+        return tokens
+
+
+class RecentCache(Generic[Value]):
+    """A cache of values by text, of at most `size` characters; it forgets the least recently used.
+
+    Two generations stand in for an order of use: a full young one becomes the old one, and the
+    old one is dropped. Each step is one operation of a dict, so threads may share the cache
+    without a lock; a value lost to a race is computed again.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._half = size // 2
+        self._room = self._half
+        self._new: dict[str | bytes, Value] = {}
+        self._old: dict[str | bytes, Value] = {}
+
+    def get(self, text: str) -> Value | None:
+        """Return the value remembered for `text`, None if there is none."""
+        key = text if len(text) < MIN_CHARS_HASHED else _key(text)
+        found = self._new.get(key)
+        if found is None and (found := self._old.get(key)) is not None:
+            self._put(key, found)
+        return found
+
+    def put(self, text: str, value: Value) -> None:
+        """Remember `value` for `text`."""
+        self._put(_key(text), value)
+
+    def _put(self, key: str | bytes, value: Value) -> None:
+        # One text of more than a quarter would push out all others.
+        if len(key) > self._half >> 1:
+            return
+        self._room -= len(key) + 64
+        if self._room < 0:
+            self._old, self._new, self._room = self._new, {}, self._half
+        self._new[key] = value
+
+
+def _key(text: str) -> str | bytes:
+    if len(text) < MIN_CHARS_HASHED:
+        return text
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+# --- estimates ------------------------------------------------------------------------------------
 
 _CHARACTERS_BEFORE_CUT = 256
 """Characters before a cut in which the end of a unit is looked for first."""
@@ -70,70 +252,10 @@ ORDINARY_RATES = {"digit": 129, "upper": 17, "lower": 23, "space": 9, "line": 45
 
 A text that takes more is in a language that o200k_base knows little, and a family still less.
 """
-# Anthropic publishes no tokenizer: ctok rebuilds its counts.
-# fmt: off
-FAMILY_ESTIMATES: dict[str, FamilyEstimate] = {
-    "approximate-claude": FamilyEstimate(
-        "Claude since Opus 4.7", "ctok 1.3.0, unofficial", 112, 15,
-        {"upper": 80, "lower": 26, "space": 2, "sign": 11, "latin_1": 42, "latin": 139,
-        "greek": 40, "cyrillic": 37, "hebrew": 53, "arabic": 53, "devanagari": 60,
-        "gujarati": 194, "tamil": 53, "telugu": 158, "malayalam": 84, "thai": 51, "tibetan": 3,
-        "georgian": 48, "ethiopic": 3, "khmer": 43, "vietnamese": 135, "punctuation": 94,
-        "symbol": 35, "kana": 71, "han": 16, "hangul": 51, "emoji": 36, "other": 52},
-    ),
-    "approximate-claude-4": FamilyEstimate(
-        "Claude 3 to Opus 4.6", "ctok 1.3.0, unofficial", 97, 21,
-        {"digit": 22, "upper": 30, "lower": 15, "space": 4, "sign": 16, "latin_1": 37,
-        "latin": 148, "greek": 43, "cyrillic": 42, "hebrew": 40, "arabic": 57, "devanagari": 65,
-        "gujarati": 200, "tamil": 57, "telugu": 162, "malayalam": 89, "thai": 55, "tibetan": 3,
-        "georgian": 54, "ethiopic": 3, "khmer": 50, "vietnamese": 217, "punctuation": 23,
-        "symbol": 48, "kana": 125, "han": 22, "hangul": 58, "emoji": 73, "other": 81},
-    ),
-    "approximate-gemini": FamilyEstimate(
-        "Gemini", "Gemma 3's tokenizer", 81, 15,
-        {"digit": 76, "upper": 19, "lower": 13, "space": 2, "line": 20, "sign": 31,
-        "latin_1": 27, "latin": 29, "greek": 8, "cyrillic": 37, "hebrew": 33, "arabic": 15,
-        "devanagari": 10, "gujarati": 12, "tamil": 3, "telugu": 6, "malayalam": 7, "thai": 3,
-        "tibetan": 3, "georgian": 21, "ethiopic": 3, "khmer": 3, "vietnamese": 96,
-        "punctuation": 38, "symbol": 20, "kana": 3, "han": 3, "hangul": 7, "emoji": 34,
-        "other": 62},
-    ),
-    "approximate-llama": FamilyEstimate(
-        "Llama 3", "its tokenizer", 84, 48,
-        {"digit": 24, "upper": 6, "lower": 14, "space": 1, "latin_1": 36, "latin": 111,
-        "greek": 3, "cyrillic": 40, "hebrew": 156, "arabic": 40, "devanagari": 97,
-        "gujarati": 157, "tamil": 114, "telugu": 153, "malayalam": 142, "thai": 3,
-        "tibetan": 20, "georgian": 181, "ethiopic": 46, "khmer": 94, "vietnamese": 81,
-        "punctuation": 93, "symbol": 24, "kana": 3, "han": 3, "hangul": 3, "emoji": 3,
-        "other": 3},
-    ),
-    "approximate-qwen": FamilyEstimate(
-        "Qwen 3", "its tokenizer", 73, 43,
-        {"digit": 92, "upper": 12, "lower": 18, "space": 2, "latin_1": 46, "latin": 64,
-        "greek": 71, "cyrillic": 39, "hebrew": 86, "arabic": 46, "devanagari": 85,
-        "gujarati": 139, "tamil": 86, "telugu": 118, "malayalam": 112, "thai": 17, "tibetan": 3,
-        "georgian": 105, "ethiopic": 3, "khmer": 59, "vietnamese": 93, "punctuation": 111,
-        "symbol": 19, "kana": 3, "han": 3, "hangul": 5, "emoji": 3, "other": 3},
-    ),
-    "approximate-deepseek": FamilyEstimate(
-        "DeepSeek V3", "its tokenizer", 93, 36,
-        {"digit": 12, "upper": 22, "lower": 11, "space": 1, "latin_1": 37, "latin": 62,
-        "greek": 13, "cyrillic": 28, "hebrew": 37, "arabic": 21, "devanagari": 39,
-        "gujarati": 54, "tamil": 17, "telugu": 32, "malayalam": 46, "thai": 3, "tibetan": 3,
-        "georgian": 49, "ethiopic": 3, "khmer": 50, "vietnamese": 97, "punctuation": 170,
-        "symbol": 3, "kana": 3, "han": 3, "hangul": 3, "emoji": 3, "other": 3},
-    ),
-    "approximate-mistral": FamilyEstimate(
-        "Mistral (tekken)", "its tokenizer", 85, 54,
-        {"digit": 74, "upper": 23, "lower": 11, "space": 1, "sign": 3, "latin": 84, "greek": 20,
-        "cyrillic": 22, "hebrew": 26, "arabic": 32, "devanagari": 11, "gujarati": 23,
-        "tamil": 3, "telugu": 3, "malayalam": 241, "thai": 54, "tibetan": 37, "georgian": 11,
-        "ethiopic": 32, "khmer": 224, "vietnamese": 104, "punctuation": 77, "symbol": 126,
-        "kana": 3, "han": 3, "hangul": 3, "emoji": 49, "other": 3},
-    ),
-}
-# fmt: on
-"""Name of the estimate → its rates."""
+FAMILY_ESTIMATES = msgspec.json.decode(
+    Path(__file__).with_name("estimates.json").read_bytes(), type=dict[str, FamilyEstimate]
+)
+"""Name of the estimate → its rates. Anthropic publishes no tokenizer: ctok rebuilds its counts."""
 
 
 def _latin_class(char: str) -> str:
@@ -375,8 +497,8 @@ class FamilyCounter(Counter):
 
     def _estimate(self, tokens: int, text: str) -> int:
         classes = count_classes(text)
-        unusual = 100 * tokens - sum(map(mul, classes, self._ordinary))
-        total = self._token * tokens + sum(map(mul, classes, self._rates))
+        unusual = 100 * tokens - sum(map(operator.mul, classes, self._ordinary))
+        total = self._token * tokens + sum(map(operator.mul, classes, self._rates))
         total += max(0, unusual) * self._unusual // 100
         return int(-(-total // 100))
 
