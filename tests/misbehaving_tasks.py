@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from promptforge.sandbox.process import LENGTH_HEADER
+from promptforge.sandbox import LENGTH_HEADER
 
 Begin = Callable[[], None]
 

@@ -19,7 +19,7 @@ from example_counts import MULTIPLIER
 
 import promptforge as pf
 from promptforge.errors import ItemError, OptionError, PromptForgeError, StrictError, TemplateError
-from promptforge.sandbox.process import Sandbox
+from promptforge.sandbox import Sandbox
 
 ITEMS = [
     {
@@ -246,7 +246,7 @@ def test_a_worker_that_ended_after_its_answer_costs_no_call(sandbox: Sandbox) ->
 def test_loading_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with Sandbox(seconds=0.1) as sandbox:
         sandbox.call("misbehaving_tasks:echo", None)
-        monkeypatch.setattr("promptforge.sandbox.process.MAX_START_SECONDS", 0.3)
+        monkeypatch.setattr("promptforge.sandbox.MAX_START_SECONDS", 0.3)
         with pytest.raises(TemplateError, match=r"more than 0\.3 s"):
             sandbox.call("misbehaving_tasks:late", None)
 
@@ -343,7 +343,7 @@ def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:
 import os, resource, sys
 sys.path.insert(0, "tests")
 from promptforge.errors import TemplateError
-from promptforge.sandbox.process import Sandbox
+from promptforge.sandbox import Sandbox
 walls = [Sandbox(seconds=0.3), Sandbox(seconds=0.3), Sandbox(seconds=0.3)]
 for sandbox in walls:
     sandbox.call("misbehaving_tasks:echo", None)
@@ -375,7 +375,7 @@ except ChildProcessError:
 
 def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -> None:
     program = (
-        "from promptforge.sandbox.process import Sandbox\nsandbox = Sandbox()\n"
+        "from promptforge.sandbox import Sandbox\nsandbox = Sandbox()\n"
         "print(sandbox.render([{'content': 'x'}])['items_included'])\n"
     )
     ran = python("-W", "error", "-", stdin=program.encode())
@@ -388,7 +388,7 @@ def test_a_worker_without_a_caller_ends_by_itself() -> None:
     program = """
 import os, signal, sys, threading, time
 sys.path.insert(0, "tests")
-from promptforge.sandbox.process import Sandbox
+from promptforge.sandbox import Sandbox
 sandbox = Sandbox(seconds=0.2)
 print(sandbox.call("misbehaving_tasks:pid", None), flush=True)
 sandbox.seconds = 60

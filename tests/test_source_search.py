@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
-from promptforge.sources import folders, search
-from promptforge.sources.search import Search
-from promptforge.sources.text_files import split_lines
+from promptforge.sources import folders, text_files
+from promptforge.sources.text_files import Search, split_lines
 from promptforge.text.words import terms_of_text
 
 WORDS = st.sampled_from(
@@ -59,7 +58,7 @@ def space(tmp_path: Path) -> Path:
 
 def load(space: Path, query: str, *paths: str) -> tuple[list[Item], list[str]]:
     diagnostics = Diagnostics()
-    items = search.search_files(
+    items = text_files.search_files(
         Search(query, paths or (".",)), workspace=space, diagnostics=diagnostics
     )
     return items, [f"{d.code} {d.where}: {d.message}" for d in diagnostics]
@@ -78,11 +77,11 @@ def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
     documents = [
         [t for t in terms_of_text(text) if t in terms_of_text(text + " tar")] for text in texts
     ]
-    judge = bm25s.BM25(method="lucene", k1=search.SEARCH_K1, b=search.SEARCH_B)
+    judge = bm25s.BM25(method="lucene", k1=text_files.SEARCH_K1, b=text_files.SEARCH_B)
     judge.index(documents, show_progress=False)
     theirs = judge.get_scores(wanted) if wanted else [0.0] * len(texts)
     found = [
-        worth / (search.SEARCH_K1 + 1) for worth in search.rank_texts(query, texts)
+        worth / (text_files.SEARCH_K1 + 1) for worth in text_files.rank_texts(query, texts)
     ]  # a factor that Lucene leaves out
     assert found == pytest.approx(list(theirs), abs=1e-5)
 
@@ -184,7 +183,7 @@ def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -
     whole = text * scale
     lines = split_lines(whole)
     taken: list[int] = []
-    for passage in search._split_passages("a", whole):
+    for passage in text_files._split_passages("a", whole):
         assert passage.start_line is not None and passage.end_line is not None
         text = "".join(lines[passage.start_line - 1 : passage.end_line])
         assert text in [f"{passage.content}{end}" for end in ("", "\n", "\r", "\r\n")]

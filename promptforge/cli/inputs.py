@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest
     from ..sources.jobs import Job
-    from ..sources.search import Search
+    from ..sources.text_files import Search
 
 from .flags import (
     FOLDER_FILTERS,
@@ -398,7 +398,7 @@ def _search(
     words: str | None, within: tuple[str, ...], job: Job, wanted: FolderFilter
 ) -> Search | None:
     """Return the search of the flags; the job file fills in for flags that are not given."""
-    from ..sources.search import Search
+    from ..sources.text_files import Search
 
     paths: Sequence[str] = (".",)
     if job.search is not None:

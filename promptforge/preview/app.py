@@ -29,7 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ..errors import OptionError, PromptForgeError
 from ..files import shipped_folder
 from ..model import Item
-from ..sandbox.process import Sandbox
+from ..sandbox import Sandbox
 from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddleware, SessionSecrets
 from .session import (
     OPTION_SCHEMAS,

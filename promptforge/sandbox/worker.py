@@ -22,7 +22,7 @@ from ..files import template_sources
 from ..rendering.renderer import ContextRenderer
 from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
-from .process import LENGTH_HEADER
+from . import LENGTH_HEADER
 
 # Audit events that rendering never raises. `open` is judged by its flags.
 _FORBIDDEN = {

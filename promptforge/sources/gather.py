@@ -24,8 +24,7 @@ from .git import load_changed, load_diff, load_log
 from .item_files import load_items, load_table, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
-from .search import Search, search_files
-from .text_files import is_text_source, load_documents, load_files
+from .text_files import Search, is_text_source, load_documents, load_files, search_files
 from .workspace import read_text
 
 

@@ -14,8 +14,7 @@ from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
 from ..files import ALLOW_OUTSIDE, YAML_SUFFIXES, leads_outside, tokenizer_file
 from .item_files import parse_json
-from .search import Search
-from .text_files import split_range
+from .text_files import Search, split_range
 from .workspace import StrPath, expand_pattern, is_pattern, read_text, show_path
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import Any
 
 import promptforge as pf
 from promptforge import files as _shipped
-from promptforge.sandbox.process import Sandbox
+from promptforge.sandbox import Sandbox
 
 from .grammar import Grammar
 from .report import Report
