@@ -1,7 +1,11 @@
 """Load text files: code and others (`--file`), and documents (`--doc`), with their languages.
 
+A search of files by BM25 stands here too, over the same words by which items are ranked, for users
+without a vector store. `languages.json` has the tables of languages.
+
 Codes: PF203, PF205 front matter that had to be changed or cannot be read, PF601 a match of a
-pattern that cannot be read, PF604 one that is no text, PF605 a range past the end.
+pattern that cannot be read, PF604 one that is no text, PF605 a range past the end, PF608
+files of a pattern that a search passed over.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -242,46 +247,16 @@ def _split_front_matter(
     return copy_plain(value, say), text[found.end() :]
 
 
-def _table(text: str) -> dict[str, str]:
-    """Read `value: key key; value: key` as a dict of the keys."""
-    rows = (row.split(":") for row in text.split(";"))
-    return {key: value.strip() for value, keys in rows for key in keys.split()}
-
-
-# Suffixes that `identify` does not know, or knows only as text or as part of something else.
-_SUFFIXES = _table("""
-asm: nasm; awk: awk; basic: bas; d: d; elixir: ex; fortran: f for; glsl: frag glsl vert; haxe:
-hx; ini: cfg cnf conf service; json: ipynb jsonl ndjson; just: just; latex: cls; lisp: asd cl el
-lisp lsp; markdown: mkd rmd; odin: odin; org: org; postscript: ps; prolog: pro; racket: rkt;
-rego: rego; smalltalk: st; sml: sml; solidity: sol; tcl: tcl; text: ld log man rules text tool
-traceback; typescript: cts mts; vhdl: vhdl; wasm: wat; wgsl: wgsl; yara: yar yara; zsh: zsh
-""")
-# Tags of `identify` that fences write otherwise.
-_FENCES = _table("""
-bash: dotenv shell; bibtex: bib; coffeescript: coffee; cpp: c++ cuda; csharp: c#; fsharp: f#;
-go: go-mod gotmpl templ; groovy: jenkins; haskell: literate-haskell; hcl: terraform; javascript:
-jsx; latex: tex; markdown: mdx myst quarto; objectivec: objective-c objective-c++; properties:
-java-properties; protobuf: proto textproto; pug: jade; python: bazel cython pyi scons tiltfile;
-systemverilog: system-verilog; text: dockerignore gitattributes gitignore mailmap npmignore
-plain-text pofile; typescript: ts tsx; vbnet: vb; xml: vdx xslt
-""")
+_LANGUAGES = msgspec.json.decode(Path(__file__).with_name("languages.json").read_bytes())
+# Suffixes that `identify` does not know, or knows only as text or as part of something else; and
+# tags of `identify` that fences write otherwise.
+_SUFFIXES, _FENCES = (
+    {key: tag for tag, keys in _LANGUAGES[table].items() for key in keys.split()}
+    for table in ("suffixes", "fences")
+)
 # Tags that are fences. Of several, the first in this list wins: `gyp` is python, not json.
-_PLAIN = """
-python typescript javascript rust go java kotlin c objectivec cpp csharp fsharp vbnet swift ruby
-php perl lua luau scala clojure groovy haskell erlang elixir elm ocaml dart julia r zsh fish
-bash csh batch powershell nushell asm awk systemverilog verilog vhdl fortran pascal nim zig
-crystal d solidity scheme prolog sas vala vim gdscript coffeescript gleam purescript idris lean
-sql graphql protobuf cmake makefile meson dockerfile nix hcl puppet thrift prisma hlsl metal qml
-jsonnet cue m4 robot gherkin xquery css scss sass less stylus vue svelte astro html jinja erb
-handlebars liquid twig mustache nunjucks ejs pug markdown rst asciidoc latex bibtex xml json
-json5 yaml toml ini properties csv tsv diff plantuml pem text
-"""
-_RANK = {tag: rank for rank, tag in enumerate(_PLAIN.split())}
-_NO_PROGRAMS = """
-asciidoc bibtex csv diff html ini json json5 latex markdown org pem plantuml properties rst text
-toml tsv xml yaml
-"""
-_DATA = frozenset(_NO_PROGRAMS.split())
+_RANK = {tag: rank for rank, tag in enumerate(_LANGUAGES["tags"])}
+_DATA = frozenset(_LANGUAGES["no_programs"])
 _OF_ITEMS = frozenset({None, "json", "yaml", "text"})
 """Languages of files that may hold items."""
 
@@ -316,6 +291,8 @@ def _of_name(name: str) -> str | None:
     fences = {_FENCES.get(tag, tag) for tag in tags}
     return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=_SUFFIXES.get(suffix))
 
+
+# --- search ---------------------------------------------------------------------------------------
 
 SEARCH_K1, SEARCH_B = 1.5, 0.75
 """BM25's saturation of a word that comes again, and its norm by length: the usual ones."""
