@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from build_vocabulary import format_tiktoken
 from commandline import run
 from preview_process import Preview, preview
 
@@ -57,6 +58,11 @@ def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
 
 
 def test_it_ends_quietly_and_a_taken_port_is_said(tmp_path: Path) -> None:
+    for _ in range(4):
+        with preview(tmp_path) as running:
+            pass  # Ctrl-C comes with the link, before anything is rendered
+        assert running.process.returncode == 0, running.said
+        assert running.said[2:] == ["promptforge: the preview has ended\n"]
     with preview(tmp_path) as running:
         ran = run("preview", tmp_path / "items.json", "--port", running.port)  # type: ignore[arg-type]
         assert (ran.code, ran.out) == (2, "") and f"port {running.port} cannot be used" in ran.err
@@ -257,6 +263,25 @@ def test_a_change_of_branches_is_followed(tmp_path: Path) -> None:
                 assert shows(running, f"{branch} ")
         drawn = running.draw(view={"profile": "own"})
         assert "OF THE BRANCH" in drawn["text"]
+
+
+def test_a_tokenizer_file_that_a_profile_names_is_followed(tmp_path: Path) -> None:
+    words = [bytes([byte]) for byte in range(256)]
+    vocabulary = tmp_path / "own.tiktoken"
+    vocabulary.write_bytes(format_tiktoken(words))
+    (tmp_path / "own.yaml").write_text("tokenizer: file:own.tiktoken\n", encoding="utf-8")
+    with preview(tmp_path, "--profiles", tmp_path, "--profile", "own") as running:
+        before = running.enter().draw()
+        assert before["tokens"] == len(before["text"].encode())
+        profile = running.files()["own.yaml"]
+        drafted = running.draw(drafts={profile: "tokenizer: file:own.tiktoken\nheader: H\n"})
+        assert drafted["text"].startswith("H") and drafted["tokenizer"] == before["tokenizer"]
+        vocabulary.write_bytes(format_tiktoken([*words, b"ee"]))
+        heard = running.request("/api/start").json()["changes"]
+        deadline = time.monotonic() + 30
+        while running.draw()["tokens"] == before["tokens"]:
+            assert time.monotonic() < deadline
+        assert running.request("/api/start").json()["changes"] <= heard + 1
 
 
 def test_a_folder_that_is_gone_is_said_and_comes_back(tmp_path: Path) -> None:

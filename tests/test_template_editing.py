@@ -281,3 +281,22 @@ def test_the_variable_for_the_folder_is_read_and_a_flag_wins(
     arguments = ["render", "items.json", "--layout", "own", "--format", "plain"]
     assert "one: src/hash.py" in run(*arguments).out
     assert "two: src/hash.py" in run(*arguments, "--templates", str(folder / "two")).out
+
+
+def test_an_unchanged_template_draws_on_what_is_changed(tmp_path: Path) -> None:
+    """What was compiled lately is used again: its parents, its file and its names are still its."""
+    parent, child = tmp_path / "chunks" / "_parent.md.j2", tmp_path / "chunks" / "item.md.j2"
+    parent.parent.mkdir()
+    child.write_text("{% extends 'chunks/_parent.md.j2' %}\n", encoding="utf-8")
+    for text, shown in (("ONE {{ item.name }}", "ONE n"), ("TWO {{ query }}", "TWO why")):
+        parent.write_text(text, encoding="utf-8")
+        made = pf.render([{"name": "n", "content": "c"}], templates=tmp_path, query="why")
+        assert shown in made.text and {span.template for span in made.map} >= {
+            "chunks/_parent.md.j2"
+        }
+    child.write_text("{{ item.nme }}", encoding="utf-8")
+    (tmp_path / "knowledge").mkdir()
+    (tmp_path / "knowledge" / "item.md.j2").write_text("{{ item.nme }}", encoding="utf-8")
+    for layout in ("chunks", "knowledge", "chunks"):  # the same text, and each says its own name
+        said = pf.render([{"content": "c"}], templates=tmp_path, layout=layout).warnings
+        assert [each.where for each in said if each.code == "PF401"] == [f"{layout}/item.md.j2:1"]

@@ -101,11 +101,14 @@ def run_preview(
             listener.getsockname()[1], lambda link: tell(f"that link was used; a new one: {link}")
         )
         preview = PreviewApp(session, watched=watched, reload=reload)
-        tell(f"preview at {secrets.link}")
-        saves = "edits can be saved" if session.edit else "read-only"
-        tell(f"the link works once, on this machine; {saves}; Ctrl-C ends it")
+
+        def begin() -> None:
+            tell(f"preview at {secrets.link}")
+            saves = "edits can be saved" if session.edit else "read-only"
+            tell(f"the link works once, on this machine; {saves}; Ctrl-C ends it")
+
         try:
-            make_web_server(AuthMiddleware(preview.app, secrets)).run(sockets=[listener])
+            make_web_server(AuthMiddleware(preview.app, secrets), begin).run(sockets=[listener])
         except KeyboardInterrupt:
             tell("the preview has ended")
 
@@ -436,15 +439,19 @@ def open_listener(port: int) -> socket.socket:
 
 
 class _WebServer(uvicorn.Server):
+    begin: Callable[[], None]
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         # asyncio takes one number for both: what it accepts at once, and what the system holds.
         for listener in sockets or ():
             listener.listen(LISTEN_BACKLOG)
+        # Not before: a Ctrl-C that comes with the link is the server's to take.
+        self.begin()
 
 
-def make_web_server(app: App) -> uvicorn.Server:
-    """Build the server of an application."""
+def make_web_server(app: App, begin: Callable[[], None] = lambda: None) -> uvicorn.Server:
+    """Build the server of an application; it calls `begin` when it listens."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -460,7 +467,9 @@ def make_web_server(app: App) -> uvicorn.Server:
         lifespan="on",
         backlog=ACCEPTED_AT_ONCE,
     )
-    return _WebServer(config)
+    server = _WebServer(config)
+    server.begin = begin
+    return server
 
 
 # --- news for the pages ---------------------------------------------------------------------------

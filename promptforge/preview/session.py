@@ -24,7 +24,7 @@ import msgspec
 from ..authoring import golden
 from ..authoring.golden import parse_cases
 from ..config.options import OPTION_VOCABULARY, as_command, as_profile, as_python
-from ..config.profiles import find_profiles
+from ..config.profiles import find_profiles, load_profile
 from ..errors import (
     Diagnostics,
     OptionError,
@@ -39,6 +39,7 @@ from ..files import (
     read_bytes,
     remove_unfinished,
     shipped_folder,
+    tokenizer_file,
     write_whole,
 )
 from ..model import Item
@@ -250,7 +251,8 @@ class Session:
 
     def follow_files(self) -> bool:
         """List the files anew if one has changed; return whether one has."""
-        if self._stamps() == self._seen:
+        vocabularies = {path: file_stamp(path) for path in self._vocabularies}
+        if (self._stamps(), vocabularies) == (self._seen, self._vocabularies):
             return False
         # Half-written files are no error: their next change comes soon.
         with suppress(PromptForgeError):
@@ -271,6 +273,17 @@ class Session:
             file = _editable_file("profiles", name, path, self.profiles)
             files[file.id] = file
         self.files = files
+        self._vocabularies = self._tokenizer_files()
+
+    def _tokenizer_files(self) -> dict[Path, Stamp]:
+        """Return the stamps of the tokenizers' files that options and the user's profiles name."""
+        named = [self.options.get("tokenizer")]
+        for file in self.files.values():
+            if file.what == "profiles" and not file.shipped:
+                with suppress(PromptForgeError):  # said when it is chosen
+                    named.append(load_profile(file.name, self.profiles).options.get("tokenizer"))
+        found = {Path(name) for name in map(tokenizer_file, named) if name}
+        return {path: file_stamp(path) for path in found}
 
     def _stamps(self) -> list[Any]:
         every: list[Any] = []
@@ -297,7 +310,7 @@ class Session:
         `drafts` maps ids of files to unsaved texts; those of profiles go into `drafts_folder`.
         Raises `OptionError` for a value that an option does not take, and for an unknown file.
         """
-        names = [name for name, _, _ in find_profiles(self.profiles)]
+        names = sorted(file.name for file in self.files.values() if file.what == "profiles")
         # Only a name: a path here would read any file of this machine.
         if view.profile is not None and view.profile not in names:
             hint = suggest_name(view.profile, names)

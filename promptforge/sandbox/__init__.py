@@ -153,6 +153,8 @@ class Sandbox:
         # A forked process must not read the answers of its parent's worker.
         if worker is None or worker.owner != os.getpid():
             worker = self._worker = _Worker(self)
+            if self._closed:  # meanwhile, when there was no worker yet to be killed
+                worker.kill()
         try:
             answer = worker.ask(request)
         # After an interrupt an answer is still under way, and the next call must not read it.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -68,6 +69,7 @@ from .limits import (
 LOOP_FIELDS = frozenset(
     {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 )
+NAMELESS = "<template>"
 MAX_TAG_TOKENS = 10_000
 """Words and marks in the tags of one template."""
 MAX_FIELD_NAME_CHARS = 200
@@ -489,6 +491,34 @@ class _TracingCodeGenerator(_CodeGenerator):
         self.write(self._end)
 
 
+@dataclass
+class CompiledTemplate:
+    """The code of a template, and the tree that it was made of: escaped and metered."""
+
+    tree: nodes.Template
+    reader: TemplateReader
+    plugged: bool
+    """True with a plug-in's filter, which only its own environment has."""
+    code: Any = None
+
+    @functools.cached_property
+    def facts(self) -> TemplateFacts:
+        """Facts about the template, without those of others that it draws on."""
+        # A name that is set anywhere in it is its own, as a loop's or macro's is.
+        used = {"load": set[str](), "store": {"loop", "super"}, "param": set[str]()}
+        for node in self.tree.find_all(nodes.Name):
+            used[node.ctx].add(node.name)
+        names = frozenset(used["load"] - used["store"] - used["param"])
+        return TemplateFacts(names, frozenset(self.reader.lines), tuple(self.reader.parents))
+
+
+MAX_COMPILED_REMEMBERED = 64
+MAX_CHARS_REMEMBERED = 20_000
+"""Characters of a template's text that is remembered: its tree takes a hundred times as many."""
+_lately_compiled: dict[tuple[type, str, str | None, str | None], CompiledTemplate] = {}
+"""The templates compiled last, the newest at the end: a key in the editor changes one of many."""
+
+
 class Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are read from mappings, never as attributes."""
 
@@ -517,8 +547,7 @@ class Environment(jinja2.Environment):
         self.filters["txt.line"] = mark_imitations(self.filters["txt.line"])
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
-        self._readers: dict[str, TemplateReader] = {}
-        self._trees: dict[str, nodes.Template] = {}
+        self._compiled: dict[str, CompiledTemplate] = {}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return a field of a mapping or of a loop; never an attribute of another object."""
@@ -561,17 +590,26 @@ class Environment(jinja2.Environment):
 
     def compiled_tree(self, name: str) -> nodes.Template:
         """Return the tree that a compiled template was made of: escaped and metered."""
-        return self._trees[name]
+        return self._compiled[name].tree
 
     def facts(self, name: str) -> TemplateFacts:
         """Return the facts about a template that has been compiled."""
-        reader = self._readers[name]
-        # A name that is set anywhere in it is its own, as a loop's or macro's is.
-        used = {"load": set[str](), "store": {"loop", "super"}, "param": set[str]()}
-        for node in self._trees[name].find_all(nodes.Name):
-            used[node.ctx].add(node.name)
-        names = frozenset(used["load"] - used["store"] - used["param"])
-        return TemplateFacts(names, frozenset(reader.lines), tuple(reader.parents))
+        return self._compiled[name].facts
+
+    def compile(self, source: Any, name: Any = None, filename: Any = None, *_: Any) -> Any:
+        """Return the code of a text; one that was compiled lately is not compiled again."""
+        key = type(self), source, name, filename
+        found = _lately_compiled.pop(key, None)
+        if found is None:
+            code = super().compile(source, name, filename)
+            found = self._compiled[name or NAMELESS]
+            found.code = code
+        if len(source) <= MAX_CHARS_REMEMBERED and not found.plugged:
+            _lately_compiled[key] = found
+            for old in [*_lately_compiled][:-MAX_COMPILED_REMEMBERED]:
+                _lately_compiled.pop(old, None)
+        self._compiled[name or NAMELESS] = found
+        return found.code
 
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
@@ -581,7 +619,7 @@ class Environment(jinja2.Environment):
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         root = self.tree(source, name, filename)
-        known = name or "<template>"
+        known = name or NAMELESS
         reader = TemplateReader(known, template_syntax(known), source)
         check_filters(root, reader, lambda node: self._plug(node, reader))
         # The older name of the same: in Markdown `framed` is a fence.
@@ -593,9 +631,9 @@ class Environment(jinja2.Environment):
         reader.check(root)
         reader.follow(root)
         reader.wrap(root)
-        self._readers[known] = reader
         meter_template(root, self)
-        self._trees[known] = root
+        plugged = any(".plugged." in node.name for node in root.find_all(nodes.Filter))
+        self._compiled[known] = CompiledTemplate(root, reader, plugged)
         return root
 
     def _plug(self, node: nodes.Filter, reader: TemplateReader) -> bool:
