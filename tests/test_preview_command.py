@@ -275,7 +275,7 @@ def test_a_tokenizer_file_that_a_profile_names_is_followed(tmp_path: Path) -> No
         assert before["tokens"] == len(before["text"].encode())
         profile = running.files()["own.yaml"]
         drafted = running.draw(drafts={profile: "tokenizer: file:own.tiktoken\nheader: H\n"})
-        assert drafted["text"].startswith("H") and drafted["tokenizer"] == before["tokenizer"]
+        assert drafted["text"].startswith("H") and drafted["tokenizer"] == "file:own.tiktoken"
         vocabulary.write_bytes(format_tiktoken([*words, b"ee"]))
         heard = running.request("/api/start").json()["changes"]
         deadline = time.monotonic() + 30

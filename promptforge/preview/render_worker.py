@@ -10,6 +10,7 @@ import bisect
 import difflib
 import functools
 import operator
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -245,6 +246,7 @@ def _page(result: Result, request: Request) -> Answer:
     ranks = report.page.candidates.ranks
     return {
         **answer,
+        "tokenizer": _short(result.tokenizer),
         "options": _plain_options(result),
         "overhead": report.page.count(report.page.render({})) if text else 0,
         "items": [[*_ROW(item), round(ranks[index], 4)] for index, item in enumerate(report.items)],
@@ -273,7 +275,12 @@ def _tokens(result: Result, at: Callable[[int], int], *, wanted: bool) -> Answer
     if pieces is None:
         return {"ends": None, "numbers": None, "base": None}
     ends = [at(end) for end in pieces.ends]
-    return {"ends": ends, "numbers": pieces.numbers, "base": base.name}
+    return {"ends": ends, "numbers": pieces.numbers, "base": _short(base.name)}
+
+
+def _short(tokenizer: str) -> str:
+    # The folder of a tokenizer's file, which may be that of a draft, says nothing to the reader.
+    return re.sub(r"file:.*/", "file:", tokenizer)
 
 
 def _units(text: str) -> Callable[[int], int]:

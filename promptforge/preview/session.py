@@ -36,6 +36,7 @@ from ..errors import (
 from ..files import (
     YAML_SUFFIXES,
     folder_stamps,
+    leads_outside,
     read_bytes,
     remove_unfinished,
     shipped_folder,
@@ -331,7 +332,7 @@ class Session:
             if file.what == "templates":
                 texts[file.name] = text
             else:
-                profiles = [self._draft_profile(file.name, text), *profiles]
+                profiles = [self._draft_profile(file, text), *profiles]
         return {
             "stamp": self.stamp,
             "profile": view.profile or self.profile,
@@ -352,19 +353,38 @@ class Session:
         if self.drafts_folder is not None:
             shutil.rmtree(self.drafts_folder, ignore_errors=True)
 
-    def _draft_profile(self, name: str, text: str) -> str:
+    def _draft_profile(self, file: EditableFile, text: str) -> str:
         """Write the draft of a profile into a folder of its own; return the folder."""
-        key = hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
-        with _keeping_draft(f"{name}.yaml"):
+        key = hashlib.sha256(f"{file.name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
+        with _keeping_draft(file.shown):
             folder = self.make_drafts_folder() / key
             folder.mkdir(exist_ok=True)
-            (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")
+            (folder / file.shown).write_text(text, encoding="utf-8", errors="replace")
+        # What is wrong with the draft, or with the file that it names, is said by the rendering.
+        with suppress(PromptForgeError, OSError, ValueError):
+            self._bring_tokenizer(folder, file)
         # Each key press brings another one: only the newest can still be asked for.
         self._draft_profiles[folder] = self._draft_profiles.pop(folder, None)
         while len(self._draft_profiles) > MAX_DRAFT_FOLDERS:
             shutil.rmtree(oldest := next(iter(self._draft_profiles)), ignore_errors=True)
             del self._draft_profiles[oldest]
         return str(folder)
+
+    def _bring_tokenizer(self, folder: Path, file: EditableFile) -> None:
+        """Put the tokenizer's file that a draft names beside it, as it lies beside the profile."""
+        options = load_profile(file.name, [folder, *self.profiles]).options
+        inner = Path(tokenizer_file(options.get("tokenizer")) or "").relative_to(folder)
+        if leads_outside(str(inner), file.path.parent):
+            return
+        original, target = file.path.parent / inner, folder / inner
+        # One copy for all drafts: it takes megabytes, and each key press brings another draft.
+        word = f"{original}\0{file_stamp(original)}"
+        copy = folder.parent / hashlib.sha256(word.encode()).hexdigest()[:16]
+        if not copy.exists():
+            shutil.copyfile(original, copy)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        target.hardlink_to(copy)
 
     def recipes(self, view: View) -> dict[str, str]:
         """Return the view as a command, as a profile of YAML and as Python."""
