@@ -1,7 +1,7 @@
 """Files made from the vocabulary of options: `python -m tests.generated` writes them again.
 
-`profiles/schema.json` is for editors of YAML, `promptforge/config/option_types.py` for type
-checkers and editors of Python. A test compares both with the vocabulary.
+`profiles/schema.json` is for editors of YAML, `OptionKeywords` in `promptforge/config/options.py`
+for type checkers and editors of Python. A test compares both with the vocabulary.
 """
 
 from __future__ import annotations
@@ -18,29 +18,10 @@ from promptforge.config.profiles import profile_schema
 from promptforge.config.schema import Rule
 
 ROOT = Path(__file__).parent.parent
-HEAD = '''"""The options as keywords, for type checkers and editors.
-
-Generated from `options.py`: run `python -m tests.generated`, never edit.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict
-
-if TYPE_CHECKING:
-    from ..tokenizers.counters import Tokenizer
-    from .options import Rerank
-
-PromptPart = {part}
-
-
-class OptionKeywords(TypedDict, total=False):
-    """Every option by its name; see `Options` for their meaning and defaults."""
-
-'''
+OPTIONS = ROOT / "promptforge/config/options.py"
+MARK = "    # Generated from `Options` by `python -m tests.generated`.\n"
 SPECIAL = {
-    "tokenizer": "str | Tokenizer",
+    "tokenizer": '"str | Tokenizer"',
     "query": "str | Sequence[str] | None",
     "rerank": 'Literal["none", "keyword_boost", "mmr"] | Rerank | None',
     "images": "Mapping[str, Mapping[str, float | None]] | None",
@@ -66,7 +47,7 @@ def annotation(rule: Rule) -> str:
 
 def _simple(shape: Any) -> str:
     if typing.get_args(shape) == PROMPT_PARTS:
-        return "PromptPart"
+        return "_Part"
     if typing.get_origin(shape) is typing.Literal:
         return _literal(typing.get_args(shape))
     return str(shape.__name__)
@@ -90,10 +71,10 @@ def _line(rule: Rule) -> str:
 
 def files() -> dict[Path, str]:
     """Return the generated files with their texts."""
-    head = HEAD.replace("{part}", _literal(PROMPT_PARTS))
+    before = OPTIONS.read_text(encoding="utf-8").partition(MARK)[0]
     keywords = "".join(map(_line, OPTION_VOCABULARY.rules.values()))
     return {
-        ROOT / "promptforge/config/option_types.py": head + keywords,
+        OPTIONS: before + MARK + keywords,
         ROOT / "profiles/schema.json": json.dumps(profile_schema(), indent=2) + "\n",
     }
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Unpack, overload
 
 import msgspec
 
-from ..config.option_types import OptionKeywords
-from ..config.options import PROMPT_PARTS, Options
+from ..config.options import PROMPT_PARTS, OptionKeywords, Options
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote, suggest_name
 from ..files import Folders, TemplateSources
 from ..model import Item, Result

@@ -16,8 +16,7 @@ from typing import Any, Self, Unpack
 import msgspec
 
 from ..config.layouts import LayoutSettings
-from ..config.option_types import OptionKeywords
-from ..config.options import OPTION_VOCABULARY, Options, apply_options
+from ..config.options import OPTION_VOCABULARY, OptionKeywords, Options, apply_options
 from ..config.profiles import Profile, load_profile
 from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError
 from ..files import Folders, TemplateSources, folder_paths, template_sources
