@@ -16,7 +16,7 @@ from commandline import ROOT, run
 import promptforge as pf
 from promptforge.errors import Diagnostics
 from promptforge.sources.folders import FolderFilter
-from promptforge.sources.git import load_diff
+from promptforge.sources.gather import load_diff
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
