@@ -108,16 +108,16 @@ def test_other_limits_hold_too(limits: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("path", "text", "target"),
     [
-        ("a/b/main.py", "from ..net.pool import take", "a/net/pool.py"),
-        ("a/b/main.py", "from ..net import pool", "a/net/pool.py"),
-        ("a/b/main.py", "import a.net.pool", "a/net/pool.py"),
+        ("a/b/task.py", "from ..net.pool import take", "a/net/pool.py"),
+        ("a/b/task.py", "from ..net import pool", "a/net/pool.py"),
+        ("a/b/task.py", "import a.net.pool", "a/net/pool.py"),
         ("b.py", "from src_pkg import thing", "src/src_pkg/__init__.py"),
-        ("web/app.js", 'import { draw } from "./lib/dom.js";', "web/lib/dom.js"),
-        ("web/app.js", "const dom = require('./lib')", "web/lib/index.js"),
-        ("src/app.c", '#include "net/pool.h"', "src/net/pool.h"),
-        ("src/app.rs", "use crate::store::Shard;", "src/store.rs"),
-        ("cmd/main.go", 'import (\n\t"acme.org/tool/net/pool"\n)', "net/pool/pool.go"),
-        ("x/Main.java", "import com.acme.net.Pool;", "src/main/java/com/acme/net/Pool.java"),
+        ("web/page.js", 'import { draw } from "./lib/dom.js";', "web/lib/dom.js"),
+        ("web/page.js", "const dom = require('./lib')", "web/lib/index.js"),
+        ("src/task.c", '#include "net/pool.h"', "src/net/pool.h"),
+        ("src/task.rs", "use crate::store::Shard;", "src/store.rs"),
+        ("cmd/task.go", 'import (\n\t"acme.org/tool/net/pool"\n)', "net/pool/pool.go"),
+        ("x/Task.java", "import com.acme.net.Pool;", "src/main/java/com/acme/net/Pool.java"),
     ],
 )
 def test_what_a_program_imports_gains_most(path: str, text: str, target: str) -> None:
@@ -186,3 +186,38 @@ def test_the_names_of_a_program_of_many_declarations_are_read() -> None:
     wanted = {f"name_{number}" for number in range(3000)}
     text = "".join(f"function {name}() {{}}\n" for name in sorted(wanted))
     assert defined_names(text, "javascript") in (wanted, None)  # None: no grammar installed
+
+
+def test_the_most_important_outline_is_the_longest() -> None:
+    """A core of a thousand functions had no more room than the smallest file around it."""
+    names = [f"core_function_{n}" for n in range(200)]
+    core = "".join(f"def {name}(value):\n    return value\n\n\n" for name in names)
+    items = [pf.Item(content=core, path="pkg/core.py")]
+    for number in range(12):
+        body = "".join(f"def task_{number}_{n}(x):\n    return {names[n]}(x)\n\n" for n in range(90))
+        text = f"from .core import {', '.join(names[:90])}\n\n\n{body}"
+        items.append(pf.Item(content=text, path=f"pkg/part_{number}.py"))
+    first, *others = _render(items, max_tokens=4000).items
+    assert first.path == "pkg/core.py"
+    assert first.tokens > 1.5 * max(item.tokens for item in others)
+
+
+def test_changes_come_first_for_somebody_has_asked_for_them() -> None:
+    change = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b"
+    items = [*_repository(40), pf.Item(content=change, kind="diff", path="x.py")]
+    result = _render(items, max_tokens=800)
+    assert change in result.text
+
+
+def test_a_program_that_a_user_starts_comes_before_its_equals() -> None:
+    paths = ["a/other.py", "a/cli.py", "a/more.py"]
+    items = [pf.Item(kind="code", content="x = 1", path=path) for path in paths]
+    importance = file_importance(items)
+    assert max(importance) == importance[1]
+
+
+def test_empty_files_are_no_duplicates() -> None:
+    items = [pf.Item(kind="code", content="", path=f"{n}/__init__.py") for n in range(3)]
+    result = pf.render([*items, pf.Item(content="x = 1", path="x.py")], max_tokens=None)
+    assert [item.status for item in result.items] == ["included"] * 4
+    assert not result.warnings

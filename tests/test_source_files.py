@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from commandline import run
 
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
@@ -226,3 +227,29 @@ def test_a_document_that_is_no_text_is_refused_as_a_file_is(name: str, tmp_path:
     for load in (text_files.load_documents, text_files.load_files):
         with pytest.raises(ItemError, match="no text but"):
             load(name, workspace=tmp_path, diagnostics=Diagnostics())
+
+
+def test_a_file_among_the_arguments_may_have_a_range(folder: Path) -> None:
+    Path("a.py").write_text("x = 1\ny = 2\nz = 3\n")
+    ran = run("render", "a.py:2-3")
+    assert (ran.code, ran.err) == (0, "")
+    assert "y = 2\nz = 3" in ran.out and "x = 1" not in ran.out
+    assert "lines count from 1" in run("render", "a.py:3-2").err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/acme/tool",
+        "https://gitlab.com/acme/tool/-/tree/main/src",
+        "https://git.example.org/acme/tool.git",
+        "ssh://git@example.org/acme/tool.git",
+    ],
+)
+def test_a_repository_elsewhere_is_cloned_first(folder: Path, url: str) -> None:
+    ran = run("render", url)
+    assert ran.code == 4
+    assert ran.err == (
+        f"promptforge: {url}: a repository; clone it first, `git clone --depth 1`,"
+        " and name the folder\n"
+    )

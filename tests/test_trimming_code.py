@@ -429,3 +429,11 @@ def test_an_outline_is_thinned_evenly() -> None:
     kept = [number for number, name in enumerate(names) if name in thin.text]
     assert len(kept) > 8 and "_private" not in thin.text and '"""All parts."""' in thin.text
     assert max(b - a for a, b in zip([0, *kept], [*kept, 59], strict=True)) <= 8
+
+
+def test_an_outline_leaves_out_comments_that_stand_apart() -> None:
+    """The end of a body, far below it, was shown over the next function."""
+    text = "def f():\n    return 1\n    # No more of it.\n\n\n# Of g.\ndef g():\n    return 2\n"
+    assert divided(text, "python").outlines()[0].text == (
+        "# [cut] 5 of 8 lines left out\ndef f(): ...\n# Of g.\ndef g(): ...\n"
+    )

@@ -244,7 +244,10 @@ class CommandRequest(NamedTuple):
             raise
         print_diagnostics(result.warnings, quiet=self.quiet)
         if self.places.get("packing") == _FOLDER_PLACE and result.truncated and not self.quiet:
-            print_message('note: the most important files come first; --query "…" asks for others')
+            print_message(
+                'note: the most important files come first; --query "…" asks for others,'
+                " --max-tokens N or none takes more"
+            )
         return result
 
 

@@ -52,8 +52,10 @@ OUTLINE_SHARE = 0.7
 IMPORTANT_SHARE = 0.03
 """Least share of the best one's rank that important items have: tests and data mostly have less."""
 MIN_OUTLINE_TOKENS = 100
-"""Tokens that an outline may have; twice and four times as many where all important items have
-room for it."""
+"""Tokens that an outline may have; twice, four times as many … where all important items have room
+for it."""
+LONG_OUTLINES = 8
+"""Of so many outlines one, the most important, may have four times as many tokens."""
 WHOLE_OF_LIMIT = 0.1
 """Share of the limit that a file may take to be shown whole before more files are outlined."""
 MAX_OUTLINES_IN_VAIN = 8
@@ -267,7 +269,8 @@ def _pack_repository(
         shown = _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
         _show_longer(packer, shown, limit)
         shown += _show_outlines(packer, step, important, limit, 1, most)
-        _show_longer(packer, shown[1:], limit, 2 * most)
+        _show_longer(packer, shown[: 1 + len(shown) // LONG_OUTLINES], limit, 4 * most)
+        _show_longer(packer, shown, limit, 2 * most)
         shown += _show_outlines(packer, step, walk, limit, 1, most)
         # These have their places. The first, a README perhaps, has had its share already.
         packer.pack(step._replace(walk=shown[1:] or shown, most=None), limit)
@@ -388,7 +391,9 @@ def _show_longer(
         variant = page.variants(index)[0]
         if most_of_outline is not None:
             outline = page.outline_within(index, bounds[0], bounds[1])
-            if shown.name in ("content", "expanded") or outline is None or outline == shown:
+            if shown.name in ("content", "expanded") or outline is None:
+                continue
+            if len(outline.text) <= len(shown.text):  # it has had the longer one
                 continue
             variant = outline
         before = page.item_cost(index, packer.chosen[index])

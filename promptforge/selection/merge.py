@@ -175,7 +175,7 @@ def drop_duplicates(
     first: dict[str, int] = {}
     also: dict[int, list[int]] = defaultdict(list)
     for index, text, tail in zip(kept, texts, tails, strict=True):
-        if tail not in twice:
+        if tail not in twice or not text:  # an empty file is there, or it is not
             continue
         other = first.setdefault(text, index)
         if other == index:

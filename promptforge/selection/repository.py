@@ -74,6 +74,8 @@ DATA_WEIGHT = 0.1
 """Rank of a file that is no program beside that of a program."""
 TEST_WEIGHT = 0.1
 """The same of a test, an example, a program of the manual or a file that was copied in."""
+MAIN_WEIGHT = 3.0
+"""The same of a program that a user starts: nothing imports it, and it says what the others do."""
 LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
 """Rank that the newest change adds, as a share; after so many commits half of it is left."""
 MAX_CHARACTERS_TAGGED = 4 << 20
@@ -109,8 +111,10 @@ _TEST_PATH = re.compile(
 )
 _MANUAL_PATH = re.compile(r"(?i)docs?/")
 """The place of programs that make a manual."""
+_MAIN_PATH = re.compile(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
 _ENTRY_PATH = re.compile(r"(?i)readme(\.\w+)?")
-_NO_PROGRAM_KINDS = frozenset({"commit", "diff", "document", "file"})
+_CHANGE_KINDS = frozenset({"commit", "diff"})
+_NO_PROGRAM_KINDS = _CHANGE_KINDS | {"document", "file"}
 """Among them `file`: YAML, for one, is shortened like a program, and is none."""
 _OF_FOLDER = frozenset({"__init__", "index", "mod", "lib"})
 """Stems of files that stand for their folder."""
@@ -395,7 +399,7 @@ def file_importance(
 ) -> list[float]:
     """Return the importance of each item, the greatest for what the others use most.
 
-    A README at the top comes before all. Equal items in equal order get equal numbers. With the
+    Changes come before all, for somebody has asked for them; then a README at the top. Equal items in equal order get equal numbers. With the
     extra `tree-sitter` a syntax tree tells the names that a program defines, else words such as
     `def` and `struct`.
     """
@@ -408,7 +412,9 @@ def file_importance(
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
     most = max(ranks)
     for number, item in enumerate(items):
-        if _ENTRY_PATH.fullmatch(item.path or ""):
+        if item.kind in _CHANGE_KINDS:
+            ranks[number] = 2 * most
+        elif _ENTRY_PATH.fullmatch(item.path or ""):
             ranks[number] += most
     return ranks
 
@@ -422,6 +428,8 @@ def _is_program(item: Item, language: str | None) -> bool:
 def _weight(item: Item, language: str | None) -> float:
     program, path = _is_program(item, language), item.path or ""
     weight = 1.0 if program else DATA_WEIGHT
+    if program and _MAIN_PATH.search(path):
+        weight = MAIN_WEIGHT
     beside = _TEST_PATH.search(path) or (program and _MANUAL_PATH.match(path))
     return weight * TEST_WEIGHT if beside else weight
 

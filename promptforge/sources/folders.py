@@ -313,6 +313,8 @@ def unwanted_name(name: str) -> str | None:
     base = name.rpartition("/")[2]
     if _LOCK_NAME.fullmatch(base):
         return _LOCKED
+    if base == "PKG-INFO":  # packaging's copy of a README
+        return _GENERATED
     return _MINIFIED if _MINIFIED_NAME.fullmatch(base) else None
 
 

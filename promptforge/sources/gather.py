@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -154,6 +155,13 @@ def load(  # noqa: PLR0913  these are public options
     return found
 
 
+_REPOSITORY = re.compile(
+    r"(?:https?|git|ssh)://(?:.*\.git/?"
+    r"|(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?)"
+)
+"""The URL of a repository on one of the large hosts, or of any that git writes."""
+
+
 def _names(given: PathNames) -> tuple[str, ...]:
     """Return names; one alone stands for a list of one."""
     # A text is a sequence of its letters, which nobody means.
@@ -229,6 +237,9 @@ def _loaders(
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
     """Return the items of a file, a folder or a pattern in a store; of a folder the wanted ones."""
+    if _REPOSITORY.fullmatch(url):  # its page would be read, and no program
+        message = "a repository; clone it first, `git clone --depth 1`, and name the folder"
+        raise ItemError(message, where=url)
     found: list[Item] = []
     failed: list[ItemError] = []
     names = list(list_url(url))

@@ -50,7 +50,7 @@ _ITEMS = _RecordKind(
     ("items",),
     frozenset({"content", "summary"}),
     "expected a list of items as JSON, JSON Lines or YAML; a text is given by --file or --doc,"
-    " from a pipe by `--file -`",
+    " from a pipe by `--file -`, a list of files by `--files-from -`",
 )
 _MESSAGES = _RecordKind(
     ("messages", "history", "input", "contents"),

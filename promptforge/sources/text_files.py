@@ -127,6 +127,10 @@ def is_text_source(path: str, workspace: StrPath) -> bool:
     """Tell whether a path is a folder, or a file that by its name holds a text and no items."""
     if is_stream(path):
         return False
+    try:
+        path = split_range(path, workspace)[0]
+    except ItemError:  # said where the file is read
+        return True
     if language_of(path) not in _OF_ITEMS:
         return _exists(path, workspace)
     try:

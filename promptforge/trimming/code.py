@@ -145,6 +145,8 @@ class _ProgramPieces(Pieces):
             following = index + 1
             if part is not None:
                 text = part.text.lstrip("\r\n")
+                if apart := _COMMENTS_APART.match(text):
+                    text = text[apart.end() :].lstrip("\r\n")
                 skipped = part.text[: len(part.text) - len(text)].count("\n")
                 text = text.rstrip("\r\n") + line_end([part])
                 blank += part.text.count("\n") - text.count("\n")
@@ -265,6 +267,8 @@ _PRIVATE_DEPTH, _SAYS_DEPTH = 1.5, 0.75
 below its signature. The docstring of a class counts a third of them."""
 _CLASS = re.compile(r"^[ \t]*class\b", re.MULTILINE)
 _CODE_LINE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
+_COMMENTS_APART = re.compile(r"(?:[ \t]*(?:#[ #!]|//|--|;|%).*\n|[ \t]*\n)+\n(?=.)")
+"""Comments before a blank line: they say nothing of the signature below, as its own do."""
 _QUOTES = ('"""', "'''")
 IN_STRING = "inside"
 """The kind of a piece inside a string, where a comment would be text."""
