@@ -291,6 +291,11 @@ SECRETS = {
     "a GitHub token": "token: ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a",
     "a GitLab token": "glpat-" + "Zx9_kLm3nPq7RsTuVw2y",
     "a Slack token": "xoxb-" + "123456789012-abcdefGHIJKL",
+    "a SendGrid key": "SG."
+    + "Zx9_kLm3nPq7RsTuVw2yAb."
+    + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefg",
+    "an Azure storage key": "AccountKey=" + "AbCdEfGhIjKlMnOpQrStUvWxYz+/" * 3 + "0A==",
+    "a Telegram token": "1234567890:AA" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456",
     "a Google API key": "key=AIza" + "SyD4e8fGhIjKlMnOpQrStUvWxYz01234567"[:35],
     "a Stripe key": "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc",
     "an Anthropic key": "sk-ant-" + "api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
@@ -324,6 +329,19 @@ def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -
         (space / "app.py").write_text(f"changed\n{SECRETS[name]}\nafter\n")
         ran = run("render", flag)
         assert "changed" not in ran.out and "PF609" in ran.err
+
+
+def test_a_hook_of_slack_is_a_credential() -> None:
+    hook = "https://hooks.slack.com/services/" + "T0ABCDEFG/B0ABCDEFG/AbCdEfGhIjKlMnOpQrStUvWx"
+    assert folders.find_credential(hook) == "a Slack token"
+
+
+def test_with_the_extra_more_kinds_are_found() -> None:
+    pytest.importorskip("detect_secrets")
+    url = "postgres://bob:" + "ZeA5jbsBXA3hcM@db.acme.io/x"
+    assert folders.find_credential(url) == "what looks like Basic Auth Credentials"
+    for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x"):
+        assert folders.find_credential(text) is None
 
 
 @pytest.mark.parametrize(

@@ -281,7 +281,8 @@ def folder_flags(function: Command) -> Command:
     about = "Of folders, also dot files that git does not track."
     function = click.option("--hidden", is_flag=True, help=about)(function)
     about = "Of folders, also what git ignores, lock, minified and generated files."
-    scan = "Leave out files of folders and changes of git that hold a credential."
+    scan = "Leave out files of folders and changes of git that hold a credential; with the extra"
+    scan += " secrets, of more kinds."
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=scan)(function)
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
     function = _add_flags(function, _FOLDER_FLAGS, multiple=True)

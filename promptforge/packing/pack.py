@@ -55,7 +55,8 @@ MIN_OUTLINE_TOKENS = 100
 """Tokens that an outline may have; twice, four times as many … where all important items have room
 for it."""
 LONG_OUTLINES = 8
-"""Of so many outlines one, the most important, may have four times as many tokens."""
+"""Of so many outlines one, the most important, may have four times as many tokens, or the tenth
+below."""
 WHOLE_OF_LIMIT = 0.1
 """Share of the limit that a file may take to be shown whole before more files are outlined."""
 MAX_OUTLINES_IN_VAIN = 8
@@ -269,8 +270,9 @@ def _pack_repository(
         shown = _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
         _show_longer(packer, shown, limit)
         shown += _show_outlines(packer, step, important, limit, 1, most)
-        _show_longer(packer, shown[: 1 + len(shown) // LONG_OUTLINES], limit, 4 * most)
-        _show_longer(packer, shown, limit, 2 * most)
+        longest = min(4 * most, WHOLE_OF_LIMIT * limit[budget_unit(limit)])
+        _show_longer(packer, shown[: 1 + len(shown) // LONG_OUTLINES], limit, longest)
+        _show_longer(packer, shown[1:], limit, 2 * most)
         shown += _show_outlines(packer, step, walk, limit, 1, most)
         # These have their places. The first, a README perhaps, has had its share already.
         packer.pack(step._replace(walk=shown[1:] or shown, most=None), limit)

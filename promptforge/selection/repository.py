@@ -399,9 +399,9 @@ def file_importance(
 ) -> list[float]:
     """Return the importance of each item, the greatest for what the others use most.
 
-    Changes come before all, for somebody has asked for them; then a README at the top. Equal items in equal order get equal numbers. With the
-    extra `tree-sitter` a syntax tree tells the names that a program defines, else words such as
-    `def` and `struct`.
+    Changes come before all, for somebody has asked for them; then a README at the top. Equal items
+    in equal order get equal numbers. With the extra `tree-sitter` a syntax tree tells the names
+    that a program defines, else words such as `def` and `struct`.
     """
     if not items:
         return []

@@ -15,8 +15,9 @@ import re
 import stat
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,13 +95,19 @@ _CREDENTIALS = {
         r"\bgh[pousr]_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b",
     ),
     "a GitLab token": (("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    "a Slack token": (("xox",), r"\bxox[abeoprs]-[A-Za-z0-9-]{20,}"),
+    "a Slack token": (
+        ("xox", "hooks.slack.com"),
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{20,}|\bhooks\.slack\.com/services/T\w+/B\w+/\w{20,}",
+    ),
     "a Google API key": (("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),
     "a Stripe key": (("k_live_",), r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
     "an Anthropic key": (("sk-ant-",), r"\bsk-ant-[A-Za-z0-9_-]{32,}"),
     "an OpenAI key": (("T3BlbkFJ",), r"\bsk-[A-Za-z0-9_-]{16,}T3BlbkFJ[A-Za-z0-9_-]{16,}"),
     "a Hugging Face token": (("hf_",), r"\bhf_[A-Za-z]{34}\b"),
     "an npm token": (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
+    "a SendGrid key": (("SG.",), r"\bSG\.[\w-]{22}\.[\w-]{43}\b"),
+    "an Azure storage key": (("AccountKey=",), r"\bAccountKey=[A-Za-z0-9+/]{86}=="),
+    "a Telegram token": ((":AA",), r"\b\d{8,10}:AA[\w-]{33}\b"),
     "a PyPI token": (("pypi-AgEI",), r"\bpypi-AgEI[A-Za-z0-9_-]{50,}"),
 }
 """Credential → words of it, and its pattern, as its issuer has published it."""
@@ -294,7 +301,8 @@ def leaves_out_secret(
 def find_credential(text: str, place: str = "") -> str | None:
     """Return the kind of credential that a text holds, in words; `None` where none is seen.
 
-    In a file for passwords, such as `.env`, any password counts.
+    In a file for passwords, such as `.env`, any password counts. With the extra `secrets` the
+    package detect-secrets looks for more kinds.
     Example: `find_credential("AKIA" + "I7QXSU2JTPNN4B6M")` is "an AWS access key".
     """
     for name, (words, pattern) in _CREDENTIALS.items():
@@ -305,7 +313,37 @@ def find_credential(text: str, place: str = "") -> str | None:
             if len(set(match[0])) >= MIN_LETTERS_OF_A_SECRET and not is_example:
                 return name
     for_passwords = _NAME_OF_SECRETS.fullmatch(place.replace("\\", "/").rpartition("/")[2])
-    return "a password or key" if for_passwords and _PASSWORD.search(text) else None
+    if for_passwords and _PASSWORD.search(text):
+        return "a password or key"
+    found = (name for name, find in _more_detectors() if next(iter(find(text)), None))
+    return next((f"what looks like {name}" for name in found), None)
+
+
+@cache
+def _more_detectors() -> Sequence[tuple[str, Callable[[str], Iterable[str]]]]:
+    """Return the detectors of detect-secrets by name, where it is installed.
+
+    Not those of what is found here already, nor of address, entropy and words such as `password`:
+    tests and manuals are full of them, and a whole file is left out.
+    """
+    try:
+        from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+        from detect_secrets.plugins.base import RegexBasedDetector
+    except ImportError:
+        return ()
+    found = get_mapping_from_secret_type_to_class()
+    return [
+        (name, kind().analyze_string)
+        for name, kind in sorted(found.items())
+        if issubclass(kind, RegexBasedDetector) and not _COVERED.match(name)
+    ]
+
+
+_COVERED = re.compile(
+    r"(?i)(?:AWS|Azure|GitHub|GitLab|NPM|OpenAI|Private Key|PyPI|SendGrid|Slack|Stripe|Telegram"
+    r"|Public IP|Secret Keyword)\b"
+)
+"""Detectors of detect-secrets that are not asked."""
 
 
 def unwanted_name(name: str) -> str | None:
