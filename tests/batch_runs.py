@@ -17,7 +17,7 @@ from promptforge.batch import runner
 from promptforge.batch.rows import (
     BatchSpec,
 )
-from promptforge.batch.workers import ShardServer
+from promptforge.batch.runner import ShardServer
 
 ROWS = 120
 HAS_RAY = importlib.util.find_spec("ray") is not None

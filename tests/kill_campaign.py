@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from promptforge.batch.requests import digest
+from promptforge.batch.rows import digest
 from promptforge.batch.store import ShardSummary
 from promptforge.cli.main import main
 from promptforge.files import UNFINISHED_SUFFIX
@@ -212,7 +212,7 @@ def _outliving(children: list[int]) -> list[str]:
         workers = {
             int(line.split(None, 1)[0])
             for line in listed.splitlines()
-            if "promptforge.batch.workers" in line
+            if "promptforge.batch.runner" in line
         }
         if not workers & set(children):
             return []

@@ -24,7 +24,7 @@ from kill_campaign import requests
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch.requests import digest
+from promptforge.batch.rows import digest
 from promptforge.batch.store import (
     BATCH_SERVICES,
     RequestFiles,

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch import requests, rows
-from promptforge.batch.requests import Shard
-from promptforge.batch.rows import RenderBatch, RowRenderer, make_spec
+from promptforge.batch import rows
+from promptforge.batch.rows import RenderBatch, RowRenderer, Shard, make_spec
 from promptforge.errors import OptionError
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
@@ -273,14 +272,14 @@ def test_it_is_plain_data_after_use_too() -> None:
 
 def test_lines_have_their_numbers_and_blank_ones_are_none() -> None:
     Path("in.jsonl").write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\n  \n{"b": 2}')
-    assert list(requests.BatchInput("in.jsonl").rows()) == [(1, b'{"a": 1}'), (4, b'{"b": 2}')]
+    assert list(rows.BatchInput("in.jsonl").rows()) == [(1, b'{"a": 1}'), (4, b'{"b": 2}')]
 
 
 def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "MAX_ROW_BYTES", 10)
+    monkeypatch.setattr(rows, "MAX_ROW_BYTES", 10)
     too_long = b" longer than 0 MiB"
     Path("in.jsonl").write_bytes(b"0123456789\n" + b"x" * 95 + b"\n123\n" + b"y" * 30)
-    assert list(requests.BatchInput("in.jsonl").rows()) == [
+    assert list(rows.BatchInput("in.jsonl").rows()) == [
         (1, too_long),
         (2, too_long),
         (3, b"123"),
@@ -299,13 +298,13 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_of_another_kind_is_refused_as_one(data: bytes, kind: str) -> None:
     Path("in.jsonl").write_bytes(data)
     with pytest.raises(pf.ItemError, match=rf"in\.jsonl: is {kind}"):
-        list(requests.BatchInput("in.jsonl").rows())
+        list(rows.BatchInput("in.jsonl").rows())
     Path("in.jsonl").write_bytes(b"{}\n" + data)
-    assert next(requests.BatchInput("in.jsonl").rows()) == (1, b"{}")
+    assert next(rows.BatchInput("in.jsonl").rows()) == (1, b"{}")
 
 
 def test_rows_may_be_mappings() -> None:
-    assert list(requests.BatchInput([{"a": 1, "b": None}, {"c": [{"d": None}]}]).rows()) == [
+    assert list(rows.BatchInput([{"a": 1, "b": None}, {"c": [{"d": None}]}]).rows()) == [
         (1, b'{"a":1}'),
         (2, b'{"c":[{}]}'),
     ]
@@ -314,9 +313,7 @@ def test_rows_may_be_mappings() -> None:
         {"items": [{"content": "half \ud800 a pair"}]},
         {"items": [{"content": b"\xff"}]},
     ]
-    texts = [
-        json.loads(RENDERERS["context"].row(*row)[0]) for row in requests.BatchInput(given).rows()
-    ]
+    texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in rows.BatchInput(given).rows()]
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]
@@ -330,32 +327,30 @@ def test_parquet_is_read_as_rows() -> None:
         {"id": "b", "items": [{"content": "y", "score": 0.5}], "user": "u"},
     ]
     parquet.write_table(arrow.Table.from_pylist(nested), "in.parquet")
-    assert next(json.loads(raw) for _, raw in requests.BatchInput("in.parquet").rows()) == nested[0]
+    assert next(json.loads(raw) for _, raw in rows.BatchInput("in.parquet").rows()) == nested[0]
     parquet.write_table(
         arrow.Table.from_pylist([{"request": json.dumps(row)} for row in nested]), "in.parquet"
     )
-    assert [json.loads(raw) for _, raw in requests.BatchInput("in.parquet").rows()] == nested
+    assert [json.loads(raw) for _, raw in rows.BatchInput("in.parquet").rows()] == nested
     for whole in (json.dumps(nested[1]).encode(), nested[1]):
         parquet.write_table(arrow.table({"request": [whole]}), "in.PARQUET")
-        assert [json.loads(raw) for _, raw in requests.BatchInput("in.PARQUET").rows()] == nested[
-            1:
-        ]
+        assert [json.loads(raw) for _, raw in rows.BatchInput("in.PARQUET").rows()] == nested[1:]
     late = arrow.array([0, 1 << 60], arrow.timestamp("us"))  # no date of Python's
     parquet.write_table(
         arrow.table({"id": [b"a", b"b"], "items": [[], []], "when": late}), "in.parquet"
     )
-    (_, first), (_, second) = requests.BatchInput("in.parquet").rows()
+    (_, first), (_, second) = rows.BatchInput("in.parquet").rows()
     assert json.loads(first)["id"] == "a" and second.startswith(
-        requests.UNREADABLE_PREFIX + b"a row must be plain data"
+        rows.UNREADABLE_PREFIX + b"a row must be plain data"
     )
     parquet.write_table(
         arrow.Table.from_arrays([arrow.array(["a"])] * 2, names=["id", "id"]), "in.parquet"
     )
     with pytest.raises(pf.ItemError, match=r"in\.parquet: two columns"):
-        list(requests.BatchInput("in.parquet").rows())
+        list(rows.BatchInput("in.parquet").rows())
     Path("in.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(pf.ItemError, match=r"in\.parquet: no Parquet"):
-        list(requests.BatchInput("in.parquet").rows())
+        list(rows.BatchInput("in.parquet").rows())
 
 
 rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), max_size=30)
@@ -366,7 +361,7 @@ rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), m
 def test_shards_are_the_rows(
     given_rows: list[tuple[int, bytes]], size: int, limit: int | None
 ) -> None:
-    shards = list(requests.split_shards(given_rows, size, limit))
+    shards = list(rows.split_shards(given_rows, size, limit))
     assert [row for shard in shards for row in shard.rows] == given_rows[:limit]
     assert [shard.index for shard in shards] == list(range(len(shards)))
     assert all(len(shard.rows) == size for shard in shards[:-1])
@@ -383,8 +378,8 @@ def test_a_key_is_that_of_one_shard_alone(
 
 
 def test_large_rows_make_small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "MAX_SHARD_BYTES", 100)
-    shards = list(requests.split_shards([(n, b"x" * 60) for n in range(5)], 500))
+    monkeypatch.setattr(rows, "MAX_SHARD_BYTES", 100)
+    shards = list(rows.split_shards([(n, b"x" * 60) for n in range(5)], 500))
     assert [len(shard.rows) for shard in shards] == [2, 2, 1]
 
 

@@ -25,10 +25,9 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from ..config.options import Options
-from ..errors import OptionError, PromptForgeError, pip_install
+from ..errors import OptionError, PromptForgeError
 from ..files import UNFINISHED_SUFFIX, naming_path, remove_unfinished, write_whole
-from .requests import Shard, digest
-from .rows import ERROR_PREFIX, RenderedShard, error_line
+from .rows import ERROR_PREFIX, RenderedShard, Shard, digest, error_line, import_pyarrow
 
 _FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 # Suffixes of files that no batch writes: a folder of such a name would be a surprise.
@@ -230,8 +229,7 @@ class ShardStore:
 
     def body(self, shard: Shard, key: str) -> bytes:
         """Return the result lines of a finished shard."""
-        data = self._read(_file_name(shard, key))
-        return data[: data[:-1].rfind(b"\n") + 1]
+        return self._body(_file_name(shard, key))
 
     def count(self, shard: Shard, key: str, summary: ShardSummary) -> None:
         """Count a finished shard as one of this run."""
@@ -251,12 +249,15 @@ class ShardStore:
     def bodies(self) -> Iterator[tuple[ShardSummary, bytes]]:
         """Yield summary and result lines of each finished shard, in the order of the input."""
         for _, (name, summary) in sorted(self._done.items()):
-            data = self._read(name)
-            body = data[: data[:-1].rfind(b"\n") + 1]
+            body = self._body(name)
             if digest(body) != summary.sha256:  # it was whole when this run looked at it first
                 message = "was changed by somebody while the run went on; run the command again"
                 raise PromptForgeError(f"{self._folder / name}: {message}")
             yield summary, body
+
+    def _body(self, name: str) -> bytes:
+        data = self._read(name)
+        return data[: data[:-1].rfind(b"\n") + 1]
 
     def _read(self, name: str) -> bytes:
         path = self._folder / name
@@ -412,12 +413,7 @@ def json_lines_writer(path: Path) -> ResultWriter:
 
 def parquet_writer(path: Path) -> ResultWriter:
     """Write one file, one row per result; a request and the warnings are columns of JSON text."""
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet
-    except ImportError:
-        message = f"Parquet needs pyarrow, which is not installed: {pip_install('parquet')}"
-        raise OptionError(f"{path.name}: {message}") from None
+    arrow = import_pyarrow("Parquet", path.name)
     text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
     # Written out, not inferred: the first shard may have no request, or no warning.
     columns = {
@@ -428,7 +424,7 @@ def parquet_writer(path: Path) -> ResultWriter:
     schema = arrow.schema(columns)
 
     def write(bodies: ShardBodies, errors: ErrorLines, files: ResultFiles) -> None:
-        with files.open(path) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        with files.open(path) as file, arrow.parquet.ParquetWriter(file, schema) as writer:
             for _, body in bodies:
                 records = [_flat(line) for line in errors.take_from(body)]
                 if records:

@@ -24,9 +24,15 @@ from unittest.mock import patch
 import msgspec
 
 from promptforge.batch import runner
-from promptforge.batch.requests import BatchInput, split_shards
-from promptforge.batch.rows import BatchSpec, fingerprint_of, hash_inputs, make_spec
-from promptforge.batch.workers import SHARDS_AHEAD_PER_WORKER, ShardServer
+from promptforge.batch.rows import (
+    BatchInput,
+    BatchSpec,
+    fingerprint_of,
+    hash_inputs,
+    make_spec,
+    split_shards,
+)
+from promptforge.batch.runner import SHARDS_AHEAD_PER_WORKER, ShardServer
 
 from .batch import write_rows
 from .tables import table

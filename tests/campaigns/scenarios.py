@@ -22,7 +22,7 @@ import promptforge as pf
 from promptforge.authoring import project
 from promptforge.batch import rows, runner
 from promptforge.batch.rows import BatchSpec
-from promptforge.batch.workers import ShardServer
+from promptforge.batch.runner import ShardServer
 from promptforge.cli.main import main
 from promptforge.config.profiles import load_profile
 from promptforge.errors import Diagnostics
