@@ -96,7 +96,8 @@ class Diagnostics:
 
 
 # Not `kind.__name__`: a metaclass may define a property of that name and answer anything.
-_TYPE_NAME = type.__dict__["__name__"].__get__
+TYPE_NAME = type.__dict__["__name__"].__get__
+"""The name of a type, whatever its metaclass says."""
 MAX_NAMES_LISTED = 60
 """Names in one message; of more, only the number is given."""
 _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead of one
@@ -165,7 +166,7 @@ def quote(value: object, limit: int = 80) -> str:
 
     The result can neither forge a line of a log nor control a terminal.
     """
-    text = value if type(value) is str else _TYPE_NAME(type(value))
+    text = value if type(value) is str else TYPE_NAME(type(value))
     shown = ascii(text[:limit])[1:-1].replace("\\'", "'")
     if len(text) > limit:
         shown += "…"

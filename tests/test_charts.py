@@ -15,7 +15,7 @@ from hypothesis import given
 from lxml import etree
 
 import promptforge as pf
-from promptforge.authoring.charts import BudgetChart, show_words
+from promptforge.authoring.results import BudgetChart, show_words
 from promptforge.model import Result
 
 SVG = "{http://www.w3.org/2000/svg}"

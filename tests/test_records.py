@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge import plaindata
+from promptforge import model
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import records
@@ -632,7 +632,7 @@ def test_what_is_let_through() -> None:
 
 def copied(value: object) -> tuple[Any, list[str]]:
     changes: list[str] = []
-    return plaindata.copy_plain(value, changes.append), changes
+    return model.copy_plain(value, changes.append), changes
 
 
 def test_plain_values_of_other_types() -> None:
@@ -674,10 +674,10 @@ def test_depth_and_size_are_bounded() -> None:
     depth = 0
     while plain:
         plain, depth = plain[0], depth + 1
-    assert depth == plaindata.MAX_DATA_DEPTH - 1
+    assert depth == model.MAX_DATA_DEPTH - 1
     assert changes == ["nested deeper than 20; what lies deeper is left out"]
     plain, changes = copied({"a": ["x"] * 50_000, "b": 1})
-    assert len(plain["a"]) == plaindata.MAX_DATA_VALUES - 2
+    assert len(plain["a"]) == model.MAX_DATA_VALUES - 2
     assert len(changes) == 1
 
 

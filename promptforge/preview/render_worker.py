@@ -18,8 +18,6 @@ from typing import Any
 
 import msgspec
 
-from ..authoring.charts import curve_budgets
-from ..authoring.compare import BuildItem, build_from_result, compare_builds
 from ..authoring.golden import (
     add_case,
     case_of_result,
@@ -28,6 +26,7 @@ from ..authoring.golden import (
     parse_cases,
     run_case,
 )
+from ..authoring.results import BuildItem, build_from_result, compare_builds, curve_budgets
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
-from ..plaindata import copy_plain, type_name_of
+from ..model import copy_plain, type_name_of
 from ..text.escape import SURROGATE
 from .libraries import (
     DATAS,

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
-from ..model import Item
-from ..plaindata import copy_plain
+from ..model import Item, copy_plain
 from .item_files import explain_json_error
 from .shapes import names_in
 from .workspace import StrPath, locate_file, read_text, show_path, system_reason

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..plaindata import MAX_DATA_VALUES, exact_str, type_name, type_name_of
+from ..model import MAX_DATA_VALUES, exact_str, type_name, type_name_of
 
 Fields = dict[str, Any]
 _T = TypeVar("_T")

@@ -23,8 +23,16 @@ from typing import Any
 import msgspec
 
 from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean, quote
-from ..model import MAX_LINE_NUMBER, Item, UnsoundMetadata
-from ..plaindata import copy_plain, exact_str, is_flat, type_name, type_name_of
+from ..model import (
+    MAX_LINE_NUMBER,
+    Item,
+    UnsoundMetadata,
+    copy_plain,
+    exact_str,
+    is_flat,
+    type_name,
+    type_name_of,
+)
 from .objects import Document, Row, fields_of, guarded, text_keys
 from .shapes import (
     CONTENT_FIELDS,

@@ -20,8 +20,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from ..errors import quote
-from ..model import Item
-from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, type_name_of
+from ..model import MAX_DATA_VALUES, Item, copy_plain, exact_str, type_name_of
 from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
 
 ITEM_FIELDS = frozenset(Item.__struct_fields__)

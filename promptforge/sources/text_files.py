@@ -26,8 +26,7 @@ from msgspec.structs import replace
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
-from ..model import Item
-from ..plaindata import copy_plain
+from ..model import Item, copy_plain
 from ..text.words import (
     inverse_document_frequency,
     split_words,

@@ -23,7 +23,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 
 from ..errors import TemplateError, suggest_name
-from ..plaindata import copy_plain
+from ..model import copy_plain
 from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.escape import (
     PLACES,
