@@ -10,7 +10,6 @@ TYPE_CHECKING = False  # type checkers know the name; `typing` takes longer to i
 if TYPE_CHECKING:
     from typing import Any
 
-    from .authoring.calibrate import calibrate
     from .errors import (
         BudgetError,
         Diagnostic,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from .sources.gather import load
     from .tokenizers.counters import Tokenizer
     from .tokenizers.registry import get_tokenizer
-    from .tokenizers.remote import RemoteTokenizer
+    from .tokenizers.remote import RemoteTokenizer, calibrate
 
 __all__ = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
@@ -38,7 +37,6 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "authoring.calibrate": ("calibrate",),
     "errors": ("Diagnostic", *(name for name in __all__ if name.endswith("Error"))),
     "model": ("Item", "Result", "ResultItem", "ResultSection", "Source"),
     "prompts.prompt": ("Prompt", "Renderer"),
@@ -46,7 +44,7 @@ _HOMES = {
     "sources.gather": ("load",),
     "tokenizers.counters": ("Tokenizer",),
     "tokenizers.registry": ("get_tokenizer",),
-    "tokenizers.remote": ("RemoteTokenizer",),
+    "tokenizers.remote": ("RemoteTokenizer", "calibrate"),
 }
 
 

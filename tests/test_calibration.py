@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from reference_encodings import PIECES
 
 import promptforge as pf
-from promptforge.authoring.calibrate import ENOUGH_PAIRS
+from promptforge.tokenizers.remote import ENOUGH_PAIRS
 
 O200K = pf.get_tokenizer("o200k_base")
 TEXTS = [f"Text {n}: " + f"words that say {n} and nothing more. " * (n % 23) for n in range(120)]

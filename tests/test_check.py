@@ -18,9 +18,8 @@ from jinja2 import nodes
 from promptforge.config.options import Options
 from promptforge.lint import checker
 from promptforge.lint import template_reader as shapes
-from promptforge.lint.checker import check
+from promptforge.lint.checker import LintTargets, check
 from promptforge.lint.findings import load_codes
-from promptforge.lint.library import LintTargets
 from promptforge.lint.template_reader import parse_template
 from promptforge.model import Item
 from promptforge.rendering.context import Setting

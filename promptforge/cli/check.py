@@ -73,9 +73,8 @@ def check_command(
 
     Exit codes: 0 nothing but notes; 1 errors or warnings; 2 usage.
     """
-    from ..lint.checker import check
+    from ..lint.checker import LintTargets, check
     from ..lint.findings import fix_files, unified_diff
-    from ..lint.library import LintTargets
 
     if as_json:
         shape = "json"

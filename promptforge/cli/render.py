@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -65,10 +66,10 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from ..authoring.calibrate import Calibration, CountedText
     from ..model import Item
     from ..prompts.prompt import Renderer
     from ..tokenizers.counters import Counter
+    from ..tokenizers.remote import Calibration
 
 
 @click.command("render", cls=GroupedCommand)
@@ -463,10 +464,10 @@ def calibrate_command(pairs: str, base: str, strict: bool, as_json: bool) -> Non
     PAIRS is a file of lines such as {"text": "...", "tokens": 7}; `-` is standard input. The counts
     come from a provider's counting endpoint, or from the usage in its answers.
     """
-    from ..authoring.calibrate import ENOUGH_PAIRS, calibrate, load_counted_texts
+    from ..tokenizers.remote import ENOUGH_PAIRS, calibrate
 
     diagnostics, where = Diagnostics(), {"-": "<stdin>"}.get(pairs) or printable(pairs)
-    texts = load_counted_texts(pairs, diagnostics=diagnostics, workspace=os.curdir)
+    texts = _load_counted_texts(pairs, diagnostics)
     if not texts:
         print_diagnostics(diagnostics)
         message = 'no pair in it: expected lines such as {"text": "…", "tokens": 7}'
@@ -489,7 +490,58 @@ def calibrate_command(pairs: str, base: str, strict: bool, as_json: bool) -> Non
         write_lines(_calibration_lines(result, worst))
 
 
-def _calibration_lines(found: Calibration, worst: CountedText) -> list[str]:
+class _CountedText(NamedTuple):
+    """A text and its true tokens."""
+
+    text: str
+    tokens: int
+    where: str
+    """File and line."""
+
+
+def _load_counted_texts(path: str, diagnostics: Diagnostics) -> list[_CountedText]:
+    """Read JSON Lines of `{"text": …, "tokens": N}` from a file or standard input (`-`).
+
+    Other fields are ignored, and a bad line costs only itself (PF204). Raises `ItemError` if the
+    file cannot be read.
+    """
+    content, name = read_named(path, workspace=os.curdir, diagnostics=diagnostics)
+    found = []
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{name}:{number}"
+        try:
+            text, tokens = _read_pair(json.loads(line))
+            found.append(_CountedText(text, tokens, where))
+            continue
+        except json.JSONDecodeError as error:
+            problem = f"not valid JSON: {error.msg} (column {error.colno})"
+        # A wrong field, a number of too many digits, or too much nesting.
+        except (ValueError, RecursionError) as error:
+            problem = str(error) or "it nests too deeply"
+        diagnostics.add("PF204", f"{problem}; the line is left out", where=where)
+    return found
+
+
+def _read_pair(record: object) -> tuple[str, int]:
+    if not isinstance(record, dict):
+        raise ValueError('expected an object such as {"text": "…", "tokens": 7}')
+    for field in ("text", "tokens"):
+        if field not in record:
+            raise ValueError(f"no field {quote(field)}{suggest_name(field, map(str, record))}")
+    text, tokens = record["text"], record["tokens"]
+    if not isinstance(text, str):
+        raise ValueError(f"text: expected a text, not {type(text).__name__}")
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+        shown = type(tokens).__name__
+        if isinstance(tokens, int | float):
+            shown = json.dumps(tokens)[:40]
+        raise ValueError(f"tokens: expected a whole number from 0 up, not {shown}")
+    return text, tokens
+
+
+def _calibration_lines(found: Calibration, worst: _CountedText) -> list[str]:
     ratios = f"mean {found.mean:.3f}, spread {found.spread:.3f}"
     sign = "+-"[found.intercept < 0]
     fitted = f"{found.slope:.3f} * {found.base} {sign} {abs(found.intercept):.1f}"

@@ -7,6 +7,7 @@ some failures show only when a template runs, and so does the cost of a layout.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +17,11 @@ from xml.parsers import expat
 
 import msgspec
 
+from ..authoring.golden import is_cases_file
 from ..config.options import PROMPT_PARTS, Options, apply_options
 from ..config.profiles import load_profile
 from ..errors import (
+    OptionError,
     ProfileError,
     PromptForgeError,
     TemplateError,
@@ -26,7 +29,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import FORMAT_EXTENSIONS, format_of
+from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES, format_of, read_utf8
 from ..model import Item
 from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
@@ -39,21 +42,204 @@ from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..yaml_reader import load_yaml
 from .findings import Finding, LintedText, about_file, drop_doubtful_edits, sort_findings
-from .library import (
+from .template_reader import PROMPT_VARIABLES, TemplateLibrary, prompt_part, variables_seen
+from .yaml_files import (
     LayoutFiles,
     LayoutFormat,
-    LintTargets,
-    TemplateLibrary,
+    check_encoding,
+    check_layout_settings,
+    check_profile,
     known_kinds,
     misspelt_kind,
-    prompt_part,
-    variables_seen,
 )
-from .template_reader import PROMPT_VARIABLES
-from .yaml_files import check_encoding, check_layout_settings, check_profile
 
 MAX_LAYOUTS_TRIED = 200
 """Pairs of layout and format that samples are rendered of."""
+
+# --- paths that a user names ----------------------------------------------------------------------
+
+MAX_FILES_LISTED = 50_000
+MAX_FOLDER_DEPTH = 4
+_SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules"})
+
+
+class LintTargets:
+    """Folders and files to check."""
+
+    def __init__(self) -> None:
+        self.templates: list[Path] = []
+        """Template folders."""
+        self.profiles: list[Path] = []
+        """Profile files."""
+        self.cases: list[Path] = []
+        """Files of cases that lie among the profiles."""
+        self._files: set[Path] = set()
+        self._whole_folders: set[Path] = set()
+
+    def add(self, path: Path) -> None:
+        """Add a file or folder; raises `OptionError` if there is nothing to check."""
+        if path.is_dir():
+            self._add_folder(path)
+        elif not path.exists():
+            raise OptionError(f"there is no file or folder {quote(str(path))}")
+        elif path.suffix == ".j2" or path.name == "layout.yaml":
+            self._add_part(path, _depth_in_templates(path))
+        else:
+            other = _other_use(path)
+            if path.suffix not in YAML_SUFFIXES or other:
+                known = "neither a template (.j2), a layout.yaml nor a profile (.yaml)"
+                raise OptionError(f"{quote(str(path))} is {known}{other}")
+            self.profiles.append(path)
+
+    def asks_for(self, path: Path) -> bool:
+        """Tell whether findings about a file are asked for."""
+        if path in self._files or path in self.profiles or path in self.cases:
+            return True
+        return any(path.is_relative_to(folder) for folder in self._whole_folders)
+
+    def stray_files(self) -> Iterator[tuple[Path, Path]]:
+        """Yield folder and file of every file in the template folders that are checked whole."""
+        for folder in self._whole_folders:
+            for path in _list_files(folder):
+                yield folder, path
+
+    def unreadable_folders(self) -> Iterator[str]:
+        """Yield the folders directly in template folders that cannot be listed."""
+        for folder in self._whole_folders:
+            try:
+                entries = sorted(os.scandir(folder), key=lambda entry: entry.path)
+            except OSError:
+                yield str(folder)
+                continue
+            for entry in entries:
+                if entry.is_dir() and not os.access(entry.path, os.R_OK | os.X_OK):
+                    yield entry.path
+
+    def _add_folder(self, path: Path) -> None:
+        try:
+            names = set(os.listdir(path))
+        except OSError as error:
+            message = f"the folder {quote(str(path))} cannot be read: {error.strerror}"
+            raise OptionError(message) from None
+        if any(map(_is_page, names)) and not _holds_layouts(path) and path.name != "templates":
+            self._add_part(path, 1)
+        elif _is_prompt_set(path):
+            self._add_part(path, 2)
+        elif os.path.basename(os.path.abspath(path)) == PROMPTS_FOLDER and _holds_layouts(path):
+            self._add_part(path, 1)
+        else:
+            self._add_project(path, names)
+
+    def _add_project(self, path: Path, names: set[str]) -> None:
+        """Add a folder of templates, of profiles, or one with both in folders of these names."""
+        found = True
+        # A folder of templates may well lie beside one of profiles, and be called anything.
+        if _holds_layouts(path) or any(name.endswith((".j2", "layout.yaml")) for name in names):
+            self._add_whole(path)
+        elif {"templates", "profiles"} & {name for name in names if (path / name).is_dir()}:
+            if (path / "templates").is_dir():
+                self._add_whole(path / "templates")
+            if (path / "profiles").is_dir():
+                self._add_profiles(path / "profiles")
+        else:
+            found = self._add_profiles(path)
+        if path.name == "profiles":
+            found = self._add_profiles(path) or found
+        if not found and (names or path.name not in ("templates", "profiles")):
+            why = ""
+            if self.cases:
+                why = f"; {self.cases[-1].name}{_other_use(self.cases[-1])[1:]}"
+            message = f"the folder {quote(str(path))} holds no templates, layouts or profiles{why}"
+            raise OptionError(message)
+
+    def _add_profiles(self, path: Path) -> bool:
+        """Add the profiles of a folder; tell whether there are any."""
+        listed = [each for each in sorted(path.iterdir()) if each.suffix in YAML_SUFFIXES]
+        cases = [each for each in listed if is_cases_file(each)]
+        profiles = [each for each in listed if each not in cases]
+        self.cases += (each for each in cases if each not in self.cases)
+        self.profiles += (each for each in profiles if each not in self.profiles)
+        return bool(profiles)
+
+    def _add_part(self, path: Path, depth: int) -> None:
+        """Add a file, or all files of a folder, at this depth in a template folder."""
+        if len(path.parts) < depth:  # `item.md.j2`, seen from its own folder
+            path = Path(os.path.abspath(path))
+        self._add_templates(path.parents[depth - 1])
+        self._files.update([path] if path.is_file() else _list_files(path))
+
+    def _add_whole(self, path: Path) -> None:
+        self._add_templates(path)
+        self._whole_folders.add(path)
+
+    def _add_templates(self, path: Path) -> None:
+        if path not in self.templates:
+            self.templates.append(path)
+
+
+def _is_page(name: str) -> bool:
+    return name == "layout.yaml" or (name.startswith("layout.") and name.endswith(".j2"))
+
+
+def _holds_layouts(path: Path) -> bool:
+    patterns = ("*/layout.yaml", "*/*.j2", f"{PROMPTS_FOLDER}/*/*.j2")
+    return any(any(path.glob(pattern)) for pattern in patterns)
+
+
+def _is_prompt_set(folder: Path) -> bool:
+    """Tell whether a folder is `prompt/SET`."""
+    above = Path(os.path.abspath(folder)).parent
+    return above.name == PROMPTS_FOLDER and not any(_is_page(each.name) for each in above.iterdir())
+
+
+def _depth_in_templates(path: Path) -> int:
+    """Return the number of folders between a template file and its template folder, plus one."""
+    if path.suffix != ".j2":  # beside the layouts it holds for all of them
+        beside = path.parent.name == "templates" or _holds_layouts(path.parent)
+        return 2 - beside
+    if _is_prompt_set(path.parent):
+        return 3
+    # A file beside the layouts, where no template belongs: check says so.
+    pages = any(_is_page(each.name) for each in path.parent.iterdir())
+    if _holds_layouts(path.parent) and not pages:
+        return 1
+    return 2
+
+
+def _other_use(path: Path) -> str:
+    """Return the command that takes a file that is no profile, as the end of a message."""
+    if path.suffix in (".json", ".jsonl"):
+        return "; files of items are for `promptforge render`"
+    if path.suffix not in YAML_SUFFIXES:
+        return ""
+    if is_cases_file(path):
+        return "; it holds cases, which `promptforge test` takes"
+    try:
+        values = load_yaml(read_utf8(path), str(path))
+    except (OSError, ValueError, PromptForgeError):  # said where it is read
+        return ""
+    if isinstance(values, list) or (isinstance(values, dict) and "items" in values):
+        return "; it holds items, which `promptforge render` takes"
+    if isinstance(values, dict) and "knowledge" in values:
+        return "; it is a job: `promptforge render --job`"
+    return ""
+
+
+def _list_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and its folders, none that is hidden; links are not followed."""
+    left = MAX_FILES_LISTED
+    for root, folders, files in os.walk(folder):
+        left -= len(folders) + len(files)
+        if left < 0:
+            return
+        shown = {name for name in folders if not name.startswith(".")} - _SKIPPED_FOLDERS
+        if len(Path(root).relative_to(folder).parts) + 1 >= MAX_FOLDER_DEPTH:
+            shown.clear()
+        folders[:] = sorted(shown)  # `os.walk` goes on with these
+        yield from (Path(root, name) for name in sorted(files) if not name.startswith("."))
+
+
+# --- checking -------------------------------------------------------------------------------------
 
 
 class LintReport(NamedTuple):

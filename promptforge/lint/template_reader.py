@@ -1,19 +1,24 @@
-"""Reading one template without running it: its problems and its variables."""
+"""Reading templates without running them: problems, variables, and the files they draw on.
+
+`parse_template` reads one text, `walk_scopes` follows its variables, and `TemplateLibrary` holds
+all templates of some folders.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
 from jinja2 import nodes
 from jinja2.visitor import NodeVisitor
 
-from ..errors import certain_correction, did_you_mean, suggest_name
+from ..errors import PromptForgeError, certain_correction, did_you_mean, suggest_name
 from ..plugins import plugin_names
-from ..templating.autoescape import TemplateReader, template_syntax
+from ..templating.autoescape import TemplateReader, references, template_syntax
 from ..templating.failures import (
     TemplateMistake,
     blank_tags,
@@ -30,6 +35,8 @@ from ..templating.language import (
     check_filters,
     locate_mistake,
 )
+from ..templating.loader import Templates
+from .findings import Edit, Finding, LintedText
 
 _ENVIRONMENT = Environment(jinja2.DictLoader({}))
 
@@ -214,6 +221,22 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
     "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},
 }
 """The variables of `prompt/SET/PART.EXT.j2`, by the part."""
+
+
+def variables_seen(stem: str) -> Mapping[str, Shape]:
+    """Return the variables of the page, or those of an item template."""
+    return PAGE_VARIABLES if stem == "layout" else ITEM_VARIABLES
+
+
+def prompt_part(name: str) -> str | None:
+    """Return PART of `prompt/SET/PART.EXT.j2`; `None` for any other name."""
+    folder, _, file = name.rpartition("/")
+    part, _, ending = file.removesuffix(".j2").partition(".")
+    if not folder.startswith("prompt/") or folder.count("/") != 1 or not file.endswith(".j2"):
+        return None
+    return part if ending and part in PROMPT_VARIABLES else None
+
+
 # --- scopes ---------------------------------------------------------------------------------------
 _FILTERS = {
     **{"len": "length", "str": "trim", "round": "round"},
@@ -535,3 +558,245 @@ def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, st
     if (new := certain_correction(name, fields)) is not None:
         return near, new
     return f"{hint}; or {near.removeprefix('; ')}", None
+
+
+# --- the files of folders -------------------------------------------------------------------------
+
+MAX_WALKS = 2000
+"""Walks from one root. Pieces that include each other twice make endlessly many."""
+_TEMPLATE_NAME = re.compile(r"[\"']([\w./-]+\.j2)[\"']")
+
+
+class LintedTemplate(NamedTuple):
+    """One template, parsed."""
+
+    name: str
+    text: LintedText
+    shipped: bool
+    parsed: ParsedTemplate
+    links: tuple[tuple[nodes.Node, int, str], ...]
+    """The templates it extends, includes or imports from: statement, offset of the name, name."""
+
+    @property
+    def body(self) -> list[nodes.Node]:
+        """Its statements; none if it cannot be read."""
+        return getattr(self.parsed.root, "body", [])
+
+    @property
+    def parent(self) -> str | None:
+        """The template it extends."""
+        return next((name for node, _, name in self.links if isinstance(node, nodes.Extends)), None)
+
+
+class TemplateLibrary:
+    """All templates of some folders, and the findings about them."""
+
+    def __init__(self, templates: Templates) -> None:
+        self.templates = templates
+        self.names = templates.names()
+        self.unreadable: list[tuple[str, str]] = []
+        """Files that cannot be read, and why."""
+        self.findings: list[Finding] = []
+        self._parsed: dict[str, LintedTemplate | None] = {}
+        self._walked: dict[tuple[str, tuple[str, ...]], dict[str, Scope]] = {}
+        self._walks_left = MAX_WALKS
+        self._circular: set[str] = set()
+        """Templates that draw on themselves."""
+
+    def template(self, name: str) -> LintedTemplate | None:
+        """Return the template `name`, parsed; `None` if it is missing or cannot be read."""
+        if name not in self._parsed:
+            self._parsed[name] = self._read(name)
+        return self._parsed[name]
+
+    def path(self, name: str) -> Path | None:
+        """Return the file of the template `name`."""
+        found = self.templates.find(name)
+        return None if found is None else found.path
+
+    def _read(self, name: str) -> LintedTemplate | None:
+        found = self.templates.find(name)
+        if found is None:
+            return None
+        try:
+            text, _ = self.templates.source(name)
+        except PromptForgeError as error:
+            self.unreadable.append((str(found.path), str(error).removeprefix(f"{found.path}: ")))
+            return None
+        parsed = parse_template(text, name)
+        links: list[tuple[nodes.Node, int, str]] = []
+        if parsed.root is not None:
+            links = [(node, node_offset(at), other) for node, at, other in references(parsed.root)]
+        return LintedTemplate(
+            name, LintedText(found.path, text), found.shipped, parsed, tuple(links)
+        )
+
+    def reached(self, name: str) -> set[str]:
+        """Return a template and all that it draws on, by their names."""
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                template = self.template(one)
+                if template is not None:
+                    waiting += [other for _, _, other in template.links]
+        return found
+
+    def mentioned(self, names: Iterable[str]) -> set[str]:
+        """Return templates and all that they may draw on, told without parsing: rather too many.
+
+        A check of one file must not parse all the shipped templates.
+        """
+        found = set(names)
+        waiting = list(found)
+        while waiting:
+            try:
+                text, _ = self.templates.source(waiting.pop())
+            except PromptForgeError:
+                continue
+            more = set(_TEMPLATE_NAME.findall(text)) - found
+            found |= more
+            waiting += more
+        return found
+
+    # --- one file ---------------------------------------------------------------------------------
+
+    def read(self, name: str) -> None:
+        """Note the problems of one template, and of its links to others."""
+        template = self.template(name)
+        if template is None:
+            return
+        self.findings += map(template.text.mistake, template.parsed.problems)
+        for node, at, target in template.links:
+            self.findings += self._link(template, node, at, target)
+        if template.parent is not None:
+            self.findings += _outside_blocks(template)
+
+    def _link(
+        self, template: LintedTemplate, node: nodes.Node, at: int, target: str
+    ) -> Iterator[Finding]:
+        text = template.text
+        length = word_length(text.text, at)
+        other = self.template(target)
+        if other is None:
+            if self.path(target) is None:
+                hint = suggest_name(target, self.names)
+                yield text.at(at, length, "PF805", f'there is no template "{target}"{hint}')
+        elif Path(text.path) in map(self.path, self.reached(target)):
+            self._circular.add(template.name)
+            yield self._circle(template, at, length, target)
+        elif isinstance(node, nodes.FromImport) and other.parsed.root is not None:
+            macros = {macro.name for macro in other.parsed.root.find_all(nodes.Macro)}
+            for word in (name if isinstance(name, str) else name[0] for name in node.names):
+                if word not in macros:
+                    place = max(text.text.find(word, at + length), at)
+                    message = f'"{target}" has no macro "{word}"{suggest_name(word, macros)}'
+                    yield text.at(place, len(word), "PF805", message)
+
+    def _circle(self, template: LintedTemplate, at: int, length: int, target: str) -> Finding:
+        shipped = self.templates.find(f"shipped/{target}") is not None
+        edit = None
+        if target != template.name:
+            way_out = "one of them must do without"
+            if shipped:
+                way_out = f'the original is "shipped/{target}"'
+            message = f'"{target}" draws on this file in turn, in a circle; {way_out}'
+        elif shipped and not template.shipped:
+            edit = Edit(at + 1, at + 1, "shipped/")
+            message = f'this is the file itself; the original is "shipped/{target}"'
+        else:
+            message = "this is the file itself; name the one it builds on, or take it out"
+        return template.text.at(at, length, "PF807", message, edit)
+
+    # --- variables and blocks ---------------------------------------------------------------------
+
+    def walk(
+        self, name: str, scope: Mapping[str, Shape], within: Sequence[str] = ()
+    ) -> dict[str, Scope]:
+        """Follow a template and those it draws on, given its variables.
+
+        Returns the variables of its blocks, by their names.
+        """
+        # The same template with the same variables has the same findings.
+        key = (name, tuple(sorted(f"{word} {id(shape)}" for word, shape in scope.items())))
+        if not within:
+            self._walks_left = MAX_WALKS
+        self._walks_left -= 1
+        if key in self._walked or name in within or self._walks_left < 0:
+            return self._walked.get(key, {})
+        self._walked[key] = {}
+        template = self.template(name)
+        if template is None or template.parsed.root is None:
+            return {}
+        inside = (*within, name)
+        root, parent = template.parsed.root, template.parent
+        outer: dict[str, Scope] = {}
+        if parent is not None:
+            if not self._knows_parents(template):  # then the variables of its blocks are unknown
+                return {}
+            bound = {n.name: ANY_SHAPE for n in root.find_all(nodes.Name) if n.ctx == "store"}
+            outer = self.walk(parent, {**bound, **scope}, inside)
+        for node, _, target in template.links:
+            if isinstance(node, nodes.FromImport):
+                self.walk(target, {}, inside)
+
+        def follow(target: str, seen: Mapping[str, Shape]) -> None:
+            self.walk(target, seen, inside)
+
+        text, syntax = template.text.text, template_syntax(name)
+        walked = walk_scopes(root, text, syntax, scope, outer, follow)
+        self.findings += map(template.text.mistake, walked.problems)
+        if parent is not None and name not in self._circular:
+            self.findings += _unknown_blocks(template, outer)
+        self._walked[key] = {**outer, **walked.blocks}
+        return self._walked[key]
+
+    def _knows_parents(self, template: LintedTemplate) -> bool:
+        """Tell whether all templates above one are there, can be read, and are no circle."""
+        seen = {template.text.path}
+        while template.parent is not None:
+            above = self.template(template.parent)
+            if above is None or above.parsed.root is None or above.text.path in seen:
+                return False
+            seen.add(above.text.path)
+            template = above
+        return True
+
+
+def _unknown_blocks(template: LintedTemplate, outer: Mapping[str, Scope]) -> Iterator[Finding]:
+    """Yield blocks that no parent has, so that nobody shows them."""
+    text = template.text
+    for block in template.body:
+        if isinstance(block, nodes.Block) and block.name not in outer:
+            at = node_offset(block)
+            place = max(text.text.find(block.name, at + 5), at)
+            hint = suggest_name(block.name, outer)
+            message = f'no template above has a block "{block.name}", so it is not shown{hint}'
+            yield text.at(place, len(block.name), "PF813", message)
+
+
+def _outside_blocks(template: LintedTemplate) -> Iterator[Finding]:
+    """Yield text outside the blocks of a template that extends another."""
+    text = template.text
+    extended = False
+    body = template.body
+    if not any(isinstance(node, nodes.Extends) for node in body):  # only in an if or a loop
+        return
+    for node in body:
+        extended = extended or isinstance(node, nodes.Extends)
+        for child in getattr(node, "nodes", ()):  # of an `Output`, which prints
+            at = node_offset(child)
+            data = getattr(child, "data", "x")  # a value prints something or other
+            start = at + len(data) - len(data.lstrip())
+            if data.strip() and extended:
+                message = "this stands outside of the blocks, so it is not printed"
+                yield text.at(start, len(data.strip().split("\n")[0]), "PF812", message)
+            elif data.strip():
+                message = "this stands before the page that is extended, and is printed there"
+                yield text.at(start, 1, "PF812", message)
+            elif not extended and data:
+                message = "the blank line before {% extends %} is printed;"
+                message += " {% extends %} follows the comment at once"
+                yield text.at(at, 1, "PF812", message, Edit(at, at + len(data), ""))

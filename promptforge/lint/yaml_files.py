@@ -1,13 +1,18 @@
-"""Checking `layout.yaml` and profiles: every key, and how the values go together."""
+"""Checking `layout.yaml` and profiles: every key, and how the values go together.
+
+`LayoutFiles` are the layouts that they speak of.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, wrong_words
+from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped_words, wrong_words
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
@@ -27,13 +32,109 @@ from ..files import (
     tokenizer_file,
 )
 from ..plugins import plugin_names
-from ..templating.loader import Templates, suggest_format
+from ..templating.loader import TemplateName, Templates, suggest_format
 from ..text.delimiters import TAGGED, choose_framing
 from ..tokenizers.registry import list_tokenizers, strip_factor, suggest_spelling
-from ..trimming.kinds import refuse_unknown_trimmer
+from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
 from ..yaml_reader import SCHEMA_MODELINE, find_invisible, load_yaml_with_lines
 from .findings import Edit, Finding, LintedText, about_file
-from .library import LayoutFiles, misspelt_kind
+
+# --- layouts --------------------------------------------------------------------------------------
+
+
+def known_kinds() -> set[str]:
+    """Return the kinds that are known by name; there may be any others."""
+    named = {*shipped_words()["kinds"], *TRIMMERS_BY_KIND, *PROGRAM_KINDS}
+    return named | {"custom", "entity", "text"}
+
+
+class LayoutFormat(NamedTuple):
+    """A layout in one ending: its page, and its item templates by kind (`item` for all others)."""
+
+    layout: str
+    ending: str
+    page: str
+    items: Mapping[str, str]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of its templates, the page first."""
+        return self.page, *self.items.values()
+
+
+class LayoutFiles:
+    """The layouts of some folders. Unlike the engine, it goes on after a broken `layout.yaml`."""
+
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+        self._settings: dict[str, LayoutSettings | None] = {}
+        self.templates: defaultdict[str, list[tuple[TemplateName, str]]] = defaultdict(list)
+        """The templates in each layout's folder, each with its name in parts."""
+        self.layouts: set[str] = set()
+        for name in templates.names():
+            parts = TemplateName.parse(name)
+            if parts is not None:
+                self.templates[parts.layout].append((parts, name))
+        self.layouts.update(templates.layouts())
+
+    def settings(self, layout: str) -> LayoutSettings | None:
+        """Return a layout's own settings; `None` if its `layout.yaml` cannot be read."""
+        if layout not in self._settings:
+            try:
+                self._settings[layout] = self._templates.folder_settings(layout)
+            except PromptForgeError:  # said where layout.yaml is checked
+                self._settings[layout] = None
+        return self._settings[layout]
+
+    def chain(self, layout: str) -> list[str]:
+        """Return a layout and its bases, nearest first; it ends before a base that is missing."""
+        chain: list[str] = []
+        name: str | None = layout
+        while name and self._templates.is_layout(name) and name not in chain:
+            chain.append(name)
+            name = getattr(self.settings(name), "base", None)
+        return chain
+
+    def kinds(self, layout: str) -> set[str]:
+        """Return the kinds that a layout and its bases have templates for, and bases' sections."""
+        chain = self.chain(layout)
+        templates_of = self._templates.templates_of
+        found = {parts.stem for folder in chain for parts, _ in templates_of(folder)}
+        for settings in map(self.settings, chain[1:]):
+            if settings is not None:
+                found |= {*settings.sections, *settings.titles}
+        return found
+
+    def named_kinds(self, layout: str) -> set[str]:
+        """Return the kinds a layout names itself: in its settings, or in more than one ending."""
+        settings = self.settings(layout) or LayoutSettings()
+        named = {*settings.sections, *settings.titles, *settings.kinds}
+        stems = [parts.stem for parts, _ in self.templates[layout]]
+        return named | {stem for stem in stems if stems.count(stem) > 1}
+
+    def formats(self) -> Iterator[LayoutFormat]:
+        """Yield every layout in every ending it has."""
+        for layout in sorted(self.layouts):
+            found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+            for folder in self.chain(layout):
+                for parts, name in self._templates.templates_of(folder):
+                    found[parts.ending].setdefault(parts.stem, name)
+            for ending, files in sorted(found.items()):
+                page = files.pop("layout", None)
+                if page is not None:
+                    yield LayoutFormat(layout, ending, page, files)
+
+
+def misspelt_kind(stem: str, named: Iterable[str] = ()) -> str | None:
+    """Return the kind, known or `named` by the layout, that `stem` may be a misspelling of."""
+    known = {*known_kinds(), *named, "layout", "item"}
+    if stem in known:
+        return None
+    close = difflib.get_close_matches(stem, sorted(known), n=1, cutoff=0.8)
+    return next(iter(close), None)
+
+
+# --- keys -----------------------------------------------------------------------------------------
 
 
 class YamlKeys:

@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 
 import promptforge as pf
-from promptforge.lint.checker import check
-from promptforge.lint.library import LintTargets
+from promptforge.lint.checker import LintTargets, check
 
 from .drawing import Draw
 
