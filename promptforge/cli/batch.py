@@ -21,20 +21,18 @@ from ..text.format import plural
 from ..yaml_reader import load_yaml
 from .flags import (
     GroupedCommand,
-    flag_names,
-    given_options,
     json_flag,
     option_flags,
     workspace_flag,
 )
-from .inputs import take_settings
+from .inputs import take_options
 from .output import print_message, write_json
 
 MAX_FILES_NAMED = 5
 """Result files that the summary names; of the rest it prints the number."""
 _RUN_OPTIONS = (
     *("to", "model", "workers", "engine", "address", "limit", "max_errors", "retry"),
-    *("part_rows", "max_tokens_per_file", "workspace", "attack", "profile"),
+    *("part_rows", "max_tokens_per_file", "workspace", "attack"),
 )
 
 
@@ -101,9 +99,8 @@ def batch_command(
             raise click.UsageError(f"{output}: name a file or folder in it, as {example}")
         check_url(folder_url)  # now, and not when everything is rendered
     run_options = {name: given[name] for name in _RUN_OPTIONS}
-    settings = take_settings(given, given["workspace"])
-    run_options |= {"profile": given["profile"] or settings.profile, **settings.folders}
-    run_options |= settings.under(given_options(given), flag_names(given))
+    profile, options, folders, _ = take_options(given, given["workspace"])
+    run_options |= {"profile": profile, **folders, **options}
     with _progress_bar(quiet) as progress:
         try:
             here = Path(output.rstrip("/").rpartition("/")[2] if is_url(output) else output)

@@ -79,7 +79,7 @@ def check_command(
     if as_json:
         shape = "json"
     settings = take_settings(given)
-    folders, profile = settings.folders, given["profile"] or settings.profile
+    folders = settings.folders
     # None: measure only where nothing is wrong. A machine reads findings, so it gets no table.
     costs, quiet = given["costs"], given["quiet"]
     if diff or quiet or shape not in ("text", "json"):
@@ -93,7 +93,7 @@ def check_command(
             targets.add(path)
         places = folders["templates"], folders["profiles"]
         outside = "allow_outside" in folders
-        return check(targets, *places, profile, costs=costs, allow_outside=outside)
+        return check(targets, *places, settings.profile, costs=costs, allow_outside=outside)
 
     report = run()
     # --diff exits with 1 where --fix would change a file, as formatters do.

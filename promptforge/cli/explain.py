@@ -607,6 +607,7 @@ def _naming_side(number: int) -> Iterator[None]:
     except PromptForgeError as error:
         if isinstance(error, StrictError):
             print_diagnostics(error.diagnostics, lead=lead)
+            error.diagnostics = ()  # they would be printed once more, without the side
         error.args = (f"{lead}{error}", *error.args[1:])
         raise
 

@@ -2,7 +2,7 @@
 
 `read_request` joins flags and job file into a `CommandRequest`, which gathers the items and makes
 the renderer. Behind the flags stand variables of the environment, and a trusted project's file
-(`take_settings`); commands without options take the `profile_flags` and `take_folders` alone.
+(`take_options`); commands without options take the `profile_flags` and `take_folders` alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from ..errors import (
     ItemError,
     ProfileError,
     PromptForgeError,
-    StrictError,
     certain_correction,
     quote,
     suggest_name,
@@ -83,17 +82,7 @@ class Settings(NamedTuple):
     folders: dict[str, Any]
     """Keywords of a renderer; so is `allow_outside`, where it is given."""
     places: dict[str, str]
-    """Name of an option (or `profile`) → its variable, or file and line."""
-
-    def under(self, options: dict[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
-        """Return all options: `options` win. The message of an error says the place of a value.
-
-        `places` are those of `options` and perhaps of a profile.
-        """
-        self.places.update(places)
-        if (context := click.get_current_context(silent=True)) and context.obj is not None:
-            context.obj.update(self.places)
-        return {**self.options, **options}
+    """Name of an option (or `profile`) → its flag or variable, or file and line."""
 
 
 def take_settings(
@@ -126,7 +115,29 @@ def take_settings(
     for name, variable in OPTION_VARIABLES.items():
         if text := os.environ.get(variable):
             options[name], places[name] = _read_variable(name, text, variable), variable
-    return Settings(options.pop("profile", None), options, folders, places)
+    profile = given["profile"] or options.pop("profile", None)
+    return Settings(profile, options, folders, places)
+
+
+def take_options(
+    given: dict[str, Any],
+    workspace: str = os.curdir,
+    diagnostics: Diagnostics | None = None,
+    job: tuple[dict[str, Any], dict[str, str]] = ({}, {}),
+) -> Settings:
+    """Take the settings, and put those of a job and then the flags over them.
+
+    `job` has options, perhaps a `profile`, and their places. The message of an error says the place
+    of a value.
+    """
+    settings = take_settings(given, workspace, diagnostics)
+    places = {**settings.places, **job[1], **flag_names(given)}
+    if (context := click.get_current_context(silent=True)) and context.obj is not None:
+        context.obj.update(places)
+    options = {**settings.options, **job[0], **given_options(given)}
+    named = options.pop("profile", None)
+    profile = given["profile"] or named or settings.profile
+    return Settings(profile, options, settings.folders, places)
 
 
 def take_folders(given: dict[str, Any]) -> dict[str, Any]:
@@ -237,11 +248,7 @@ class CommandRequest(NamedTuple):
 
     def render(self, renderer: Renderer, items: list[Item]) -> Result:
         """Render; print the diagnostics to standard error."""
-        try:
-            result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
-        except StrictError as error:
-            print_diagnostics(error.diagnostics)
-            raise
+        result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
         print_diagnostics(result.warnings, quiet=self.quiet)
         if self.places.get("packing") == _FOLDER_PLACE and result.truncated and not self.quiet:
             print_message(
@@ -278,7 +285,7 @@ def read_request(
         if not given["allow_outside"]:
             refuse_outside(job, given["job"], given["workspace"])
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
-    profile, attack = options.pop("profile", None), options.pop("attack", None)
+    attack = options.pop("attack", None)
     wanted = _source_request(items, given, job)
     _refuse_to_overwrite(wanted)
     named = (*wanted.items, *wanted.urls, *wanted.records, *wanted.files, *wanted.documents)
@@ -296,18 +303,17 @@ def read_request(
         wanted = dataclasses.replace(wanted, attack=attack)
     if wanted.search is not None:
         options.setdefault("query", wanted.search.query)
-    flags = given_options(given)
-    for name, value in flags.items():  # the options of a job file have been checked
+    for name, value in given_options(given).items():  # the options of a job file have been checked
         OPTION_VOCABULARY.check(name, value)
     places: dict[str, str] = {
         name: JobPlace(f"{given['job']}:{job.lines.get((name,), 1)}") for name in job.options
     }
     # The workspace may come from a flag, so its project is known only now.
-    settings = take_settings(given, wanted.workspace, diagnostics)
+    settings = take_options(given, wanted.workspace, diagnostics, (options, places))
     return CommandRequest(
         wanted=wanted,
-        options=settings.under(options | flags, places | flag_names(given)),
-        profile=given["profile"] or profile or settings.profile,
+        options=settings.options,
+        profile=settings.profile,
         folders=settings.folders,
         places=settings.places,
         quiet=given["quiet"],
@@ -456,7 +462,7 @@ def _job_options(
 class GivenTexts(NamedTuple):
     """Texts and history around the context: of the flags, else of the job file."""
 
-    texts: dict[str, str | None]
+    texts: dict[str, Any]
     """`system`, `instructions` and `user`."""
     history: list[Any] | None = None
     """Messages as they were given, in the shape of any provider."""

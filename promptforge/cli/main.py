@@ -18,6 +18,7 @@ from .._version import __version__
 from ..errors import (
     OptionError,
     PromptForgeError,
+    StrictError,
     TemplateError,
     TokenizerError,
     quote,
@@ -181,12 +182,14 @@ def report_error(
     `places` are the places of options by name, such as `promptforge.toml:2`.
     """
     from .inputs import JobPlace
-    from .output import JSON_VERSION, excerpt_lines, print_message
+    from .output import JSON_VERSION, excerpt_lines, print_diagnostics, print_message
 
     # `promptforge` alone prints the help: that is no message to put into one line.
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return error.exit_code
+    if isinstance(error, StrictError):
+        print_diagnostics(error.diagnostics)
     code, message = _describe(error, arguments, places or {})
     print_message(message)
     # A program that asked for JSON gets its error as JSON too; click has not parsed the flag yet.

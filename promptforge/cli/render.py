@@ -42,9 +42,7 @@ from .flags import (
     GroupedCommand,
     complete_path,
     complete_tokenizer,
-    flag_names,
     folder_flags,
-    given_options,
     input_flags,
     json_flag,
     option_flags,
@@ -53,7 +51,7 @@ from .flags import (
     read_option,
     text_flags,
 )
-from .inputs import CommandRequest, exit_code, read_prompt_request, read_request, take_settings
+from .inputs import CommandRequest, exit_code, read_prompt_request, read_request, take_options
 from .output import (
     copy_text,
     is_terminal,
@@ -131,11 +129,7 @@ def render_command(
 def _write_parts(request: CommandRequest, renderer: Renderer, tokens: int, output: Path) -> int:
     """Write the parts, and say their names."""
     options = {**request.options, "max_tokens": tokens}
-    try:
-        parts = renderer.split(request.gather(), before=tuple(request.diagnostics), **options)
-    except StrictError as error:
-        print_diagnostics(error.diagnostics)
-        raise
+    parts = renderer.split(request.gather(), before=tuple(request.diagnostics), **options)
     said = dict.fromkeys(d for part in parts for d in part.warnings if d.code != "PF111")
     print_diagnostics([*request.diagnostics, *said], quiet=request.quiet)
     names = [output.with_suffix(f".{n}{output.suffix}") for n in range(1, len(parts) + 1)]
@@ -179,20 +173,14 @@ def prompt_command(
     given["output"] = output  # no folder gives the text of an earlier run
     request, around = read_prompt_request(items, given, may_be_empty=True)
     loaded = request.gather()
-    try:
-        prompt = request.renderer().prompt(
-            loaded,
-            system=around.texts["system"],
-            instructions=around.texts["instructions"],
-            user=around.texts["user"],
-            history=around.messages,
-            to=to,
-            before=tuple(request.diagnostics),
-            **request.options,
-        )
-    except StrictError as error:
-        print_diagnostics(error.diagnostics)
-        raise
+    prompt = request.renderer().prompt(
+        loaded,
+        **around.texts,
+        history=around.messages,
+        to=to,
+        before=tuple(request.diagnostics),
+        **request.options,
+    )
     print_diagnostics(prompt.warnings, quiet=request.quiet)
     if as_json:
         write_json(prompt.to_dict(), output)
@@ -336,14 +324,12 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
     program that started it; with --http, streamable HTTP to any, by default of this machine
     alone. Needs the extra `mcp`.
     """
-    settings = take_settings(given)
+    profile, options, folders, _ = take_options(given)
     try:
         from ..integrations.mcp import make_mcp_server
     except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
-    options = settings.under(given_options(given), flag_names(given))
-    profile = given["profile"] or settings.profile
-    server = make_mcp_server(profile=profile, **settings.folders, **options)
+    server = make_mcp_server(profile=profile, **folders, **options)
     if http is None:
         server.run()
     else:
@@ -374,15 +360,12 @@ def count_command(
 
     Of a folder the files that `render` would read are counted, without headings and fences.
     """
-    settings = take_settings(given)
-    given["tokenizer"] = tokenizer
-    options = settings.under(given_options(given), flag_names(given))
-    tokenizer = options.get("tokenizer")
+    settings = take_options({**given, "tokenizer": tokenizer})
+    tokenizer = settings.options.get("tokenizer")
     if tokenizer is None:
         from ..config.profiles import load_profile
 
-        name = given["profile"] or settings.profile or "default"
-        profile = load_profile(name, settings.folders["profiles"])
+        profile = load_profile(settings.profile or "default", settings.folders["profiles"])
         profile.check_outside("allow_outside" in settings.folders)
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
     expect_small_texts()
@@ -416,21 +399,19 @@ def _count_all(
 ) -> list[dict[str, Any]]:
     """Return one row for each file; of several files, a binary one is skipped, and said."""
     rows: list[dict[str, Any]] = []
-    skipped: list[BinaryFileError] = []
+    first_skipped: BinaryFileError | None = None
     for path in paths:
         try:
             counted = [
                 {"file": name, "tokens": counter.count(text), "chars": len(text)}
                 for name, text in _read_texts(path, given, diagnostics)
             ]
-        except BinaryFileError as error:
-            skipped.append(error)
-        else:
             rows += sorted(counted, key=lambda row: (-row["tokens"], row["file"]))
-    if skipped and not rows:
-        raise skipped[0]
-    for each in skipped:
-        diagnostics.add("PF604", f"skipped: {each.bare}", where=each.where)
+        except BinaryFileError as error:
+            first_skipped = first_skipped or error
+            diagnostics.add("PF604", f"skipped: {error.bare}", where=error.where)
+    if first_skipped and not rows:
+        raise first_skipped
     return rows
 
 
@@ -481,7 +462,7 @@ def calibrate_command(pairs: str, base: str, strict: bool, as_json: bool) -> Non
     warnings = tuple(d for d in diagnostics if d.severity != "info")
     if strict and warnings:
         message = f"{len(warnings)} to warn of, the first {warnings[0].code}"
-        raise StrictError(message, diagnostics=warnings)
+        raise StrictError(message)
     worst = texts[result.worst]
     if as_json:
         facts: dict[str, Any] = msgspec.to_builtins(result)

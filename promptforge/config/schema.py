@@ -25,6 +25,7 @@ _COUNT_TEXT = (
     r"^(?:[0-9][0-9_]{0,17}|[0-9][0-9_]{0,14}(?:\.[0-9]{1,3})?[kK]"
     r"|[0-9][0-9_]{0,11}(?:\.[0-9]{1,6})?[mM])$(?!\n)"
 )
+_COUNT_REFERENCE = "#/$defs/count"
 _SCALES = {"k": 1000, "m": 1_000_000}
 """Letter after a number → its factor: the figures of LLMs are decimal."""
 
@@ -149,13 +150,16 @@ class Vocabulary:
 
     def schema(self, title: str) -> dict[str, Any]:
         """Return the JSON Schema (draft 2020-12) of a file of these words."""
-        return {
+        schema = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": title,
             "type": "object",
             "properties": {key: rule.schema() for key, rule in self.rules.items()},
             "additionalProperties": False,
         }
+        if _COUNT_REFERENCE in str(schema):
+            schema["$defs"] = {"count": {"type": "string", "pattern": _COUNT_TEXT}}
+        return schema
 
     def refuse(self, name: object, where: Where | None = None) -> NoReturn:
         """Raise the error for a word that is not in the vocabulary."""
@@ -303,7 +307,7 @@ def _inline(schema: dict[str, Any]) -> dict[str, Any]:
             part = {key: put(value) for key, value in known.get(name, part).items()}
             if part.get("type") != "integer":
                 return part
-            return {"anyOf": [part, {"type": "string", "pattern": _COUNT_TEXT}]}
+            return {"anyOf": [part, {"$ref": _COUNT_REFERENCE}]}
         return [put(one) for one in part] if isinstance(part, list) else part
 
     return dict(put(schema))
