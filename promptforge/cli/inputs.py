@@ -115,8 +115,8 @@ def take_settings(
     for name, variable in OPTION_VARIABLES.items():
         if text := os.environ.get(variable):
             options[name], places[name] = _read_variable(name, text, variable), variable
-    profile = given["profile"] or options.pop("profile", None)
-    return Settings(profile, options, folders, places)
+    profile = options.pop("profile", None)
+    return Settings(given.get("profile") or profile, options, folders, places)
 
 
 def take_options(
