@@ -646,7 +646,7 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
 
 def _roots(session: Session) -> list[Path | None]:
     shipped = [shipped_folder("templates"), shipped_folder("profiles")]
-    own = [*session.templates, *session.profiles, session.tests]
+    own = [*session.templates, *session.profiles, session.tests, *session.draft_profiles]
     return [*own, *shipped, session.items_file and session.items_file.parent]
 
 

@@ -232,7 +232,8 @@ class Session:
             # A profile given by its path: look in its folder first.
             path = Path(self.profile)
             self.profiles, self.profile = [path.parent, *self.profiles], path.stem
-        self._draft_profiles: dict[Path, None] = {}
+        self.draft_profiles: dict[Path, None] = {}
+        """Folders of unsaved profiles, the newest last."""
         # Links are kept: one may lead somewhere else later.
         self.profiles = [folder.absolute() for folder in self.profiles]
         self.templates = [folder.absolute() for folder in self.templates]
@@ -364,10 +365,10 @@ class Session:
         with suppress(PromptForgeError, OSError, ValueError):
             self._bring_tokenizer(folder, file)
         # Each key press brings another one: only the newest can still be asked for.
-        self._draft_profiles[folder] = self._draft_profiles.pop(folder, None)
-        while len(self._draft_profiles) > MAX_DRAFT_FOLDERS:
-            shutil.rmtree(oldest := next(iter(self._draft_profiles)), ignore_errors=True)
-            del self._draft_profiles[oldest]
+        self.draft_profiles[folder] = self.draft_profiles.pop(folder, None)
+        while len(self.draft_profiles) > MAX_DRAFT_FOLDERS:
+            shutil.rmtree(oldest := next(iter(self.draft_profiles)), ignore_errors=True)
+            del self.draft_profiles[oldest]
         return str(folder)
 
     def _bring_tokenizer(self, folder: Path, file: EditableFile) -> None:

@@ -171,8 +171,9 @@ async function beside({ view, drafts }) {
 // The files of what is shown: the look, and the parts of a whole prompt.
 const files = () => [...page.files, ...(now.show === "text" ? [] : promptFiles)];
 
-function placeBar() {
-  bar.place(budget(), page, now.compare ? otherBudget() : null);
+function placeBar(handle = budget()) {
+  bar.place(handle, page, now.compare ? otherBudget() : null);
+  if (!page) return;
   bar.draw(page);
   bar.ghosts(page);
   bar.curve(page);
@@ -208,8 +209,7 @@ function fail(error) {
   if (error.kind === "server") said("");
   if (["server", "save"].includes(error.kind)) more.push(make("button", { type: "button", onclick: () => render() }, "Retry"));
   notice("error", error, { open: () => open(error.name, error.line, error.file), more });
-  const tried = typeof now.view.max_tokens === "number" ? now.view.max_tokens : budget();
-  bar.place(tried, page);
+  placeBar(typeof now.view.max_tokens === "number" ? now.view.max_tokens : budget());
   editor.fault(error);
   if (page) return $("prompt").classList.add("stale");
   for (const panel of ["text", "messages"]) $(panel).replaceChildren(make("p", { class: "wait" }, "There is no text yet: it shows as soon as what is wrong is mended."));

@@ -67,7 +67,7 @@ function nice(number) {
 }
 
 function axis(far) {
-  const rough = top / 8;
+  const rough = top / Math.min(8, Math.max(3, $("bar").clientWidth / 70));
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * unit).find((each) => each >= rough);
   const marks = [];
@@ -157,7 +157,7 @@ function figures(page, free) {
 function legend(page, segments, free) {
   const entries = segments.filter((part) => !part.what.startsWith("item")).map((part) => [part.what, part.name, part.tokens]);
   const found = kinds(page);
-  for (const each of found.slice(0, 7)) entries.push([hue(each.kind), `${each.kind} ×${count(each.items)}:`, each.tokens]);
+  for (const each of found.slice(0, 7)) entries.push([`item ${hue(each.kind)}`, `${each.kind} ×${count(each.items)}:`, each.tokens]);
   if (found.length > 7) entries.push(["none", `${found.length - 7} more kinds`, found.slice(7).reduce((sum, each) => sum + each.tokens, 0)]);
   if (free) entries.push(["free", "free", free]);
   $("legend").replaceChildren(...entries.map(([what, name, tokens]) => make("li", { class: what }, make("i", {}), `${name} ${count(tokens)}`)));

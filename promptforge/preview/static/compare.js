@@ -35,11 +35,11 @@ export function draw(found) {
   const sections = found.sections.filter((each) => each.title);
   const bySection = sections.length > 1 ? [pairs("section", sections, "title")] : [];
   const settings = found.options.length ? [table(["option", "A", "B"], found.options.slice(0, 20).map((each) => [each.name, word(each.a), word(each.b)]))] : [];
-  $("deltas").replaceChildren(figures, ...settings, changes(found), ...bySection);
+  $("deltas").replaceChildren(make("div", { class: "figures" }, figures, ...settings, ...bySection), changes(found));
   $("sides").replaceChildren(heads(found), ...(byLine ? lines(found) : items(found)));
 }
 
-const word = (value) => (value === null || value === undefined ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const word = (value) => (value === null || value === undefined ? "none" : typeof value === "object" || value !== String(value).trim() || value === "" ? JSON.stringify(value) : value);
 
 const pairs = (head, rows, name) =>
   table([head, "A", "B", "B − A"], rows.map((each) => [each[name], count(each.a), count(each.b), each.a === each.b ? "" : signed(each.b - each.a)]));

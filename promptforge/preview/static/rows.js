@@ -4,7 +4,9 @@ import { label } from "./dom.js";
 import { seenText } from "./marks.js";
 
 const FIELDS = ["id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens", "reason", "rank", "section", "worth"];
-const hues = new Map(); // kind → the number of its hue, the same for as long as the page is open
+const HUES = 16;
+// Kind → the number of its hue, the same for all sets of items: these have their own, any other has one by its letters.
+const hues = new Map(["code", "document", "error", "man_page", "mitre_attack", "section", "message", "function"].map((kind, number) => [kind, number]));
 
 export function take(page) {
   page.rows = page.items.map((values, index) => {
@@ -46,7 +48,12 @@ export function unknown(page, given, most = 16) {
 }
 
 export function hue(kind) {
-  if (!hues.has(kind)) hues.set(kind, hues.size % 8);
+  if (!hues.has(kind)) {
+    let number = [...kind].reduce((sum, char) => (31 * sum + char.codePointAt(0)) % 65521, 7) % HUES;
+    const taken = new Set(hues.values());
+    while (taken.size < HUES && taken.has(number)) number = (number + 1) % HUES;
+    hues.set(kind, number);
+  }
   return `t${hues.get(kind)}`;
 }
 
