@@ -333,6 +333,13 @@ def test_a_full_folder_for_drafts_is_said(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(temporary.iterdir()) == []
 
 
+def test_an_unsaved_profile_that_is_wrong_is_named_without_its_folder(tmp_path: Path) -> None:
+    with preview(tmp_path, "--profiles", tmp_path) as running:
+        profile = running.enter().files()["default.yaml"]
+        error = running.draw(drafts={profile: "max_tokns: 3\n"})["error"]
+        assert (error["name"], error["line"], error["file"]) == ("default.yaml", 1, profile)
+
+
 def test_a_killed_worker_costs_no_request(tmp_path: Path) -> None:
     with preview(tmp_path) as running:
         before = running.enter().draw()["text"]

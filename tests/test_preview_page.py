@@ -263,6 +263,8 @@ def test_an_independent_judge_finds_no_barrier(
     page.evaluate(files(AXE).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
     found: list[str] = []
     page.click(".name:has-text('guide.md')")
+    page.click(".fields summary")
+    page.wait_for_selector(".fields dd")
     found += _barriers(page, theme, "item")
     page.click("#show-messages")
     page.wait_for_selector(".card")

@@ -191,6 +191,13 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
     page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
     page.wait_for_selector(".cm-value:has-text('item.path')")
     assert page.locator("#editor .cm-prices .cm-gutterElement span").count() > 1
+    page.mouse.move(0, 0)
+    page.wait_for_selector(".cm-value", state="detached")
+    type_at_start(page, "{{ item.title | upper }}\n")
+    page.hover("#editor .cm-line >> nth=0", position={"x": 130, "y": 8})
+    page.wait_for_selector(".cm-value:has-text('in capitals'):has-text('ITEM 0')")
+    page.click(".fields summary")
+    page.wait_for_selector(".fields dt:has-text('item.content') + dd:has-text('Word 0')")
     page.locator("#revert").dispatch_event("click")
 
 
@@ -271,6 +278,32 @@ def test_a_remedy_is_pressed(bench: Preview, open_page: Opener) -> None:
     page.click("#dropped .remedy")
     becomes(page, "document.getElementById('counts').textContent.startsWith('2')")
     assert page.locator("#dropped .reason:has-text('kinds')").count() >= 1
+
+
+def test_the_bar_is_of_one_scale_when_a_text_fails(bench: Preview, open_page: Opener) -> None:
+    give(bench, [{"content": "word " * 90, "required": True}])
+    page = open_page(bench, "?budget=4000")
+    page.fill("#budget", "20")
+    page.wait_for_selector("#error:not([hidden])")
+    end = (
+        "(() => { const bar = document.getElementById('bar').getBoundingClientRect();"
+        " return (document.querySelector('#bar .item').getBoundingClientRect().right - bar.left)"
+        " / bar.width * document.getElementById('slider').max })()"
+    )
+    used = int(page.inner_text("#spent b"))  # of the last good text
+    assert abs(page.evaluate(end) - used) < used / 20
+    give(bench, ITEMS)
+
+
+def test_a_kind_keeps_its_colour(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    hues = (
+        "async kinds => { const { hue } = await import(`/rows.js?${kinds[0]}`);"
+        " return Object.fromEntries(kinds.map(kind => [kind, hue(kind)])) }"
+    )
+    kinds = ["ticket", "error", "code", "wiki", "man_page", "document"]
+    first, again = page.evaluate(hues, kinds), page.evaluate(hues, kinds[::-1])
+    assert first == again and len(set(first.values())) == len(kinds)
 
 
 # --- comparison -----------------------------------------------------------------------------------

@@ -245,6 +245,7 @@ class PreviewApp:
                 asked = read_request(await request.body())
                 wanted: dict[str, Any] = {"what": what, "tokens": asked.tokens}
                 wanted |= {"rows": asked.rows, "picked": asked.picked, "top": asked.top}
+                wanted["expression"] = asked.expression
                 wanted["settings"] = session.settings(asked.view, asked.drafts)
                 if what == "comparison":
                     other = asked.other or asked.view

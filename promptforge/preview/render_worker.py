@@ -31,6 +31,7 @@ from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
+from ..templating.language import Fields
 from ..templating.loader import Templates
 from ..tokenizers.bpe import token_pieces
 from ..tokenizers.registry import get_tokenizer
@@ -382,10 +383,10 @@ def _curve(result: Result, request: Request) -> Answer:
 
 
 def _values(result: Result, request: Request) -> Answer:
-    """Return the value of each field that templates see of one item, as one line each."""
+    """Return what templates see of one item by its name, and what an expression prints of it."""
     report, index = result.report, request["picked"] or 0
     if index not in report.page.candidates:
-        return {"values": {}}
+        return {"values": {}, "printed": None}
     variant = report.packed.chosen.get(index) or report.page.variants(index)[0]
     view = report.page.views.view(index, variant)
     values = {f"item.{name}": _shorten(value) for name, value in view.items()}
@@ -393,7 +394,20 @@ def _values(result: Result, request: Request) -> Answer:
         values.setdefault(name, _shorten(value))
     for name, value in report.page.candidates[index].item.metadata.items():
         values[f"item.metadata.{name}"] = _shorten(value)
-    return {"values": values}
+    printed = _printed(result, view, request["expression"]) if request["expression"] else None
+    return {"values": values, "printed": printed}
+
+
+def _printed(result: Result, view: Fields, expression: str) -> str | None:
+    """Return what `{{ expression }}` prints in an item template; None where it cannot be tried."""
+    page = result.report.page
+    name = f"{page.layout.name}/_tried.{page.layout.ending}.j2"
+    variables = page.page_variables(result.report.packed.chosen)
+    variables |= {**msgspec.structs.asdict(page.options), "item": view}
+    try:
+        return _shorten(Templates([{name: f"{{{{ {expression} }}}}"}]).print(name, variables))
+    except TemplateError:  # such as a name that a loop around it sets
+        return None
 
 
 def _shorten(value: object) -> str:

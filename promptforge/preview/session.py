@@ -111,6 +111,8 @@ class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The largest budget of a curve, in tokens."""
     file: str = ""
     """Id of the draft that is checked."""
+    expression: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+    """What stands in `{{ }}` under the pointer."""
 
 
 class CaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -288,7 +288,7 @@ text.whenSelected((found) => {
   const tokens = found && (found.tokens === null ? "; press Tokens to see how many tokens" : `, ${plural(found.tokens, "token", "tokens")}`);
   said(found ? `Selected: ${plural(found.characters, "character", "characters")}${tokens}` : "");
 });
-items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, options: setOptions, asked: () => page.told.begun && budgets(page, asked), retry: () => {
+items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, values, options: setOptions, asked: () => page.told.begun && budgets(page, asked), retry: () => {
   page.told.failed = {};
   items.refresh();
   explain(asked, Promise.resolve(page));
@@ -388,14 +388,10 @@ keys.setUp({
 
 // --- begin ----------------------------------------------------------------------------------------------------------
 
-async function values() {
-  const of = page;
-  const index = items.pickedIndex() ?? page?.shown[0]?.index ?? 0;
-  if (of?.values?.index === index) return of.values.found;
-  const found = await draw.values({ ...asked, picked: index });
-  if (!found || found.error) return {};
-  if (of) of.values = { index, found: found.values };
-  return found.values;
+// What templates see of the item that is picked, else of the first of the text; and what an expression prints of it.
+async function values(expression = "") {
+  const found = await draw.values({ ...asked, picked: items.pickedIndex() ?? page?.shown[0]?.index ?? 0, expression });
+  return found && !found.error ? found : { values: {}, printed: null };
 }
 
 try {

@@ -1,7 +1,7 @@
 // Help while one types: words to complete, findings of the check with their fixes, values over names, tokens of each line.
 
 import * as cm from "./vendor/codemirror.js";
-import { count } from "./dom.js";
+import { count, make } from "./dom.js";
 import { get, newest } from "./net.js";
 import { seenText } from "./marks.js";
 
@@ -10,7 +10,7 @@ const ask = newest("/api/findings");
 let words = null;
 let vocabulary = {};
 let names = { profiles: [], layouts: [], formats: [] };
-let valuesOf = async () => ({}); // asks for the values of the item that is picked
+let valuesOf = null; // asks for the values of the item that is picked
 let timer = 0;
 
 export async function setUp(start, values) {
@@ -78,18 +78,10 @@ export function extensions(file) {
 
 // --- values over names ----------------------------------------------------------------------------------------------
 
-function tip(from, to, name, value, about) {
-  return { pos: from, end: to, above: true, create: () => {
-    const dom = document.createElement("div");
-    dom.className = "cm-value";
-    const head = document.createElement("b");
-    head.textContent = name;
-    const body = document.createElement("div");
-    body.textContent = seenText(value);
-    dom.append(head, body);
-    if (about) dom.append(Object.assign(document.createElement("i"), { textContent: about }));
-    return { dom };
-  } };
+// `rows` are [name, value, about] each.
+function tip({ from, to }, rows) {
+  const parts = rows.flatMap(([name, value, about]) => [make("b", {}, name), make("div", {}, seenText(value)), about ? make("i", {}, about) : null]);
+  return { pos: from, end: to, above: true, create: () => ({ dom: make("div", { class: "cm-value" }, ...parts) }) };
 }
 
 function wordAt(view, at) {
@@ -104,17 +96,20 @@ function wordAt(view, at) {
 const hover = cm.hoverTooltip(async (view, at) => {
   const found = wordAt(view, at);
   if (!found) return null;
-  const { name, from, to, line } = found;
-  if (/\|\s*$/.test(line.text.slice(0, from - line.from)) && words?.filters[name]) return tip(from, to, `| ${name}`, words.filters[name]);
-  const values = await valuesOf();
-  if (!Object.hasOwn(values, name)) return null;
-  return tip(from, to, name, values[name], words?.fields[name.replace(/^item\./, "")] ?? words?.variables[name]);
+  const { name, from, line } = found;
+  const around = [...line.text.matchAll(/{{[-+]?\s*(.*?)\s*[-+]?}}/g)].find((each) => each.index < at - line.from && at - line.from < each.index + each[0].length);
+  const { values, printed } = await valuesOf(around?.[1]);
+  const rows = [];
+  if (/\|\s*$/.test(line.text.slice(0, from - line.from)) && words?.filters[name]) rows.push([`| ${name}`, words.filters[name]]);
+  else if (Object.hasOwn(values, name)) rows.push([name, values[name], words?.fields[name.replace(/^item\./, "")] ?? words?.variables[name]]);
+  if (printed !== null && around[1] !== name) rows.push([`{{ ${around[1]} }}`, printed || "nothing", "as it is printed"]);
+  return rows.length ? tip(found, rows) : null;
 });
 
 const hoverYaml = cm.hoverTooltip((view, at) => {
   const found = wordAt(view, at);
   const schema = found && vocabulary[found.name];
-  return schema ? tip(found.from, found.to, found.name, schema.description, `default: ${JSON.stringify(schema.default)}`) : null;
+  return schema ? tip(found, [[found.name, schema.description, `default: ${JSON.stringify(schema.default)}`]]) : null;
 });
 
 // --- tokens of each line --------------------------------------------------------------------------------------------

@@ -188,10 +188,10 @@ export function ghosts(page) {
 }
 
 export function curve(page) {
-  const points = page?.told.curve ?? [];
+  const points = (page?.told.curve ?? []).filter(([budget]) => budget <= top);
   const most = Math.max(...points.map(([, worth]) => worth), 0);
   if (points.length < 2 || most === 0) return $("curve").replaceChildren();
-  const steps = points.filter(([budget]) => budget <= top).map(([budget, worth], place) => {
+  const steps = points.map(([budget, worth], place) => {
     const x = ((budget / top) * 1000).toFixed(1);
     return `${place ? `H${x}V` : `M${x} `}${(100 - (worth / most) * 92).toFixed(1)}`;
   });

@@ -16,11 +16,12 @@ const ORDERS = {
   name: (a, b) => a.label.localeCompare(b.label),
   given: (a, b) => a.index - b.index,
 };
-let act = { pick() {}, budget() {}, line() {}, options() {}, retry() {}, asked() {}, lines: () => [] };
+let act = { pick() {}, budget() {}, line() {}, options() {}, retry() {}, asked() {}, values() {}, lines: () => [] };
 let page = null;
 let entries = []; // rows and headings, in the order of the list
 let picked = null; // the number of an item
 const off = { kinds: new Set(), statuses: new Set(), reason: null };
+let sees = false; // the fields of the chosen item are open
 let timer = 0;
 
 export function whenPicked(given) {
@@ -275,5 +276,19 @@ function detail() {
     make("p", { class: "why" }, sentence(row, page)), make("p", { class: "facts" }, facts),
     presses.length ? make("p", { class: "presses" }, ...presses) : null,
     lines.length ? make("p", { class: "facts" }, "printed by ", ...lines.flatMap((each, n) => (n ? [" ", each] : [each]))) : null,
+    row.rank === null ? null : fields(),
   ].filter(Boolean));
+}
+
+// What a template sees of the item, by the names to be typed.
+function fields() {
+  const list = make("dl", {});
+  const fill = async () => {
+    sees = box.open;
+    if (!sees || list.childElementCount) return;
+    const { values } = await act.values();
+    list.replaceChildren(...Object.entries(values).filter(([name]) => name.startsWith("item.")).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...seen(value))]));
+  };
+  const box = make("details", { class: "fields", open: sees, ontoggle: fill }, make("summary", {}, "What a template sees of it"), list);
+  return box;
 }
