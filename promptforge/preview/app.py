@@ -32,8 +32,10 @@ from ..model import Item
 from ..sandbox import Sandbox
 from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddleware, SessionSecrets
 from .session import (
+    FOLDERS,
     OPTION_SCHEMAS,
     CaseRequest,
+    PageRequest,
     SaveError,
     Session,
     Stamp,
@@ -63,6 +65,7 @@ A quarter of `MAX_WAITING`: a request sent at once is read before a thousand new
 """
 LISTEN_BACKLOG = 1024
 """Connections that the system holds until they are accepted."""
+Answer = dict[str, Any]
 STATIC_FOLDER = Path(__file__).parent / "static"
 _MEDIA_TYPES = {
     ".html": "text/html",
@@ -136,11 +139,9 @@ class PreviewApp:
             for path in STATIC_FOLDER.rglob("*")
             if path.suffix in _MEDIA_TYPES
         }
-        own = ("case", "tests")
         api: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
             ("GET", "/api/start", self._start),
-            *(("POST", f"/api/{what}", self._draw(what)) for what in WORKER_OF if what not in own),
-            ("POST", "/api/tests", self._tests),
+            *(("POST", f"/api/{what}", self._draw(what)) for what in WORKER_OF if what != "case"),
             ("POST", "/api/recipes", self._recipes),
             ("POST", "/api/items", self._take_items),
             ("GET", "/api/words", self._words),
@@ -242,24 +243,7 @@ class PreviewApp:
         async def answer(request: Request) -> Response:
             session = self.session
             try:
-                asked = read_request(await request.body())
-                wanted: dict[str, Any] = {"what": what, "tokens": asked.tokens}
-                wanted |= {"rows": asked.rows, "picked": asked.picked, "top": asked.top}
-                wanted["expression"] = asked.expression
-                wanted["settings"] = session.settings(asked.view, asked.drafts)
-                if what == "comparison":
-                    other = asked.other or asked.view
-                    wanted["other"] = session.settings(other, asked.drafts)
-                if what == "prompt":
-                    wanted |= {"to": asked.to, "texts": session.prompt_texts(asked.view)}
-                if what == "as_case":
-                    wanted |= case_request(session)
-                draw, line = self._queues[what].draw, (asked.tab, what)
-                if what == "findings":
-                    with draft_to_check(session, asked.file, asked.drafts) as draft:
-                        drawn = await draw(draft, CHECK_TASK, line)
-                else:
-                    drawn = await draw(wanted, DRAW_TASK, line)
+                drawn = await self._drawn(what, read_request(await request.body()))
             except OvertakenError:
                 return _json({"overtaken": True})
             except PromptForgeError as error:
@@ -268,24 +252,29 @@ class PreviewApp:
                 if page and "files" in page:
                     page["files"] = session.describe_files(named=page["files"])
                     page["stamp"] = session.stamp
+            for case in drawn.get("cases", ()):
+                case["problems"] = [_without_roots(text, session) for text in case["problems"]]
             return _json(drawn)
 
         return answer
 
-    async def _tests(self, request: Request) -> Response:
-        session = self.session
-        try:
-            asked = read_request(await request.body())
-            wanted = request_of_tests(session, session.settings(asked.view, asked.drafts))
-            found = await self._queues["tests"].draw(wanted, TEST_TASK, (asked.tab, "tests"))
-        except OvertakenError:
-            return _json({"overtaken": True})
-        except PromptForgeError as error:
-            return _json({"error": describe_error(error, session)})
-        roots = _roots(session)
-        for case in found.get("cases", ()):
-            case["problems"] = [_without_roots(text, roots) for text in case["problems"]]
-        return _json(found)
+    async def _drawn(self, what: str, asked: PageRequest) -> Answer:
+        session, draw, line = self.session, self._queues[what].draw, (asked.tab, what)
+        settings = session.settings(asked.view, asked.drafts)
+        if what == "findings":
+            with draft_to_check(session, asked.file, asked.drafts) as draft:
+                return await draw(draft, CHECK_TASK, line)
+        if what == "tests":
+            return await draw(request_of_tests(session, settings), TEST_TASK, line)
+        names = ("tokens", "rows", "picked", "top", "expression")
+        wanted = {"what": what, "settings": settings} | {n: getattr(asked, n) for n in names}
+        if what == "comparison":
+            wanted["other"] = session.settings(asked.other or asked.view, asked.drafts)
+        elif what == "prompt":
+            wanted |= {"to": asked.to, "texts": session.prompt_texts(asked.view)}
+        elif what == "as_case":
+            wanted |= case_request(session)
+        return await draw(wanted, line=line)
 
     async def _recipes(self, request: Request) -> Response:
         try:
@@ -543,7 +532,6 @@ DRAW_TASK = "promptforge.preview.render_worker:draw"
 RECORD_TASK = "promptforge.preview.render_worker:record_case"
 TEST_TASK = "promptforge.preview.render_worker:run_tests"
 CHECK_TASK = "promptforge.lint.checker:check_draft"
-Answer = dict[str, Any]
 
 
 class OvertakenError(Exception):
@@ -632,7 +620,7 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
     name, line = error.where or "", None
     if found := re.fullmatch(r"(.*?):(\d+)", name, re.DOTALL):
         name, line = found[1], int(found[2])
-    name, message = (_without_roots(text, _roots(session)) for text in (name, error.bare))
+    name, message = (_without_roots(text, session) for text in (name, error.bare))
     kind = type(error).__name__.removesuffix("Error").lower()
     said: dict[str, Any] = {"kind": kind, "message": message}
     if name:
@@ -645,13 +633,9 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
     return said
 
 
-def _roots(session: Session) -> list[Path | None]:
-    shipped = [shipped_folder("templates"), shipped_folder("profiles")]
+def _without_roots(text: str, session: Session) -> str:
     own = [*session.templates, *session.profiles, session.tests, *session.draft_profiles]
-    return [*own, *shipped, session.items_file and session.items_file.parent]
-
-
-def _without_roots(text: str, roots: Sequence[Path | None]) -> str:
+    roots = [*own, *map(shipped_folder, FOLDERS), session.items_file and session.items_file.parent]
     paths = {path for root in roots if root for path in (str(root), str(root.resolve()))}
     for path in sorted(paths, key=len, reverse=True):  # an inner folder before the one around it
         if len(path) > 1:

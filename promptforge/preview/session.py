@@ -112,7 +112,7 @@ class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""
     """Id of the draft that is checked."""
     expression: Annotated[str, msgspec.Meta(max_length=2000)] = ""
-    """What stands in `{{ }}` under the pointer."""
+    """Text between the braces of a `{{ }}` under the pointer."""
 
 
 class CaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -33,7 +33,6 @@ export async function put(path, body, tag) {
 // Calls `heard(number)` for each change of a file, and `lost(true)` while the server does not answer.
 // A browser opens six connections to a host, so its pages share one stream: one of them holds it and tells the others.
 export function listen(heard, lost) {
-  if (!navigator.locks) return listenWhileVisible(heard, lost);
   const channel = new BroadcastChannel("promptforge");
   const hear = ({ number, gone }) => (gone ? lost(true) : (lost(false), heard(number)));
   channel.addEventListener("message", (event) => hear(event.data));
@@ -49,17 +48,6 @@ function open(tell) {
   const source = new EventSource("/api/events");
   for (const name of ["hello", "change"]) source.addEventListener(name, (event) => tell({ number: Number(event.data) }));
   source.addEventListener("error", () => tell({ gone: true }));
-  return source;
-}
-
-function listenWhileVisible(heard, lost) {
-  let source = null;
-  const follow = () => {
-    if (document.hidden) source = source?.close() ?? null;
-    else source ??= open(({ number, gone }) => (gone ? lost(true) : (lost(false), heard(number))));
-  };
-  document.addEventListener("visibilitychange", follow);
-  follow();
 }
 
 // Only the newest of several requests counts: an older one is given up.
