@@ -162,7 +162,7 @@ def test_the_whole_prompt_is_behind_tabs(edited: Preview, open_page: Opener, sho
     page.screenshot(path=shots / "messages.png")
     page.keyboard.press("End")
     page.select_option("#to", "anthropic")
-    shows(page, '"type": "text"', place="sent")
+    shows(page, '"system": [', place="sent")
     arguments = ("--max-tokens", "160", "--system", "You answer from the context.")
     said = run(
         *("prompt", edited.folder / "items.json", *arguments, "--to", "anthropic"),
