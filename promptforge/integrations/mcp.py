@@ -32,6 +32,7 @@ try:
         CallToolResult,
         Completion,
         PromptReference,
+        Resource,
         TextContent,
         ToolAnnotations,
     )
@@ -95,6 +96,7 @@ _TITLES = {
     "list_layouts": "List layouts and options",
 }
 _SCHEME = "promptforge://"
+_RESOURCE_TYPES = {"templates": "text/plain", "profiles": "application/yaml"}
 MAX_COMPLETIONS = 100
 """Values in one completion, as the protocol allows."""
 ItemsText = Annotated[str, Field(description="A JSON array of objects with content, path, kind, …")]
@@ -106,6 +108,17 @@ ProfileText = Annotated[str, Field(description="The profile of an LLM.")]
 
 class _Server(MCPServer):
     """A server of short definitions; unknown arguments, which the library drops, are refused."""
+
+    workshop: _Workshop
+
+    async def list_resources(self) -> list[Resource]:
+        # By the names of this moment: the operator may add templates while the server runs.
+        named = {"templates": self.workshop.templates.names(), "profiles": self.workshop.profiles()}
+        return [
+            Resource(uri=f"{_SCHEME}{kind}/{name}", name=name, mime_type=_RESOURCE_TYPES[kind])
+            for kind, names in named.items()
+            for name in names
+        ]
 
     async def list_tools(self) -> Any:
         # The definitions stand in each prompt of the client's LLM, so every token counts.
@@ -270,6 +283,7 @@ def make_mcp_server(
     for name in workshop.templates.layouts():
         about = workshop.templates.settings(name).description
         server.prompt(name=name, title=name, description=about)(_prompt(name, workshop.render))
+    server.workshop = workshop
     _add_resources(server, workshop)
     return server
 
@@ -292,11 +306,12 @@ def _add_resources(server: MCPServer, workshop: _Workshop) -> None:
             raise _invalid(f"there is no profile {quote(name)}{hint}")
         return text
 
-    for read, uri, title, mime in (
-        (template, "templates/{+name}", "Template", "text/plain"),
-        (profile, "profiles/{name}", "Profile", "application/yaml"),
+    for read, kind, name, title in (
+        (template, "templates", "{+name}", "Template"),
+        (profile, "profiles", "{name}", "Profile"),
     ):
-        server.resource(f"{_SCHEME}{uri}", title=title, mime_type=mime)(read)
+        uri = f"{_SCHEME}{kind}/{name}"
+        server.resource(uri, title=title, mime_type=_RESOURCE_TYPES[kind])(read)
 
     def names_for(reference: Any, argument: str) -> Iterable[str]:
         if isinstance(reference, PromptReference):

@@ -22,6 +22,7 @@ pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-integrations]'
 
 from mcp import Client, MCPError, StdioServerParameters
 
+from promptforge.config.profiles import find_profiles
 from promptforge.integrations import mcp as bridge
 
 ITEMS = [
@@ -299,6 +300,25 @@ def test_templates_and_profiles_are_resources_and_names_are_completed(tmp_path: 
     ]
 
 
+async def _read_resources(client: Any) -> dict[str, Any]:
+    resources = (await client.list_resources()).resources
+    read = {one.uri: (await client.read_resource(one.uri)).contents[0] for one in resources}
+    assert [read[one.uri].mime_type for one in resources] == [one.mime_type for one in resources]
+    return {uri: content.text for uri, content in read.items()}
+
+
+def test_every_template_and_profile_is_listed_and_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "house").mkdir()
+    look = tmp_path / "house/layout.md.j2"
+    look.write_text("{{ items | length }}", encoding="utf-8")
+    texts = talk(_read_resources, plain(templates=tmp_path))
+    assert texts["promptforge://templates/house/layout.md.j2"] == look.read_text("utf-8")
+    assert {f"promptforge://profiles/{name}" for name, _, _ in find_profiles(())} <= texts.keys()
+    arguments = ["-m", "promptforge", "mcp", "--templates", str(tmp_path)]
+    server = StdioServerParameters(command=sys.executable, args=arguments)
+    assert talk(_read_resources, server) == texts
+
+
 def test_the_command_serves_over_http_too() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -321,6 +341,9 @@ def test_the_command_serves_over_http_too() -> None:
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                     break
                 time.sleep(0.05)
+            assert talk(_read_resources, f"http://127.0.0.1:{port}/mcp").keys() == (
+                talk(_read_resources).keys()
+            )
             failed, said = call("render_context", f"http://127.0.0.1:{port}/mcp", items=ITEMS)
             assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text
         finally:
