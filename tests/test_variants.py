@@ -55,3 +55,17 @@ def test_a_content_that_fits_is_whole_where_its_longer_text_does_not(packing: st
         True,
     )
     assert variants.shown(made)[0].form == "content"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Case("custom", 3, 1135758879, 0.6412542501862698, "max_chars", "drop_first", "structure",
+             "chunks", "markdown", query=True, longer=True),
+        Case("code", 1, 390418845, 0.7256100759269433, "max_tokens", "repository", "structure",
+             "context", "plain", query=False, longer=True),
+    ],
+    ids=["the line end of the last item", "tokens that joined parts share"],
+)  # fmt: skip
+def test_a_content_that_costs_no_more_on_the_page_is_whole(made: Case) -> None:
+    assert variants.shown(made)[0].form == "content"

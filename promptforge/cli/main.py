@@ -78,6 +78,26 @@ Exit codes: 0 done; 1 findings (of check, test, diff --exit-code or a strict run
 5 a template failed."""
 
 
+_NAME_METAVARS = frozenset({"DIR", "DIRECTORY", "FILE", "NAME", "PATH", "PATH[:START[-END]]"})
+
+
+class _Named(click.ParamType[Any]):
+    """The type of a name: an empty one, as of a variable that is not set, names no folder."""
+
+    def __init__(self, inner: click.ParamType[Any]) -> None:
+        self._inner, self.name = inner, inner.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the name is empty, as of a variable without a value", param, ctx)
+        return self._inner.convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return self._inner.shell_complete(ctx, param, incomplete)
+
+
 class _LazyGroup(click.Group):
     """A group that imports the module of a command when the command is asked for."""
 
@@ -89,6 +109,10 @@ class _LazyGroup(click.Group):
             return None
         module = importlib.import_module(f".{COMMANDS[name].module}", __package__)
         command: click.Command = getattr(module, f"{name}_command")
+        for param in command.params:
+            is_named = isinstance(param, click.Argument) or param.metavar in _NAME_METAVARS
+            if is_named and (type(param.type) is click.Path or param.type is click.STRING):
+                param.type = _Named(param.type)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

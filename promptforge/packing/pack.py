@@ -59,6 +59,8 @@ LONG_OUTLINES = 8
 below."""
 WHOLE_OF_LIMIT = 0.1
 """Share of the limit that a file may take to be shown whole before more files are outlined."""
+MAX_SHARED_COST = 4
+"""Tokens, or characters, that the end of an item may share with the page around it."""
 MAX_OUTLINES_IN_VAIN = 8
 """Outlines without room, one after the other or not, that end the search for one with room."""
 NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
@@ -180,6 +182,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
             again.append(rest)
     packer.limit_sections(limits)  # a fixed set has kept them as the room of a step
     _join(packer, again, packing, stubs)
+    _show_whole(packer)
     if not packer.chosen:
         packer.cost = page.measure({})
     reasons = Reasons(walks, packer.chosen, packer.reasons)
@@ -230,6 +233,29 @@ def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs:
             if stubs:
                 packer.add_stubs(step, packer.limit)
     packer.join_touching()
+
+
+def _show_whole(packer: Packer) -> None:
+    """Show whole what costs no more so on this page: alone, a shortened text may cost less.
+
+    The line end after the last item, or a token that two parts share, makes the difference.
+    """
+    page = packer.page
+    for index, variant in list(packer.chosen.items()):
+        if variant.name not in ("trimmed", "outline"):
+            continue
+        whole, shown = content_variant(page.variants(index)), page.item_cost(index, variant)
+        rooms = (shown[0] + MAX_SHARED_COST, UNLIMITED), (UNLIMITED, shown[1] + MAX_SHARED_COST)
+        may_cost_less = any(page.may_fit(index, whole, room) for room in rooms)
+        if not may_cost_less or page.item_cost(index, whole)[0] > packer.allowance(index):
+            continue
+        holder, held = page.duplicates(index, packer.chosen)
+        if holder is not None or held:
+            continue
+        cost = page.measure({**packer.chosen, index: whole})
+        is_cheaper = cost[0] <= packer.cost[0] or cost[1] <= packer.cost[1]
+        if is_cheaper and fits_within(cost, packer.limit):
+            packer.put(index, whole, cost)
 
 
 def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
