@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -256,3 +257,26 @@ def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) ->
     ran = run(*arguments)
     assert ran.code in (2, 4, 5)
     assert ran.err.count("\n") == 1 and "\x1b" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["render", ""], ["render", "--file", ""], ["render", "items.json", "-p", ""],
+        ["render", "items.json", "-o", ""], ["init", ""], ["check", ""], ["test", ""],
+        ["count", ""], ["calibrate", ""], ["batch", "", "-o", "x"], ["preview", ""],
+        ["mcp", "-p", ""], ["new", "layout", "mine", "--from", ""], ["trust", ""], ["show", ""],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_2_an_empty_name_which_would_be_the_folder_here(line: list[str]) -> None:
+    said(run(*line), 2, "the name is empty, as of a variable without a value")
+    assert sorted(os.listdir()) == ["items.json"]
+
+
+def test_2_an_address_that_mcp_cannot_use() -> None:
+    pytest.importorskip("mcp")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said(run("mcp", "--http", port), 2, "--http", port, "cannot be used", "in use")
+    said(run("mcp", "--http", "256.1.1.1:9000"), 2, "256.1.1.1:9000 cannot be used")

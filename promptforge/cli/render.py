@@ -11,6 +11,7 @@ import contextlib
 import functools
 import json
 import os
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -334,6 +335,12 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
         server.run()
     else:
         host, port = http
+        try:  # the server itself would end with a code that says something else here
+            socket.create_server((host, port)).close()
+        except OSError as error:
+            raise click.UsageError(
+                f"--http: {host}:{port} cannot be used: {error.strerror}"
+            ) from None
         print_message(f"MCP at http://{host}:{port}/mcp (Ctrl-C stops)")
         server.run("streamable-http", host=host, port=port)
 

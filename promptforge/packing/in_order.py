@@ -466,7 +466,7 @@ class Packer(PageState):
             whole = _next_is_whole(step, queue, misfits)
             index = (queue if whole else misfits).popleft()
             is_new = index not in self.chosen
-            take = self.take_whole if whole else self._take_shorter
+            take = self.take_whole if whole else self.take_shorter
             if take(index, limit):
                 if places is not None:
                     places -= is_new
@@ -558,15 +558,18 @@ class Packer(PageState):
         self._failed_pages = 0
         return True
 
-    def _take_shorter(self, index: int, limit: Cost) -> bool:
+    def take_shorter(self, index: int, limit: Cost) -> bool:
         """Show an item shortened, else its summary."""
         may_shorten = self.shorten and self._misses < MAX_FAILED_PAGES
         if may_shorten and self.take_shortened(index, limit):
             return True
         summary = self.page.variants(index)[-1]
-        if summary.name != "summary" or index in self.chosen:
+        before = self.chosen.get(index)
+        if summary.name != "summary" or before not in (None, STUB_VARIANT):
             return False
-        return self.take_variant(index, summary, self.chosen, self.cost, limit)
+        others = {i: v for i, v in self.chosen.items() if i != index}
+        cost = self.page.measure(others) if before else self.cost
+        return self.take_variant(index, summary, others, cost, limit)
 
     def take_shortened(self, index: int, limit: Cost) -> bool:
         """Show an item in its longest shorter variant that fits.

@@ -175,6 +175,11 @@ def pack(  # noqa: PLR0913  these are the options of packing
             packer.require(step.walk)
             continue
         source = None if limits.most else passages
+        if stubs and packing == "score" and source is None and _stub_all(packer, step, step_limit):
+            for index in step.walk:
+                if index in packer.chosen and not packer.take_whole(index, step_limit):
+                    packer.take_shorter(index, step_limit)
+            continue
         rest = _pack_step(packer, step, step_limit, packing, source)
         if stubs:
             packer.add_stubs(step, step_limit)
@@ -233,6 +238,18 @@ def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs:
             if stubs:
                 packer.add_stubs(step, packer.limit)
     packer.join_touching()
+
+
+def _stub_all(packer: Packer, step: PackingStep, limit: Cost) -> bool:
+    """Show the attributions of all items, if they fit: what is shown longer leaves them room."""
+    before = dict(packer.chosen)
+    packer.add_stubs(step, limit)
+    if all(index in packer.chosen or index in packer.duplicate_of for index in step.walk):
+        return True
+    for index in packer.chosen.keys() - before.keys():
+        packer.remove(index)
+    packer.cost = packer.page.measure(packer.chosen)
+    return False
 
 
 def _show_whole(packer: Packer) -> None:
