@@ -13,11 +13,10 @@ import pytest
 from kill_campaign import requests
 
 from promptforge import batch
-from promptforge.batch import runner
+from promptforge.batch import ShardServer
 from promptforge.batch.rows import (
     BatchSpec,
 )
-from promptforge.batch.runner import ShardServer
 
 ROWS = 120
 HAS_RAY = importlib.util.find_spec("ray") is not None
@@ -49,7 +48,7 @@ def batch_folder(
 ) -> None:
     """Work in a folder with an input; workers are no processes unless `processes` asks for them."""
     if "processes" not in request.fixturenames:
-        monkeypatch.setattr(runner, "LocalWorker", InProcessWorker)
+        monkeypatch.setattr(batch, "LocalWorker", InProcessWorker)
     monkeypatch.setattr(
         os, "fsync", lambda handle: None
     )  # nothing here survives a power cut, or has to

@@ -212,7 +212,7 @@ def _outliving(children: list[int]) -> list[str]:
         workers = {
             int(line.split(None, 1)[0])
             for line in listed.splitlines()
-            if "promptforge.batch.runner" in line
+            if "promptforge.batch import serve" in line
         }
         if not workers & set(children):
             return []

@@ -24,6 +24,7 @@ from kill_campaign import campaign
 
 import promptforge as pf
 from promptforge import batch
+from promptforge.batch import LocalWorker, ShardJob, WorkerDied, render_shards
 from promptforge.batch.rows import (
     RenderedShard,
     Shard,
@@ -31,7 +32,6 @@ from promptforge.batch.rows import (
     hash_inputs,
     make_spec,
 )
-from promptforge.batch.runner import LocalWorker, ShardJob, WorkerDied, render_shards
 from promptforge.batch.store import (
     ShardStore,
 )
@@ -68,7 +68,7 @@ def workers(engine: str) -> list[int]:
     ]
     mine = [(pid, args) for pid, parent, args in found if parent == os.getpid()]
     if engine == "local":
-        return [pid for pid, args in mine if "promptforge.batch.runner" in args]
+        return [pid for pid, args in mine if "promptforge.batch import serve" in args]
     raylets = {pid for pid, args in mine if "/raylet " in args}
     return [
         pid
@@ -223,7 +223,7 @@ def test_workers_that_cannot_begin_end_the_run() -> None:
 def test_a_worker_that_hangs_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row sleeps in C code, where no signal and no thread of Python's could end it."""
     Path("hanging.py").write_text(
-        "import ctypes, promptforge.batch.runner as runner\n"
+        "import ctypes, promptforge.batch as runner\n"
         "runner.MAX_ROW_SECONDS = 0.3\n"
         "runner.RowRenderer.row = lambda *_: ctypes.PyDLL(None).sleep(60)\n"
         "runner.serve()\n"

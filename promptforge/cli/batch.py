@@ -12,8 +12,8 @@ from typing import Any
 import click
 import msgspec
 
+from ..batch import ENGINES, SHARD_ROWS, Progress, run
 from ..batch.rows import CONTEXT_ONLY
-from ..batch.runner import ENGINES, SHARD_ROWS, Progress, run
 from ..batch.store import BATCH_SERVICES, RunReport
 from ..files import check_url, copy_to_url, is_url
 from ..prompts.providers import SHAPES

@@ -204,11 +204,7 @@ def _report_facts(report: LintReport) -> dict[str, Any]:
         # One form on all systems: reports are compared, and shown on other machines.
         path = PurePath(finding.path).as_posix()
         findings.append({"path": path, **facts, "fixable": finding.edit is not None})
-    costs = [
-        {"layout": cost.layout, "format": cost.format, "page": cost.page, "items": cost.items}
-        for cost in report.costs
-    ]
-    facts = {"findings": findings, "prices": costs}
+    facts = {"findings": findings, "prices": [cost._asdict() for cost in report.costs]}
     return {**facts, "tokenizer": report.tokenizer, "files": report.files}
 
 

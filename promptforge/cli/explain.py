@@ -24,6 +24,7 @@ import msgspec
 from ..authoring.results import (
     Build,
     BuildDiagnostic,
+    BuildItem,
     BuildManifest,
     CommonPrefix,
     Difference,
@@ -231,16 +232,11 @@ def _row(report: Report, index: int) -> list[str]:
     ]
 
 
-def item_label(item: Mapping[str, Any]) -> str:
+def _label(item: ResultItem | BuildItem) -> str:
     """Return the label of an item: its path and lines, its name, or its id."""
-    if path := item.get("path"):
-        return path_with_lines(printable(path), item.get("start_line"), item.get("end_line"))
-    return printable(item.get("name") or item["id"])
-
-
-def _label(item: ResultItem) -> str:
-    names = ("path", "start_line", "end_line", "name", "id")
-    return item_label({name: getattr(item, name) for name in names})
+    if item.path:
+        return path_with_lines(printable(item.path), item.start_line, item.end_line)
+    return printable(item.name or item.id)
 
 
 def _labels(report: Report, ids: Collection[str]) -> dict[str, str]:
@@ -846,8 +842,7 @@ def _change_row(change: ItemChange, fits_at: FitsAt) -> list[str]:
     delta = ""
     if change.delta:
         delta = f"{change.delta:+,}"
-    label = item_label(msgspec.structs.asdict(item))
-    row = [change.how, label, printable(item.kind), *forms, *tokens, delta]
+    row = [change.how, _label(item), printable(item.kind), *forms, *tokens, delta]
     dropped = [each for each in (change.b, change.a) if each and each.status == "dropped"]
     if not dropped:
         return [*row, "", ""]

@@ -26,9 +26,18 @@ import msgspec
 from ..config.media import MediaPrices
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import load_profile
-from ..errors import BudgetError, Diagnostics, ItemError, OptionError, pip_install, show_value
+from ..errors import (
+    BudgetError,
+    Diagnostic,
+    Diagnostics,
+    ItemError,
+    OptionError,
+    pip_install,
+    show_value,
+)
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
+from ..rendering.pipeline import log_diagnostics
 from ..rendering.renderer import ContextRenderer
 from ..selection.query import Embed
 from ..sources.records import to_item
@@ -319,6 +328,13 @@ def too_small(needed: int, window: int, what: str) -> BudgetError:
         needed=needed,
         largest=window,
     )
+
+
+def say_left_out(messages: int) -> None:
+    """Log that so many messages are left out of a window."""
+    if messages:
+        message = f"{messages} messages were left out, the oldest, to keep the window"
+        log_diagnostics(None, (Diagnostic("PF116", "info", message),), strict=False)
 
 
 def _is_single(documents: Any) -> bool:

@@ -8,8 +8,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ..errors import Diagnostics, OptionError, quote
-from ..rendering.pipeline import log_diagnostics
+from ..errors import OptionError, quote
 from .bridge import (
     NOTE_KEY,
     Bridge,
@@ -19,6 +18,7 @@ from .bridge import (
     missing_extra,
     retrieve,
     run_in_thread,
+    say_left_out,
     too_small,
 )
 
@@ -329,7 +329,7 @@ class MessageWindow:
             turns = [*turns[:-1], [_with_context(turns[-1][0], text), *turns[-1][1:]]]
         fitted = self._shortened(self._newest(turns, room), room)
         left_out = sum(map(len, _steps(turns))) - sum(map(len, _steps(fitted)))
-        self._say(left_out)
+        say_left_out(left_out)
         made = [*system, *(message for step in _steps(fitted) for message in step)]
         return FittedMessages(made, self._meter.total(made, tools), left_out)
 
@@ -393,13 +393,6 @@ class MessageWindow:
                 for turn in turns
             ]
         return turns
-
-    def _say(self, left_out: int) -> None:
-        if left_out:
-            diagnostics = Diagnostics()
-            message = f"{left_out} messages were left out, the oldest, to keep the window"
-            diagnostics.add("PF116", message, severity="info")
-            log_diagnostics(None, tuple(diagnostics), strict=False)
 
 
 _Turns = list[list[list[BaseMessage]]]

@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import Diagnostics, OptionError, quote
-from ..rendering.pipeline import log_diagnostics
+from ..errors import OptionError, quote
 from .bridge import (
     NOTE_KEY,
     Bridge,
@@ -17,6 +16,7 @@ from .bridge import (
     missing_extra,
     retrieve,
     run_in_thread,
+    say_left_out,
 )
 
 try:
@@ -227,11 +227,7 @@ class ContextSynthesizer(BaseSynthesizer):
         if window is not None:
             spent = bridge.setting("prompt_tokens") + self._cost([*self._system, asked])
             kept = self._newest(history, window - spent)
-        if lost := len(self._history) - len(kept):
-            said = Diagnostics()
-            message = f"{lost} messages were left out, the oldest, to keep the window"
-            said.add("PF116", message, severity="info")
-            log_diagnostics(None, tuple(said), strict=False)
+        say_left_out(len(self._history) - len(kept))
         return [*self._system, *kept, asked]
 
     def _question(self, context: str, query: str) -> ChatMessage:

@@ -393,15 +393,6 @@ class _ScopeWalk(NodeVisitor):
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def visit_Name(self, node: nodes.Name, scope: Scope) -> Shape | None:
-        return self._look_up(node, scope)
-
-    def visit_Getattr(self, node: nodes.Getattr, scope: Scope) -> Shape | None:
-        return self._look_up(node, scope)
-
-    def visit_Getitem(self, node: nodes.Getitem, scope: Scope) -> Shape | None:
-        return self._look_up(node, scope)
-
     def visit_Filter(self, node: nodes.Filter, scope: Scope) -> Shape | None:
         shape = None
         if node.node is not None:
@@ -483,6 +474,8 @@ class _ScopeWalk(NodeVisitor):
             return _member(shape)
         found: Shape | None = self.visit(node, scope)
         return found
+
+    visit_Name = visit_Getattr = visit_Getitem = _look_up
 
     def _unknown_name(self, node: nodes.Name, scope: Scope) -> None:
         if node.name == "loop":

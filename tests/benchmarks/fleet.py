@@ -23,7 +23,8 @@ from unittest.mock import patch
 
 import msgspec
 
-from promptforge.batch import runner
+from promptforge import batch as runner
+from promptforge.batch import SHARDS_AHEAD_PER_WORKER, ShardServer
 from promptforge.batch.rows import (
     BatchInput,
     BatchSpec,
@@ -32,7 +33,6 @@ from promptforge.batch.rows import (
     make_spec,
     split_shards,
 )
-from promptforge.batch.runner import SHARDS_AHEAD_PER_WORKER, ShardServer
 
 from .batch import write_rows
 from .tables import table

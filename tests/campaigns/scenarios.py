@@ -19,10 +19,10 @@ from unittest import mock
 import msgspec
 
 import promptforge as pf
+from promptforge import batch as runner
 from promptforge.authoring import project
-from promptforge.batch import rows, runner
+from promptforge.batch import ShardServer, rows
 from promptforge.batch.rows import BatchSpec
-from promptforge.batch.runner import ShardServer
 from promptforge.cli.main import main
 from promptforge.config.profiles import load_profile
 from promptforge.errors import Diagnostics
