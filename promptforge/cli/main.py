@@ -138,25 +138,12 @@ class _LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        click.echo(f"promptforge {__version__}")
-        ctx.exit()
-
-
 @click.group(
     cls=_LazyGroup,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Print the version.",
-)
+@click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version.")
 def command_group() -> None:
     """Turn pieces of text into the context part of a prompt for an LLM: safe, exact, laid out.
 

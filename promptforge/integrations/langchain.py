@@ -229,7 +229,8 @@ class MessageMeter:
 
     def total(self, messages: Iterable[BaseMessage], tools: Iterable[Any] = ()) -> int:
         """Return the tokens of messages and of definitions of tools, with all overhead."""
-        defined = (json.dumps(_definition(tool), ensure_ascii=False) for tool in tools)
+        plain = (t if isinstance(t, Mapping) else convert_to_openai_tool(t) for t in tools)
+        defined = (json.dumps(tool, ensure_ascii=False) for tool in plain)
         overhead: int = self._bridge.setting("prompt_tokens")
         return overhead + sum(map(self.cost, messages)) + sum(map(self.count, defined))
 
@@ -265,10 +266,6 @@ class MessageMeter:
 
 
 _CALLS = ("tool_calls", "function_call")
-
-
-def _definition(tool: Any) -> Any:
-    return tool if isinstance(tool, Mapping) else convert_to_openai_tool(tool)
 
 
 class FittedMessages(NamedTuple):
