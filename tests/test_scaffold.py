@@ -87,6 +87,15 @@ def test_the_look_of_a_kind() -> None:
     assert made.partition("#}")[2] == original.partition("#}")[2]
 
 
+def test_a_shipped_layout_is_copied_without_files_of_ones_own_beside_it() -> None:
+    own = Path("templates/chunks/note.md.j2")
+    own.parent.mkdir(parents=True)
+    own.write_text("{{ item.text }}", encoding="utf-8")
+    assert run("new", "layout", "brief", "--from", "shipped/chunks").code == 0
+    assert Path("templates/brief/item.md.j2").is_file()
+    assert not Path("templates/brief/note.md.j2").exists()
+
+
 @pytest.mark.parametrize("source", ["default", "lisp", "shipped/lisp"])
 def test_a_copy_of_a_prompt_prints_what_the_original_prints(source: str) -> None:
     ran = run("new", "prompt", "ours", "--from", source)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -147,16 +147,8 @@ def copy_layout(
     Names of the copied folder in the files become the new one. Raises `OptionError`.
     """
     _check_name("layout", name, _NAME, {"shipped", "prompt"})
-    known = templates.layouts()
-    source = like or (name if name in known else "chunks")
-    plain = source.removeprefix("shipped/")
-    _check_known("layout", source, known)
-    origin = source.removesuffix(plain)
-    texts: dict[str, str] = {}
-    for template in templates.names():
-        if template.startswith(f"{plain}/"):
-            text = templates.source(f"{origin}{template}")[0]
-            texts[template.removeprefix(f"{plain}/")] = text.replace(f'"{plain}/', f'"{name}/')
+    plain, origin = _original("layout", like, name, templates.layouts(), "chunks")
+    texts = _copied(templates, origin, f"{plain}/", f"{name}/")
     if "layout.yaml" not in texts:
         texts = {"layout.yaml": f'description: "A copy of {plain}"\n', **texts}
     # Editors find the schema by this line.
@@ -251,20 +243,12 @@ def copy_prompt_templates(
     The copy is whole: it holds the templates of default that `like` lacks. Raises `OptionError`.
     """
     _check_name("prompt", name, _NAME, {"shipped"})
-    known = templates.prompts()
-    source = like or (name if name in known else "default")
-    plain = source.removeprefix("shipped/")
-    _check_known("prompt", source, known)
-    texts: dict[str, str] = {}
-    for own, origin in ((plain, source.removesuffix(plain)), ("default", "")):
-        lead = f"{PROMPTS_FOLDER}/{own}/"
-        parts = {file.partition(".")[0] for file in texts}
-        for template in templates.names():
-            file, original = template.removeprefix(lead), f"{origin}{template}"
-            known_part = file.partition(".")[0] in parts
-            if file != template and not known_part and templates.find(original):
-                text = templates.source(original)[0]
-                texts[file] = text.replace(f'"{lead}', f'"{PROMPTS_FOLDER}/{name}/')
+    plain, origin = _original("prompt", like, name, templates.prompts(), "default")
+    new = f"{PROMPTS_FOLDER}/{name}/"
+    texts = _copied(templates, origin, f"{PROMPTS_FOLDER}/{plain}/", new)
+    parts = {file.partition(".")[0] for file in texts}
+    others = _copied(templates, "", f"{PROMPTS_FOLDER}/default/", new)
+    texts |= {f: text for f, text in others.items() if f.partition(".")[0] not in parts}
     target = folder / PROMPTS_FOLDER / name
     return [NewFile(target / file, text) for file, text in sorted(texts.items())]
 
@@ -278,10 +262,9 @@ def copy_profile(
     """
     _check_name("profile", name, _PROFILE_NAME)
     known = {each: path for each, _, path in find_profiles(folders)}
-    source = (like or (name if name in known else "default")).removeprefix("shipped/")
-    _check_known("profile", source, known)
+    source, origin = _original("profile", like, name, known, "default")
     path = known[source]
-    if like is not None and like.startswith("shipped/"):
+    if origin:
         path = shipped_folder("profiles") / f"{source}.yaml"
     text = read_utf8(path)
     if source == "default":
@@ -294,6 +277,27 @@ def copy_profile(
         text = _ORIGIN.sub("", text)
     schema = NewFile(folder / "schema.json", _json(profile_schema()), shared=True)
     return [NewFile(folder / f"{name}.yaml", text), schema]
+
+
+def _original(
+    thing: str, like: str | None, name: str, known: Collection[str], default: str
+) -> tuple[str, str]:
+    """Return the name of the original, and `shipped/` if the shipped one is asked for."""
+    source = like or (name if name in known else default)
+    _check_known(thing, source, known)
+    plain = source.removeprefix("shipped/")
+    return plain, source.removesuffix(plain)
+
+
+def _copied(templates: Templates, origin: str, lead: str, new: str) -> dict[str, str]:
+    """Return the texts of all templates below `lead`; names in them begin with `new`."""
+    found = {}
+    for name in templates.names():
+        # A file of the user's own is not there in a shipped folder of the same name.
+        if name.startswith(lead) and templates.find(f"{origin}{name}"):
+            text = templates.source(f"{origin}{name}")[0]
+            found[name.removeprefix(lead)] = text.replace(f'"{lead}', f'"{new}')
+    return found
 
 
 def _json(schema: dict[str, Any]) -> str:
