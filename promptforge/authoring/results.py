@@ -13,14 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jinja2
 import msgspec
 
 from ..errors import Diagnostic
 from ..model import Result, ResultItem, path_with_lines
 from ..text.escape import to_label
+
+if TYPE_CHECKING:
+    import jinja2
 
 # --- drawings -------------------------------------------------------------------------------------
 
@@ -159,6 +161,8 @@ def _points(result: Result) -> list[BudgetPoint]:
 
 @cache
 def _load(template: str) -> jinja2.Template:
+    import jinja2  # late: comparing needs none of it, nor does the completion of `diff`
+
     # Every value is escaped, so no name of an item can end its element.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "chart_templates"),
