@@ -169,6 +169,14 @@ def test_a_repository_runs_no_program_and_leads_nowhere_else(space: Path, tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("flags", [(), ("--ignored",)], ids=["as git sees it", "all files"])
+def test_links_are_left_out_and_said(space: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    make(tmp_path, {"outside/secret.py": "secret"})
+    (space / "link.py").symlink_to(tmp_path / "outside/secret.py")
+    (space / "linked").symlink_to(tmp_path / "outside")
+    assert "left out" in (said := run("render", ".", *flags).err) and "links: 2" in said
+
+
 def test_inside_a_hook_of_git_the_folder_is_still_the_one_that_is_named(
     space: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

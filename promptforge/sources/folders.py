@@ -65,6 +65,7 @@ _GIT_ENVIRONMENT = {
 }
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _WRITTEN = "files that this run writes"
+_LINKS = "links"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
 """Reasons that `--ignored` overrules."""
@@ -234,7 +235,7 @@ def read_folder(
     left_out: Counter[str] = Counter()
     count = 0
     top = locate_file(path, workspace)
-    names = _list_folder(top, diagnostics, wanted)
+    names = _list_folder(top, diagnostics, wanted, left_out)
     for number, name in enumerate(names):
         if progress is not None:
             progress(number, len(names))
@@ -252,7 +253,7 @@ def read_folder(
     report_left_out(left_out, path, diagnostics)
     if not count:
         message = "a folder without files to read"
-        if left_out:
+        if +left_out:
             message += ", but for those that are left out by default"
         elif wanted.include or wanted.exclude:
             message += ", as they were narrowed down"
@@ -278,6 +279,7 @@ def _read_wanted(
 
 def report_left_out(left_out: Counter[str], path: str, diagnostics: Diagnostics) -> None:
     """Say what was left out of a folder or a pattern, and how to have it (PF608)."""
+    left_out = +left_out
     if not left_out:
         return
     counts = ", ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
@@ -375,8 +377,13 @@ def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) 
     return _GENERATED if _GENERATED_HEAD.match(text) else None
 
 
-def _list_folder(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str]:
-    """Return the names of the regular files below a real folder that the filter lets through."""
+def _list_folder(
+    top: Path, diagnostics: Diagnostics, wanted: FolderFilter, left_out: Counter[str]
+) -> list[str]:
+    """Return the names of the regular files below a real folder that the filter lets through.
+
+    Links are counted in `left_out`: they may lead anywhere.
+    """
     names = None if wanted.ignored else _ask_git(top, wanted.hidden)
     if names is None:
         names = _walk(top, diagnostics, wanted)
@@ -385,7 +392,8 @@ def _list_folder(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> l
         names = [name for name in names if not _is_below_ignored(name, is_ignored)]
     names = narrow_down(_without_own_files_of_git(top, names), wanted)
     inside: dict[str, bool] = {}
-    return sorted(name for name in names if _is_regular(top, name, inside))
+    found = [name for name in names if _is_regular(top, name, inside, left_out)]
+    return sorted(found)
 
 
 def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
@@ -415,16 +423,20 @@ def _is_below_ignored(name: str, is_ignored: Callable[[str], bool]) -> bool:
     return any(map(is_ignored, folders)) or is_ignored(name)
 
 
-def _is_regular(top: Path, name: str, inside: dict[str, bool]) -> bool:
+def _is_regular(
+    top: Path, name: str, inside: dict[str, bool], left_out: Counter[str]
+) -> bool:
     """Tell whether it is a file, no link, in a folder that lies in `top` for real."""
     folder = name.rpartition("/")[0]
     if folder not in inside:
         # git lists `a/b` as tracked where a link has taken the place of the folder `a` since.
         inside[folder] = is_inside(os.path.realpath(top / folder), top)
     try:
-        return inside[folder] and stat.S_ISREG(os.lstat(top / name).st_mode)
+        mode = os.lstat(top / name).st_mode
     except OSError:  # tracked, and deleted since
         return False
+    left_out[_LINKS] += stat.S_ISLNK(mode) or not inside[folder]
+    return inside[folder] and stat.S_ISREG(mode)
 
 
 def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
@@ -561,5 +573,6 @@ def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str
             return not is_ignored(lead + name)
 
         folders[:] = sorted(n for n in folders if n != ".git" and is_seen(f"{n}/"))
-        found += (lead + name for name in files if is_seen(name))
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        found += (lead + name for name in (*files, *links) if is_seen(name))
     return found
