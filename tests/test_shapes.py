@@ -710,6 +710,34 @@ UNLISTED: dict[str, object] = {
         {"title": "T2", "url": "https://e.org/2", "content": FIND, "relevance": 0.2},
     ]},
     "cognee": [{"search_result": [TAR], "dataset_id": "1"}, {"search_result": [FIND], "dataset_id": "1"}],
+    "cohere, version 2": {"message": {"content": [{"type": "text", "text": "An answer."}], "citations": [
+        {"start": n, "end": n + 3, "text": "An", "sources": [{"type": "document", "id": f"doc:{n}",
+         "document": {"id": f"doc:{n}", "snippet": text, "title": f"T{n + 1}"}}]}
+        for n, text in enumerate((TAR, FIND))]}},
+    "cohere, version 1": {
+        "text": "An answer.", "citations": [{"start": 0, "end": 2, "text": "An", "document_ids": ["a"]}],
+        "documents": [{"id": "a", "snippet": TAR, "title": "T1"}, {"id": "b", "snippet": FIND}]},
+    "dynamodb": {"Count": 2, "Items": [
+        {"id": {"N": "1"}, "text": {"S": TAR}, "title": {"S": "T1"}, "about": {"M": {"n": {"N": "0.5"}}}},
+        {"id": {"N": "2"}, "text": {"S": FIND}, "url": {"S": "https://e.org/2"}, "tags": {"L": [{"S": "x"}]}},
+    ]},
+    "sourcegraph": {"data": {"search": {"results": {"results": [
+        {"repository": {"name": "r"}, "file": {"path": "a.go"}, "lineMatches": [{"preview": TAR, "lineNumber": 3}]},
+        {"file": {"path": "b.go", "content": FIND}, "lineMatches": [{"preview": "find walks", "lineNumber": 0}]},
+    ]}}}},
+    "sourcegraph, streamed": [
+        {"type": "content", "path": "a.go", "lineMatches": [{"line": TAR, "lineNumber": 3}]},
+        {"type": "content", "path": "b.go", "chunkMatches": [{"content": FIND, "contentStart": {"line": 6}}]},
+    ],
+    "vectara, version 1": {"responseSet": [{
+        "response": [{"text": TAR, "score": 0.9, "documentIndex": 1, "metadata": [{"name": "page", "value": "1"}]},
+                     {"text": FIND, "score": 0.5, "documentIndex": 0, "metadata": []}],
+        "document": [{"id": "b", "metadata": [{"name": "url", "value": "https://e.org/2"}]},
+                     {"id": "a", "metadata": [{"name": "title", "value": "T1"}]}]}]},
+    "a page of qdrant": ([{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], "an-id"),
+    "the last page of qdrant": [[{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], None],
+    "qdrant groups": {"groups": [{"id": n, "hits": [{"id": n, "version": 0, "score": 0.5, "payload": {"text": text}}]}
+                                 for n, text in enumerate((TAR, FIND))]},
     "number first": [(0.9, TAR), (0.5, FIND)],
     "bytes": [TAR.encode(), FIND.encode()],
     "bytes in a payload": [{"id": 1, "payload": {"text": TAR.encode()}}, {"id": 2, "payload": {"text": FIND}}],
@@ -780,6 +808,34 @@ def test_a_blank_text_is_none_and_said() -> None:
 def test_what_has_no_text_is_an_error_with_the_way_out(given: object, expected: str) -> None:
     with pytest.raises(ItemError, match=expected):
         load(given)
+
+
+@pytest.mark.parametrize(("given", "shape"), [
+    ({"text": "An answer in words.", "citations": [{"start": 0, "end": 2, "document_ids": ["a"]}]},
+     "answer without its documents"),
+    ([{"start": 0, "end": 2, "text": "An", "document_ids": ["a"]}], "citation without its document"),
+    ({"message": {"content": [{"type": "text", "text": "An answer."}], "citations": []}},
+     "answer without its documents"),
+    ({"candidates": [{"content": {"parts": [{"text": "An answer."}]}, "groundingMetadata": {
+      "groundingChunks": [{"web": {"uri": "https://e.org", "title": "T"}}]}}]}, "source of Gemini with web"),
+])  # fmt: skip
+def test_the_words_of_an_llm_are_no_record_of_a_search(given: object, shape: str) -> None:
+    with pytest.raises(ItemError, match=f"content: missing.*found: {shape}"):
+        load(given)
+
+
+def test_lines_of_sourcegraph_count_from_0() -> None:
+    first, second = load(UNLISTED["sourcegraph, streamed"])
+    assert (first.path, first.start_line, first.end_line) == ("a.go", 4, 4)
+    assert (second.path, second.start_line, second.end_line) == ("b.go", 7, 7)
+
+
+def test_a_cursor_has_the_names_of_its_columns() -> None:
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("create table chunk (id, body, source)")
+        base.execute("insert into chunk values (1, ?, 't.md')", [TAR])
+        (item,) = load(base.execute("select * from chunk"))
+    assert (item.id, item.content, item.path) == ("1", TAR, "t.md")
 
 
 def test_an_id_that_stands_for_a_text_is_said() -> None:

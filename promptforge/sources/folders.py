@@ -423,9 +423,7 @@ def _is_below_ignored(name: str, is_ignored: Callable[[str], bool]) -> bool:
     return any(map(is_ignored, folders)) or is_ignored(name)
 
 
-def _is_regular(
-    top: Path, name: str, inside: dict[str, bool], left_out: Counter[str]
-) -> bool:
+def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: Counter[str]) -> bool:
     """Tell whether it is a file, no link, in a folder that lies in `top` for real."""
     folder = name.rpartition("/")[0]
     if folder not in inside:

@@ -180,11 +180,15 @@ class Document:
 
 @guarded
 def table_rows(value: Any) -> list[Any] | None:
-    """Return the rows of a table: pandas, polars, Arrow, or anything with the Arrow interface."""
+    """Return the rows of a cursor or a table: pandas, polars, all with the Arrow interface."""
     if hasattr(type(value), "collect") and not hasattr(type(value), "to_dicts"):  # polars, lazy
         value = value.collect()
     kind = type(value)
     marks = ("__arrow_c_stream__", "to_pylist", "iterrows")
+    if hasattr(kind, "fetchall") and not hasattr(kind, marks[0]):  # a cursor of a database
+        names = [str(column[0]) for column in value.description or ()]
+        rows = value.fetchall()
+        return [Row(zip(names, row, strict=False)) if type(row) is tuple else row for row in rows]
     if not any(hasattr(kind, mark) for mark in marks):
         return None
     if hasattr(kind, "to_pylist"):

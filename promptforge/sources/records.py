@@ -42,6 +42,7 @@ from .shapes import (
     is_pair,
     open_answer,
     parse_number,
+    read_page,
     read_shape,
     search_inside,
     text_of,
@@ -343,7 +344,9 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     is_known = issubclass(type(records), list | tuple | Mapping)
     if type(records) is list and records and type(records[0]) is int:
         is_known = False  # a plain answer of Redis begins with its number of hits
-    if not is_known and (searches := open_answer(records)) is not None:
+    if (page := read_page(records)) is not None:
+        records = page
+    elif not is_known and (searches := open_answer(records)) is not None:
         records = [Inside("", searches)]  # a reader of a table gives its rows once only
     listed = _listed(records)
     if listed is None:

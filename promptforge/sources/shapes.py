@@ -210,7 +210,8 @@ class RecordShape(NamedTuple):
 
     name: str
     marks: str
-    """Keys that it has: `a.b` inside of `a`, `a|b` one of the two, `a[]` with objects, `!a` not."""
+    """Keys that it has: `a.b` inside of `a`, `a|b` one of the two, `a[]` with objects, `!a` not;
+    `a[].b` with objects, of which the first has `b`."""
     body: str = ""
     """Keys of the objects with the text and the metadata; empty: the record itself."""
     numbers: str = ""
@@ -226,8 +227,10 @@ def _are_blocks(value: object) -> bool:
 def _has(record: Fields, mark: str) -> bool:
     if mark.startswith("!"):
         return mark[1:] not in record
-    if mark.endswith("[]"):
-        return _are_blocks(record.get(mark[:-2]))
+    key, is_list, inner = mark.partition("[]")
+    if is_list:
+        blocks = record.get(key)
+        return _are_blocks(blocks) and (not inner or inner[1:] in mapping(blocks[0]))  # type: ignore[index]
     return any(look(record, key) is not MISSING for key in mark.split("|"))
 
 
@@ -545,11 +548,45 @@ def _read_node(record: Fields, notes: Any) -> Fields:
     return read_document(node, RecordShape("", "", "text metadata"))
 
 
+def _read_matches(record: Fields, notes: Any) -> Fields:
+    """Read the matched lines of a file, or all of it, as Sourcegraph gives them."""
+    file = mapping(record.get("file"))
+    found = [
+        mapping(each) for each in record.get("lineMatches") or record.get("chunkMatches") or ()
+    ]
+    lines = [look(each, key) for each in found for key in ("lineNumber", "contentStart.line")]
+    numbers = [line for line in lines if type(line) is int]
+    texts = filter(None, (text_of(each.get("preview") or each.get("line") or each.get("content"))
+                          for each in found))  # fmt: skip
+    text = text_of(file.get("content")) or "\n".join(texts) or None
+    fields = place_of({**record, **file}) | {"origin": "similarity", "score_order": "given"}
+    if numbers and text and not file.get("content"):  # its lines count from 0
+        fields["start_line"] = numbers[0] + 1
+        if len(numbers) == 1 or numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            fields["end_line"] = numbers[0] + 1 + text.count("\n")
+    about = {"repository": record.get("repository"), "commit": record.get("commit")}
+    metadata = {k: mapping(v).get("name", v) for k, v in about.items() if v}
+    return {"kind": "code", "content": text, **fields, "metadata": metadata}
+
+
+def _read_answer(record: Fields, notes: Any) -> Fields:
+    """Read nothing: the words are an LLM's own, and what it cites is elsewhere."""
+    return {"content": None}
+
+
 _LANGCHAIN = RecordShape("LangChain document", "page_content", "page_content metadata")
 # The rarer mark goes first: chunks have `content` as native records have.
 SHAPES = (
     RecordShape("RAG document", "metadata.source_type", read=_read_rag),
     _LANGCHAIN,
+    RecordShape("citation without its document", "start end text document_ids", read=_read_answer),
+    RecordShape("citation without its document", "start end text sources", read=_read_answer),
+    RecordShape("answer without its documents", "citations[].start !documents", read=_read_answer),
+    RecordShape("answer without its documents", "message.citations", read=_read_answer),
+    RecordShape("source of Cohere", "type id document|tool_output", "document tool_output"),
+    RecordShape("Sourcegraph match", "lineMatches|chunkMatches path|file.path", read=_read_matches),
+    RecordShape("source of Gemini", "web.uri|retrievedContext.uri|maps.uri",
+          "web retrievedContext maps"),
     RecordShape("LangChain document as JSON", "lc kwargs.page_content", read=_read_lc),
     RecordShape("Redis document", "id payload !score !version", "payload"),
     RecordShape("Qdrant point", "payload", "payload", "score>"),
@@ -623,6 +660,8 @@ def read_shape(record: Fields, notes: Any) -> Fields:
 
     Raises nothing: the builder of items judges wrong types, under the native name of the field.
     """
+    if (plain := _untyped(record)) is not None:
+        record = Row(plain)
     shape = find_shape(record)
     is_result = type(record) is Row
     if shape is None and CONTENT_FIELDS.isdisjoint(record):
@@ -636,6 +675,29 @@ def read_shape(record: Fields, notes: Any) -> Fields:
     if shape.name in _DOCUMENTS:
         return read_document(record, shape)
     return read_hit(record, shape, notes)
+
+
+_TYPES = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
+"""Keys of DynamoDB's values, as its API gives them: `{"text": {"S": "…"}}`."""
+
+
+def _untyped(record: Fields) -> Fields | None:
+    """Return a record of DynamoDB with plain values; `None` for any other record."""
+    typed = [type(value) is dict and len(value) == 1 and value.keys() <= _TYPES
+             for value in record.values()]  # fmt: skip
+    return {k: _plain_value(v) for k, v in record.items()} if typed and all(typed) else None
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a value of DynamoDB without its type: `1` for `{"N": "1"}`."""
+    ((kind, inner),) = value.items()
+    if kind == "M":
+        return {key: _plain_value(each) for key, each in inner.items()}
+    if kind == "L":
+        return [_plain_value(each) for each in inner]
+    if kind == "N":
+        return int(inner) if inner.isdecimal() and len(inner) < 20 else number_of(inner)
+    return None if kind == "NULL" else inner
 
 
 def _rename(record: Fields) -> Fields:
@@ -669,9 +731,11 @@ def describe(record: object) -> str:
 
 
 ANSWERS = {
+    "message.citations.sources": "Cohere's answers", "groups.hits": "Qdrant, in groups",
+    "data.search.results.results": "Sourcegraph", "Items": "DynamoDB",
     "hits.hits": "Elasticsearch, OpenSearch", "grouped.*.groups.doclist.docs": "Solr, in groups",
     "result.groups.hits": "Qdrant, in groups", "data.children": "Reddit",
-    "choices.message.context.citations": "Azure OpenAI", "responseSet.response": "Vectara, v1",
+    "choices.message.context.citations": "Azure OpenAI", "responseSet": "Vectara, v1",
     "answer.references.chunkInfo": "Vertex AI Search's answers", "message.items": "Crossref",
     "results.chunk_search_results": "R2R", "scored_chunks": "Ragie", "pages": "Wikipedia",
     "grounding.generic": "Brave, for LLMs",
@@ -726,9 +790,12 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
     if (rows := table_rows(value)) is not None:
         return [rows]
     if issubclass(type(value), list):
-        return _read_flat(value) or _nested(value)
+        page = read_page(value)
+        return [page] if page else _read_flat(value) or _nested(value)
     found = mapping(value)
     texts = [found[key] for key in ("content", "page_content", "text") if key in found]
+    # An answer of Cohere, with what it was told.
+    texts *= not (_has(found, "citations[].start") and _has(found, "documents[]"))
     if texts and (not _are_blocks(texts[0]) or _labels(found)):
         return _read_columns(found)  # a record: of one with labels, a list holds the parts
     if not found or (found.keys() <= ITEM_FIELDS and type(found.get("summary")) is str):
@@ -741,6 +808,8 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
 
 
 def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
+    if "responseSet" in found:
+        return guarded(_read_sets)(found["responseSet"])
     for key in ANSWERS:
         first, *more = key.split(".")
         if first in found and (searches := _lists_at(found[first], more, inner)):
@@ -777,6 +846,32 @@ def _lists_at(value: Any, keys: list[str], inner: int) -> list[list[Any]]:
     if keys[0] == "*":
         return [found for each in fields.values() for found in _lists_at(each, keys[1:], inner)]
     return _lists_at(fields[keys[0]], keys[1:], inner) if keys[0] in fields else []
+
+
+def read_page(value: Any) -> list[Any] | None:
+    """Return the records of Qdrant's `scroll`: a pair of these and where the next page begins."""
+    if type(value) not in (list, tuple) or len(value) != 2:
+        return None
+    records, following = value
+    if not issubclass(type(records), list) or not isinstance(following, str | int | type(None)):
+        return None
+    return [*records] if records and all(mapping(each) for each in records) else None
+
+
+def _read_sets(found: Any) -> list[list[Any]]:
+    """Return the searches of Vectara's first API, each hit with the metadata of its document."""
+    searches = []
+    for each in map(mapping, found if type(found) is list else ()):
+        documents = [mapping(one) for one in each.get("document") or ()]
+        searches.append([])
+        for hit in map(mapping, each.get("response") or ()):
+            place = hit.get("documentIndex")
+            within = type(place) is int and 0 <= place < len(documents)
+            about = documents[place] if within else {}
+            pairs = map(mapping, (*(about.get("metadata") or ()), *(hit.get("metadata") or ())))
+            named = {one["name"]: one["value"] for one in pairs if {"name", "value"} <= one.keys()}
+            searches[-1].append(Row({**hit, "id": about.get("id"), "metadata": named}))
+    return searches
 
 
 def _read_matrix(found: Fields) -> list[Any] | None:
@@ -902,7 +997,8 @@ def search_inside(record: object) -> Inside | None:
     about: Fields = {}
     if type(record) is Row and (shape := find_shape(record)) is not None:
         about = _labels(mapping(record.get(shape.body)), (*_NAME_KEYS, *_PLACE_KEYS))
-    for _ in range(MAX_DEPTH_SEARCHED):
+    shape = find_shape(level[0][1])
+    for _ in range(0 if shape and shape.read is _read_answer else MAX_DEPTH_SEARCHED):
         found = [
             each
             for where, fields in level
@@ -966,6 +1062,7 @@ def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
 
 def _text_in(fields: Fields) -> Any:
     """Return the text that a record has under a usual key, its body included."""
+    fields = _untyped(fields) or fields
     shape = find_shape(fields)
     body = mapping(fields.get(shape.body)) if shape is not None and shape.body else {}
     return _find_text({**fields, **body})[1]
