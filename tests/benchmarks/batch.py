@@ -1,7 +1,7 @@
 """The batch against a bare loop of the engine in one process: `python -m tests.benchmarks.batch`.
 
-Linux only: processor time and memory are those of a process and all that descend from it, read from
-/proc while it runs (memory as PSS, so that what two processes share counts once). Every subject has
+Linux only: processor time and memory are those of a process and all that inherit a mark in its
+environment, read from /proc while it runs (memory as PSS, so that what two processes share counts once). Every subject has
 a process of its own.
 """
 
@@ -109,7 +109,8 @@ def measure(subject: str, source: Path, rows: int) -> Ran:
             f"{folder}/o.jsonl",
         ]
         started = time.perf_counter()
-        process = subprocess.Popen(arguments, cwd=ROOT)
+        mark = {"BATCH_MEASURED": folder}
+        process = subprocess.Popen(arguments, cwd=ROOT, env=os.environ | mark)
         seconds: dict[int, float] = {}
         peak = 0.0
         status = 0
@@ -118,7 +119,7 @@ def measure(subject: str, source: Path, rows: int) -> Ran:
             if ended:
                 break
             memory = 0.0
-            for pid in _family(process.pid):
+            for pid in _family(f"BATCH_MEASURED={folder}"):
                 used = _used(pid)
                 if used is not None:
                     seconds[pid] = used[0]
@@ -131,25 +132,19 @@ def measure(subject: str, source: Path, rows: int) -> Ran:
             raise SystemExit(f"{subject}: exit code {process.returncode}")
         if Path(folder, "o.jsonl").read_bytes().count(b"\n") != rows:
             raise SystemExit(f"{subject}: rows are missing")
-        cpu = max(
-            sum(seconds.values()), usage.ru_utime + usage.ru_stime
-        )  # Ray's own processes are nobody's children
+        cpu = max(sum(seconds.values()), usage.ru_utime + usage.ru_stime)
         return Ran(subject, rows, wall, cpu, peak)
 
 
-def _family(root: int) -> list[int]:
-    """Return a process and all that descend from it."""
-    children: dict[int, list[int]] = {}
+def _family(mark: str) -> list[int]:
+    """Return the processes with a mark in their environment: those of Ray are nobody's children."""
+    found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
     return found
 
 
