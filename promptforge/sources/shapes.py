@@ -1,26 +1,23 @@
 """Read the records of stores, searches and frameworks as the fields of native records.
 
-Known: `SHAPES` has one row for each shape of record, `ANSWERS` one key for each shape of response
-around them. To read another store, add a row; `tests/test_shapes.py` has one recorded response for
-each. Guessed, and said: a text under a key of no known name, and records further inside.
-
-A shape says three things: the keys that mark it, the key of its body (payload, properties, …), and
-the keys of its number. `<` after such a key: less is better; `>`: more is; nothing: the store does
-not say, and the order of the search is kept.
+Known: `shapes.yaml` has a row for each shape of record and for each response around them. Guessed,
+and said: a text under a key of no known name, and records further inside.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import isfinite
 from numbers import Real
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import quote
 from ..model import MAX_DATA_VALUES, Item, copy_plain, exact_str, type_name_of
+from ..yaml_reader import load_yaml
 from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
 
 ITEM_FIELDS = frozenset(Item.__struct_fields__)
@@ -28,47 +25,14 @@ ITEM_FIELDS = frozenset(Item.__struct_fields__)
 
 # ---- what texts, names and places are called
 
-TEXT_KEYS = (
-    "content", "page_content", "text", "chunk_text", "chunk", "chunk_content", "body", "document",
-    "passage", "passage_text", "source_text", "AMAZON_BEDROCK_TEXT", "extractive_segments",
-    "extractive_answers", "snippet", "snippets", "memory", "raw_content", "markdown",
-    "raw_markdown", "fact", "string_value", "fragment", "body_text", "long_text", "page_text",
-    "full_text", "transcript", "excerpt", "excerpts", "description", "abstract", "answer",
-    "caption", "message", "$vectorize", "data", "html", "highlights", "highlight",
-    "document_excerpt", "search_result", "context", "selftext",
-)  # fmt: skip
-"""Keys of a record's text, in any spelling; the first that holds one is taken."""
-_NAME_KEYS = (
-    "name", "title", "headline", "document_title", "document_name", "question",
-    "source_display_name", "hierarchy",
-)  # fmt: skip
-_PLACE_KEYS = (
-    "path", "file_path", "file", "url", "link", "href", "source", "source_url", "uri",
-    "source_uri", "web_url", "html_url", "permalink", "document_uri", "x-amz-bedrock-kb-source-uri",
-    "file_name", "relative_path", "document_keyword", "location",
-)  # fmt: skip
-"""Keys of a place: a path or, with a scheme in front, a URL."""
-_ID_KEYS = (
-    "id", "_id", "uuid", "id_", "node_id", "doc_id", "chunk_id", "point_id", "objectID",
-    "document_id", "file_id", "key",
-)  # fmt: skip
-_NUMBER_KEYS = (
-    "relevance_score", "score", "_score", "similarity", "cosine_similarity", "relevance", "rank",
-    "distance", "_distance", "$dist", "dist", "vector_distance", "vector_score", "similarity_score",
-    "$similarity", "_rankingScore", "search_score", "vector_search_score",
-)  # fmt: skip
-_METADATA_KEYS = ("metadata", "attributes", "document_metadata", "part_metadata", "meta")
-_LINK_KEYS = frozenset(("url", "link", "href", "permalink", "web_url", "html_url"))
-"""Keys of URLs: without a scheme and from `/` on, one counts from the root of its site."""
+_TABLE = load_yaml(Path(__file__).with_name("shapes.yaml").read_text("utf-8"), "shapes.yaml")
+_KEYS = {part: tuple(keys.split()) for part, keys in _TABLE["keys"].items()}
+TEXT_KEYS = _KEYS["text"]
 MIN_GUESSED_CHARACTERS = 20
 """Characters of a text under a key of no known name: a date or a label is shorter."""
 MAX_KEY_CHARACTERS = 5_000
 """Characters of all keys of an object that are read in any spelling; more is no record."""
-_LABEL_KEYS = (*_ID_KEYS, *_NAME_KEYS, *_PLACE_KEYS, *_NUMBER_KEYS)
-_VECTOR_KEYS = frozenset(
-    ("vector", "vectors", "embedding", "embeddings", "values", "sparse_values", "$vector")
-)
-"""Lists of numbers under these keys are not kept: templates have no use for a thousand floats."""
+_LABEL_KEYS = (*_KEYS["id"], *_KEYS["name"], *_KEYS["place"], *_KEYS["number"])
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATH = re.compile(r"[./\\]")
 _SOLR_TYPE = re.compile(r"_(?:t|s|ss|txt|txt_[a-z]{2})\Z")
@@ -79,9 +43,8 @@ def _fold(key: str) -> str:
     return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
 
-_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *_METADATA_KEYS[1:]))}
+_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *_KEYS["metadata"][1:]))}
 _COLUMN_NAMES = {*_USUAL, *map(_fold, ITEM_FIELDS)}
-_NUMBERS = frozenset(_NUMBER_KEYS)
 
 
 def are_columns(names: Iterable[str]) -> bool:
@@ -176,14 +139,14 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     """
     found: Fields = {}
     metadata = _respelt(dict(metadata))
-    names = [metadata[key] for key in _NAME_KEYS if key in metadata]
+    names = [metadata[key] for key in _KEYS["name"] if key in metadata]
     if name := next(filter(None, map(_name_of, names)), None):
         found["name"] = name
-    for key in _PLACE_KEYS:
+    for key in _KEYS["place"]:
         place = _place_of(metadata[key]) if key in metadata else None
         if place is None or (key == "source" and "url" in found and not _PATH.search(place)):
             continue  # web searches name a site by `source`
-        is_url = _SCHEME.match(place) or (key in _LINK_KEYS and place[:1] == "/")
+        is_url = _SCHEME.match(place) or (key in _KEYS["link"] and place[:1] == "/")
         found.setdefault("url" if is_url else "path", place)
     if type(metadata.get("language")) is str:
         found["language"] = metadata["language"]
@@ -206,18 +169,13 @@ def _name_of(value: object) -> Any:
 
 
 class RecordShape(NamedTuple):
-    """One shape of record: its marks, and where its parts are."""
+    """One shape of record: its marks, and where its parts are, in the words of `shapes.yaml`."""
 
     name: str
-    marks: str
-    """Keys that it has: `a.b` inside of `a`, `a|b` one of the two, `a[]` with objects, `!a` not;
-    `a[].b` with objects, of which the first has `b`."""
-    body: str = ""
-    """Keys of the objects with the text and the metadata; empty: the record itself."""
-    numbers: str = ""
-    """Keys of its number, the first that is there: `<` less is better, `>` more is."""
-    read: Callable[[Fields, Any], Fields] | None = None
-    """A reader of its own, for the records of older systems."""
+    body: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    read: str = ""
+    """A reader of its own, in `_READERS`."""
 
 
 def _are_blocks(value: object) -> bool:
@@ -265,8 +223,8 @@ def find_shape(record: Fields) -> RecordShape | None:
 
 def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     """Return the native fields of a search result, with origin, place, number and metadata."""
-    bodies = [inner for key in shape.body.split() if (inner := look(record, key)) is not MISSING]
-    within = {key.partition(".")[0] for key in shape.body.split()}
+    bodies = [inner for key in shape.body if (inner := look(record, key)) is not MISSING]
+    within = {key.partition(".")[0] for key in shape.body}
     body = record
     if bodies and bodies != [None]:  # it is in a document of Redis
         body = {k: v for inner in bodies for k, v in (mapping(inner) or {"text": inner}).items()}
@@ -281,7 +239,7 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
         text_key, text = _find_text(nested)
     # LangChain and others keep their own metadata inside of a payload.
     spelt = _respelt(body)
-    inners = [mapping(spelt.get(key)) for key in _METADATA_KEYS]
+    inners = [mapping(spelt.get(key)) for key in _KEYS["metadata"]]
     inner = next(filter(None, inners), {})
     outer = record if shape.body else {}
     known = {**outer, **body, **inner}
@@ -292,9 +250,9 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     if not shape.body:
         fields |= {k: v for k, v in record.items() if k in own and v is not None}
     number, order, number_key = _find_number(record, shape)
-    gone = {text_key, number_key, *within, *_METADATA_KEYS, "_node_content", *own}
+    gone = {text_key, number_key, *within, *_KEYS["metadata"], "_node_content", *own}
     gone |= {"id", "_id", "_additional"}
-    usual = {text_key, *_METADATA_KEYS} - body.keys()  # these were written otherwise
+    usual = {text_key, *_KEYS["metadata"]} - body.keys()  # these were written otherwise
     gone |= {key for key in {**outer, **body} if _USUAL.get(_fold(key)) in usual}
     metadata = {
         k: v for k, v in {**outer, **body}.items() if k not in gone and not _is_vector(k, v)
@@ -329,7 +287,7 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
 
     A word, a title or a place is no text, and nothing is guessed beside a longer text further in.
     """
-    others = {*_NAME_KEYS, *_PLACE_KEYS, *_ID_KEYS, "summary", "expanded", "type", "kind"}
+    others = {*_KEYS["name"], *_KEYS["place"], *_KEYS["id"], "summary", "expanded", "type", "kind"}
     texts = {
         key: exact_str(value).strip()
         for key, value in body.items()
@@ -361,7 +319,7 @@ def _reads_as_text(text: str) -> bool:
 
 def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
     """Return the number of a result, its meaning and the key that held it."""
-    given = shape.numbers.split() or _NUMBER_KEYS
+    given = shape.numbers or _KEYS["number"]
     record = _respelt(record)
     for each in given:
         key = each.rstrip("<>")
@@ -374,19 +332,19 @@ def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str,
 
 def _find_id(record: Fields) -> str | None:
     record = _respelt(record)
-    found = [record[key] for key in _ID_KEYS if record.get(key) is not None]
+    found = [record[key] for key in _KEYS["id"] if record.get(key) is not None]
     # Databases hand out numbers and UUIDs, vector stores bytes, exports of MongoDB an object.
     first = mapping(found[0]).get("$oid", found[0]) if found else None
     return None if first is None else str(copy_plain(first, lambda change: None))
 
 
 def _is_vector(key: str, value: object) -> bool:
-    return key in _VECTOR_KEYS and not isinstance(value, str | dict)
+    return key in _KEYS["vector"] and not isinstance(value, str | dict)
 
 
 def read_document(record: Fields, shape: RecordShape) -> Fields:
     """Read a document of a retrieval library by the keys of its text and its metadata."""
-    text, about = shape.body.split()
+    text, about = shape.body
     own = {k: v for k, v in record.items() if k in ITEM_FIELDS and k != "metadata"}
     consumed = {text, about, "type", "id_", "node_id", "_id"}
     extra = {k: v for k, v in record.items() if k not in ITEM_FIELDS and k not in consumed}
@@ -395,8 +353,8 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
     numbers = (known.get("score"), metadata.get("score"), metadata.get("relevance_score"))
     number = next((found for found in map(_real, numbers) if found is not None), None)
-    if number is None and not _NUMBERS.isdisjoint(_respelt(record)):
-        number = _find_number(record, shape._replace(numbers=""))[0]
+    if number is None and not _respelt(record).keys().isdisjoint(_KEYS["number"]):
+        number = _find_number(record, shape._replace(numbers=()))[0]
     if number is not None:
         metadata["score"] = number
         fields["score"] = number
@@ -416,8 +374,6 @@ _CHUNK = {
     **{"expandedContext": "expanded", "expandedContent": "expanded", "file_path": "path"},
     **{"content": "content", "language": "language"},
 }
-# camelCase without the names of native fields, and all of PascalCase.
-_CHUNK_MARKS = [*(_CHUNK.keys() - {"content", "language"}), *(k[0].upper() + k[1:] for k in _CHUNK)]
 _ENTITY = {"filePath": "path", "startLine": "start_line", "endLine": "end_line", "type": "kind"}
 _RAG_KINDS = {"markdown": "document"}
 _TECHNIQUE_NAMES = ("name", "technique_name", "technique")
@@ -538,14 +494,16 @@ def _read_ripgrep(record: Fields, notes: Any) -> Fields:
 
 
 def _read_lc(record: Fields, notes: Any) -> Fields:
-    return read_document(mapping(record["kwargs"]), _LANGCHAIN)
+    return read_document(
+        mapping(record["kwargs"]), RecordShape("", body=("page_content", "metadata"))
+    )
 
 
 def _read_node(record: Fields, notes: Any) -> Fields:
     node = {**mapping(record["node"]), "score": record.get("score")}
     if "text" not in node:  # of a document; the text of a node stands in it
         node["text"] = mapping(node.pop("text_resource", None)).get("text")
-    return read_document(node, RecordShape("", "", "text metadata"))
+    return read_document(node, RecordShape("", body=("text", "metadata")))
 
 
 def _read_matches(record: Fields, notes: Any) -> Fields:
@@ -574,85 +532,31 @@ def _read_answer(record: Fields, notes: Any) -> Fields:
     return {"content": None}
 
 
-_LANGCHAIN = RecordShape("LangChain document", "page_content", "page_content metadata")
-# The rarer mark goes first: chunks have `content` as native records have.
-SHAPES = (
-    RecordShape("RAG document", "metadata.source_type", read=_read_rag),
-    _LANGCHAIN,
-    RecordShape("citation without its document", "start end text document_ids", read=_read_answer),
-    RecordShape("citation without its document", "start end text sources", read=_read_answer),
-    RecordShape("answer without its documents", "citations[].start !documents", read=_read_answer),
-    RecordShape("answer without its documents", "message.citations", read=_read_answer),
-    RecordShape("source of Cohere", "type id document|tool_output", "document tool_output"),
-    RecordShape("Sourcegraph match", "lineMatches|chunkMatches path|file.path", read=_read_matches),
-    RecordShape("source of Gemini", "web.uri|retrievedContext.uri|maps.uri",
-          "web retrievedContext maps"),
-    RecordShape("LangChain document as JSON", "lc kwargs.page_content", read=_read_lc),
-    RecordShape("Redis document", "id payload !score !version", "payload"),
-    RecordShape("Qdrant point", "payload", "payload", "score>"),
-    RecordShape("Elasticsearch hit", "_source", "_source", "_score>"),
-    RecordShape("Elasticsearch hit without source", "_index _id _score !fields", "", "_score>"),
-    RecordShape("Pinecone record", "_score fields", "fields", "_score"),
-    RecordShape("Vespa hit", "relevance fields", "fields", "relevance>"),
-    RecordShape("Marqo hit", "_score _id", "", "_score>"),
-    RecordShape("Weaviate object", "properties", "properties",
-          "metadata.rerank_score> metadata.distance< metadata.certainty> metadata.score>"),
-    RecordShape("Weaviate object by GraphQL", "_additional", "",
-          "_additional.distance< _additional.certainty> _additional.score>"),
-    RecordShape("Azure AI Search document", "@search.score", "",
-          "@search.reranker_score> @search.rerankerScore> @search.score>"),
-    RecordShape("Milvus hit", "entity distance|id !entityId", "entity", "distance score"),
-    RecordShape("search result with an entity", "entity", read=_read_entity),
-    RecordShape("LlamaIndex node with a score", "node", read=_read_node),
-    RecordShape("Bedrock knowledge base result", "content.text|content.row|location.type",
-          "", "score>"),
-    RecordShape("OpenAI vector store result", "file_id filename|file_name", "", "score>"),
-    RecordShape("Vertex AI Search result", "document.structData|document.derivedStructData",
-          "document.structData document.derivedStructData"),
-    RecordShape("Anthropic document", "type source.data", "source"),
-    RecordShape("Firestore document", "document.fields", "document.fields"),
-    RecordShape("Reddit post", "kind data.permalink", "data"),
-    RecordShape("ripgrep line", "type data.path data.lines", read=_read_ripgrep),
-    RecordShape("reranked document", "relevance_score document", "document", "relevance_score>"),
-    RecordShape("Typesense hit", "document text_match|vector_distance|highlights", "document",
-          "vector_distance< text_match>"),
-    RecordShape("Meilisearch hit", "_rankingScore|_formatted", "", "_rankingScore>"),
-    RecordShape("Chroma record", "document distance", "", "distance<"),
-    RecordShape("S3 vector", "key metadata distance", "metadata", "distance<"),
-    RecordShape("Kendra result", "DocumentTitle|DocumentExcerpt|DocumentURI"),
-    RecordShape("Vectara result", "document_metadata|part_metadata", "", "score"),
-    RecordShape("LanceDB row", "_distance|_relevance_score", "", "_relevance_score> _distance<"),
-    RecordShape("knowledge chunk", "!title !url " + "|".join(_CHUNK_MARKS), read=_read_chunk),
-    RecordShape("Pinecone match", "metadata id score|values !content !text !document !body",
-          "metadata", "score"),
-    RecordShape("Haystack document", "meta content !metadata", "content meta"),
-    RecordShape("search result with a content", "content !kind !origin "
-          "rank|document_id|doc_id|docid|chunk_id|passage_id|point_id|_id"),
-    RecordShape("search result with blocks", "content[] !kind !origin", "", "score>"),
-    RecordShape("web search result", "title url|link|href !path !origin !kind"),
-    RecordShape("row of a query", "distance|similarity|cosine_similarity|$dist|dist|vector_distance"
-          "|vector_score|similarity_score|$similarity|embedding|$vector"),
-    RecordShape("LlamaIndex node", "text !content !summary !expanded", "text metadata"),
-    RecordShape("Lisp-style item", "type content !kind", read=_read_lisp),
-    RecordShape("text under another name", "!content !summary !expanded "
-          "chunk_text|chunk|body|document|passage|passage_text|snippet|snippets|memory|page_content"
-          "|pageContent|data|fact|fragment"),
-    RecordShape("search result", "!content !summary !expanded "
-          "score|_score|_id|relevance|relevance_score|rank|_distance"),
-)  # fmt: skip
-"""Every shape of record that is no native one; the first with its marks is taken."""
-# Plain keys go first, in one comparison of sets: thirty shapes are asked of each record.
-_MARKS = [
-    (
-        shape,
-        frozenset(mark for mark in shape.marks.split() if mark.isidentifier()),
-        [mark for mark in shape.marks.split() if not mark.isidentifier()],
-    )
-    for shape in SHAPES
-]
+_READERS = {
+    "answer": _read_answer,
+    "chunk": _read_chunk,
+    "entity": _read_entity,
+    "langchain": _read_lc,
+    "lisp": _read_lisp,
+    "matches": _read_matches,
+    "node": _read_node,
+    "rag": _read_rag,
+    "ripgrep": _read_ripgrep,
+}
+
+
+def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, frozenset[str], list[str]]:
+    """Return a shape and its marks; plain keys apart, which one comparison of sets asks for."""
+    body, numbers = (tuple(row.get(key, "").split()) for key in ("body", "number"))
+    marks = row["marks"].replace(" | ", "|").split()
+    plain = frozenset(filter(str.isidentifier, marks))
+    shape = RecordShape(row["shape"], body, numbers, row.get("read", ""))
+    return shape, plain, [mark for mark in marks if mark not in plain]
+
+
+_MARKS = list(map(_read_row, _TABLE["records"]))
 CONTENT_FIELDS = frozenset(("content", "summary", "expanded"))
-_DOCUMENTS = frozenset(("LangChain document", "Haystack document", "LlamaIndex node"))
-_ROW = RecordShape("row of a table", "")
+_ROW = RecordShape("row of a table")
 
 
 def read_shape(record: Fields, notes: Any) -> Fields:
@@ -666,14 +570,14 @@ def read_shape(record: Fields, notes: Any) -> Fields:
     is_result = type(record) is Row
     if shape is None and CONTENT_FIELDS.isdisjoint(record):
         is_result = is_result or _find_text(record)[0] is not None  # such as a row of a CSV file
-    if is_result and (shape is None or shape.read is _read_lisp):
+    if is_result and (shape is None or shape.read == "lisp"):
         shape = _ROW
     if shape is None:
         return _rename(record)
-    if shape.read is not None:
-        return shape.read(record, notes)
-    if shape.name in _DOCUMENTS:
+    if shape.read == "document":
         return read_document(record, shape)
+    if shape.read:
+        return _READERS[shape.read](record, notes)
     return read_hit(record, shape, notes)
 
 
@@ -730,44 +634,9 @@ def describe(record: object) -> str:
 # ---- responses around records
 
 
-ANSWERS = {
-    "message.citations.sources": "Cohere's answers", "groups.hits": "Qdrant, in groups",
-    "data.search.results.results": "Sourcegraph", "Items": "DynamoDB",
-    "hits.hits": "Elasticsearch, OpenSearch", "grouped.*.groups.doclist.docs": "Solr, in groups",
-    "result.groups.hits": "Qdrant, in groups", "data.children": "Reddit",
-    "choices.message.context.citations": "Azure OpenAI", "responseSet": "Vectara, v1",
-    "answer.references.chunkInfo": "Vertex AI Search's answers", "message.items": "Crossref",
-    "results.chunk_search_results": "R2R", "scored_chunks": "Ragie", "pages": "Wikipedia",
-    "grounding.generic": "Brave, for LLMs",
-    "responses.hits.hits": "Elasticsearch, several",
-    "results.hits": "Meilisearch, Typesense and Algolia, several",
-    "grouped_hits.hits": "Typesense", "citations.retrievedReferences": "Bedrock's answers",
-    "contexts.contexts": "Vertex RAG", "output.results": "OpenAI's answers",
-    "candidates.groundingMetadata.groundingChunks": "Gemini's answers",
-    "structuredContent": "tools of MCP",
-    "data.Get.*": "Weaviate by GraphQL", "web.results": "Brave", "webPages.value": "Bing",
-    "organic_results": "SerpAPI", "organic": "Serper", "root.children": "Vespa",
-    "response.docs": "Solr", "results": "Vertex AI Search, Tavily, Exa and many others",
-    "retrievalResults": "Bedrock", "ResultItems": "Kendra", "search_results": "Vectara, Perplexity",
-    "matches": "Pinecone", "points": "Qdrant", "objects": "Weaviate", "value": "Azure",
-    "hits": "Meilisearch, Marqo, Algolia", "source_nodes": "LlamaIndex", "context": "LangChain",
-    "result": "Qdrant, Pinecone, JSON-RPC", "data": "OpenAI, Milvus, Voyage",
-    **dict.fromkeys(("documents", "docs", "nodes", "chunks", "rows", "records", "items",
-        "passages"), "lists of records"),
-    "references": "Azure's agents",
-    "content": "blocks of MCP and Anthropic",
-}  # fmt: skip
-"""Dotted key of the list of records → who answers so; the first with a list of records is taken.
-
-A key leads through lists too: each is a search of its own. `*` is every key. An object under the
-last key may be a response itself: `{result: {points: […]}}`.
-"""
-_ANSWER_KEYS = frozenset(key.partition(".")[0] for key in ANSWERS)
-_COLUMNS = {
-    **{"ids": "id", "documents": "document", "metadatas": "metadata", "distances": "distance"},
-    **{"uris": "uri", "scores": "score"},
-}
-"""Columns of Chroma, by the name that one of their values has in a record."""
+_ANSWERS = {key: key.split(".") for key in _TABLE["answers"]}
+_ANSWER_KEYS = frozenset(first for first, *_ in _ANSWERS.values())
+_COLUMNS = _TABLE["columns"]
 MAX_ANSWERS_INSIDE = 3
 """Responses inside of one another; a key may be looked under twice, so time doubles with each."""
 
@@ -810,8 +679,7 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
 def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
     if "responseSet" in found:
         return guarded(_read_sets)(found["responseSet"])
-    for key in ANSWERS:
-        first, *more = key.split(".")
+    for key, (first, *more) in _ANSWERS.items():
         if first in found and (searches := _lists_at(found[first], more, inner)):
             return [_open_blocks(hits) for hits in searches] if key == "content" else searches
     return None
@@ -860,12 +728,12 @@ def read_page(value: Any) -> list[Any] | None:
 
 def _read_sets(found: Any) -> list[list[Any]]:
     """Return the searches of Vectara's first API, each hit with the metadata of its document."""
-    searches = []
+    searches: list[list[Any]] = []
     for each in map(mapping, found if type(found) is list else ()):
         documents = [mapping(one) for one in each.get("document") or ()]
         searches.append([])
         for hit in map(mapping, each.get("response") or ()):
-            place = hit.get("documentIndex")
+            place: Any = hit.get("documentIndex")
             within = type(place) is int and 0 <= place < len(documents)
             about = documents[place] if within else {}
             pairs = map(mapping, (*(about.get("metadata") or ()), *(hit.get("metadata") or ())))
@@ -996,9 +864,9 @@ def search_inside(record: object) -> Inside | None:
     level: list[tuple[str, Fields]] = [("", fields_of(record) or {})]
     about: Fields = {}
     if type(record) is Row and (shape := find_shape(record)) is not None:
-        about = _labels(mapping(record.get(shape.body)), (*_NAME_KEYS, *_PLACE_KEYS))
+        about = _labels(_body_of(record, shape), (*_KEYS["name"], *_KEYS["place"]))
     shape = find_shape(level[0][1])
-    for _ in range(0 if shape and shape.read is _read_answer else MAX_DEPTH_SEARCHED):
+    for _ in range(0 if shape and shape.read == "answer" else MAX_DEPTH_SEARCHED):
         found = [
             each
             for where, fields in level
@@ -1024,7 +892,7 @@ def search_inside(record: object) -> Inside | None:
 def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside | None:
     """Return the records in a list of objects, if one of them has a text."""
     value = fields[key]
-    if type(value) not in (list, tuple) or not value or key in _VECTOR_KEYS:
+    if type(value) not in (list, tuple) or not value or key in _KEYS["vector"]:
         return None
     members = [mapping(each) for each in value]
     if not all(members):
@@ -1064,8 +932,12 @@ def _text_in(fields: Fields) -> Any:
     """Return the text that a record has under a usual key, its body included."""
     fields = _untyped(fields) or fields
     shape = find_shape(fields)
-    body = mapping(fields.get(shape.body)) if shape is not None and shape.body else {}
+    body = _body_of(fields, shape) if shape is not None else {}
     return _find_text({**fields, **body})[1]
+
+
+def _body_of(record: Fields, shape: RecordShape) -> Fields:
+    return mapping(record.get(shape.body[0])) if len(shape.body) == 1 else {}
 
 
 def _size(inside: Inside) -> int:
