@@ -206,6 +206,8 @@ class _Tally:
     """True once a file that some row names differs from the one an earlier run read."""
     reason: str = ""
     """The first failed row, in words."""
+    first_line: int = 0
+    """Its line."""
     bare_reason: str | None = None
     """The reason that all rows so far share, without the particulars of each; None for none."""
     ended: bool = False
@@ -264,8 +266,10 @@ class _Tally:
             said = f"{record['error']}: {record['message']}"
             bare = _PARTICULARS.sub("", said)
             if not self.reason:
-                self.reason = f"line {record['line']}: {said}"
                 self.bare_reason = None if self.rows else bare
+            if not self.reason or record["line"] < self.first_line:
+                # Shards are done in any order.
+                self.first_line, self.reason = record["line"], f"line {record['line']}: {said}"
             if bare != self.bare_reason:
                 self.bare_reason = None
                 return
