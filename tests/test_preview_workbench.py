@@ -201,6 +201,22 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
     page.locator("#revert").dispatch_event("click")
 
 
+def test_keys_and_values_of_a_profile_are_completed(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    open_file(page, "claude.yaml")
+    page.click("#editor .cm-content")
+    page.keyboard.press("Control+End")
+    page.keyboard.type("\npacki")
+    page.wait_for_selector(".cm-tooltip-autocomplete li:has-text('packing')")
+    page.wait_for_timeout(100)  # the list takes no key in its first 75 ms
+    page.keyboard.press("Enter")
+    in_editor(page, "packing: ")
+    page.keyboard.type("drop")
+    page.wait_for_selector(".cm-tooltip-autocomplete li:has-text('drop_last')")
+    page.keyboard.press("Escape")
+    page.locator("#revert").dispatch_event("click")
+
+
 def test_every_filter_and_field_has_its_words() -> None:
     words = words_of_templates()
     assert FILTERS.keys() - {"escape", "e", "safe", "string"} <= words["filters"].keys() | {
@@ -230,6 +246,7 @@ def test_the_bar_is_the_slider(bench: Preview, open_page: Opener) -> None:
     assert len(page.locator("#axis span").all_inner_texts()) >= 4
     assert "Window of" in page.inner_text("#window-said")
     assert page.locator("#window-line .broken").count() >= 1
+    page.wait_for_selector("#curve path", state="attached")
     kinds = page.locator("#legend li").all_inner_texts()
     assert any(kind.startswith("code ×") for kind in kinds)
     title = page.locator("#ghosts i").first.get_attribute("title") or ""
@@ -238,6 +255,31 @@ def test_the_bar_is_the_slider(bench: Preview, open_page: Opener) -> None:
     page.fill("#budget", "")  # an empty budget is none
     becomes(page, "document.getElementById('counts').textContent.endsWith(' 0 out')")
     assert "budget=none" in page.url and int(page.get_attribute("#slider", "max") or 0) < 20_000
+
+
+def test_hundreds_of_items_are_groups_in_the_bar(bench: Preview, open_page: Opener) -> None:
+    give(bench, [{"kind": f"kind_{n % 90}", "content": f"text {n} " * 9} for n in range(270)])
+    page = open_page(bench, "?budget=none")
+    becomes(page, "document.querySelectorAll('#bar b').length > 20")
+    assert page.locator("#bar i").count() <= 84
+    title = page.locator("#bar i:has(b)").first.get_attribute("title") or ""
+    assert re.fullmatch(r"kind_\d+: 3 items: \d+ tokens", title)
+    assert "more groups: " in (page.locator("#bar i:has(b)").last.get_attribute("title") or "")
+    give(bench, ITEMS)
+
+
+def test_notes_and_cache_breakpoints_are_shown(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench, '?show=messages&query=why&o.cache_after=["context"]')
+    page.wait_for_selector(".breakpoint")
+    assert "cache breakpoint" in page.inner_text(".parts")
+    said = page.inner_text("#window-said")
+    assert "context" in said and "question" in said
+    page.click("#notes summary")
+    page.click("#show-text")
+    give(bench, [*ITEMS, {"name": "late", "content": "x\u202e y", "score": "high"}])
+    page.click("#notes li .line >> nth=0")
+    page.wait_for_selector("#detail:not([hidden])")
+    give(bench, ITEMS)
 
 
 def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
