@@ -67,7 +67,7 @@ function nice(number) {
 }
 
 function axis(far) {
-  const rough = top / Math.min(8, Math.max(3, $("bar").clientWidth / 70));
+  const rough = top / Math.min(8, Math.max(3, innerWidth / 75));
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * unit).find((each) => each >= rough);
   const marks = [];

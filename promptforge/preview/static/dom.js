@@ -13,7 +13,7 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-export const count = (number) => number.toLocaleString("en-US");
+export const count = new Intl.NumberFormat("en-US").format;
 export const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;
 export const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 

@@ -67,6 +67,7 @@ function chosenRow() {
 }
 
 function hides() {
+  if (picked === null) return false; // nothing is measured, which would lay out the page
   const { at, list, high } = chosenRow();
   return at >= 0 && (at * HIGH < list.scrollTop || (at + 1) * HIGH > list.scrollTop + high);
 }
