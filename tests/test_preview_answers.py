@@ -432,7 +432,7 @@ def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path:
     ):
         with pytest.raises(OptionError):
             own.settings(wrong)
-    with pytest.raises(OptionError, match="no such file"):
+    with pytest.raises(session.SaveError, match="no such file"):
         own.settings(session.View(), {"x": "y"})
 
 

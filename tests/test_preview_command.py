@@ -24,7 +24,7 @@ def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
         tag = running.request(path).json()["tag"]
         assert running.request(path, "PUT", body={"text": "x"}).status == 428
         assert running.request(path, "PUT", {"If-Match": '"other"'}, {"text": "x"}).status == 412
-        assert running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": 1}).status == 400
+        assert running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": 1}).status == 409
         assert list((tmp_path / "t").iterdir()) == []
         saved = running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": "SAVED"})
         assert (saved.status, saved.json()["copied"]) == (200, True)

@@ -156,7 +156,7 @@ class PreviewApp:
         self.app = Starlette(
             routes=[Route(path, answer, methods=[method]) for method, path, answer in api],
             lifespan=self._life,
-            exception_handlers={OSError: _say_disk_error},
+            exception_handlers={OSError: _say_disk_error, PromptForgeError: self._say_error},
         )
 
     @contextlib.asynccontextmanager
@@ -277,18 +277,12 @@ class PreviewApp:
         return await draw(wanted, line=line)
 
     async def _recipes(self, request: Request) -> Response:
-        try:
-            return _json(self.session.recipes(read_request(await request.body()).view))
-        except PromptForgeError as error:
-            return _json({"error": describe_error(error, self.session)})
+        return _json(self.session.recipes(read_request(await request.body()).view))
 
     async def _take_items(self, request: Request) -> Response:
-        try:
-            given = decode_request(await request.body(), _Given)
-            take = self.session.take_items
-            said = await asyncio.to_thread(take, given.text, given.name, sample=given.sample)
-        except PromptForgeError as error:
-            return self._error(error, 409)
+        given = decode_request(await request.body(), _Given)
+        take = self.session.take_items
+        said = await asyncio.to_thread(take, given.text, given.name, sample=given.sample)
         self._changes.tell()
         return _json({"items": len(self.session.items), "said": said})
 
@@ -296,54 +290,40 @@ class PreviewApp:
         return _json(await asyncio.to_thread(words_of_templates))
 
     async def _load(self, request: Request) -> Response:
-        try:
-            file = self.session.find_file(request.path_params["id"])
-            found = read_file(file)
-        except PromptForgeError as error:
-            return self._error(error, 404)
+        file = self.session.find_file(request.path_params["id"])
+        found = read_file(file)
         return _json({**file.describe(), "text": found.text, "tag": found.tag})
 
     async def _save(self, request: Request) -> Response:
-        try:
-            text = msgspec.json.decode(await request.body(), type=_Saved).text
-            file = self.session.find_file(request.path_params["id"])
-            new = await asyncio.to_thread(save_file, self.session, file, text, _seen(request))
-        except PromptForgeError as error:
-            return self._error(error, 404)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return _json({"error": {"message": str(error)}}, 400)
+        text = decode_request(await request.body(), _Saved).text
+        file = self.session.find_file(request.path_params["id"])
+        new = await asyncio.to_thread(save_file, self.session, file, text, _seen(request))
         await asyncio.to_thread(self.session.list_files)
         self._changes.tell()
         return _json({"tag": new, "copied": file.shipped})
 
     async def _cases(self, _request: Request) -> Response:
-        try:
-            found = await asyncio.to_thread(load_cases, self.session)
-        except PromptForgeError as error:
-            return _json({"error": describe_error(error, self.session)})
+        found = await asyncio.to_thread(load_cases, self.session)
         return _json({"file": found.shown, "tag": found.tag, "names": found.names})
 
     async def _record(self, request: Request) -> Response:
-        session = self.session
+        session, seen = self.session, _seen(request)
+        wanted = decode_request(await request.body(), CaseRequest)
+        settings = session.settings(wanted.view)
+        found = await asyncio.to_thread(load_cases, session, seen)
+        asked = record_request(session, found, settings, wanted)
         try:
-            seen = _seen(request)
-            wanted = decode_request(await request.body(), CaseRequest)
-            settings = session.settings(wanted.view)
-            found = await asyncio.to_thread(load_cases, session, seen)
-            asked = record_request(session, found, settings, wanted)
             made = await self._queues["case"].draw(asked, RECORD_TASK)
-            if "error" in made:
-                return _json(made, 409)
-            await asyncio.to_thread(save_cases, session, found, made["source"])
         except OvertakenError:
-            return _json({"error": {"message": "another case is being saved"}}, 409)
-        except PromptForgeError as error:
-            return self._error(error, 409)
+            raise SaveError("another case is being saved", 409) from None
+        if "error" in made:
+            return _json(made, 409)
+        await asyncio.to_thread(save_cases, session, found, made["source"])
         return _json({"file": found.shown})
 
-    def _error(self, error: PromptForgeError, status: int) -> Response:
-        said = {"error": describe_error(error, self.session)}
-        return _json(said, getattr(error, "status", status))
+    async def _say_error(self, _request: Request, error: Exception) -> Response:
+        said = {"error": describe_error(cast(PromptForgeError, error), self.session)}
+        return _json(said, getattr(error, "status", 409))
 
     async def _events(self, _request: Request) -> Response:
         if self._changes.full:

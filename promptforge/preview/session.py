@@ -428,10 +428,10 @@ class Session:
         return texts
 
     def find_file(self, id: str) -> EditableFile:
-        """Return the file with an id; raises `OptionError`."""
+        """Return the file with an id; raises `SaveError`."""
         found = self.files.get(id)
         if found is None:
-            raise OptionError("there is no such file; it may have been renamed or removed")
+            raise SaveError("there is no such file; it may have been renamed or removed", 404)
         return found
 
     def describe_files(
