@@ -280,3 +280,8 @@ def test_2_an_address_that_mcp_cannot_use() -> None:
         port = str(taken.getsockname()[1])
         said(run("mcp", "--http", port), 2, "--http", port, "cannot be used", "in use")
     said(run("mcp", "--http", "256.1.1.1:9000"), 2, "256.1.1.1:9000 cannot be used")
+
+
+def test_2_a_name_that_is_too_long() -> None:
+    said(run("new", "layout", "x" * 300), 2, "it has 300 characters, and 64 are the most")
+    assert sorted(os.listdir()) == ["items.json"]

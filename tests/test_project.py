@@ -199,6 +199,7 @@ def test_the_list_is_its_owners_alone(project: Path) -> None:
 def test_a_folder_without_a_name_in_utf_8_is_written_and_not_trusted(project: Path) -> None:
     ran = run("init", os.fsdecode(b"d\xb0"))
     assert ran.code == 0 and "d\\udcb0: the name of a trusted folder must be UTF-8" in ran.err
+    assert "give the folder another name" in ran.err and "--own" not in ran.err
     assert (project / os.fsdecode(b"d\xb0") / "promptforge.toml").is_file()
 
 

@@ -315,7 +315,9 @@ def _stem(name: str) -> str:
 def _check_name(thing: str, name: str, allowed: re.Pattern[str], taken: Iterable[str] = ()) -> None:
     """Raise `OptionError` for a name that no file should have."""
     problem = None
-    if not allowed.fullmatch(name):
+    if len(name) > 64 and allowed.fullmatch(name[:64]):
+        problem = f"it has {len(name)} characters, and 64 are the most"
+    elif not allowed.fullmatch(name):
         letters = "small letters" if allowed is KIND_NAME else "letters"
         dot = ", '.'" if allowed is _PROFILE_NAME else ""
         problem = (

@@ -24,7 +24,7 @@ from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, 
 from ..files import FORMAT_EXTENSIONS, format_of, read_utf8, shipped_folder
 from ..plugins import plugin_names
 from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
-from ..text.escape import syntax_of
+from ..text.escape import SURROGATE, syntax_of
 from ..tokenizers.registry import describe_tokenizer, list_tokenizers
 from .flags import (
     complete_format,
@@ -419,8 +419,10 @@ def init_command(folder: Path, pretend: bool, as_json: bool) -> None:
     files = project_files(folder)
     _write(files, steps, pretend, as_json)
     if not pretend and (problem := _own(folder, files)):
-        hint = f"`promptforge trust --own {printable(folder)}` lets it be used"
-        print_message(f"the project is not used yet: {problem}; {hint}")
+        hint = f"; `promptforge trust --own {printable(folder)}` lets it be used"
+        if SURROGATE.search(str(folder.absolute())):  # that would refuse it for the same reason
+            hint = "; give the folder another name"
+        print_message(f"the project is not used yet: {problem}{hint}")
 
 
 def _own(folder: Path, files: Sequence[NewFile]) -> str | None:
