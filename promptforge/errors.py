@@ -162,12 +162,12 @@ def _common_letters(word: str, name: str) -> int:
 
 
 def quote(value: object, limit: int = 80) -> str:
-    """Return `value` quoted, at most `limit` characters, in ASCII.
+    """Return `value` quoted, at most `limit` characters; what cannot be seen is escaped.
 
     The result can neither forge a line of a log nor control a terminal.
     """
     text = value if type(value) is str else TYPE_NAME(type(value))
-    shown = ascii(text[:limit])[1:-1].replace("\\'", "'")
+    shown = repr(text[:limit])[1:-1].replace("\\'", "'")
     if len(text) > limit:
         shown += "…"
     return f'"{shown}"'

@@ -74,6 +74,7 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
     "{{ loop.index }}": ("PF802", "1:4", "loop"),
     "{{ items | length }}": ("PF802", "1:4", "items"),
     "größe → {{ item.name | uper }}": ("PF803", "1:24", "uper"),
+    '{{ item.name | truncate("80") }}': ("PF803", "1:16", "truncate"),
     "{% if item.name is not defind %}{% endif %}": ("PF804", "1:24", "defind"),
     '{% include "_surces.md.j2" %}': ("PF805", "1:12", '"_surces.md.j2"'),
     "x\n\n  {{ item.pth }}": ("PF806", "3:11", "pth"),
@@ -108,6 +109,16 @@ def test_an_items_template(text: str) -> None:
     assert f"templates/mine/item.md.j2:{place}: {code}" in said
     out = run("check").out
     assert word in marked(out)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# {{ item.title }}\n", "{% raw %}\n{{ item.content }}\n{% endraw %}\n"]
+)
+def test_a_template_without_the_text_of_its_item(text: str) -> None:
+    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
+    assert any("PF829" in line for line in found(notes=True))
+    write({"templates/mine/item.md.j2": "{{ item.summary or item.content | prose }}\n"})
+    assert not any("PF829" in line for line in found(notes=True))
 
 
 def test_what_was_meant_as_a_tag_becomes_one_and_braces_of_other_kinds_stay() -> None:
@@ -253,6 +264,7 @@ def test_notes_fail_nothing() -> None:
     assert found(notes=True) == [
         "templates/chunks/item.md.j2: PF823",
         "templates/chunks/item.md.j2: PF826",
+        "templates/chunks/item.md.j2: PF829",
     ]
 
 

@@ -121,6 +121,10 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
             "words: {gap: '{count}'}",
             "layout.yaml:1: words: gap fills in no words in braces; got {count}",
         ),
+        (
+            "words: {lines_gone: '{anzahl} von {total}'}",
+            "layout.yaml:1: words: lines_gone fills in {count}, {total}; got {anzahl}",
+        ),
         ('words: {gap: "a\\nb"}', "layout.yaml:1: words: gap takes a text on one line"),
         (
             "words: {content_tag: a b}",

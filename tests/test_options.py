@@ -202,6 +202,7 @@ def test_python_refuses_what_no_rendering_can_use() -> None:
     [
         ("contxt_window", '; did you mean "context_window"?'),
         ("max-tokens", '; did you mean "max_tokens"?'),
+        ("question", ": Renderer.prompt takes the question as `user`"),
     ],
 )
 def test_an_unknown_name_is_an_error(name: str, hint: str) -> None:

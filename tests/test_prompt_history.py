@@ -194,6 +194,10 @@ def test_a_system_message_at_the_beginning_is_the_system_text() -> None:
             "message skipped: choices: no message found; 1 more left out",
         ),
         (
+            {"object": "chat.completion.chunk", "choices": [{"delta": {"content": "Hel"}}]},
+            "message skipped: choices: no message found; a piece of a stream: join the pieces",
+        ),
+        (
             {"candidates": [{"finishReason": "SAFETY"}]},
             "message skipped: candidates: no message found",
         ),

@@ -63,7 +63,12 @@ def test_the_job_file_makes_the_prompt_of_a_bot(tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text(text, encoding="utf-8")
     assert load_job(job).man_pages == ("tar",)
-    assert load_job(job).options == {"layout": "knowledge", "format": "plain", "max_tokens": 2000}
+    assert load_job(job).options == {
+        "attack": "techniques.json",
+        "layout": "knowledge",
+        "format": "plain",
+        "max_tokens": 2000,
+    }
     (line,) = (body for body in blocks("sh") if body.startswith("promptforge prompt"))
     # Not every machine has this manual page.
     job.write_text(text.replace("[tar]", "[]"), encoding="utf-8")

@@ -111,6 +111,9 @@ def test_revoked_deprecated_and_unknown() -> None:
         find(index, "T9001.01")
     with pytest.raises(ItemError, match=r'no technique "\\x1b"; there are 4, such as T9001'):
         find(index, "\x1b")
+    for word in ("crumb tarcing", "tracing"):
+        with pytest.raises(ItemError, match='did you mean "Crumb Tracing"'):
+            find(index, word)
     assert find(index, "crumb tracing")[0].name == "Crumb Tracing"
 
 

@@ -113,6 +113,11 @@ def test_no_such_page(spec: str, manual: Path) -> None:
         man.load_man_page(spec)
 
 
+def test_a_section_before_the_name(manual: Path) -> None:
+    with pytest.raises(ItemError, match=r'did you mean "spoon\.5"\?'):
+        man.load_man_page("5:spoon")
+
+
 @pytest.mark.parametrize("spec", ["sponn", "spon", "spoon.cnof"])
 def test_a_name_that_is_nearly_one_is_told(spec: str, manual: Path) -> None:
     with pytest.raises(ItemError, match=r'did you mean "spoon(\.conf)?"\?'):

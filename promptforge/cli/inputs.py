@@ -451,6 +451,8 @@ def _job_options(
             from ..sources.jobs import JOB_KEYS
 
             hint = suggest_name(str(name), {*OPTION_VOCABULARY, *JOB_KEYS})
+            if name == "user":  # as the flag and the keyword are called
+                hint = '; did you mean "question"?'
             message = f"unknown option {quote(str(name))}{hint}"
             raise ItemError(message, where=where(name), field=str(name))
     return checked

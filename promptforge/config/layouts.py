@@ -32,7 +32,7 @@ _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 
 
 NO_BASE = "a layout.yaml beside the folders holds for all layouts, so it has no base"
-_PLACEHOLDER = re.compile(r"\{(?:count|total|start|end|frames|package)\}")
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 _PHRASE = re.compile(r"[^\x00-\x1f\x7f\x85\u2028\u2029]*")
 _TAG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,40}")
 

@@ -262,6 +262,10 @@ OPTION_VOCABULARY = Vocabulary(
             "cache_after": _is_cache_after,
         },
     ),
+    {
+        "question": "Renderer.prompt takes the question as `user`",
+        "messages": "Renderer.prompt takes earlier messages as `history`",
+    },
 )
 """Name, type, default and sentence of every option: flags and the JSON Schema are made of it."""
 

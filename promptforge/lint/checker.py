@@ -506,6 +506,7 @@ class _Check:
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += _try_layout(self.library, layout, self.asked)
+                self.found += _textless(self.library, layout, self.asked)
             self._find_touching(layout)
         self.found += _try_prompts(self.library, self.asked, wrong)
         return good
@@ -633,6 +634,26 @@ def _try_layout(
             yield template.text.on(int(line), code, message)
         elif template is not None:
             yield template.text.whole(code, message)
+
+
+def _textless(
+    library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
+) -> Iterator[Finding]:
+    """Yield the templates of items that print neither content nor summary of a sample."""
+    settings = library.templates.layout(layout.layout, format_of(layout.ending))
+    for stem, name in layout.items.items():
+        if name not in asked:
+            continue
+        kind = "text" if stem == "item" else stem
+        page = _page(settings, get_tokenizer("characters"), _sample_items(kind), _SETTINGS[0])
+        try:
+            views = [page.views.view(index, page.variants(index)[0]) for index in range(3)]
+        except PromptForgeError:  # said by then
+            continue
+        texts = [str(view["text"]).casefold() for view in views]
+        if not any("a sentence" in text or "a summary" in text for text in texts):
+            message = "prints neither item.content nor item.summary: texts of items are not shown"
+            yield about_file(asked[name], "PF829", message)
 
 
 def _items_touch(templates: Templates, pair: LayoutFormat) -> bool:

@@ -129,13 +129,17 @@ def _arguments(node: nodes.Filter) -> str | None:
     """Return the message about a filter that takes no such arguments."""
     takes = inspect.signature(FILTERS[node.name])
     try:
-        takes.bind(None, *node.args, **{str(pair.key): pair.value for pair in node.kwargs})
+        given = takes.bind(None, *node.args, **{str(p.key): p.value for p in node.kwargs}).arguments
     except TypeError:
         most = len(takes.parameters) - 1
         counts = {0: "no values", 1: "at most 1 value"}
         what = counts.get(most, f"at most {most} values")
-        given = len(node.args) + len(node.kwargs)
-        return f'"{node.name}" takes {what} in brackets, and here are {given}'
+        number = len(node.args) + len(node.kwargs)
+        return f'"{node.name}" takes {what} in brackets, and here are {number}'
+    for name, value in given.items():
+        wants = takes.parameters[name].annotation
+        if wants in (int, "int") and isinstance(value, nodes.Const) and type(value.value) is str:
+            return f'"{node.name}" takes a number here; write it without quotes'
     return None
 
 

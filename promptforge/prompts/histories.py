@@ -226,6 +226,8 @@ class _MessageReader:
         messages = [part for part in found if isinstance(part, dict)]
         if not messages:
             rest = f"; {others:,} more left out" if others else ""
+            piece = "; a piece of a stream: join the pieces to one message first"
+            rest = piece if "chunk" in str(given.get("object")) else rest
             raise _Refusal(f"{key}: no message found{rest}")
         if others:
             self.say(f"{key}: only the first is read; {others:,} more left out")

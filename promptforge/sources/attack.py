@@ -115,9 +115,12 @@ def _find_name(index: TechniqueIndex, wanted: str) -> _Object | None:
 
 
 def _hint(index: TechniqueIndex, wanted: str) -> str:
-    near = difflib.get_close_matches(wanted[:40], sorted(index), n=1, cutoff=0.8)
+    titles = {str(each["name"])[:80].upper(): str(each["name"]) for each in index.values()}
+    near = difflib.get_close_matches(wanted[:40], [*sorted(index), *titles], n=1, cutoff=0.8)
+    if not near and len(wanted) > 3:  # "LSASS", of "LSASS Memory"
+        near = sorted(title for title in titles if wanted in title)[:1]
     if near:
-        return f"; did you mean {quote(near[0])}?"
+        return f"; did you mean {quote(titles.get(near[0], near[0]))}?"
     return f"; there are {len(index):,}, such as {min(index)}"
 
 

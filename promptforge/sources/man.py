@@ -30,6 +30,7 @@ MAX_PAGE_BYTES = 64 << 20
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
 # `de:ls`, `pt_BR:ls`; `Getopt::Long` is a name of its own.
 _LOCALIZED = re.compile(r"([a-z]{2,3}(?:_[A-Z]{2})?):([^:].*)")
+_SECTION_FIRST = re.compile(r"([1-9][a-z]*)[: ](\S+)")  # as `man 5 passwd` has it
 _SECTION = re.compile(r"[0-9][A-Za-z]{0,8}|[ln]")
 _OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
 # Typesetters' hyphens, minus and hard blank: an option copied with one of these would not work.
@@ -70,6 +71,8 @@ def load_man_page(spec: str) -> Item:
         # Images of containers often leave all man pages out.
         installed = "is the package installed, and are its man pages (some systems leave them out)?"
         hint = did_you_mean(name, _near(name)) or f"; {installed}"
+        if swapped := _SECTION_FIRST.fullmatch(spec):
+            hint = f"; did you mean {quote(f'{swapped[2]}.{swapped[1]}')}?"
         if locale:
             hint = f" in {locale}; leave {locale}: out for the English one"
         raise ItemError(f"no such man page{hint}", where=where)

@@ -146,7 +146,7 @@ class _Markdown(SyntaxPlaces):
             return "a value cannot stand between backticks; write {{ value | code }} without them"
         if mode == "fence":
             where = "a value cannot stand in a fence of the template's own"
-            return f"{where}; write {{{{ value | fence }}}} instead"
+            return f"{where}; write {{{{ value | framed }}}} instead"
         if mode == "html":
             return "a value cannot stand in a block of HTML; end the block with a blank line"
         if _ends_with_backslash(before):
