@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Severity = Literal["info", "warning", "error"]
 MAX_PLACE_CHARACTERS = 300
@@ -295,20 +295,22 @@ class StrictError(PromptForgeError):
         self.result = result
 
 
-def show_value(value: object) -> str:
+def show_value(value: Any) -> str:
     """Return a value for a message: words and numbers plain, texts quoted, others by type."""
     if value is None or value is True or value is False:
         return {None: "none", True: "true", False: "false"}[value]
-    if isinstance(value, int) and value.bit_length() > 64:  # Python refuses to print 10**5000
-        return "a number past 64 bits"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
+    kind = type(value)  # the methods of a subclass may raise anything
+    if issubclass(kind, int):
+        long = int.bit_length(value) > 64  # repr(10**5000) raises
+        return "a number past 64 bits" if long else int.__repr__(value)
+    if issubclass(kind, float):
+        return float.__repr__(value)
+    if type(value) in (list, tuple):
         return f"[{_join(map(_show_member, value[:5]), len(value))}]"
-    if isinstance(value, dict):
+    if type(value) is dict:
         pairs = (f"{_show_member(key)}: {_show_member(value[key])}" for key in islice(value, 3))
         return f"{{{_join(pairs, len(value))}}}"
-    return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
+    return quote(value) if type(value) is str else f"a value of type {TYPE_NAME(kind)}"
 
 
 def _join(members: Iterable[str], size: int) -> str:
@@ -317,4 +319,4 @@ def _join(members: Iterable[str], size: int) -> str:
 
 
 def _show_member(value: object) -> str:
-    return "…" if isinstance(value, list | tuple | dict) else show_value(value)
+    return "…" if type(value) in (list, tuple, dict) else show_value(value)

@@ -15,11 +15,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
-from .errors import ItemError, OptionError, TemplateError, pip_install, quote
+from .errors import ItemError, OptionError, TemplateError, pip_install, quote, show_value
 
 fcntl: ModuleType | None
 try:
@@ -146,21 +147,36 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {quote(str(error), 200)}"
 
 
-def folder_paths(folders: Folders) -> tuple[Path, ...]:
-    """Return the folders as paths."""
-    if folders is None:
-        return ()
-    if isinstance(folders, str | Path):
-        return (Path(folders),)
-    return tuple(map(Path, folders))
+def path_text(value: Any, option: str) -> str:
+    """Return a caller's name of a file or folder; raises `OptionError` for what is none."""
+    with contextlib.suppress(Exception):
+        # The text itself: the methods of a subclass may raise anything.
+        text = str.__str__(value if issubclass(type(value), str) else os.fspath(value))
+        if b"\0" not in os.fsencode(text):
+            return text
+    message = f"{option} takes a name or a path; got {show_value(value)}"
+    raise OptionError(message, option=option)
+
+
+def folder_paths(folders: Folders, option: str = "profiles") -> tuple[Path, ...]:
+    """Return the folders as paths; raises `OptionError` for what is none."""
+    return tuple(Path(path_text(one, option)) for one in _each(folders))
 
 
 def template_sources(given: TemplateSources) -> tuple[TemplateSource, ...]:
     """Return the places of templates one by one: paths, and mappings as they are."""
+    every: list[Any] = [given] if issubclass(type(given), Mapping) else _each(given)
+    return tuple(
+        one if issubclass(type(one), Mapping) else Path(path_text(one, "templates"))
+        for one in every
+    )
+
+
+def _each(given: Any) -> list[Any]:
     if given is None:
-        return ()
-    each = (given,) if isinstance(given, str | Path | Mapping) else given
-    return tuple(one if isinstance(one, Mapping) else Path(one) for one in each)
+        return []
+    kinds = (kind for kind in (list, tuple) if issubclass(type(given), kind))
+    return next(([*kind.__iter__(given)] for kind in kinds), [given])
 
 
 def leads_outside(
@@ -452,9 +468,14 @@ def template_files_of(texts: Mapping[str, str]) -> dict[str, TemplateFile]:
 
     Raises `TemplateError` for an impossible name, or a text that is too large or not UTF-8.
     """
+    pairs = dict.items(texts) if isinstance(texts, dict) else ((n, texts[n]) for n in texts)
+    texts = dict(islice(pairs, MAX_TEMPLATE_FILES + 1))  # a mapping may have no end
     if len(texts) > MAX_TEMPLATE_FILES:
         raise TemplateError(f"more than {MAX_TEMPLATE_FILES} template files")
     for name, text in texts.items():
+        if not type(name) is type(text) is str:
+            said = f"{show_value(name)}: {show_value(text)}"
+            raise TemplateError(f"templates are texts by name; got {said}")
         if not is_template_name(name):
             raise TemplateError(
                 f"{name[:80]!a} is no name of a template; one is LAYOUT/PART.EXT.j2"

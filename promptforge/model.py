@@ -78,8 +78,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if not _is_sound(self):
             mark = UnsoundMetadata()
             mark.given = self.metadata
-            if isinstance(self.metadata, dict):
-                mark.update(self.metadata)
+            if issubclass(type(self.metadata), dict):  # whatever its methods do, and its class says
+                mark.update(dict.items(self.metadata))
             msgspec.structs.force_setattr(self, "metadata", mark)
 
     @property

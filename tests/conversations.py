@@ -148,8 +148,10 @@ def check_question(prompt: pf.Prompt, question: str = "q") -> None:
     """
     asked = re.escape(question)
     if prompt.to not in ("text", "roles"):
-        message = prompt[-1]
-        *before, last = message["parts" if prompt.to == "gemini" else "content"]
+        blocks = prompt[-1]["parts" if prompt.to == "gemini" else "content"]
+        if blocks == question:  # there is no context
+            return
+        *before, last = blocks
         assert last["text"] == question and all(block["text"] != question for block in before)
         return
     whole = prompt.text if prompt.to == "text" else prompt[-1]["content"]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import tracemalloc
 from collections import OrderedDict
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commandline import run
-from hostile_objects import Document
+from hostile_objects import ODD, Document, breaking, endless
 from shipped_words import marks
 
 import promptforge as pf
@@ -345,3 +347,76 @@ def test_the_id_of_an_item_is_that_of_its_fields_at_any_size(size: int) -> None:
     fields = ["code", "a\ud800.py", "3", "", "", "é" * size, "s"]
     digest = hashlib.sha256("\0".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
     assert report.item_id(item) == f"code-{digest[:12]}"
+
+
+@pytest.mark.parametrize("given", [json, json.dumps, codes, pytest])
+def test_a_part_of_the_program_is_no_record(given: object) -> None:
+    """A module led to `sys.modules`, and so to a text of any other module, for seconds."""
+    assert codes(pf.render([given])) == ["PF204", "PF115"]
+    result = pf.render([{"content": "x"}, given])
+    assert "x" in result.text and codes(result) == ["PF204"]
+
+
+class _Raising(str):
+    __str__ = __eq__ = __hash__ = __len__ = __fspath__ = breaking  # type: ignore[assignment]
+
+
+class _NoClass:
+    __class__ = property(lambda self: 1 / 0)
+
+
+class _List(list[Any]):
+    def __iter__(self) -> Any:
+        return endless()
+
+
+def test_a_profile_and_a_tokenizer_are_read_whatever_the_methods_of_their_texts_do() -> None:
+    assert pf.render([{"content": "x"}], profile=_Raising("claude")).profile == "claude"
+    assert pf.get_tokenizer(_Raising("o200k_base")).count("x") == 1
+    assert pf.Renderer(profile=_Raising("claude"), profiles=[_Raising(".")])
+
+
+@pytest.mark.parametrize(
+    "option", ["profile", "templates", "profiles", "tokenizer", "system", "user"]
+)
+@pytest.mark.parametrize("name", [*ODD, "no class", "list", "NUL", "decimal", "numpy"])
+def test_an_odd_argument_is_refused_by_name_and_nothing_else_comes_out(
+    option: str, name: str
+) -> None:
+    more = {"no class": _NoClass, "list": lambda: _List([5]), "NUL": lambda: "a\0b"}
+    more |= {
+        "decimal": lambda: Decimal("sNaN"),
+        "numpy": lambda: pytest.importorskip("numpy").array([1, 2]),
+    }
+    value = (ODD | more)[name]()
+    with contextlib.suppress(pf.OptionError, pf.TemplateError):
+        if option in ("system", "user"):
+            pf.Renderer().prompt([{"content": "x"}], to="text", **{option: value})
+        else:
+            pf.Renderer(**{option: value})
+
+
+def test_lists_that_share_their_members_are_not_read_over_and_over() -> None:
+    shared: Any = ["x"] * 100
+    nested: Any = {"text": "x"}
+    for _ in range(8):
+        shared, nested = [shared] * 100, {"a": nested, "b": nested}
+    for _ in range(40):
+        nested = {"a": nested, "b": nested}
+    assert codes(pf.render([{"content": shared}]))[0] == "PF204"
+    for record in (
+        {"content": nested},
+        {"content": "x", "path": nested},
+        {"documents": _List([5])},
+    ):
+        pf.render([record])
+    with pytest.raises(pf.OptionError):
+        pf.render([{"content": "x"}], section_budgets=nested)
+
+
+@pytest.mark.parametrize("name", ["raising", "sly dict", "endless mapping", "breaking"])
+def test_metadata_and_a_history_that_raise_are_said(name: str) -> None:
+    assert "x" in pf.render([pf.Item(content="x", metadata=ODD[name]())]).text
+    history = breaking() if name == "breaking" else [ODD[name]()]
+    prompt = pf.Renderer().prompt([{"content": "x"}], user="q", to="text", history=history)
+    assert "PF208" in [d.code for d in prompt.warnings]

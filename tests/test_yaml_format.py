@@ -208,3 +208,13 @@ def test_the_shipped_layouts_are_checked(tmp_path: Path) -> None:
     assert set(LAYOUTS) <= {
         path.parent.name for path in (Path(pf.__file__).parents[1] / "templates").glob("*/*.yaml*")
     }
+
+
+@pytest.mark.parametrize("end", ["\n    \n", "\n  ", "\n\t\n", "\n\n", "\n \n"])
+def test_a_content_that_ends_in_a_line_of_blanks_is_quoted(end: str) -> None:
+    """The reader of npm `yaml` loses such a line of a literal block."""
+    text = pf.render(
+        [{"content": f"    code{end}", "path": "a"}], layout="chunks", format="yaml"
+    ).text
+    assert '"    code\\n' in text
+    assert f"    code{end}" in yaml.safe_load(text)[0].values()

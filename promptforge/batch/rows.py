@@ -452,7 +452,7 @@ def hash_inputs(spec: BatchSpec) -> dict[str, str]:
     All templates and profiles count, since a row may name another layout or profile.
     """
     tokenizer = get_tokenizer(check_spec(spec).tokenizer)
-    profile = load_profile(spec.profile or "default", spec.profiles)
+    profile = load_profile(spec.profile, spec.profiles)
     chain = {file.name: file.sha256 for file in profile.chain}
     inputs: dict[str, object] = {
         "version": __version__,

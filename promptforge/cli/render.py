@@ -342,7 +342,10 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
                 f"--http: {host}:{port} cannot be used: {error.strerror}"
             ) from None
         print_message(f"MCP at http://{host}:{port}/mcp (Ctrl-C stops)")
-        server.run("streamable-http", host=host, port=port)
+        if host not in ("127.0.0.1", "localhost", "[::1]"):
+            said = "any program that reaches this address may call it: there is no password"
+            print_message(f"{said}. Pages of other sites are refused")
+        server.run("streamable-http", host=host.strip("[]"), port=port)
 
 
 # --- counting -------------------------------------------------------------------------------------

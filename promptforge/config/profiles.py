@@ -25,6 +25,7 @@ from ..files import (
     TOKENIZER_FILE,
     YAML_SUFFIXES,
     leads_outside,
+    path_text,
     read_utf8,
     shipped_folder,
     tokenizer_file,
@@ -34,7 +35,7 @@ from .options import OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, matching, rules_of
 
 _SHIPPED = "shipped/"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,249}")  # a file's name has 255 bytes at most
 _LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
 """An LLM behind the name of its provider: `openrouter/claude-opus-5`."""
 _MAX_PROFILE_BYTES = 1 << 20
@@ -121,14 +122,15 @@ PROFILE_VOCABULARY = Vocabulary(
 """Every key of a profile file: about itself, `extends`, and the options."""
 
 
-def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profile:
-    """Return the profile called `name`, or in the file `name` when that ends in `.yaml`.
+def load_profile(given: str | Path | None, folders: Iterable[Path | str] = ()) -> Profile:
+    """Return the profile of a name, or in the file `given` when that ends in `.yaml`.
 
     `folders` are the user's; the first wins. Files are read each time, and parsed once for each
     content. Raises `ProfileError` for a missing profile (with the nearest name), a bad file (with
     `file:line`), or a profile that extends itself.
     """
-    chain = _chain(str(name), [Path(folder) for folder in folders])
+    name = "default" if given is None else path_text(given, "profile")
+    chain = _chain(name, [Path(folder) for folder in folders])
     merged: dict[str, Any] = {}
     outside = None
     for file, values, place in chain:
@@ -149,9 +151,7 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
                 del merged[key]
     merged.pop("extends", None)
     about = {key: merged.pop(key) for key in _ABOUT if key in merged}
-    stem = str(name)
-    if stem.endswith(YAML_SUFFIXES):
-        stem = Path(stem).stem
+    stem = Path(name).stem if name.endswith(YAML_SUFFIXES) else name
     files = tuple(file for file, *_ in chain)
     return Profile(name=stem, options=merged, chain=files, outside=outside, **about)
 

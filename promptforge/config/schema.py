@@ -258,15 +258,15 @@ def bare_type(shape: Any) -> Any:
     return shape
 
 
-def _plain(value: Any, shape: Any) -> Any:
+def _plain(value: Any, shape: Any, depth: int = 0) -> Any:
     """Return the built-in value for a count in a text or a number of another library, and a list
     for one text.
     """
     kind = bare_type(shape)
     if typing.get_origin(kind) is tuple:
         return [value] if isinstance(value, str) else value
-    if isinstance(value, dict):  # the budgets of sections
-        return {key: _plain(inner, shape) for key, inner in value.items()}
+    if isinstance(value, dict) and depth < 2:  # the budgets of sections
+        return {key: _plain(inner, shape, depth + 1) for key, inner in value.items()}
     if isinstance(value, str) and (kind is int or typing.get_origin(kind) is dict):
         count = read_count(value)
         return value if count is None else count

@@ -142,7 +142,7 @@ class Bridge:
             "alone": alone, "profile": profile, "templates": templates, "profiles": profiles,
             "embed": embed, "score_order": score_order, "on_result": on_result, **options,
         }  # fmt: skip
-        set_already = load_profile(profile or "default", folder_paths(profiles)).options
+        set_already = load_profile(profile, folder_paths(profiles)).options
         self.alone = alone and "layout" not in options
         """True if the text is the documents' own texts, joined."""
         self._folders = (*folder_paths(templates), *([_OWN_TEMPLATES] if self.alone else ()))

@@ -37,6 +37,9 @@ try:
         ToolAnnotations,
     )
     from pydantic import Field, ValidationError
+    from starlette.applications import Starlette
+    from starlette.responses import PlainTextResponse
+    from starlette.types import ASGIApp, Receive, Scope, Send
 except ImportError as error:
     raise missing_extra("mcp", error) from error
 
@@ -120,6 +123,11 @@ class _Server(MCPServer):
             for name in names
         ]
 
+    def streamable_http_app(self, **given: Any) -> Starlette:
+        app: Starlette = super().streamable_http_app(**given)
+        app.add_middleware(_RefusePages)
+        return app
+
     async def list_tools(self) -> Any:
         # The definitions stand in each prompt of the client's LLM, so every token counts.
         return [
@@ -161,6 +169,27 @@ class _Server(MCPServer):
                     if each.required and each.name not in given:
                         raise _invalid(f"the argument {quote(each.name)} is missing")
         return await super().get_prompt(name, arguments, context)
+
+
+class _RefusePages:
+    """Middleware that refuses the pages of other sites, in any browser that reaches the server.
+
+    The library looks at names only where it serves this machine alone. In each POST a browser says
+    which page asks, even if the name of that page was made to lead here.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        origins = [value for name, value in scope.get("headers", ()) if name == b"origin"]
+        app: ASGIApp = self._app
+        if not all(map(_LOCAL_PAGE, origins)):
+            app = PlainTextResponse("not from the page of another site", 403)
+        await app(scope, receive, send)
+
+
+_LOCAL_PAGE = re.compile(rb"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?").fullmatch
 
 
 def _short(schema: Any, nullable: bool = True) -> Any:

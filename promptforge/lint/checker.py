@@ -277,7 +277,7 @@ def check(
     if costs is None:
         costs = all(finding.severity == "note" for finding in own.found)
     if costs and tried:
-        loaded = load_profile(profile or "default", list(profiles))
+        loaded = load_profile(profile, list(profiles))
         loaded.check_outside(allow_outside)
         tokenizer = str(loaded.options.get("tokenizer", Options().tokenizer))
         most = loaded.options.get("max_tokens", Options().max_tokens)

@@ -262,8 +262,11 @@ def _show_whole(packer: Packer) -> None:
         if variant.name not in ("trimmed", "outline"):
             continue
         whole, shown = content_variant(page.variants(index)), page.item_cost(index, variant)
-        rooms = (shown[0] + MAX_SHARED_COST, UNLIMITED), (UNLIMITED, shown[1] + MAX_SHARED_COST)
-        may_cost_less = any(page.may_fit(index, whole, room) for room in rooms)
+        # Cheap tests first: of a text of many megabytes no whole one is rendered.
+        may_cost_less = len(whole.text) <= shown[1] + MAX_SHARED_COST
+        if not may_cost_less and packer.limit[0] < UNLIMITED:
+            room = shown[0] + MAX_SHARED_COST, UNLIMITED
+            may_cost_less = page.may_fit(index, whole, room)
         if not may_cost_less or page.item_cost(index, whole)[0] > packer.allowance(index):
             continue
         holder, held = page.duplicates(index, packer.chosen)

@@ -129,8 +129,10 @@ def read_history(
     Raises `ItemError` if it is no list of messages at all.
     """
     # A message of an SDK can be iterated over too: its fields come out.
-    single = isinstance(history, str | bytes | Mapping) or hasattr(type(history), "model_dump")
-    if single or not isinstance(history, Iterable):
+    is_one = issubclass(type(history), str | bytes | Mapping) or hasattr(
+        type(history), "model_dump"
+    )
+    if is_one or not issubclass(type(history), Iterable):
         kind, hint = type_name_of(history), ""
         if type(history).__module__.startswith("dspy."):
             hint = "; DSPy sends its own: give the context as one more input field beside it"
@@ -151,22 +153,27 @@ def read_history(
     return join_messages(pair_calls(join_messages(found), where, diagnostics, closed))
 
 
-def _newest(
-    history: Iterable[Any], where: str, diagnostics: Diagnostics
-) -> Iterable[tuple[int, Any]]:
+def _newest(history: Any, where: str, diagnostics: Diagnostics) -> Iterable[tuple[int, Any]]:
     """Yield messages with their indexes: all, or the last of a sequence, or the first."""
-    start = 0
-    if isinstance(history, Sequence):
-        start = max(0, len(history) - MAX_HISTORY_MESSAGES)
+    start, index = 0, -1
     lost = None
-    for index, given in enumerate(islice(history, start, start + MAX_HISTORY_MESSAGES + 1), start):
-        if index == start + MAX_HISTORY_MESSAGES:
-            lost = "the rest was"
-            break
-        yield index, given
-    else:
-        if start:
-            lost = f"the first {start:,} were"
+    try:
+        if isinstance(history, Sequence):
+            start = max(0, len(history) - MAX_HISTORY_MESSAGES)
+        some = islice(history, start, start + MAX_HISTORY_MESSAGES + 1)
+        for index, given in enumerate(some, start):
+            if index == start + MAX_HISTORY_MESSAGES:
+                lost = "the rest was"
+                break
+            yield index, given
+        else:
+            if start:
+                lost = f"the first {start:,} were"
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # the messages may be made as they are asked for
+        message = f"the messages ended with {type_name_of(error)} after {index + 1}"
+        diagnostics.add("PF208", message, where=where, severity="error")
     if lost:
         message = f"more than {MAX_HISTORY_MESSAGES:,} messages; {lost} left out"
         diagnostics.add("PF208", message, where=where)

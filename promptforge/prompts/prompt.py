@@ -16,7 +16,7 @@ import msgspec
 from ..config.options import PROMPT_PARTS, OptionKeywords, Options
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote, suggest_name
 from ..files import Folders, TemplateSources
-from ..model import Item, Result
+from ..model import Item, Result, type_name_of
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
 from ..rendering.renderer import ContextRenderer, TemplateSet, load_items
 from ..rendering.report import manifest_of
@@ -573,8 +573,8 @@ def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
     """Return a caller's text, empty if blank; raises `OptionError` if it is no text."""
     if value is None:
         return ""
-    if not isinstance(value, str):
-        kind = type(value).__name__
+    if not issubclass(type(value), str):  # an object may raise where it is asked for its class
+        kind = type_name_of(value)
         raise OptionError(f"{name} takes text; got a value of type {kind}", option=name)
     plain = str.__str__(value)
     text = replace_surrogates(plain)

@@ -60,7 +60,7 @@ class ContextRenderer:
             "embed": embed,
             "allow_outside": allow_outside,
         }
-        self.profile: Profile = load_profile(profile or "default", folder_paths(profiles))
+        self.profile: Profile = load_profile(profile, folder_paths(profiles))
         self.profile.check_outside(allow_outside or "tokenizer" in options)
         sources = template_sources(templates)
         self._followed = None
@@ -260,7 +260,7 @@ def render(
     **options: Unpack[OptionKeywords],
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
-    named = profile is None or (isinstance(profile, str) and "." not in profile)
+    named = profile is None or (type(profile) is str and "." not in profile)
     # A shipped profile never changes, so its renderer serves all calls; a file may change.
     if named and templates is None and profiles is None and embed is None:
         return _shared(profile).render(items, **options)

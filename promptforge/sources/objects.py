@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 from ..model import MAX_DATA_VALUES, exact_str, type_name, type_name_of
@@ -15,7 +16,9 @@ from ..model import MAX_DATA_VALUES, exact_str, type_name, type_name_of
 Fields = dict[str, Any]
 _T = TypeVar("_T")
 MISSING = object()
-_NOT_OBJECTS = (str, bytes, bytearray, int, float, list, tuple, set, type, type(None))
+# A module leads to `sys.modules`, and so to all texts of the program, and to `os.environ`.
+_PROGRAM = (type, ModuleType, FunctionType, MethodType)
+_NOT_OBJECTS = (str, bytes, bytearray, int, float, list, tuple, set, type(None), *_PROGRAM)
 
 
 def guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from math import isfinite
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import quote
-from ..model import MAX_DATA_VALUES, Item, copy_plain, exact_str, type_name_of
+from ..model import Item, copy_plain, exact_str, type_name_of
 from ..yaml_reader import load_yaml
 from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
 
@@ -59,6 +60,12 @@ def _respelt(fields: Fields) -> Fields:
     return {**fields, **{usual: fields[key] for key, usual in odd}} if odd else fields
 
 
+MAX_PARTS = 100_000
+"""Texts, lists and objects that one text is joined of; more give none."""
+MAX_MEMBERS = 1_000_000
+"""Members read of a client's list that is no plain one."""
+
+
 @lru_cache(4096)  # all records of a store have the same keys
 def _odd_spellings(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     usual = {_USUAL[folded]: key for key in reversed(keys) if (folded := _fold(key)) in _USUAL}
@@ -71,18 +78,26 @@ def text_of(value: object) -> Any:
 
     Blanks are none: the text is under another key. Bytes are judged by the builder of items.
     """
+    # Lists that share their members are endless to read, as an "XML bomb" is.
+    return _text_of(value, iter(range(MAX_PARTS)))
+
+
+def _text_of(value: object, left: Iterator[int]) -> Any:
+    next(left)
     if isinstance(value, str | bytes | bytearray):
         found: str | bytes = exact_str(value) if isinstance(value, str) else bytes(value)
         return found if found.strip() else None
     if isinstance(value, list | tuple):
-        if any(map(_is_result, map(mapping, value[:MAX_DATA_VALUES]))):
+        value = _members(value)
+        if any(map(_is_result, map(mapping, value))):
             return None
-        parts = [text_of(part) for part in value[:MAX_DATA_VALUES]]
+        parts = [_text_of(part, left) for part in value]
         return "\n\n".join(part for part in parts if isinstance(part, str)) or None
     inner = _respelt(mapping(value))
     if inner.get("type") == "base64":  # a picture or a PDF
         return None
-    return next(filter(None, (text_of(inner[key]) for key in TEXT_KEYS if key in inner)), None)
+    texts = (_text_of(inner[key], left) for key in TEXT_KEYS if key in inner)
+    return next(filter(None, texts), None)
 
 
 @guarded
@@ -92,11 +107,10 @@ def _place_of(value: object) -> str | None:
         return exact_str(value) or None
     if type(value) is list and len(value) == 1:  # Solr writes every value as a list
         return _place_of(value[0])
-    for inner in mapping(value).values():
-        if found := _place_of(inner) if isinstance(inner, dict) else None:
-            return found
     inside = mapping(value)
-    return next((inside[k] for k in ("uri", "url") if isinstance(inside.get(k), str)), None)
+    every = [*(inner for inner in inside.values() if isinstance(inner, dict)), inside]
+    found = (each.get(key) for each in every for key in ("uri", "url"))
+    return next((place for place in found if isinstance(place, str) and place), None)
 
 
 def _is_result(part: Fields) -> bool:
@@ -659,6 +673,7 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
     if (rows := table_rows(value)) is not None:
         return [rows]
     if issubclass(type(value), list):
+        value = _members(value)
         page = read_page(value)
         return [page] if page else _read_flat(value) or _nested(value)
     found = mapping(value)
@@ -700,11 +715,12 @@ def _open_blocks(blocks: list[Any]) -> list[Any]:
 def _lists_at(value: Any, keys: list[str], inner: int) -> list[list[Any]]:
     """Return the lists of records under a key that leads through mappings and lists."""
     if issubclass(type(value), list | tuple):
+        value = _members(value)
         if keys:
             return [found for each in value for found in _lists_at(each, keys, inner)]
         if not _are_records(value):
             return []
-        searches = _nested(list(value)) or [list(value)]
+        searches = _nested(value) or [value]
         return [[Row(hit) if type(hit) is dict else hit for hit in hits] for hits in searches]
     fields = mapping(value)
     if not keys and not (fields and inner):
@@ -782,12 +798,17 @@ def _word(value: Any) -> Any:
 
 def _nested(value: Any) -> list[list[Any]] | None:
     """Return lists of records in a list, as Milvus gives one for each query."""
-    lists = [each for each in value if issubclass(type(each), list) and not is_pair(each)]
+    lists = [_members(e) for e in value if issubclass(type(e), list) and not is_pair(e)]
     if not lists and value and not is_pair(value):  # one search in a list of them
         lists = [value]
     elif not value or len(lists) < len(value):
         return None
-    return [list(each) for each in lists] if all(map(_are_records, lists)) else None
+    return lists if all(map(_are_records, lists)) else None
+
+
+def _members(value: Iterable[Any]) -> list[Any]:
+    # A client's list may make its members as they are asked for, without an end.
+    return list(value if type(value) in (list, tuple) else islice(value, MAX_MEMBERS))
 
 
 def _are_records(members: Iterable[Any]) -> bool:

@@ -489,8 +489,10 @@ def _yaml_block(indent: int) -> Escape:
         """Return a content of several lines as a literal block, any other value as a scalar."""
         if type(value) is not Content or "\n" not in value or not value.strip():
             return yaml_value(value)
-        # Blank lines of the page after it would count as the content's own line ends.
-        if value.endswith("\n\n") or _YAML_NO_LITERAL.search(value):
+        # Blank lines of the page after it would count as the content's own line ends, and some
+        # readers lose a last line of blanks.
+        last = value.removesuffix("\n").rpartition("\n")[2]
+        if not last.strip(" \t") or _YAML_NO_LITERAL.search(value):
             return yaml_value(value)
         strip = "" if value.endswith("\n") else "-"
         lines = value.removesuffix("\n").split("\n")

@@ -168,13 +168,18 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
 
         get_tokenizer("o200k_base").count("Hello, world")  # 3
     """
-    if isinstance(name_or_object, Counter):
-        return name_or_object
-    if isinstance(name_or_object, str):
-        return _find(name_or_object)
-    name: object = getattr(name_or_object, "name", None)
-    if isinstance(name, str) and callable(getattr(name_or_object, "count", None)):
-        return CustomCounter(name_or_object)
+    kind = type(name_or_object)  # an object may raise where it is asked for its class
+    if issubclass(kind, Counter):
+        return name_or_object  # type: ignore[return-value]
+    if issubclass(kind, str):
+        return _find(str.__str__(name_or_object))
+    try:
+        if isinstance(name_or_object.name, str) and callable(name_or_object.count):  # type: ignore[union-attr]
+            return CustomCounter(name_or_object)  # type: ignore[arg-type]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # looking at it may raise anything
+        pass
     raise TokenizerError(
         f"{quote(name_or_object)} is no tokenizer:"
         " it needs an attribute name (str) and a method count(text) -> int"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import http.client
 import json
 import socket
 import subprocess
@@ -319,7 +320,8 @@ def test_every_template_and_profile_is_listed_and_can_be_read(tmp_path: Path) ->
     assert talk(_read_resources, server) == texts
 
 
-def test_the_command_serves_over_http_too() -> None:
+@pytest.mark.parametrize("host", ["", "0.0.0.0:"])
+def test_the_command_serves_over_http_too(host: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -331,12 +333,15 @@ def test_the_command_serves_over_http_too() -> None:
         "--max-tokens",
         "99",
         "--http",
-        str(port),
+        f"{host}{port}",
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            assert f"http://127.0.0.1:{port}/mcp" in process.stderr.readline()
+            shown = host or "127.0.0.1:"
+            assert f"http://{shown}{port}/mcp" in process.stderr.readline()
+            if host:
+                assert "any program that reaches this address" in process.stderr.readline()
             for _ in range(1200):
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                     break
@@ -346,8 +351,25 @@ def test_the_command_serves_over_http_too() -> None:
             )
             failed, said = call("render_context", f"http://127.0.0.1:{port}/mcp", items=ITEMS)
             assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text
+            # A page of another site that has made its own name lead here, and the inspector.
+            assert _status(port, f"http://evil.example:{port}") in (403, 421)
+            assert _status(port, "http://localhost:6274") == 200
         finally:
             process.terminate()
+
+
+def _status(port: int, origin: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello["clientInfo"] = {"name": "page", "version": "1"}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    headers = {"Origin": origin, "Content-Type": "application/json"}
+    headers["Accept"] = "application/json, text/event-stream"
+    if origin.startswith("http://evil"):
+        headers["Host"] = origin.removeprefix("http://")
+    with contextlib.closing(connection):
+        connection.request("POST", "/mcp", body, headers)
+        return connection.getresponse().status
 
 
 @pytest.mark.parametrize("address", ["0", "99999", "here", "127.0.0.1:", "1:2:x"])
