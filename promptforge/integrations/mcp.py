@@ -37,9 +37,6 @@ try:
         ToolAnnotations,
     )
     from pydantic import Field, ValidationError
-    from starlette.applications import Starlette
-    from starlette.responses import PlainTextResponse
-    from starlette.types import ASGIApp, Receive, Scope, Send
 except ImportError as error:
     raise missing_extra("mcp", error) from error
 
@@ -123,8 +120,8 @@ class _Server(MCPServer):
             for name in names
         ]
 
-    def streamable_http_app(self, **given: Any) -> Starlette:
-        app: Starlette = super().streamable_http_app(**given)
+    def streamable_http_app(self, **given: Any) -> Any:
+        app: Any = super().streamable_http_app(**given)
         app.add_middleware(_RefusePages)
         return app
 
@@ -178,15 +175,18 @@ class _RefusePages:
     which page asks, even if the name of that page was made to lead here.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: Any) -> None:
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         origins = [value for name, value in scope.get("headers", ()) if name == b"origin"]
-        app: ASGIApp = self._app
-        if not all(map(_LOCAL_PAGE, origins)):
-            app = PlainTextResponse("not from the page of another site", 403)
-        await app(scope, receive, send)
+        if all(map(_LOCAL_PAGE, origins)):
+            await self._app(scope, receive, send)
+            return
+        headers = [(b"content-type", b"text/plain")]
+        await send({"type": "http.response.start", "status": 403, "headers": headers})
+        said = b"not from the page of another site"
+        await send({"type": "http.response.body", "body": said})
 
 
 _LOCAL_PAGE = re.compile(rb"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?").fullmatch
