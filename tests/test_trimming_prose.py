@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from shipped_words import marks
 
+from promptforge.trimming import pieces as trimming_pieces
 from promptforge.trimming.pieces import (
+    MAX_PROSE_PIECES,
     MIN_LINE_PIECE_CHARS,
     MIN_PIECE_CHARS,
     Pieces,
@@ -70,6 +74,26 @@ def test_indentation_stays_with_its_line() -> None:
     parts = list(split_prose(code))
     assert len(parts) > 2 and {part[:6] for part in parts} <= {"def fi", "    re"}
     assert all(part.endswith("\n") and len(part) >= MIN_LINE_PIECE_CHARS for part in parts[:-1])
+
+
+@given(
+    st.lists(st.sampled_from(["A word. ", "no end ", "Mr. ", '.)"  ', "\n \n", "\\n", "n。」"])),
+    st.sampled_from([2, MAX_PROSE_PIECES]),
+)
+def test_no_stop_is_jumped_over(signs: list[str], pieces: int) -> None:
+    # The search jumps to where a piece may end: all before it is read again for stops.
+    text = "".join(signs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trimming_pieces, "MAX_PROSE_PIECES", pieces)
+        cuts = [*accumulate(map(len, split_prose(text)))]
+    least = max(MIN_PIECE_CHARS, len(text) // pieces)
+    start = 0
+    for found in trimming_pieces._STOP.finditer(text):
+        wanted = max(least, MIN_LINE_PIECE_CHARS) if found.lastgroup else least
+        short = found.end() - start < wanted or len(text) - found.end() < MIN_PIECE_CHARS
+        if not short and not text[: found.start()].endswith(("Mr.", " .")):
+            assert found.end() in cuts
+            start = found.end()
 
 
 def test_an_initial_ends_no_sentence() -> None:

@@ -21,7 +21,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import cache
-from itertools import chain, permutations
+from itertools import chain, compress, permutations
+from operator import itemgetter
 from typing import NamedTuple
 
 from ..text.words import (
@@ -95,6 +96,7 @@ TOKENS_PER_DOCUMENT = 50
 """Tokens of room for each document that may be opened."""
 MIN_DOCUMENTS_OPENED = 3
 """Documents that may be opened in any room."""
+_FIRST = itemgetter(0)
 _Shares = list[tuple[int, float]]
 """The query's terms in a text, by number, with BM25's share of each."""
 
@@ -244,7 +246,10 @@ class Evidence:
 
     def _worth_parts(self, weights: Sequence[float]) -> list[list[float]]:
         """Return the five parts of worth, each for all documents; see `WorthParts`."""
-        cover = [self.cover(number, weights) for number in range(len(self.shares))]
+        cover = [
+            COVER_WEIGHT * sum([weights[t] * share for t, share in shares])
+            for shares in self.shares
+        ]
         alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)
         # A mention tells of the mentioned: "founded by Bo Dunn" makes his page the next hop.
@@ -301,9 +306,9 @@ class Evidence:
         for block in split_blocks(text):
             words = split_words(block)
             size += len(words)
-            # A list, not a generator: this is the innermost loop of all.
-            found = map(self._occurrences.__getitem__, words)
-            counts.update([t for terms, _ in found if terms for t in terms])
+            # The innermost loop of all: no step of it is Python's.
+            found = map(_FIRST, map(self._occurrences.__getitem__, words))
+            counts.update(chain.from_iterable(found))
         length = size / self._window_length
         return sorted(term_shares(counts, length, PASSAGE_K1, length_norm))
 
@@ -441,8 +446,8 @@ def _few_holders(
     """Yield the names that two to four texts or titles hold, with these documents."""
     holders: dict[str, set[int]] = {word: set() for name in names for word in name.split()}
     for number, text in enumerate(texts):
-        words = {*(text or ()), *split_words(documents[number].title)}
-        for word in holders.keys() & {word.lower() for word in words}:
+        words = [*(text or ()), *split_words(documents[number].title)]
+        for word in holders.keys() & set(" ".join(words).lower().split()):
             holders[word].add(number)
 
     @cache
@@ -479,9 +484,11 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
     def __init__(self, wanted: Sequence[str], titles: Sequence[str], names: Sequence[str]) -> None:
         """Take the query's terms, the titles, and the phrases by which these are looked for."""
         self._terms = {term: number for number, term in enumerate(wanted)}
-        # A word holds a term only if it holds its first two letters; `ties` has the stem `ty`.
-        starts = {start for term in wanted for start in (term[:2], term.replace("y", "i")[:2])}
-        self._has_start = re.compile("|".join(map(re.escape, sorted(starts))) or "(?!)").search
+        # A stem begins its word or part of it; only `y` may stand for letters (`ties` has `ty`).
+        starts = {re.escape(term.removesuffix("y")) for term in wanted}
+        self._may_hold = re.compile(
+            rf"(?:\A|_|(?<=[a-z0-9])(?=[A-Z]))(?i:{'|'.join(sorted(starts)) or '(?!)'})"
+        ).search
         self._names = names
         # A title is looked for by its longest word: the rarest, and so the fewest phrase searches.
         self._keys: dict[str, _Numbers] = {}
@@ -500,8 +507,8 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         lower = word.lower()
         plain = word.isascii()
         numbers: _Numbers = ()
-        # Few words hold a term's first letters anywhere, and only for these the terms are made.
-        if not plain or self._has_start(lower):
+        # Few words begin like a term, and only for these the terms are made.
+        if not plain or self._may_hold(word):
             numbers = tuple(
                 self._terms[term] for term in terms_of_word(word) if term in self._terms
             )
@@ -546,9 +553,8 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
             return
         places = [
             (place // WINDOW_WORDS, t)
-            for place, word in enumerate(words)
-            if word in told
-            for t in self[word][0]
+            for place in compress(range(len(words)), map(told.__contains__, words))
+            for t in self[words[place]][0]
         ]
         counts.update(t for _, t in places)
         for _, t in set(places):

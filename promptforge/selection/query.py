@@ -339,7 +339,7 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
     A function of the caller's may answer otherwise the next time, so nothing of it is kept here.
     """
     fields = list(map(_READ_FIELDS, asked.items))
-    size = sum(len(text) for read in fields for text in read if isinstance(text, str))
+    size = sum(map(len, filter(None, chain(*fields))))
     if asked.embed or asked.reranker or size > MAX_CHARS_REMEMBERED:
         return kind(asked)
     trimmers = asked.trimmers

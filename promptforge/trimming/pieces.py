@@ -485,6 +485,8 @@ _STOP = re.compile(
     r"""|(?P<line>\n(?:[^\S\n]*+\n)*+)"""  # blank lines too, not the indentation of the next
     r"""|\\n"""  # an escaped line end: text inside a string of JSON or of code
 )
+_STOP_SIGNS = frozenset(""")]"'’”»』」）。！？｡\\n""")
+"""Characters of a stop; white space too."""
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘])(?:\w|Mr|Mrs|Ms|Dr|St|Prof|Rev|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Hon|Jr|Sr"
     r"|Mt|Ft|No|Nos|Vol|Fig|Figs|Eq|Ref|Refs|Sec|Ch|pp|p|cf|vs|al|ca|approx|est|Inc|Ltd|Co|Corp"
@@ -510,7 +512,15 @@ def split_prose(text: str) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are it."""
     start, fair = 0, min(len(text) // MAX_PROSE_PIECES, MAX_PIECE_CHARS)
     least, least_line = max(MIN_PIECE_CHARS, fair), max(MIN_LINE_PIECE_CHARS, fair)
-    for found in _STOP.finditer(text):
+    end = 0
+    while True:
+        # Of the stops before the least only one that lasts till there counts.
+        place = max(end, min(start + least, len(text)))
+        while place > end and (text[place - 1].isspace() or text[place - 1] in _STOP_SIGNS):
+            place -= 1
+        found = _STOP.search(text, place)
+        if found is None:
+            break
         end = found.end()
         wanted = least_line if found.lastgroup else least
         if end - start < wanted or len(text) - end < MIN_PIECE_CHARS:
