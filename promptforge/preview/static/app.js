@@ -21,8 +21,7 @@ import "./theme.js";
 import * as welcome from "./welcome.js";
 import * as whole from "./whole.js";
 
-const TYPED = 15; // milliseconds of rest after which a key press is rendered
-const REST = 150; // and after which what takes longer is asked for: budgets that bring items back, remedies, the curve of worth
+const REST = 150; // milliseconds of rest after which what takes longer is asked for: budgets that bring items back, remedies, the curve of worth
 let now = state.read();
 const draw = Object.fromEntries(["page", "needs", "account", "remedies", "curve", "comparison", "prompt", "values"].map((what) => [what, newest(`/api/${what}`)]));
 let start = null;
@@ -53,16 +52,16 @@ function choose() {
 const wide = () => matchMedia("(min-width: 960px)").matches;
 
 // A choice is a step that the browser's way back undoes; typing and sliding go on in the same step.
-function changed(wait = 0, { push = true } = {}) {
+function changed({ push = true } = {}) {
   state.write(now, { push });
   choose();
   clearTimeout(timer);
-  timer = setTimeout(render, wait);
+  timer = setTimeout(render);
 }
 
 window.addEventListener("popstate", () => {
   now = state.read();
-  changed(0, { push: false });
+  changed({ push: false });
 });
 
 // --- rendering ------------------------------------------------------------------------------------------------------
@@ -240,12 +239,12 @@ function setBudget(value, { push = false } = {}) {
   const number = typeof value === "number" ? value : null;
   $("slider").value = number ?? $("slider").max;
   if (document.activeElement !== $("budget")) $("budget").value = number ?? "";
-  changed(0, { push });
+  changed({ push });
 }
 
 function setOther(value) {
   now.other.max_tokens = value;
-  changed(0, { push: false });
+  changed({ push: false });
 }
 
 // Options of a remedy, or one of the drawer: `undefined` leaves an option to the profile again.
@@ -327,11 +326,11 @@ for (const name of ["profile", "layout", "format"]) {
 }
 $("b-budget").addEventListener("input", () => {
   now.other.max_tokens = /^\d+$/.test($("b-budget").value) ? Number($("b-budget").value) : null;
-  changed(TYPED, { push: false });
+  changed({ push: false });
 });
 $("query").addEventListener("input", () => {
   now.view.query = $("query").value || (start.given.query ? "" : null);
-  changed(TYPED, { push: false });
+  changed({ push: false });
 });
 for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
 
@@ -407,7 +406,7 @@ try {
   editor.setUp(start, {
     draft: () => {
       clearTimeout(timer);
-      timer = setTimeout(render, TYPED);
+      timer = setTimeout(render);
     },
     caret: (place, scroll) => text.light(place, { scroll: scroll && now.show === "text" && wide() }),
     open: (id) => {
@@ -416,7 +415,7 @@ try {
     },
   });
   welcome.show(start.items);
-  changed(0, { push: false });
+  changed({ push: false });
   listen(
     async (heard) => {
       if (heard === heardOf) return;
