@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from commandline import run
-from hostile_objects import ODD, Document, breaking, endless
+from hostile import ODD, Document, breaking, endless
 from shipped_words import marks
 
 import promptforge as pf

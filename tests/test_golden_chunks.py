@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import harmless_values
+import harmless_records
 import pytest
 from example_counts import cases
 from hypothesis import given
@@ -25,20 +25,20 @@ CAMEL = st.builds(
     st.fixed_dictionaries(
         {
             "filePath": st.sampled_from(["a.py", "src/b.cs", "lib/c d.ts", "Makefile"])
-            | harmless_values.LABEL,
-            "content": harmless_values.CONTENT,
-            "relevance": harmless_values.SCORE,
+            | harmless_records.LABEL,
+            "content": harmless_records.CONTENT,
+            "relevance": harmless_records.SCORE,
         },
         optional={
-            "language": harmless_values.LANGUAGE | st.none(),
-            "expandedContext": harmless_values.CONTENT | st.none(),
+            "language": harmless_records.LANGUAGE | st.none(),
+            "expandedContext": harmless_records.CONTENT | st.none(),
         },
     ),
-    harmless_values.RANGE,
+    harmless_records.RANGE,
 )
 RECORDS = st.lists(CAMEL | CAMEL.map(pascal), min_size=1, max_size=6)
 SEPARATOR = st.sampled_from(["\n\n", "\n", "\n\n\n", "\n* * *\n"])
-TEXT_ABOVE = st.none() | harmless_values.SENTENCE
+TEXT_ABOVE = st.none() | harmless_records.SENTENCE
 
 
 def render(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import harmless_values
+import harmless_records
 import pytest
 from example_counts import cases
 from hypothesis import given
@@ -32,13 +32,13 @@ METADATA = st.builds(
         for k, v in {"filename": filename, "start-line": lines[0], "end-line": lines[1]}.items()
         if k in keys
     },
-    harmless_values.RANGE,
+    harmless_records.RANGE,
     st.sets(st.sampled_from(["filename", "start-line", "end-line"])),
-    harmless_values.LABEL,
+    harmless_records.LABEL,
 )
 RECORDS = st.lists(
     st.fixed_dictionaries(
-        {"type": st.sampled_from(KINDS), "content": harmless_values.CONTENT},
+        {"type": st.sampled_from(KINDS), "content": harmless_records.CONTENT},
         optional={"metadata": METADATA | st.none()},
     ),
     max_size=5,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import harmless_values
+import harmless_records
 import pytest
 from example_counts import cases
 from hypothesis import given
@@ -37,17 +37,17 @@ KINDS = [
 PATHS = st.sampled_from([f"src/x.{e}" for e in entities.LANGUAGES] + ["a.d.ts", "B.PY", "py"])
 
 ENTITY = st.fixed_dictionaries(
-    {"name": harmless_values.NAME, "type": st.sampled_from(KINDS)},
+    {"name": harmless_records.NAME, "type": st.sampled_from(KINDS)},
     optional={
         "filePath": PATHS | st.sampled_from(["", None]),
         "startLine": st.integers(0, 99_999) | st.none(),
-        "content": harmless_values.CONTENT,
-        "summary": harmless_values.SENTENCE,
+        "content": harmless_records.CONTENT,
+        "summary": harmless_records.SENTENCE,
     },
 ).filter(lambda e: e.get("content") or e.get("summary"))
 RECORDS = st.lists(
     st.fixed_dictionaries(
-        {"entityId": st.uuids().map(str), "score": harmless_values.SCORE, "entity": ENTITY}
+        {"entityId": st.uuids().map(str), "score": harmless_records.SCORE, "entity": ENTITY}
     ),
     max_size=6,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import harmless_values
+import harmless_records
 import pytest
 from example_counts import cases
 from hypothesis import given
@@ -13,20 +13,20 @@ from oracles import knowledge
 
 import promptforge as pf
 
-TEXT = harmless_values.CONTENT.map(str.strip)
+TEXT = harmless_records.CONTENT.map(str.strip)
 NAMED = st.lists(
     st.fixed_dictionaries(
-        {"name": harmless_values.LABEL.map(lambda s: s.replace("/", "-")), "content": TEXT}
+        {"name": harmless_records.LABEL.map(lambda s: s.replace("/", "-")), "content": TEXT}
     ),
     max_size=3,
 )
-WORDS = st.lists(harmless_values.NAME, max_size=3)
+WORDS = st.lists(harmless_records.NAME, max_size=3)
 TECHNIQUES = st.lists(
     st.fixed_dictionaries(
         {
             "technique_id": st.from_regex(r"T[0-9]{4}(\.[0-9]{3})?", fullmatch=True),
-            "name": harmless_values.NAME,
-            "content": harmless_values.SENTENCE,
+            "name": harmless_records.NAME,
+            "content": harmless_records.SENTENCE,
             "tactics": WORDS,
             "tools": WORDS,
             "mitigations": WORDS,

@@ -16,7 +16,7 @@ import hostile
 import pytest
 from example_counts import cases
 from harmless_records import harmless
-from hostile_objects import ODD
+from hostile import ODD
 from hypothesis import given
 from hypothesis import strategies as st
 from structures import COUNT

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import json
+import multiprocessing
 import pickle
 import threading
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +317,180 @@ def test_the_hash_seed_the_clock_the_language_and_the_place_change_no_byte(tmp_p
     ran = [python("-c", script, env=env, cwd=tmp_path) for env in settings]
     assert [each.code for each in ran] == [0, 0, 0], ran[0].err
     assert len({each.out for each in ran}) == 1
+
+
+# --- start ----------------------------------------------------------------------------------------
+
+HEAVY = {"jinja2", "msgspec", "tiktoken", "tokenizers", "yaml"}
+
+WATCH = """
+import json, sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+sys.stdout = open(__import__("os").devnull, "w")
+{body}
+print(json.dumps([sorted(sys.modules), opened]), file=sys.stderr)
+"""
+MAIN = """
+from promptforge.cli.main import main
+try:
+    main({arguments!r})
+except SystemExit as done:
+    assert not done.code, done.code
+"""
+
+
+def watch(body: str, stdin: bytes = b"") -> tuple[set[str], list[str]]:
+    """Run `body` in a fresh interpreter; return the loaded modules and the opened files."""
+    ran = python("-c", WATCH.replace("{body}", body), stdin=stdin)
+    assert ran.code == 0, ran.err
+    modules, opened = json.loads(ran.err.splitlines()[-1])
+    return set(modules), opened
+
+
+def run(*arguments: str, stdin: bytes = b"") -> tuple[set[str], list[str]]:
+    return watch(MAIN.format(arguments=list(arguments)), stdin)
+
+
+def vocabularies(opened: list[str]) -> list[str]:
+    return [path for path in opened if "_vocab" in path and path.endswith(".bin")]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["-h"]])
+def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
+    modules, opened = run(*arguments)
+    assert not modules & {*HEAVY, "email", "importlib.metadata"}
+    assert not vocabularies(opened)
+
+
+def test_an_import_loads_no_heavy_library() -> None:
+    modules, opened = watch("import promptforge")
+    assert not modules & {*HEAVY, "click"}
+    assert not vocabularies(opened)
+
+
+def test_errors_can_be_caught_without_the_engine() -> None:
+    modules, _ = watch("import promptforge\npromptforge.PromptForgeError")
+    assert not modules & {*HEAVY, "click"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["render", "--help"],
+        ["prompt", "--help"],
+        ["count", "--help"],
+        ["list"],
+        ["show", "claude"],
+        ["schema"],
+    ],
+)
+def test_no_vocabulary_is_loaded_where_nothing_is_counted(arguments: list[str]) -> None:
+    modules, opened = run(*arguments)
+    assert not modules & {"tiktoken", "tokenizers"}
+    assert not vocabularies(opened)
+
+
+@pytest.mark.parametrize("command", ["count", "render"])
+def test_counting_loads_one_vocabulary(command: str) -> None:
+    stdin = b"some words" if command == "count" else b'{"content": "some words"}'
+    modules, opened = run(command, stdin=stdin)
+    # A small text is counted by lookups: tiktoken would take longer than all the rest.
+    assert not modules & {"tokenizers", "tiktoken"}
+    assert len(set(vocabularies(opened))) == 1
+
+
+def test_no_network_library_is_loaded_by_a_rendering() -> None:
+    modules, _ = run("render", stdin=b'{"content": "some words"}')
+    assert not modules & {"http.client", "requests", "httpx", "urllib3", "ssl"}
+
+
+# --- pickling -------------------------------------------------------------------------------------
+
+ITEMS = [pf.Item(content=f"text {i} " * 20, path=f"{i}.md", score=i / 50) for i in range(50)]
+TEMPLATES = {"mine/layout.yaml": "base: chunks\n", "mine/item.md.j2": "* {{ item.path }}\n"}
+RENDERERS: list[dict[str, Any]] = [
+    {},
+    {"profile": "claude", "max_tokens": 300},
+    {"templates": TEMPLATES, "layout": "mine", "max_tokens": 40},
+    {"tokenizer": "approximate-claude", "max_tokens": 90},
+]
+
+
+def remade(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("made_of", RENDERERS, ids=str)
+def test_a_renderer_renders_the_same_elsewhere(made_of: dict[str, Any]) -> None:
+    renderer = pf.Renderer(**made_of)
+    text = renderer.render(ITEMS, query="text 7").text
+    for other in (remade(renderer), copy.deepcopy(renderer), copy.copy(renderer)):
+        assert type(other) is pf.Renderer
+        assert other.render(ITEMS, query="text 7").text == text
+
+
+@pytest.mark.parametrize("packing", ["score", "value", "proportional"])
+def test_a_result_keeps_its_fields(packing: Any) -> None:
+    result = pf.Renderer(packing=packing, max_tokens=300).render([*ITEMS, {"content": 3}])
+    other = remade(remade(result))
+    assert other.to_dict() == result.to_dict()
+    assert (other.map, other.shown, str(other)) == (result.map, result.shown, str(result))
+    assert repr(copy.copy(result)) == repr(copy.deepcopy(result)) == repr(result)
+
+
+def test_a_result_says_what_it_no_longer_knows() -> None:
+    result = pf.render(ITEMS, max_tokens=300)
+    with pytest.raises(pf.PromptForgeError, match="before its explanation was worked out"):
+        remade(result).explain()
+    with pytest.raises(NotImplementedError):  # so a notebook shows `repr`
+        remade(result)._repr_html_()
+    explained = result.explain()
+    assert msgspec.to_builtins(remade(result).explain()) == msgspec.to_builtins(explained)
+
+
+def test_a_prompt_keeps_its_request() -> None:
+    prompt = pf.Renderer(max_tokens=300).prompt(ITEMS, user="Which?", to="anthropic")
+    assert remade(prompt).request == prompt.request
+    assert remade(prompt).to_dict() == prompt.to_dict()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("o200k_base", "cl100k_base*1.2", "characters", "approximate-words"),
+        *("approximate-characters", "approximate-qwen"),
+    ],
+)
+def test_a_counter_is_its_name(name: str) -> None:
+    counter = pf.get_tokenizer(name)
+    assert remade(counter) is copy.deepcopy(counter) is counter
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.OptionError("no", where="here", option="layout", absent="x"),
+        errors.ProfileError("no", where="a.yaml:3", option="layout", column=3, inside=("a",)),
+        errors.BudgetError("no", needed=7, largest=5),
+        errors.ItemError("no", where="items[0]", field="content"),
+        errors.TemplateError("no", where="a.j2:1", excerpt=errors.Excerpt(1, "x", 1, 2)),
+        errors.StrictError("no", diagnostics=(errors.Diagnostic("PF101", "info", "m"),)),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_keeps_what_it_says(error: errors.PromptForgeError) -> None:
+    other = remade(error)
+    assert type(other) is type(error)
+    assert (str(other), other.bare, vars(other)) == (str(error), error.bare, vars(error))
+
+
+def test_processes_that_begin_anew_render_and_fail_alike() -> None:
+    renderer = pf.Renderer(max_tokens=300)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        result = pool.submit(renderer.render, ITEMS).result(60)
+        assert result.to_dict()["items"] == renderer.render(ITEMS).to_dict()["items"]
+        long = {"content": "word " * 900, "required": True}
+        with pytest.raises(pf.BudgetError) as caught:
+            pool.submit(renderer.render, [long]).result(60)
+        assert caught.value.needed > caught.value.largest == 300

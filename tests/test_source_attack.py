@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import attack
@@ -260,3 +261,28 @@ def test_real_techniques_from_stix_and_from_plain_json_agree() -> None:
     assert not any(
         "(Citation" in attack.plain_description(record["description"]) for record in plain.values()
     )
+
+
+# --- techniques in their own order ----------------------------------------------------------------
+
+WORDS = {
+    "markdown": "- Related Tools: ",
+    "plain": "Related Tools: ",
+    "xml": "<related_tools>",
+    "json": '"tools": ',
+    "yaml": "tools: ",
+}
+
+
+@pytest.mark.parametrize(("format_name", "word"), WORDS.items())
+@pytest.mark.parametrize(("tools", "shown"), [("", 0), ([""], 0), ([], 0), (["tar"], 1), (7, 1)])
+def test_tools_are_printed_where_they_hold_a_word(
+    format_name: str, word: str, tools: object, shown: int
+) -> None:
+    item = pf.Item(
+        kind="mitre_attack",
+        content="Adversaries may stage data.",
+        metadata={"technique_id": "T1074", "tools": tools},
+    )
+    text = pf.Renderer().render([item], layout="knowledge", format=format_name).text
+    assert text.count(word) == shown
