@@ -12,22 +12,11 @@ from example_counts import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sample_records import RECORDS
-from unfiltered import FORMATS, LAYOUTS, Records
+from unfiltered import FORMATS, LAYOUTS, PACKINGS, Records
 from unfiltered import render as render_all
 
 import promptforge as pf
 
-PACKINGS = [
-    "score",
-    "value",
-    "proportional",
-    "longest_first",
-    "drop_last",
-    "drop_first",
-    "whole",
-    "stop",
-    "repository",
-]
 QUERY = st.none() | harmless_records.SENTENCE
 
 

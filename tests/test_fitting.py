@@ -11,6 +11,7 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from unfiltered import PACKINGS
 
 from promptforge.errors import BudgetError
 from promptforge.packing.pack import Packed, Packing
@@ -29,17 +30,6 @@ from promptforge.packing.types import (
     subtract_costs,
 )
 
-PACKINGS: list[Packing] = [
-    "score",
-    "value",
-    "whole",
-    "stop",
-    "proportional",
-    "longest_first",
-    "drop_last",
-    "drop_first",
-    "repository",
-]
 SPREADING = ("proportional", "longest_first", "drop_last", "drop_first")
 MARK = "…"
 

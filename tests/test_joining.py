@@ -9,6 +9,7 @@ import pytest
 from example_counts import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unfiltered import PACKINGS
 
 import promptforge as pf
 from promptforge import Item, render
@@ -16,9 +17,6 @@ from promptforge.packing.pack import Packing
 from promptforge.packing.types import Variant
 from promptforge.selection.merge import MAX_TEXTS_PER_LINE, ContainedTexts
 
-PACKINGS: list[Packing] = [
-    "score", "value", "whole", "stop", "proportional", "longest_first", "drop_last", "drop_first", "repository",
-]  # fmt: skip
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 FILES = {
     path: [f"{path[0]}{n} {' '.join(WORDS[n % 7 : n % 7 + 1 + n % 4])}" for n in range(1, 61)]

@@ -13,6 +13,7 @@ from commandline import run
 from example_counts import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from unfiltered import PACKINGS
 
 import promptforge as pf
 from promptforge.cli.explain import (
@@ -25,17 +26,6 @@ from promptforge.cli.output import Column, table_lines, text_columns
 from promptforge.config.options import as_flags
 from promptforge.model import Remedy
 
-PACKINGS = [
-    "score",
-    "value",
-    "proportional",
-    "longest_first",
-    "drop_last",
-    "drop_first",
-    "whole",
-    "stop",
-    "repository",
-]
 RECORDS: list[dict[str, Any]] = [
     {
         "id": "a",

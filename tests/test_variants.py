@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from campaigns import variants
-from campaigns.variants import MAKERS, PACKINGS, Case
+from campaigns.variants import MAKERS, Case
 from example_counts import MULTIPLIER, cases
 from hypothesis import given
 from hypothesis import strategies as st
-from unfiltered import FORMATS, LAYOUTS
+from unfiltered import FORMATS, LAYOUTS, PACKINGS
 
 CASES = st.builds(
     Case,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import promptforge as pf
+from promptforge.packing.pack import Packing
 
 LAYOUTS = ["context", "knowledge", "chunks", "chunks-compact", "entities", "documents"]
 FORMATS = ["markdown", "xml", "json", "yaml", "plain"]
+PACKINGS: tuple[Packing, ...] = get_args(Packing)
 
 Records = list[dict[str, Any]]
 

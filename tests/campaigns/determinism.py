@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from unfiltered import render
+from unfiltered import PACKINGS, render
 
 from .hostility import Hostility
 from .items import framings
@@ -32,16 +32,6 @@ SURROUNDINGS = [
     {"PYTHONHASHSEED": "4294967295", "LC_ALL": "de_DE.UTF-8", "PYTHONUTF8": "0"},
     {"PYTHONHASHSEED": "random", "COLUMNS": "20", "NO_COLOR": "1"},
 ]
-PACKINGS = (
-    "score",
-    "value",
-    "proportional",
-    "longest_first",
-    "drop_last",
-    "whole",
-    "stop",
-    "repository",
-)
 
 
 def made(cases: int, seed: int) -> list[tuple[list[dict[str, Any]], str, str, dict[str, Any]]]:

@@ -14,16 +14,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from unfiltered import FORMATS, LAYOUTS, render
+from unfiltered import FORMATS, LAYOUTS, PACKINGS, render
 
 import promptforge as pf
 
 from .report import Report
 
-PACKINGS = (
-    *("score", "value", "proportional", "longest_first", "drop_last", "drop_first"),
-    *("whole", "stop", "repository"),
-)
 STUB_PACKINGS = ("proportional", "longest_first", "repository")
 MARKER = "[Content truncated...]"
 WORDS = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "ginkgo", "hazel", "iris", "larch")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from test_fitting import PACKINGS, Words
+from test_fitting import Words
+from unfiltered import PACKINGS
 
 from promptforge.errors import BudgetError
 from promptforge.packing.pack import pack
