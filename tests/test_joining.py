@@ -15,7 +15,7 @@ import promptforge as pf
 from promptforge import Item, render
 from promptforge.packing.pack import Packing
 from promptforge.packing.types import Variant
-from promptforge.selection.merge import MAX_TEXTS_PER_LINE, ContainedTexts
+from promptforge.selection.group import MAX_TEXTS_PER_LINE, ContainedTexts
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 FILES = {

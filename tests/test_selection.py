@@ -16,7 +16,7 @@ from promptforge.errors import Diagnostics
 from promptforge.model import Item
 from promptforge.selection import query
 from promptforge.selection.filter import Candidates, Columns, select
-from promptforge.selection.merge import join_ranges
+from promptforge.selection.group import join_ranges
 
 
 def item(content: str = "text", **fields: Any) -> Item:

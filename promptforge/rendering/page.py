@@ -44,14 +44,17 @@ from ..selection.evidence import (
 )
 from ..selection.filter import Candidates, RefusedItems
 from ..selection.group import (
+    ContainedTexts,
     Entry,
     Section,
     file_tree,
     flatten_sections,
     group_entries,
+    is_within,
+    join_ranges,
     section_key_of,
+    with_also_in,
 )
-from ..selection.merge import ContainedTexts, is_within, join_ranges, with_also_in
 from ..selection.query import QueryRelevance, Relevance
 from ..selection.repository import RepositoryRelevance
 from ..templating.language import Fields

@@ -22,8 +22,7 @@ from ..model import Item, ScoreOrder, closeness
 from ..text.format import plural
 from ..text.words import split_words, terms_of_word
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
-from .group import Entry
-from .merge import drop_duplicates, tail_of
+from .group import Entry, drop_duplicates, tail_of
 from .query import (
     Embed,
     Language,

@@ -1,13 +1,20 @@
-"""Group items into sections, and order them as they are shown."""
+"""Bring items together: equal texts, ranges of a file that touch, sections in their order, a tree.
+
+A text that another contains has all its lines there. So only texts that share a line are compared:
+the rarest line of the smaller, or the longest, by which every text is indexed.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ..model import Item
+from ..model import Item, path_with_lines
+from ..packing.types import Variant
 from ..text.format import capitalize, to_text
 
 OTHER = "other"
@@ -187,3 +194,284 @@ class _Folder:
         self.tokens = 0
         self.folders: dict[str, _Folder] = {}
         self.files: dict[str, int] = {}
+
+
+# --- equal texts, and ranges that touch -----------------------------------------------------------
+
+TAIL_CHARACTERS = 48
+"""Characters at the end of a text that tell most texts apart.
+
+The end, not the beginning: files begin with the same licence, chunks with the same heading.
+"""
+tail_of = itemgetter(slice(-TAIL_CHARACTERS, None))
+MAX_CONTAINED_CHARACTERS = 1 << 20
+"""Characters above which a text is not split into lines."""
+MAX_TEXTS_PER_LINE = 100
+"""Texts compared that share one line: the first."""
+SEVERAL = -1
+"""Stands for several items."""
+
+
+class JoinedRange(NamedTuple):
+    """Ranges of one file that touch or overlap, as one item."""
+
+    members: list[int]
+    """Their indices in the caller's order; the joined item stands in the place of the first."""
+    item: Item
+
+
+def join_ranges(items: Sequence[Item], indices: Iterable[int]) -> list[JoinedRange]:
+    """Join ranges of one file that overlap or touch and agree; others are left out.
+
+    >>> lines = [Item(path="a", content="x", start_line=n, end_line=n) for n in (1, 2, 9)]
+    >>> [(joined.members, joined.item.end_line) for joined in join_ranges(lines, [0, 1, 2])]
+    [([0, 1], 2)]
+    """
+    files: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for index in indices:
+        item = items[index]
+        start, end, path = item.start_line, item.end_line, item.path
+        if start is not None and end is not None and path:
+            files[path].append((start, index, end))
+    found = []
+    for ranges in files.values():
+        if len(ranges) > 1:
+            ranges.sort()
+            found += _join_in_file(items, [index for _, index, _ in ranges])
+    return found
+
+
+def _join_in_file(items: Sequence[Item], indices: Sequence[int]) -> list[JoinedRange]:
+    runs = [_Run(indices[0], items[indices[0]])]
+    for index in indices[1:]:
+        item, run = items[index], runs[-1]
+        touching = (item.start_line or 0) <= run.end + 1
+        if touching and run.join(index, item):
+            continue
+        if not touching or (item.end_line or 0) >= run.end:
+            runs.append(_Run(index, item))
+        # Else it disagrees, and ends first: the run may still be joined by the next.
+    return [run.joined(items) for run in runs if len(run.members) > 1]
+
+
+class _Run:
+    """Ranges of one file that touch or overlap, and agree there: one item in the end."""
+
+    def __init__(self, index: int, item: Item) -> None:
+        self.members = [index]
+        self.end = item.end_line or 0
+        self._first = item
+        self._lines: list[str] = []
+        self._score, self._name, self._metadata = item.score, item.name, item.metadata
+
+    def join(self, index: int, item: Item) -> bool:
+        """Join a range that begins at most one line after the end; False if it disagrees."""
+        first = self._first
+        if (first.kind, first.origin) != (item.kind, item.origin):
+            return False
+        if not (_is_range(first) and _is_range(item)):
+            return False
+        lines = self._lines or _lines_of(first)
+        at = (item.start_line or 0) - (first.start_line or 0)
+        theirs = _lines_of(item)
+        inside = lines[at : at + len(theirs)]
+        if inside != theirs[: len(inside)] or len(inside) != min(len(lines) - at, len(theirs)):
+            return False
+        lines += theirs[len(inside) :]
+        self._lines, self.end = lines, max(self.end, item.end_line or 0)
+        self._score = max(self._score, item.score)
+        if self._name != item.name:  # two functions: neither name is right for both
+            self._name = None
+        self._metadata = item.metadata | self._metadata
+        self.members.append(index)
+        return True
+
+    def joined(self, items: Sequence[Item]) -> JoinedRange:
+        """Return the ranges as one, with the id of the first in the caller's order."""
+        members = sorted(self.members)
+        item = msgspec.structs.replace(
+            self._first,
+            id=items[members[0]].id,
+            content="\n".join(self._lines),
+            end_line=self.end,
+            score=self._score,
+            name=self._name,
+            metadata=self._metadata,
+        )
+        return JoinedRange(members, item)
+
+
+def _lines_of(item: Item) -> list[str]:
+    return (item.content or "").removesuffix("\n").split("\n")
+
+
+def _is_range(item: Item) -> bool:
+    """Tell whether an item's content is exactly its range of lines, and may be joined."""
+    content = item.content
+    if item.start_line is None or item.end_line is None or not content:
+        return False
+    if item.expanded or item.required:
+        return False
+    return content.count("\n") - content.endswith("\n") == item.end_line - item.start_line
+
+
+def is_within(item: Item, other: Item) -> bool:
+    """Return True if an item is a range of lines within another's range of the same file."""
+    if not (item.path and item.path == other.path):
+        return False
+    start, end, first, last = item.start_line, item.end_line, other.start_line, other.end_line
+    if start is None or end is None or first is None or last is None:
+        return False
+    return first <= start and end <= last
+
+
+def describe_place(item: Item) -> str:
+    """Return the place of an item for people: path and lines, else name, id or kind."""
+    if item.path:
+        return path_with_lines(item.path, item.start_line, item.end_line)
+    return item.name or item.id or item.kind
+
+
+def drop_duplicates(
+    items: list[Item],
+    texts: Sequence[str],
+    kept: Sequence[int],
+    ranks: Sequence[float],
+    dropped: dict[int, str],
+    merged: dict[int, int] | None,
+) -> None:
+    """Keep the best of equal texts, with a note of the others' places; put these into `dropped`.
+
+    `texts` has the text of each item.
+
+    With `merged`, a range given twice is one: of it there is no other place to note. The item that
+    is kept of it is put into `merged`.
+    """
+    if len(kept) < len(texts):
+        texts = [texts[index] for index in kept]
+    tails = list(map(tail_of, texts))
+    if len(set(tails)) == len(tails):
+        return
+    # Whole texts are hashed only where the tails agree.
+    twice = {tail for tail, count in Counter(tails).items() if count > 1}
+    first: dict[str, int] = {}
+    also: dict[int, list[int]] = defaultdict(list)
+    for index, text, tail in zip(kept, texts, tails, strict=True):
+        if tail not in twice or not text:  # an empty file is there, or it is not
+            continue
+        other = first.setdefault(text, index)
+        if other == index:
+            continue
+        keep, gone = other, index
+        if (items[index].required, ranks[index]) > (items[other].required, ranks[other]):
+            keep, gone = index, other
+            first[text] = index
+        if items[gone].required:
+            continue
+        if merged is not None and is_within(items[gone], items[keep]):
+            dropped[gone], merged[gone] = "merged", keep
+        else:
+            also[keep].append(gone)
+            dropped[gone] = "duplicate"
+        also[keep] += also.pop(gone, [])
+    for index, others in also.items():
+        items[index] = with_also_in(items[index], [items[other] for other in sorted(others)])
+
+
+def with_also_in(item: Item, others: Iterable[Item]) -> Item:
+    """Return `item` with the places of others with the same text as metadata `also_in`."""
+    given = item.metadata.get("also_in", [])
+    places = [*(given if isinstance(given, list) else [given]), *map(describe_place, others)]
+    return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})
+
+
+class ContainedTexts:
+    """The texts of the items asked about so far, indexed by their lines."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+        self._known: dict[int, tuple[list[str], str]] = {}
+        """The lines of each, and the longest."""
+        self._only: dict[str, int] = {}
+        """Line → the item that alone has it, or `SEVERAL`."""
+        self._by_longest: dict[str, list[int]] = defaultdict(list)
+        """Longest line of a text → items."""
+        self._by_line: dict[str, list[int]] = defaultdict(list)
+        # Indexing every line is the dear part. Texts wait for it until one shares its longest line
+        # with any text before it; in most lists none ever does.
+        self._waiting: list[tuple[int, list[str]]] = []
+
+    def find(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, list[int]]:
+        """Return the one of `chosen` that contains this item, and those that this item contains.
+
+        Only items of several lines are compared: a single line stands in many texts by chance.
+        """
+        read = self._known.get(index) or self._read(index)
+        if read is None:
+            return None, []
+        lines, longest = read
+        holders: Sequence[int] = ()
+        held = set[str]()
+        if not self._items[index].required:
+            holders, held = self._related(index, lines, longest)
+        if index not in self._known:
+            self._known[index] = read
+            self._by_longest[longest].append(index)
+            own = dict.fromkeys(lines, index)
+            own.update(dict.fromkeys(self._only.keys() & own.keys(), SEVERAL))
+            self._only.update(own)
+            self._waiting.append((index, lines))
+        if not holders and not held:
+            return None, []
+        text = self._text(index)
+        for other in holders:
+            if other == index or other not in chosen or not _is_whole(chosen[other]):
+                continue
+            if text in self._text(other):
+                return other, []
+        others = {other for line in held for other in self._by_longest[line][:MAX_TEXTS_PER_LINE]}
+        candidates = sorted(other for other in others - {index} if other in chosen)
+        return None, [other for other in candidates if self._text(other) in text]
+
+    def _related(
+        self, index: int, lines: list[str], longest: str
+    ) -> tuple[Sequence[int], set[str]]:
+        """Return items that may hold this one, and longest lines of others that it may hold."""
+        held = set[str]()
+        if not self._by_longest.keys().isdisjoint(lines):
+            held = self._by_longest.keys() & lines
+            if self._by_longest.get(longest) == [index]:
+                held.discard(longest)
+        # In most lists no text has all lines of another.
+        shared = self._only.get(longest, index) != index
+        if shared and all(map(self._only.__contains__, lines)):
+            return self._sharing_rarest(lines), held
+        return (), held
+
+    def _read(self, index: int) -> tuple[list[str], str] | None:
+        """Return the lines of an item and the longest; None where it is not compared."""
+        content = self._items[index].content or ""
+        if "\n" not in content or len(content) > MAX_CONTAINED_CHARACTERS:
+            return None
+        lines = content.strip("\n").split("\n")
+        return lines, max(lines, key=len)
+
+    def forget(self, index: int) -> None:
+        """Read the lines of an item again when it is asked about next: its text has changed."""
+        self._known.pop(index, None)
+
+    def _sharing_rarest(self, lines: list[str]) -> Sequence[int]:
+        """Return the items that share the rarest of these lines."""
+        for index, theirs in self._waiting:
+            for line in theirs:
+                self._by_line[line].append(index)
+        self._waiting.clear()
+        return min((self._by_line.get(line, ()) for line in lines), key=len)[:MAX_TEXTS_PER_LINE]
+
+    def _text(self, index: int) -> str:
+        """Return an item's lines with a line end at both ends, so that only whole lines match."""
+        return "\n{}\n".format((self._items[index].content or "").strip("\n"))
+
+
+def _is_whole(variant: Variant) -> bool:
+    return variant.name in ("content", "expanded") and not variant.cut
