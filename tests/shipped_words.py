@@ -1,10 +1,14 @@
-"""The words and the categories of `templates/layout.yaml`, as a rendering has them."""
+"""The words and the categories of `templates/layout.yaml`, and texts divided with these words."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from promptforge.templating.loader import Templates
 from promptforge.text.format import Marks
 from promptforge.trimming.kinds import Trimmers
+from promptforge.trimming.pieces import Pieces
 
 _SETTINGS = Templates().settings("chunks")
 CATEGORIES = _SETTINGS.of_kinds("category")
@@ -17,3 +21,24 @@ def marks(marker: str) -> Marks:
 
 
 TRIMMERS = Trimmers(marks("[Content truncated...]"))
+
+
+def divided(divide: Callable[..., Any], text: str, marker: str = "[cut]", **given: Any) -> Pieces:
+    """Return the pieces of a text: joined they are the text, and each needs earlier ones alone."""
+    found = divide(text, marks=marks(marker), **given)
+    assert isinstance(found, Pieces)
+    assert "".join(part.text for part in found.parts) == text
+    for index, part in enumerate(found.parts):
+        assert part.parent < index and part.closes < index
+    return found
+
+
+def assert_lines_fall(pieces: Pieces) -> list[int]:
+    """Assert that no variant has more lines of the text than one before; return the order."""
+    order = pieces._order({})
+    lines = [
+        sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:]))
+        for n in range(len(order) + 1)
+    ]
+    assert lines == sorted(lines, reverse=True)
+    return order

@@ -9,10 +9,9 @@ from example_counts import cases
 from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st
-from shipped_words import marks
+from shipped_words import divided, marks
 
 from promptforge.trimming.attack_technique import divide
-from promptforge.trimming.pieces import Pieces
 
 MARKER = "[cut]"
 TECHNIQUE = """\
@@ -30,21 +29,10 @@ Mitigations:
 Tools: S0001 Spoon, S0002 Cup"""
 
 
-def pieces(text: str) -> Pieces:
-    found = divide(text, marks=marks(MARKER))
-    assert found is not None
-    return found
-
-
 def assert_laws(text: str) -> None:
-    found = divide(text, marks=marks(MARKER))
-    if found is None:
+    if divide(text, marks=marks(MARKER)) is None:
         return
-    assert "".join(part.text for part in found.parts) == text
-    assert all(
-        part.parent < index and part.closes < index for index, part in enumerate(found.parts)
-    )
-    variants = found.variants()
+    variants = divided(divide, text).variants()
     before = len(text)
     for number in range(0, len(variants), max(1, len(variants) // 9)):
         head, body = variants[number].text.split("\n\n", 1)
@@ -57,7 +45,7 @@ def assert_laws(text: str) -> None:
 
 
 def test_citations_go_first_then_details_sentences_detection_and_names() -> None:
-    found = pieces(TECHNIQUE)
+    found = divided(divide, TECHNIQUE)
     variants = found.variants()
     texts = [variant.text for variant in variants]
     assert texts[2] == (

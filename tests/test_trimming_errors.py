@@ -6,10 +6,9 @@ import hostile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shipped_words import marks
+from shipped_words import assert_lines_fall, divided, marks
 
 from promptforge.trimming import traceback
-from promptforge.trimming.pieces import Pieces
 from promptforge.trimming.traceback import package_of
 
 PYTHON = """\
@@ -96,13 +95,6 @@ note: Some details are omitted
 ALL = {"python": PYTHON, "java": JAVA, "node": NODE, "go": GO, "rust": RUST}
 
 
-def divided(text: str) -> Pieces:
-    pieces = traceback.divide(text, marks=marks("[cut]"))
-    assert pieces
-    assert "".join(part.text for part in pieces.parts) == text
-    return pieces
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -148,7 +140,7 @@ def divided(text: str) -> Pieces:
     ],
 )
 def test_libraries_go_before_the_program_itself(name: str, text: str) -> None:
-    variants = divided(ALL[name]).variants()
+    variants = divided(traceback.divide, ALL[name]).variants()
     assert [number for number in range(len(variants)) if text in variants[number].text]
 
 
@@ -182,7 +174,7 @@ def test_libraries_go_before_the_program_itself(name: str, text: str) -> None:
     ],
 )
 def test_what_went_wrong_always_stays(name: str, said: list[str]) -> None:
-    variants = divided(ALL[name]).variants()
+    variants = divided(traceback.divide, ALL[name]).variants()
     for number in range(len(variants)):
         assert [words for words in said if words not in variants[number].text] == []
     assert "left out" in variants[len(variants) - 1].text
@@ -191,7 +183,7 @@ def test_what_went_wrong_always_stays(name: str, said: list[str]) -> None:
 def test_a_thousand_calls_of_itself_are_counted() -> None:
     frame = '  File "/app/a.py", line 1, in f\n    f()\n'
     text = f"Traceback (most recent call last):\n{frame * 1000}RecursionError: too deep\n"
-    variants = divided(text).variants()
+    variants = divided(traceback.divide, text).variants()
     assert variants[998].text.splitlines()[1:] == [
         "Traceback (most recent call last):", "  … 999 repeated frames", *frame.splitlines(),
         "RecursionError: too deep",
@@ -202,7 +194,7 @@ def test_a_log_goes_on_after_a_trace() -> None:
     text = (
         'Traceback (most recent call last):\n  File "a.py", line 1, in f\nE: x\n[2024-01-01] next\n'
     )
-    variants = divided(text).variants()
+    variants = divided(traceback.divide, text).variants()
     assert variants[0].text.endswith("E: x\n… 1 line left out\n")
 
 
@@ -251,15 +243,9 @@ LINES = [line for text in ALL.values() for line in text.splitlines(keepends=True
 @given(st.lists(st.sampled_from([*ALL.values(), *LINES]) | st.sampled_from(hostile.STRINGS)))
 def test_the_pieces_are_the_text_and_errors_stay(strings: list[str]) -> None:
     text = "".join(strings)
-    pieces = traceback.divide(text, marks=marks("[cut]"))
-    if pieces is None:
+    if traceback.divide(text, marks=marks("[cut]")) is None:
         return
-    assert "".join(part.text for part in pieces.parts) == text
-    order = pieces._order({})
-    lines = [
-        sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:]))
-        for n in range(len(order) + 1)
-    ]
-    assert lines == sorted(lines, reverse=True)
+    pieces = divided(traceback.divide, text)
+    assert_lines_fall(pieces)
     rest = pieces.text(())
     assert "JSONDecodeError: Expecting value:\n  line 1\n" in rest or PYTHON not in text

@@ -6,7 +6,7 @@ import hostile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shipped_words import marks
+from shipped_words import assert_lines_fall, divided, marks
 
 from promptforge.trimming import history
 from promptforge.trimming.pieces import Pieces
@@ -25,27 +25,20 @@ IPYTHON = "In [1]: x = 1\n\nIn [2]: for a in b:\n   ...:     a\nOut[2]: 5\n\nIn 
 LISP = "CL-USER> (defun f (x)\n  (* x x))\nF\nCL-USER> (f 2)\n4\nCL-USER> (f 3)\n9\n"
 
 
-def divided(text: str, language: str | None = None) -> Pieces:
-    pieces = history.divide(text, marks=marks("[cut]"), language=language)
-    assert pieces
-    assert "".join(part.text for part in pieces.parts) == text
-    return pieces
-
-
 def found_variants(pieces: Pieces) -> list[str]:
     variants = pieces.variants()
     return [variant.text for variant in variants]
 
 
 def test_the_middle_of_an_old_output_goes_first() -> None:
-    found = found_variants(divided(SHELL))
+    found = found_variants(divided(history.divide, SHELL))
     assert found[0].startswith("[cut] 1 of 41 lines left out\n$ seq 30\n1\n")
     assert any("\n4\n5\n… 21 lines left out\n27\n28\n" in text for text in found)
     assert "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such" in "".join(found)
 
 
 def test_errors_and_last_outputs_stay_longer() -> None:
-    found = found_variants(divided(SHELL))
+    found = found_variants(divided(history.divide, SHELL))
     asked = (
         "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such file or directory\n"
         "$ echo a \\\n> b\n"
@@ -82,7 +75,11 @@ def test_errors_and_last_outputs_stay_longer() -> None:
     ],
 )  # fmt: skip
 def test_prompts(text: str, language: str | None, inputs: list[str]) -> None:
-    assert [part.text for part in divided(text, language).parts if part.skeleton] == inputs
+    assert [
+        part.text
+        for part in divided(history.divide, text, language=language).parts
+        if part.skeleton
+    ] == inputs
 
 
 @pytest.mark.parametrize(
@@ -94,7 +91,9 @@ def test_a_text_without_prompts(text: str) -> None:
 
 def test_bytes_stay_as_they_are() -> None:
     text = "$ a\n\x1b[1mb\x1b[0m\rc\x08d\n$ e\nf\n$ g\nh\n"
-    assert "\x1b[1mb\x1b[0m\rc\x08d\n" in "".join(part.text for part in divided(text).parts)
+    assert "\x1b[1mb\x1b[0m\rc\x08d\n" in "".join(
+        part.text for part in divided(history.divide, text).parts
+    )
 
 
 @given(
@@ -109,18 +108,12 @@ def test_no_output_without_its_input(
     strings: list[str], language: str | None, share: float
 ) -> None:
     text = "".join(strings)
-    pieces = history.divide(text, marks=marks(""), language=language)
-    if pieces is None:
+    if history.divide(text, marks=marks(""), language=language) is None:
         return
-    assert "".join(part.text for part in pieces.parts) == text
-    order = pieces._order({})
+    pieces = divided(history.divide, text, "", language=language)
+    order = assert_lines_fall(pieces)
     kept = pieces.closed(order[int(share * len(order)) :])
     assert all(pieces.parts[i].parent in kept for i in kept if pieces.parts[i].parent >= 0)
-    lines = [
-        sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:]))
-        for n in range(len(order) + 1)
-    ]
-    assert lines == sorted(lines, reverse=True)
 
 
 @pytest.mark.parametrize("count", [*range(70), 1000])

@@ -10,10 +10,9 @@ from example_counts import cases
 from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st
-from shipped_words import marks
+from shipped_words import divided, marks
 
 from promptforge.trimming.man_page import MAX_LINES_ALWAYS_KEPT, divide
-from promptforge.trimming.pieces import Pieces
 
 MARKER = "[cut]"
 MARK = re.compile(r" +\[… [\d,]+ lines? left out\]")
@@ -64,19 +63,10 @@ COPYRIGHT
        None."""
 
 
-def pieces(text: str) -> Pieces:
-    found = divide(text, marks=marks(MARKER))
-    assert found is not None
-    return found
-
-
 def assert_laws(text: str) -> None:
-    found = divide(text, marks=marks(MARKER))
-    if found is None:
+    if divide(text, marks=marks(MARKER)) is None:
         return
-    assert "".join(part.text for part in found.parts) == text
-    assert all(part.parent < index for index, part in enumerate(found.parts))
-    variants = found.variants()
+    variants = divided(divide, text).variants()
     before = len(text.split("\n"))
     for number in sorted(
         {*range(0, len(variants), max(1, len(variants) // 9)), len(variants) - 1} - {-1}
@@ -92,7 +82,7 @@ def assert_laws(text: str) -> None:
 
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_the_least_is_name_and_synopsis(end: str) -> None:
-    variants = pieces(PAGE + end).variants()
+    variants = divided(divide, PAGE + end).variants()
     assert variants[len(variants) - 1].text.rstrip("\n") == (
         "[cut] 37 of 43 lines left out\n\nNAME\n       kettle - boil water\n\n"
         "SYNOPSIS\n       kettle [-hq] [--time SECONDS] [CUP]...\n\n       [… 37 lines left out]"
@@ -100,7 +90,7 @@ def test_the_least_is_name_and_synopsis(end: str) -> None:
 
 
 def test_boilerplate_goes_first_then_notes_details_status_options_and_examples() -> None:
-    found = pieces(PAGE)
+    found = divided(divide, PAGE)
     variants = found.variants()
     gone: list[str] = []
     for number in range(len(variants)):
@@ -123,7 +113,7 @@ def test_boilerplate_goes_first_then_notes_details_status_options_and_examples()
 
 
 def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> None:
-    found = pieces(PAGE)
+    found = divided(divide, PAGE)
     at = next(i for i, part in enumerate(found.parts) if "--verbose" in part.text)
     assert found.text({at}) == (
         "[cut] 33 of 43 lines left out\n\nNAME\n       kettle - boil water\n\n"
@@ -136,15 +126,15 @@ def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> No
 def test_head_and_foot_of_a_page_go_first() -> None:
     head = "KETTLE(1)            Manual            KETTLE(1)\n\n"
     text = f"{head}{PAGE}\n\nKitchen          May 2020          KETTLE(1)\n"
-    variants = pieces(text).variants()
+    variants = divided(divide, text).variants()
     assert "May 2020" not in variants[0].text and "A person" in variants[1].text
     assert "Manual" not in variants[1].text
 
 
 def test_of_an_enormous_synopsis_the_beginning_stays() -> None:
     synopsis = "".join(f"       use {n}\n\n" for n in range(200))
-    variants = pieces(
-        PAGE.replace("       kettle [-hq] [--time SECONDS] [CUP]...\n", synopsis)
+    variants = divided(
+        divide, PAGE.replace("       kettle [-hq] [--time SECONDS] [CUP]...\n", synopsis)
     ).variants()
     last = variants[len(variants) - 1].text
     assert "use 0\n" in last and len(last.split("\n")) < MAX_LINES_ALWAYS_KEPT + 20
@@ -152,7 +142,7 @@ def test_of_an_enormous_synopsis_the_beginning_stays() -> None:
 
 def test_a_long_listing_loses_lines_from_its_end() -> None:
     listing = "".join(f"           line {n}\n" for n in range(100))
-    found = pieces(PAGE.replace("           $ kettle a b\n", listing))
+    found = divided(divide, PAGE.replace("           $ kettle a b\n", listing))
     at = next(i for i, part in enumerate(found.parts) if "line 20\n" in part.text)
     text = found.text({at})
     assert (
@@ -167,7 +157,7 @@ def test_a_page_in_another_language_keeps_its_first_two_sections() -> None:
         .replace("SYNOPSIS", "ÜBERSICHT")
         .replace("DESCRIPTION", "BESCHREIBUNG")
     )
-    variants = pieces(text).variants()
+    variants = divided(divide, text).variants()
     last = variants[len(variants) - 1].text
     assert "ÜBERSICHT\n       kettle [-hq]" in last and "BESCHREIBUNG" not in last
 
@@ -219,5 +209,5 @@ def test_hostile_texts() -> None:
 @pytest.mark.parametrize("path", sorted(DATA.glob("man/*.txt")), ids=lambda path: path.name)
 def test_real_pages(path: Path) -> None:
     text = path.read_text("utf-8")
-    assert len(pieces(text).variants()) > 20
+    assert len(divided(divide, text).variants()) > 20
     assert_laws(text)

@@ -11,11 +11,11 @@ from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from shipped_words import marks
+from shipped_words import divided, marks
 
 from promptforge.trimming import markdown
 from promptforge.trimming.markdown import divide
-from promptforge.trimming.pieces import ALWAYS, Pieces, split_sentences
+from promptforge.trimming.pieces import ALWAYS, split_sentences
 
 GFM = MarkdownIt("commonmark").enable("table")
 MARKER = "[cut]"
@@ -58,12 +58,6 @@ Press the button. See the [manual][m].
 """
 
 
-def pieces(text: str, marker: str = MARKER) -> Pieces:
-    found = divide(text, marks=marks(marker))
-    assert found is not None
-    return found
-
-
 def blocks(text: str) -> list[tuple[str, str]]:
     """Return (kind, source) of each block; items of lists and rows of tables one by one."""
     lines = LINE_END.split(text.replace("\0", "\ufffd"))
@@ -104,12 +98,9 @@ def assert_made_of(short: str, whole: str) -> None:
 
 
 def assert_laws(text: str) -> None:
-    found = divide(text, marks=marks(MARKER))
-    if found is None:
+    if divide(text, marks=marks(MARKER)) is None:
         return
-    assert "".join(part.text for part in found.parts) == text
-    assert all(part.parent < index for index, part in enumerate(found.parts))
-    variants = found.variants()
+    variants = divided(divide, text).variants()
     before = text
     for number in sorted(
         {*range(0, len(variants), max(1, len(variants) // 12)), len(variants) - 1} - {-1}
@@ -129,7 +120,7 @@ def kept(text: str) -> int:
 
 
 def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
-    variants = pieces(DOCUMENT).variants()
+    variants = divided(divide, DOCUMENT).variants()
     assert variants[4].text == (
         "[cut] 12 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n"
@@ -152,11 +143,13 @@ def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> N
 
 
 def test_without_a_marker_there_is_no_head() -> None:
-    assert pieces(DOCUMENT, "").variants()[0].text.startswith("---\ntags: x\n---\n# Kettle")
+    assert (
+        divided(divide, DOCUMENT, "").variants()[0].text.startswith("---\ntags: x\n---\n# Kettle")
+    )
 
 
 def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
-    found = pieces(DOCUMENT)
+    found = divided(divide, DOCUMENT)
     at = next(i for i, part in enumerate(found.parts) if part.text.startswith("```sh"))
     text = found.text({at})
     assert (
@@ -169,7 +162,7 @@ def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
 
 def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
     text = "# T\n\nx\n\n~~~~py\n" + "".join(f"a = {n}\n" for n in range(20)) + "~~~~\n\nend\n"
-    variants = pieces(text).variants()
+    variants = divided(divide, text).variants()
     assert variants[15].text == (
         "[cut] 16 of 28 lines left out\n\n# T\n\nx\n\n~~~~py\na = 0\na = 1\na = 2\na = 3\na = 4\n"
         "[… 15 lines left out]\n~~~~\n\n[… 1 line left out]"
@@ -182,7 +175,7 @@ def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
         + "".join(f"| {n} | y |\n" for n in range(20))
         + "# U\n\nend\n"
     )
-    found = pieces(text)
+    found = divided(divide, text)
     variant = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
     assert variant == (
         "[cut] 21 of 29 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n"
@@ -197,14 +190,14 @@ def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
         "# T\n\nThe kettle boils water for each of the cups. It is small and has a single "
         "button on top." + end
     )
-    assert pieces(text).variants()[0].text == (
+    assert divided(divide, text).variants()[0].text == (
         f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
     )
 
 
 def test_front_matter_goes_whole_and_stays_long_where_nothing_else_is_the_title() -> None:
     text = "---\ntitle: Kettle\ntags:\n  - a\n---\n\nText of it.\n\nMore.\n\nEnd.\n"
-    found = pieces(text)
+    found = divided(divide, text)
     assert found.parts[0].text == "---\ntitle: Kettle\ntags:\n  - a\n---\n\n"
     assert "title: Kettle" in found.variants()[1].text
 
@@ -214,12 +207,12 @@ def test_few_link_definitions_always_stay_and_many_do_not() -> None:
         "a\n\nb [1]\n\nc\n\n" + "".join(f"[{n}]: http://x.example/{n}\n" for n in range(k))
         for k in (3, 90)
     )
-    assert pieces(few).parts[-1].keep == ALWAYS
-    assert pieces(many).parts[-1].keep < 10
+    assert divided(divide, few).parts[-1].keep == ALWAYS
+    assert divided(divide, many).parts[-1].keep < 10
 
 
 def test_a_rule_goes_with_what_is_before_it() -> None:
-    assert [part.text for part in pieces("a b c\n\n---\n\nd e f\n").parts] == [
+    assert [part.text for part in divided(divide, "a b c\n\n---\n\nd e f\n").parts] == [
         "a b c\n\n---\n\n",
         "d e f\n",
     ]
