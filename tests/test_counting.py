@@ -26,7 +26,7 @@ from reference_encodings import (
     random_parts,
 )
 
-from promptforge.text.split_points import UNITS, Unit, last_unit_end, unit_ends
+from promptforge.text.words import UNITS, Unit, last_unit_end, unit_ends
 from promptforge.tokenizers import bpe, counters
 from promptforge.tokenizers.bpe import BytePairCounter
 from promptforge.tokenizers.counters import RecentCache

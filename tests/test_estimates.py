@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from promptforge.text.split_points import UNITS, Unit
+from promptforge.text.words import UNITS, Unit
 from promptforge.tokenizers.counters import (
     BLOCK_CLASSES,
     CHARACTER_CLASSES,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from reference_encodings import HOSTILE, PARTS, random_parts
 
 from promptforge.errors import TokenizerError
-from promptforge.text.split_points import UNITS, unit_ends
+from promptforge.text.words import UNITS, unit_ends
 from promptforge.tokenizers.counters import FAMILY_ESTIMATES
 from promptforge.tokenizers.registry import (
     TOKENIZER_PACKAGES,

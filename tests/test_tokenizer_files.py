@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from reference_encodings import random_parts
 
 from promptforge.errors import TokenizerError
-from promptforge.text.split_points import UNITS
+from promptforge.text.words import UNITS
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.tokenizers.vocabulary import (
     ADDITIVE_PATTERNS,

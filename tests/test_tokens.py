@@ -29,7 +29,7 @@ from reference_encodings import (
 import promptforge as pf
 from promptforge.errors import TokenizerError
 from promptforge.model import Result
-from promptforge.text.split_points import UNITS
+from promptforge.text.words import UNITS
 from promptforge.tokenizers.counters import Counter
 from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer, list_tokenizers
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from reference_encodings import ENCODINGS, RANKS, TIKTOKEN, random_parts
 
 from promptforge.files import VOCABULARIES_FOLDER
-from promptforge.text.split_points import UNITS, Unit
+from promptforge.text.words import UNITS, Unit
 from promptforge.tokenizers import vocabulary
 from promptforge.tokenizers.bpe import BytePairCounter
 from promptforge.tokenizers.vocabulary import (

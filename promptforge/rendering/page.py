@@ -60,7 +60,7 @@ from ..selection.repository import RepositoryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
-from ..text.split_points import UNITS
+from ..text.words import UNITS
 from ..tokenizers.registry import get_tokenizer
 from ..trimming.kinds import Structure
 from ..trimming.pieces import Pieces, TrimmedText, TrimmedVariants, speaks

@@ -6,7 +6,7 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
-from .split_points import last_unit_end
+from .words import last_unit_end
 
 
 class Marks(NamedTuple):

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..text.escape import SURROGATE
-from ..text.split_points import (
+from ..text.words import (
     BLANK_CHARACTERS,
     Unit,
     first_split_point,

@@ -24,7 +24,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from ..errors import TokenizerError, quote
-from ..text.split_points import WHITE_SPACE_CHARACTERS, Unit, unit_ends
+from ..text.words import WHITE_SPACE_CHARACTERS, Unit, unit_ends
 
 Value = TypeVar("Value")
 MAX_CHARS_CACHED = 1 << 24

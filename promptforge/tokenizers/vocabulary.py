@@ -184,7 +184,7 @@ ADDITIVE_PATTERNS = frozenset(
         *(vocabulary.pattern for vocabulary in SHIPPED_VOCABULARIES.values()),
     }
 )
-"""Patterns with counts that add up at the split points of `text.split_points`."""
+"""Patterns with counts that add up at the split points of `text.words`."""
 # White space other than line ends begins a piece, or is a piece of white space; after a line end
 # a piece goes on only with white space up to a further line end (in two patterns with "/" too).
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..text.escape import SURROGATE
 from ..text.format import Marks
-from ..text.split_points import last_unit_end
+from ..text.words import last_unit_end
 from .pieces import TrimmedText, TrimmedVariants
 
 MAX_JSON_CHARS = 1 << 22

@@ -18,7 +18,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from ..text.format import Marks, number_lines
-from ..text.split_points import unit_ends
+from ..text.words import unit_ends
 
 Slice = TypeVar("Slice")
 ALWAYS = math.inf

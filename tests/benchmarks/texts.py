@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import promptforge as pf
-from promptforge.text.split_points import UNITS
+from promptforge.text.words import UNITS
 
 from . import corpus, reference
 
