@@ -269,9 +269,10 @@ def term_shares(
 
 # --- split points, and ends of units --------------------------------------------------------------
 
-# An encoding first splits a text into words, by a regular expression without look-behind, then finds
-# tokens inside a word. So count(a + b) = count(a) + count(b) wherever no word and no look-ahead
-# reaches over the split point. By the patterns of o200k_base, cl100k_base, Llama 3 and Qwen that is
+# An encoding first splits a text into words, by a regular expression without look-behind, then
+# finds tokens inside a word. So count(a + b) = count(a) + count(b) wherever no word and no
+# look-ahead reaches over the split point. By the patterns of o200k_base, cl100k_base, Llama 3 and
+# Qwen that is
 #
 # - before a blank or a tab that follows anything but white space,
 # - before a line end after a letter or a digit (after punctuation it would belong to that word),
