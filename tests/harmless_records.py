@@ -70,12 +70,7 @@ class HarmlessCopier:
     def records(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the records with stand-ins in every field of text but `id` and `origin`."""
         return [
-            {
-                k: self.copy_value(v, k) if k in STAND_INS else v
-                for k, v in record.items()
-                # A blank name stays, and a name that its path holds is not shown.
-                if k != "name" or str(v).strip() or str(v) not in str(record.get("path"))
-            }
+            {k: self.copy_value(v, k) if k in STAND_INS else v for k, v in record.items()}
             for record in records
         ]
 

@@ -255,7 +255,7 @@ def test_one_text_or_the_history_may_come_from_standard_input() -> None:
         (["--user", "q", "--to", "opena"], 2, 'there is no shape "opena"; did you mean "openai"?'),
         (["--user", "q", "--user-file", "items.json"], 2, "both give the text"),
         (["--user", "q", "-o", "folder"], 4, "folder"),
-        (["--user", "q", "-o", ""], 2, "the name of the file is empty"),
+        (["--user", "q", "-o", ""], 2, "--output: the name is empty"),
         (["--nonsense"], 2, "nonsense"),
         (["--user", "q", "--context-window", "3"], 3, "the prompt needs 32 tokens"),
     ],

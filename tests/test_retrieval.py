@@ -266,14 +266,3 @@ def test_an_async_embedding_is_refused_amid_a_loop_and_its_failure_is_said() -> 
         asyncio.run(blocked())
     with pytest.raises(pf.OptionError, match="embed failed on 1 texts: KeyError"):
         Bridge(embed=broken).fit(LONG, "xyzzy")
-
-
-@pytest.mark.parametrize("format", ["markdown", "plain", "xml", "json", "yaml"])
-@pytest.mark.parametrize("layout", ["chunks", "chunks-compact", "context", "documents", "entities"])
-def test_title_path_and_url_stand_where_a_layout_shows_a_place(layout: str, format: str) -> None:
-    hit = {"text": "a text", "title": "A Title", "path": "docs/a.md", "url": "https://e.org/a"}
-    text = pf.render([hit], layout=layout, format=format).text
-    assert [part for part in ("A Title", "docs/a.md", "https://e.org/a") if part not in text] == []
-    same = pf.render([{**hit, "title": "a.md"}], layout=layout, format=format).text
-    if layout != "entities":  # a file's own name says nothing more
-        assert same.count("a.md") == 1

@@ -38,8 +38,6 @@ def write_output(text: str, path: str | None = None) -> None:
     A terminal gets unseen characters as escapes; a pipe or a file gets the text as it is. A link is
     followed. Raises `ItemError` where `path` is a folder or lies in none.
     """
-    if path == "":
-        raise click.UsageError("--output: the name of the file is empty")
     if path is None or path == "-":
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")

@@ -175,10 +175,8 @@ def pack(  # noqa: PLR0913  these are the options of packing
             packer.require(step.walk)
             continue
         source = None if limits.most else passages
-        if stubs and packing == "score" and source is None and _stub_all(packer, step, step_limit):
-            for index in step.walk:
-                if index in packer.chosen and not packer.take_whole(index, step_limit):
-                    packer.take_shorter(index, step_limit)
+        alone = stubs and packing == "score" and source is None and not limits.most
+        if alone and _pack_beside_stubs(packer, step, step_limit):
             continue
         rest = _pack_step(packer, step, step_limit, packing, source)
         if stubs:
@@ -187,7 +185,8 @@ def pack(  # noqa: PLR0913  these are the options of packing
             again.append(rest)
     packer.limit_sections(limits)  # a fixed set has kept them as the room of a step
     _join(packer, again, packing, stubs)
-    _show_whole(packer)
+    if _show_whole(packer):
+        packer.join_touching()
     if not packer.chosen:
         packer.cost = page.measure({})
     reasons = Reasons(walks, packer.chosen, packer.reasons)
@@ -240,24 +239,50 @@ def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs:
     packer.join_touching()
 
 
-def _stub_all(packer: Packer, step: PackingStep, limit: Cost) -> bool:
-    """Show the attributions of all items, if they fit: what is shown longer leaves them room."""
-    before = dict(packer.chosen)
-    packer.add_stubs(step, limit)
-    if all(index in packer.chosen or index in packer.duplicate_of for index in step.walk):
-        return True
-    for index in packer.chosen.keys() - before.keys():
-        packer.remove(index)
-    packer.cost = packer.page.measure(packer.chosen)
-    return False
+def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost) -> bool:
+    """Pack into the room that the attributions of all items leave; False if these do not fit."""
+    page, walk = packer.page, packer.unsettled(step.walk[:])
+    packer.clear(walk, step.again)
+    places = packer.free_places(step)
+    stubs = dict.fromkeys(walk, STUB_VARIANT)
+    # The page lacks the line end after the last one.
+    room = add_costs(limit, (0, MAX_SHARED_COST))
+    if places is not None and places < len(walk):
+        return False
+    if packer.count_fitting(stubs.items(), room) < len(walk):
+        return False
+    if not fits_within(page.measure({**packer.chosen, **stubs}), limit):
+        return False
+    # Twice: what was chosen at first needs no attribution beside it.
+    for _ in range(2):
+        reserved = ZERO_COST
+        for index in packer.unsettled(walk):
+            reserved = add_costs(reserved, page.item_cost(index, STUB_VARIANT))
+        packer.pack(step, subtract_costs(limit, reserved))
+    # Separators and headings were not in the sum: the last ones give way.
+    while not packer.show(dict.fromkeys(packer.unsettled(walk), STUB_VARIANT), limit):
+        packer.drop(next(index for index in reversed(packer.chosen) if index in stubs), "budget")
+    _lengthen_stubs(packer, walk, limit)
+    return True
 
 
-def _show_whole(packer: Packer) -> None:
-    """Show whole what costs no more so on this page: alone, a shortened text may cost less.
+def _lengthen_stubs(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
+    """Show the first items longer that are attributions alone, while there is room."""
+    misses = 0
+    for index in walk:
+        if misses == MAX_LENGTHENED_IN_VAIN:
+            break
+        if packer.chosen.get(index) == STUB_VARIANT:
+            misses += not packer.take_shorter(index, limit)
 
-    The line end after the last item, or a token that two parts share, makes the difference.
+
+def _show_whole(packer: Packer) -> bool:
+    """Show whole what costs no more so on this page; True where something changed.
+
+    Alone, a shortened text may cost less: by the line end after the last item, or by a token that
+    two parts share.
     """
-    page = packer.page
+    page, changed = packer.page, False
     for index, variant in list(packer.chosen.items()):
         if variant.name not in ("trimmed", "outline"):
             continue
@@ -276,6 +301,8 @@ def _show_whole(packer: Packer) -> None:
         is_cheaper = cost[0] <= packer.cost[0] or cost[1] <= packer.cost[1]
         if is_cheaper and fits_within(cost, packer.limit):
             packer.put(index, whole, cost)
+            changed = True
+    return changed
 
 
 def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
