@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import weakref
 from collections.abc import Callable
 from html import unescape
@@ -183,6 +184,10 @@ NODE_VALUES = {"json": ("JSON.parse", "json5"), "yaml": ("js-yaml", "yaml")}
 NODE_XML = ("saxes", "fast-xml-parser")
 
 
+MAX_READING_SECONDS = 120
+"""Pandoc may go back and forth in one text for an hour."""
+
+
 class Program:
     """A program that reads Markdown, started at its first text, which answers one after another."""
 
@@ -191,7 +196,10 @@ class Program:
         self._process: subprocess.Popen[bytes] | None = None
 
     def read(self, format: str, text: str) -> str:
-        """Return the HTML of a text in a format of the program."""
+        """Return the HTML of a text in a format of the program.
+
+        Raises `ValueError` where the program ends, or takes too long and is ended.
+        """
         pipe = subprocess.PIPE
         if self._process is None or self._process.poll() is not None:
             quiet = subprocess.DEVNULL
@@ -202,8 +210,14 @@ class Program:
         data = text.encode()
         stdin.write(f"{format} {len(data)}\n".encode() + data)
         stdin.flush()
+        limit = threading.Timer(MAX_READING_SECONDS, self._process.kill)
+        limit.start()
+        size = stdout.readline()
+        limit.cancel()
+        if not size:
+            raise ValueError(f"{self._command[0]} gave up on a text of {len(data):,} bytes")
         # An escape of a lone surrogate comes back as one.
-        return _plain(stdout.read(int(stdout.readline())).decode(errors="replace"))
+        return _plain(stdout.read(int(size)).decode(errors="replace"))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

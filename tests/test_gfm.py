@@ -143,6 +143,12 @@ def test_other_readers_see_what_they_see_of_harmless_labels(page: str, a: str, b
             assert seen(reader, text, page) == seen(reader, tame, page), (reader, text)
 
 
+def test_a_reader_that_finds_no_end_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsers, "MAX_READING_SECONDS", 0.1)
+    with pytest.raises(ValueError, match="sleep gave up on a text of 3 bytes"):
+        parsers.Program("sleep", "60").read("gfm", "# a")
+
+
 @pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
 def test_no_command_of_tex_takes_what_follows_a_heading() -> None:
     for command in ("x", "emph", "textbf", "begin", "def", "newcommand", "t", "verb", "it", "item"):
