@@ -289,6 +289,19 @@ def test_items_are_cited_as_blocks_where_the_provider_has_them() -> None:
     assert question == {"type": "text", "text": "q"}
 
 
+@pytest.mark.parametrize("order", ["score", "given", "edges"])
+def test_the_nth_citation_is_of_the_nth_source(order: Any) -> None:
+    texts = {"z": "alpha " * 20, "big": "more " * 4_000, "c": "gamma " * 20, "d": "delta " * 20}
+    items = [{"content": text, "name": name} for name, text in texts.items()]
+    prompt = RENDERER.prompt(
+        items, user="q", to="anthropic", cite=True, max_tokens=300, trim="none", order=order
+    )
+    assert prompt.context is not None
+    cited = [block.get("title") for block in prompt[0]["content"][:-1]]
+    assert cited == [source.name for source in prompt.context.sources]
+    assert sorted(cited) == ["c", "d", "z"]
+
+
 def test_elsewhere_the_profiles_words_ask_for_citations() -> None:
     words = "Say where you have it from."
     prompt = RENDERER.prompt([ITEM], user="q", to="roles", cite=True, citation=words)
