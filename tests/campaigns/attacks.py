@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,6 +169,8 @@ def outcome_of(attack: Attack) -> Outcome:
             attack, why_not=f"a surface that is not known here; there are {', '.join(SURFACES)}"
         )
     if not _hooked:
+        with suppress(ImportError):
+            import urllib3  # noqa: F401  as it is imported, it binds a socket to see if there is IPv6
         sys.addaudithook(_hear)
         _hooked.append(True)
     broken: dict[str, None] = {}
