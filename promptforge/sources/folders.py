@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Diagnostics, ItemError
 from .workspace import (
@@ -333,7 +333,7 @@ def _more_detectors() -> Sequence[tuple[str, Callable[[str], Iterable[str]]]]:
         from detect_secrets.plugins.base import RegexBasedDetector
     except ImportError:
         return ()
-    found = get_mapping_from_secret_type_to_class()
+    found: Mapping[str, Any] = get_mapping_from_secret_type_to_class()
     return [
         (name, kind().analyze_string)
         for name, kind in sorted(found.items())
