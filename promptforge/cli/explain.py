@@ -501,8 +501,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @click.command("diff", cls=GroupedCommand)
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", type=click.UNPROCESSED)  # a side without options is empty
+@click.argument("b", type=click.UNPROCESSED)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @input_flags
 @click.option("--all", "every", is_flag=True, help="A row for each item, unchanged ones too.")

@@ -111,7 +111,6 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{name}_command")
         for param in command.params:
             is_named = isinstance(param, click.Argument) or param.metavar in _NAME_METAVARS
-            is_named &= param.name not in ("a", "b")  # a side of `diff` may have no options
             if is_named and (type(param.type) is click.Path or param.type is click.STRING):
                 param.type = _Named(param.type)
         return command

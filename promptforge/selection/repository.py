@@ -1,4 +1,4 @@
-"""Rank the files of a repository, where nothing ranks them yet.
+"""Rank the files of a repository that came without scores.
 
 With a query, by their passages that answer it. Files are cut into chunks of about 30 lines. A chunk
 is worth the query's words in it (BM25), in the names it stands in, and in its file; words of a
