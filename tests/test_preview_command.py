@@ -263,6 +263,8 @@ def test_a_change_of_branches_is_followed(tmp_path: Path) -> None:
                 assert shows(running, f"{branch} ")
         drawn = running.draw(view={"profile": "own"})
         assert "OF THE BRANCH" in drawn["text"]
+        (folder / "new.yaml").write_text("header: OF NOW\n", encoding="utf-8")
+        assert "OF NOW" in running.draw(view={"profile": "new"})["text"]  # before the next look
 
 
 def test_a_tokenizer_file_that_a_profile_names_is_followed(tmp_path: Path) -> None:

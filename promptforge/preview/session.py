@@ -314,8 +314,9 @@ class Session:
         `drafts` maps ids of files to unsaved texts; those of profiles go into `drafts_folder`.
         Raises `OptionError` for a value that an option does not take, and for an unknown file.
         """
-        names = sorted(file.name for file in self.files.values() if file.what == "profiles")
-        # Only a name: a path here would read any file of this machine.
+        # Only a name: a path here would read any file of this machine. The folders are read here,
+        # for the list of files is a little behind a `git checkout`.
+        names = [name for name, *_ in find_profiles(self.profiles)] if view.profile else []
         if view.profile is not None and view.profile not in names:
             hint = suggest_name(view.profile, names)
             raise OptionError(f"there is no profile {quote(view.profile)}{hint}")
