@@ -156,30 +156,16 @@ def run(  # noqa: PLR0913  its options are public
     given.check_output(paths.results)
     requests = RequestSettings(model, dict(body or {}), chosen, max_tokens_per_file)
     write = _result_writer(to, paths, requests)
-    if engine not in ENGINES:
-        message = f"there is no engine {quote(engine)}{suggest_name(engine, ENGINES)}"
-        raise OptionError(message, option="engine")
-    fingerprint = fingerprint_of(inputs)
-    count = workers or os.cpu_count() or 1
+    fingerprint, count = fingerprint_of(inputs), workers or os.cpu_count() or 1
     source = _worker_source(engine, spec, fingerprint, address, count)
-    asked = msgspec.json.encode([to, model, body, max_tokens_per_file]).decode()
-    results = _Results(paths, write, RunManifest(made_of=inputs, product=asked), given)
+    product = msgspec.json.encode([to, model, body, max_tokens_per_file]).decode()
+    results = _Results(paths, write, RunManifest(made_of=inputs, product=product), given)
     before = paths.read_manifest()
     with closing(ShardStore(paths.shards)) as store:
-        # A killed run leaves half-written files; the lock says that it has gone.
-        remove_unfinished(paths.folder)
-        remove_unfinished(paths.results.parent, paths.results.name)
-        if not before or (before.made_of, before.product) != (inputs, asked):
-            paths.write_manifest(results.manifest)
+        results.begin(before)
         tally = _Tally(store, fingerprint, retry, max_errors, given.bytes, progress)
         complete = tally.run(split_shards(given.rows(), part_rows, limit), source, count)
-        changed = _changed(before, inputs) if store.outdated else ()
-        if tally.files_changed:
-            changed += ("what rows name",)
-        report = RunReport(
-            rows=tally.rows, errors=tally.errors, kept=tally.kept, tokens=tally.tokens,
-            changed=changed, complete=complete, reason=tally.reason, left_out=given.left_out,
-        )  # fmt: skip
+        report = tally.report(complete, _changed(before, inputs), given.left_out)
         if complete:
             if limit is None:
                 store.drop_others()
@@ -226,6 +212,25 @@ class _Tally:
                 if self._failed():
                     return False
         return not self.ended and not self._failed()
+
+    def report(
+        self, complete: bool, changed: tuple[str, ...], left_out: tuple[str, ...]
+    ) -> RunReport:
+        """Return the figures; `changed` is said where shards of an earlier run are of no use."""
+        if not self.store.outdated:
+            changed = ()
+        if self.files_changed:
+            changed += ("what rows name",)
+        return RunReport(
+            rows=self.rows,
+            errors=self.errors,
+            kept=self.kept,
+            tokens=self.tokens,
+            changed=changed,
+            complete=complete,
+            reason=self.reason,
+            left_out=left_out,
+        )
 
     def _jobs(self, shards: Iterable[Shard]) -> Iterator[ShardJob]:
         for shard in shards:
@@ -294,6 +299,15 @@ class _Results(NamedTuple):
     manifest: RunManifest
     given: BatchInput
 
+    def begin(self, before: RunManifest | None) -> None:
+        """Clear up after a killed run, and say what this run makes of what."""
+        # The lock of the store says that the run which left half-written files has gone.
+        remove_unfinished(self.paths.folder)
+        remove_unfinished(self.paths.results.parent, self.paths.results.name)
+        mine = self.manifest
+        if not before or (before.made_of, before.product) != (mine.made_of, mine.product):
+            self.paths.write_manifest(mine)
+
     def finish(self, report: RunReport, store: ShardStore, before: RunManifest | None) -> RunReport:
         """Write the files, unless an earlier run wrote the same; return the whole report."""
         state = store.state()
@@ -339,6 +353,9 @@ def _result_writer(to: str, paths: OutputPaths, requests: RequestSettings) -> Re
 def _worker_source(
     engine: str, spec: BatchSpec, fingerprint: str, address: str | None, count: int
 ) -> WorkerSource:
+    if engine not in ENGINES:
+        message = f"there is no engine {quote(engine)}{suggest_name(engine, ENGINES)}"
+        raise OptionError(message, option="engine")
     # Nothing starts before the context is entered: all rows may be done.
     if engine == "ray":
         return ray_workers(spec, fingerprint, address, count)

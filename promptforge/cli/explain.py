@@ -534,13 +534,13 @@ def diff_command(
         raise click.UsageError(
             "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
         )
-    builds: list[Build | BuildManifest] = []
-    for number, side in enumerate(sides):
-        if isinstance(side, BuildOptions):
-            builds.append(build_from_result(results[number], brief=not as_json))
-        else:
-            builds.append(side)
-    found = compare_builds(builds[0], builds[1])
+    builds = [
+        build_from_result(results[number], brief=not as_json)
+        if isinstance(side, BuildOptions)
+        else side
+        for number, side in enumerate(sides)
+    ]
+    found = compare_builds(*builds)
     _print_by_side(found.warnings, quiet=given["quiet"])
     changed: list[str] = []
     if given["with_text"]:
@@ -554,18 +554,23 @@ def diff_command(
             facts["text"] = changed
         write_json(facts, output)
     else:
-        # The number of an item costs renderings: each of the few rows asks for its own.
-        fits_at: FitsAt = {}
-        for number, result in results.items():
-            near = result.report.hints.near
-            items_of_build = getattr(builds[number], "items", ())
-            fits_at |= {id(item): partial(near, index) for index, item in enumerate(items_of_build)}
         lines = [*_heading(builds, (a, b)), *_figure_lines(found), *_input_lines(found)]
         lines += _prefix_lines(found.prefix)
-        lines += _change_lines(found.items, given["every"], fits_at)
+        lines += _change_lines(found.items, given["every"], _fits_at(builds, results))
         lines += [*_verdict(builds, found), *map(printable_line, changed)]
         write_lines(lines, output, _paint_diff)
     return exit_code(*results.values()) or int(given["by_code"] and found.differs)
+
+
+def _fits_at(builds: Sequence[Build | BuildManifest], results: Mapping[int, Result]) -> FitsAt:
+    """Return, for each item of the builds made here, a function that finds its `fits_at`."""
+    # The number of an item costs renderings: each of the few rows asks for its own.
+    found: FitsAt = {}
+    for number, result in results.items():
+        near = result.report.hints.near
+        items = getattr(builds[number], "items", ())
+        found |= {id(item): partial(near, index) for index, item in enumerate(items)}
+    return found
 
 
 def _render_sides(

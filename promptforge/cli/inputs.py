@@ -288,10 +288,7 @@ def read_request(
     attack = options.pop("attack", None)
     wanted = _source_request(items, given, job)
     _refuse_to_overwrite(wanted)
-    named = (*wanted.items, *wanted.urls, *wanted.records, *wanted.files, *wanted.documents)
-    named += (*wanted.man_pages, *wanted.techniques, *wanted.plugged)
-    from_git = wanted.git_log or (wanted.git_diff, wanted.git_changed) != (None, None)
-    if not (named or from_git) and wanted.search is None and not stdin_taken:
+    if not (wanted.names_any or stdin_taken):
         if sys.stdin is not None and not sys.stdin.isatty():
             wanted = dataclasses.replace(wanted, items=["-"])
         elif not may_be_empty:

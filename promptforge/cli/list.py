@@ -311,10 +311,10 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     profiles = {profile: path for profile, _, path in find_profiles(own)}
     path = profiles.get(name.removesuffix(".yaml").removeprefix("shipped/"))
     # A layout comes before a profile of its name, a profile before a set of prompt templates.
-    found = templates.find(name) or _first_template(templates, f"{name}/layout.")
-    if path is None and found is None:
-        places = (f"{name}/prompt.", f"{PROMPTS_FOLDER}/{name}/prompt.")
-        found = next(filter(None, (_first_template(templates, place) for place in places)), None)
+    places = [f"{name}/layout."]
+    if path is None:
+        places += [f"{name}/prompt.", f"{PROMPTS_FOLDER}/{name}/prompt."]
+    found = templates.find(name) or _first_template(templates, places)
     shipped: Path | None = None
     if found is not None:
         path, text, original = found.path, templates.source(found.name)[0], found.name
@@ -346,13 +346,16 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     write_output(text)
 
 
-def _first_template(templates: Templates, lead: str) -> FoundTemplate | None:
+def _first_template(templates: Templates, leads: Iterable[str]) -> FoundTemplate | None:
     """Return the first template with a name that begins so; a layout's settings come first."""
-    own = lead.removeprefix("shipped/")
-    prefix = lead.removesuffix(own)
-    files = [name for name in templates.names() if name.startswith(own)]
-    files.sort(key=lambda name: (not name.endswith(".yaml"), name))
-    return next(filter(None, (templates.find(prefix + file) for file in files)), None)
+    for lead in leads:
+        own = lead.removeprefix("shipped/")
+        prefix = lead.removesuffix(own)
+        files = [name for name in templates.names() if name.startswith(own)]
+        for file in sorted(files, key=lambda name: (not name.endswith(".yaml"), name)):
+            if found := templates.find(prefix + file):
+                return found
+    return None
 
 
 def _unknown(name: str, known: Iterable[str]) -> OptionError:

@@ -156,16 +156,11 @@ def pack(  # noqa: PLR0913  these are the options of packing
 
     Raises `BudgetError` when a required item does not fit.
     """
-    whole_only = packing in ("whole", "stop")
     limits = section_limits or NO_SECTION_LIMITS
-    packer = Packer(
-        page,
-        limit,
-        shorten=trim and not whole_only,
-        step_down=not whole_only,
-        first_only=packing == "stop",
-        section_limits=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS else limits,
-    )
+    packer = _make_packer(page, limit, packing, trim, limits)
+    beside_stubs = stubs and packing == "score" and passages is None and not limits.most
+    if limits.most:
+        passages = None
     walks: list[Sequence[int]] = []
     again: list[PackingStep] = []
     for step in steps:
@@ -174,11 +169,9 @@ def pack(  # noqa: PLR0913  these are the options of packing
         if step.required:
             packer.require(step.walk)
             continue
-        source = None if limits.most else passages
-        alone = stubs and packing == "score" and source is None and not limits.most
-        if alone and _pack_beside_stubs(packer, step, step_limit):
+        if beside_stubs and _pack_beside_stubs(packer, step, step_limit):
             continue
-        rest = _pack_step(packer, step, step_limit, packing, source)
+        rest = _pack_step(packer, step, step_limit, packing, passages)
         if stubs:
             packer.add_stubs(step, step_limit)
         if step.share == 1 and step.room is None:  # else it has had its share, or its room
@@ -192,6 +185,20 @@ def pack(  # noqa: PLR0913  these are the options of packing
     reasons = Reasons(walks, packer.chosen, packer.reasons)
     overhead_fits = fits_within(packer.cost, limit)
     return Packed(packer.chosen, reasons, packer.duplicate_of, packer.cost, overhead_fits)
+
+
+def _make_packer(
+    page: PackablePage, limit: Cost, packing: Packing, trim: bool, limits: SectionLimits
+) -> Packer:
+    whole_only = packing in ("whole", "stop")
+    return Packer(
+        page,
+        limit,
+        shorten=trim and not whole_only,
+        step_down=not whole_only,
+        first_only=packing == "stop",
+        section_limits=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS else limits,
+    )
 
 
 def _pack_step(

@@ -235,12 +235,10 @@ class Renderer(ContextRenderer):
         current = self._current(diagnostics)
         chosen = self._settle(current, asked)
         loaded = load_items(items, diagnostics)
-        texts = {name: _text(text, name, diagnostics) for name, text in own.items()}
-        texts["question"] = texts.pop("user")
+        parts = self._read_parts(loaded, own, history, chosen, SHAPES[to], diagnostics)
         set_ = {**self.profile.options, **asked}
-        # The words of the query are compared with the items' own, so it keeps its control tokens.
-        if texts["question"] and "query" not in set_:
-            asked["query"] = texts["question"]
+        if parts.query and "query" not in set_:
+            asked["query"] = parts.query
         # With a window, the default of max_tokens would be a limit that nobody asked for.
         capped = "max_tokens" in set_ or chosen.context_window is None
         maker = _PromptMaker(
@@ -248,7 +246,7 @@ class Renderer(ContextRenderer):
             options=chosen,
             asked=asked,
             to=to,
-            parts=self._read_parts(loaded, texts, history, chosen, SHAPES[to], diagnostics),
+            parts=parts,
             verify=verify,
             cap=chosen.max_tokens if capped else None,
         )
@@ -259,13 +257,15 @@ class Renderer(ContextRenderer):
     def _read_parts(
         self,
         items: list[Item],
-        texts: dict[str, str],
+        own: Mapping[str, str | None],
         history: object,
         options: Options,
         shape: ProviderShape,
         diagnostics: Diagnostics,
     ) -> _PromptParts:
-        """Read the history, and break up control tokens in it and in the question."""
+        """Read texts and history, and break up control tokens in the history and the question."""
+        texts = {name: _text(text, name, diagnostics) for name, text in own.items()}
+        query = texts["question"] = texts.pop("user")
         order = options.prompt_order
         later = order[order.index("history") + 1 :] if "history" in order else ()
         # The system text goes before all messages, wherever it stands.
@@ -282,6 +282,7 @@ class Renderer(ContextRenderer):
                 diagnostics.add("PF117", message)
         return _PromptParts(
             texts=texts,
+            query=query,
             items=items if "context" in order else [],
             history=messages if "history" in order else [],
             controls=controls,
@@ -293,6 +294,8 @@ class _PromptParts(NamedTuple):
 
     texts: Mapping[str, str]
     """System, instructions and question."""
+    query: str
+    """The question as it was asked: it is compared with items that keep their control tokens."""
     items: Sequence[Item]
     history: Sequence[Message]
     controls: ControlTokens | None
@@ -431,9 +434,7 @@ class _PromptMaker:
         if self.verify is None:
             hidden = sum(map(fitter.composer.hidden_cost, blocks))
             _report_count(counter, counted, hidden, diagnostics)
-        for part, template in fitter.composer.unprinted(composed):
-            message = f"the template does not print the {part}, which was given"
-            diagnostics.add("PF119", message, where=template)
+        _report_unprinted(fitter.composer, composed, diagnostics)
         warnings: Sequence[Diagnostic] = ()
         context: dict[str, Any] = {}
         if result is not None:
@@ -441,9 +442,6 @@ class _PromptMaker:
         text = composed.text
         if text is None:
             text = "\n\n".join(part.text for part in composed.parts)
-        options = self.options.plain(counter.name)
-        # The context may have taken the question for its query.
-        options["query"] = context.get("options", {}).get("query", self.options.query)
         return Prompt(
             to=self.to,
             request=self.shape.make(composed.messages),
@@ -455,15 +453,28 @@ class _PromptMaker:
             context=result,
             history=history,
             warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
-            manifest={
-                **made_of,
-                "to": self.to,
-                "options": msgspec.to_builtins(options),
-                "templates": {**context.get("templates", {}), **made_of["templates"]},
-                "items": context.get("items", []),
-                "prefix": _prefix(composed, self.options.cache_after or ()),
-            },
+            manifest=self._manifest(made_of, context, composed, counter.name),
         )
+
+    def _manifest(
+        self,
+        made_of: dict[str, Any],
+        context: dict[str, Any],
+        composed: ComposedPrompt,
+        tokenizer: str,
+    ) -> dict[str, Any]:
+        """Join the manifest of the context to the prompt's own."""
+        options = self.options.plain(tokenizer)
+        # The context may have taken the question for its query.
+        options["query"] = context.get("options", {}).get("query", self.options.query)
+        return {
+            **made_of,
+            "to": self.to,
+            "options": msgspec.to_builtins(options),
+            "templates": {**context.get("templates", {}), **made_of["templates"]},
+            "items": context.get("items", []),
+            "prefix": _prefix(composed, self.options.cache_after or ()),
+        }
 
     def _report(self, fitted: FittedPrompt, history: PromptHistory) -> Diagnostics:
         """Report lost turns, imitated delimiters, and options that the shape cannot carry."""
@@ -541,6 +552,14 @@ def _report_count(
             " verify counts them"
         )
         diagnostics.add("PF504", message, severity="info")
+
+
+def _report_unprinted(
+    composer: Composer, composed: ComposedPrompt, diagnostics: Diagnostics
+) -> None:
+    for part, template in composer.unprinted(composed):
+        message = f"the template does not print the {part}, which was given"
+        diagnostics.add("PF119", message, where=template)
 
 
 def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:

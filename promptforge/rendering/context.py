@@ -199,29 +199,22 @@ class ItemViews:
         # or for a title. Titles come from items: they may not pass for lines of the templates
         # either, so there a title is escaped, and the escaped one is what contents must not equal.
         lines = [separator, options.header or "", options.footer or "", options.marker]
-        tank.own_lines = own = layout.template_lines([line for line in lines if line.strip()])
+        tank.own_lines = own = layout.template_lines(list(filter(str.strip, lines)))
         self._own_lines = None
         if nonce is None:
-            printed: list[str] = []
+            printed = list(lines)
             for title in map(plain_line, titles if layout.prints_titles else ()):
                 printed.append("\\" + title if own and own.match(title) else title)
-            self._own_lines = layout.template_lines(
-                [line for line in [*lines, *printed] if line.strip()]
-            )
+            self._own_lines = layout.template_lines(list(filter(str.strip, printed)))
         flags = dict(self._flags)
         if not layout.uses("query"):
             flags["query"] = None  # so that another query finds the same views
         shared: tuple[object, ...] = (layout, self._own_lines, own, tuple(flags.values()))
         shared += (options.marker, nonce)
-        self.breaker: TokenBreaker | None = None
+        self.breaker = _make_breaker(setting, lines)
         """Breaks up control tokens that texts make where they meet; None where they are kept."""
-        controls = setting.controls
-        if controls is not None:
-            titles_of_layout = layout.settings.headings.values()
-            given = [*lines, options.query_text or "", *titles_of_layout, layout.sources()]
-            spare = {text[start:end] for text in given for start, end in controls.find(text)}
-            self.breaker = TokenBreaker(controls, layout.syntax, spare)
-            shared += (controls, self.breaker.spare)
+        if self.breaker is not None:
+            shared += (setting.controls, self.breaker.spare)
         self._broken_up = BrokenUp([])
         self._memory, self._remembered_views = setting.memory, setting.memory.views(shared)
         self.known_of_kinds = self._remembered_views.of_kinds
@@ -397,6 +390,17 @@ class ItemViews:
         self._variants.pop(index, None)
         self._last.pop(index, None)
         self._views.pop(index, None)
+
+
+def _make_breaker(setting: Setting, lines: Sequence[str]) -> TokenBreaker | None:
+    """Spare the tokens of the options and the layout: their author means them."""
+    layout, controls = setting.layout, setting.controls
+    if controls is None:
+        return None
+    titles = layout.settings.headings.values()
+    given = [*lines, setting.options.query_text or "", *titles, layout.sources()]
+    spare = {text[start:end] for text in given for start, end in controls.find(text)}
+    return TokenBreaker(controls, layout.syntax, spare)
 
 
 def _variants_of(item: Item, max_chars: int | None) -> list[Variant]:

@@ -148,29 +148,13 @@ class Pipeline:
         tagged = _is_tagged(layout, request.options, diagnostics)
         controls = self.controls(request.options, diagnostics)
         options = _lower_to_window(request.options, diagnostics)
-        trimmers = layout.trimmers(options.marker)
-        items = reduce_items(request.items, options, self._language, trimmers, diagnostics)
-        reranker = None
-        if callable(options.rerank):
-            reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
-        given = self._language, trimmers, diagnostics, self._embed, reranker
-        last = self._last.slot.made
-        known = last and last.columns.updated(items)
-        every = select(known or Columns(items), options, *given)
-        _LOG.debug("selected %d of %d items", len(every.kept), len(items))
+        items, every = self._select(request.items, layout, options, diagnostics)
         nonce = None
         if tagged:
             nonce = pick_nonce(_texts(layout, options, every.pool, request.beside))
         setting = self._setting(layout, options, controls, nonce)
         packings = Packings(every, setting)
         page, packed = packings.first(diagnostics)
-        if packed.duplicates:
-            packed = page.note_duplicates(packed, _limit(options))
-        chosen = len(packed.chosen)
-        _LOG.debug("packed %d of %d items (%s)", chosen, len(every.kept), options.packing)
-        _say_combined(page.candidates, options, diagnostics)
-        if not packed.overhead_fits:
-            _say_overhead(packed, options, diagnostics)
 
         def rerender(changes: Mapping[str, Any]) -> Result:
             again = request.with_options(**changes)._replace(started=time.perf_counter())
@@ -195,9 +179,27 @@ class Pipeline:
         )
         say_of_report(report, diagnostics)
         seconds = time.perf_counter() - request.started
-        about = (chosen, tokens, len(text), options.layout, options.format, 1000 * seconds)
-        _LOG.debug("printed %d items: %d tokens, %d characters (%s, %s), %.1f ms", *about)
+        about = (len(packed.chosen), tokens, len(text), options.layout, options.format)
+        message = "printed %d items: %d tokens, %d characters (%s, %s), %.1f ms"
+        _LOG.debug(message, *about, 1000 * seconds)
         return Result(report, tuple(diagnostics), seconds)
+
+    def _select(
+        self, given: list[Item], layout: Layout, options: Options, diagnostics: Diagnostics
+    ) -> tuple[list[Item], Candidates]:
+        """Return the items, each reduced as the options ask, and the candidates among them."""
+        trimmers = layout.trimmers(options.marker)
+        items = reduce_items(given, options, self._language, trimmers, diagnostics)
+        reranker = None
+        if callable(options.rerank):
+            reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
+        last = self._last.slot.made
+        columns = (last and last.columns.updated(items)) or Columns(items)
+        every = select(
+            columns, options, self._language, trimmers, diagnostics, self._embed, reranker
+        )
+        _LOG.debug("selected %d of %d items", len(every.kept), len(items))
+        return items, every
 
     def _setting(
         self, layout: Layout, options: Options, controls: ControlTokens | None, nonce: str | None
@@ -341,9 +343,18 @@ class Packings:
         self._trial_pages: list[Page] = []
 
     def first(self, diagnostics: Diagnostics) -> tuple[Page, Packed]:
-        """Pack into the budget of the setting."""
+        """Pack into the budget of the setting, and say of what it has no room for."""
+        options = self._setting.options
         pages = (self._new_page(these) for these in self._sets)
-        return _pack_first(pages, self._setting.options, diagnostics)
+        page, packed = _pack_first(pages, options, diagnostics)
+        if packed.duplicates:
+            packed = page.note_duplicates(packed, _limit(options))
+        number = len(self._sets[-1].kept)
+        _LOG.debug("packed %d of %d items (%s)", len(packed.chosen), number, options.packing)
+        _say_combined(page.candidates, options, diagnostics)
+        if not packed.overhead_fits:
+            _say_overhead(packed, options, diagnostics)
+        return page, packed
 
     def repack(self, max_tokens: int) -> tuple[Page, Packed]:
         """Pack into another budget; costs are remembered from one budget to the next.

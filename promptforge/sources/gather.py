@@ -88,6 +88,15 @@ class SourceRequest:
     git_changed: str | None = None
     """Revisions with changed files to show; empty for all that is not committed."""
 
+    @property
+    def names_any(self) -> bool:
+        """True where any source is named."""
+        if self.items or self.urls or self.records or self.files or self.documents:
+            return True
+        if self.man_pages or self.techniques or self.plugged or self.git_log:
+            return True
+        return (self.search, self.git_diff, self.git_changed) != (None, None, None)  # "" asks, too
+
 
 def load(  # noqa: PLR0913  these are public options
     *paths: str | os.PathLike[str],

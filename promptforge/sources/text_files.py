@@ -92,14 +92,8 @@ def load_files(
         return [file_item(stream_name or "standard input", text)]
     path, start, end = split_range(spec, workspace)
     if start is None and os.path.isdir(locate_file(path, workspace)):
-        items = []
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
-        ages = commits_since_change(locate_file(path, workspace))
-        for name, text, said in read_folder(path, wanted=wanted, progress=progress, **near):
-            item, age = file_item(name, text), ages.get(os.path.relpath(name, path))
-            items.append(item if age is None else replace(item, metadata={"commits_ago": age}))
-            diagnostics.extend(tuple(said))
-        return items
+        return list(_load_folder(path, wanted=wanted, progress=progress, **near))
 
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
@@ -120,6 +114,16 @@ def load_files(
         return file_item(place, "".join(lines[first - 1 : last]), first, last)
 
     return _load_each(path, workspace, diagnostics, load)
+
+
+def _load_folder(
+    path: str, *, workspace: StrPath, diagnostics: Diagnostics, **how: Any
+) -> Iterator[Item]:
+    ages = commits_since_change(locate_file(path, workspace))
+    for name, text, said in read_folder(path, workspace=workspace, diagnostics=diagnostics, **how):
+        item, age = file_item(name, text), ages.get(os.path.relpath(name, path))
+        yield item if age is None else replace(item, metadata={"commits_ago": age})
+        diagnostics.extend(tuple(said))
 
 
 def is_text_source(path: str, workspace: StrPath) -> bool:

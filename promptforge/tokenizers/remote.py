@@ -209,13 +209,7 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
         raise TokenizerError(
             f"the base {quote(base)} has a factor already: give the tokenizer without it"
         )
-    rows: list[tuple[int, int, int]] = []
-    for place, (text, true) in enumerate(pairs):
-        if not isinstance(true, int) or isinstance(true, bool) or true < 0:
-            problem = "it must be a whole number from 0 up"
-            raise TokenizerError(f"pair {place}: its count is {quote(str(true))}; {problem}")
-        if own := counter.count(text):
-            rows.append((own, true, place))
+    rows = _count_pairs(pairs, counter)
     if not any(true for _, true, _ in rows):
         raise TokenizerError(
             f"nothing to calibrate by: no text has tokens by {base} and a true count above 0"
@@ -249,6 +243,18 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
         worst=-worst,
         enough=len(rows) >= ENOUGH_PAIRS,
     )
+
+
+def _count_pairs(pairs: Iterable[tuple[str, int]], counter: Counter) -> list[tuple[int, int, int]]:
+    """Return tokens by the counter, the true ones and the place of each pair that has any."""
+    rows = []
+    for place, (text, true) in enumerate(pairs):
+        if not isinstance(true, int) or isinstance(true, bool) or true < 0:
+            problem = "it must be a whole number from 0 up"
+            raise TokenizerError(f"pair {place}: its count is {quote(str(true))}; {problem}")
+        if own := counter.count(text):
+            rows.append((own, true, place))
+    return rows
 
 
 def _line(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
