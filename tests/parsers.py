@@ -24,7 +24,7 @@ from urllib.parse import unquote
 import judges
 from markdown_it import MarkdownIt
 
-HTML_TAG = re.compile(r'<([/!?]?[a-zA-Z]*\d?)(?:[^>"]*class="(?:language-)?([^"]*)")?')
+HTML_TAG = re.compile(r'<([/!?]?[a-zA-Z]*\d?)(?:[^>"]*class="(?:language-|unknown-)?([^"]*)")?')
 LOOKS = ("em", "strong", "br", "code", "del", "s", "sub", "sup", "mark", "ins", "u")
 INLINE = frozenset((*LOOKS, *(f"/{name}" for name in LOOKS)))
 AUTOLINK = re.compile(r'<a href="([^"]*)">([^<]*)</a>')
@@ -38,7 +38,8 @@ def html_structure(html: str, *, prose: bool = False) -> list[str]:
     """Return the tags of an HTML text in order, but those that a label may bring, and strange
     languages of fences.
 
-    A bare URL may become a link to itself, and text between dollars a formula: those are looks.
+    A bare URL may become a link to itself, `[Name]` one to the heading of that name, and text
+    between dollars a formula: those are looks. (A footnote still shows by its section.)
     """
     html = AUTOLINK.sub(_unlinked, MATH.sub(r"\1", ALTERNATIVE.sub("", html)))
     tags = [
@@ -52,7 +53,7 @@ def html_structure(html: str, *, prose: bool = False) -> list[str]:
 def _unlinked(match: re.Match[str]) -> str:
     href, shown = (unquote(unescape(part)).casefold() for part in match.groups())
     alike = re.search("[:@]|^//", href) and href.endswith(shown) and len(href) - len(shown) < 10
-    return match[2] if alike or "xn--" in href else match[0]
+    return match[2] if alike or href[:1] == "#" or "xn--" in href else match[0]
 
 
 def _commonmark() -> Callable[[str], str]:

@@ -150,6 +150,19 @@ def test_a_reader_that_finds_no_end_is_ended_and_named(monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
+def test_what_pandoc_makes_of_a_heading_and_of_a_long_tag_is_a_look() -> None:
+    def tags(page: str, reader: str) -> list[str]:
+        return parsers.html_structure(parsers.MARKDOWN[reader](page))
+
+    # It finds a name in brackets in the heading, and links to it; a footnote is still seen.
+    assert tags("### [a]\n\nb [a] c\n", "pandoc markdown_mmd") == ["h3", "/h3", "p", "/p"]
+    assert "section with a strange tag" in tags("b[^a]\n\n[^a]: c\n", "pandoc markdown_mmd")
+    for length, strange in ((40, False), (41, True)):
+        found = tags(f"```{'-' * length}\nx\n```\n", "pandoc markdown")
+        assert ("strange" in " ".join(found)) is strange
+
+
+@pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
 def test_no_command_of_tex_takes_what_follows_a_heading() -> None:
     for command in ("x", "emph", "textbf", "begin", "def", "newcommand", "t", "verb", "it", "item"):
         for rest in ("", " ", "%", ".", "{", "[", "*", " [a", "{a}", " %a", " b", "\\x.h"):
