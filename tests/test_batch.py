@@ -565,31 +565,46 @@ def test_links_to_nothing_in_a_folder_are_no_files() -> None:
     assert batch.run("rows", "out.jsonl", workers=1).rows == 1
 
 
-def test_first_rows_that_all_fail_for_one_reason_end_it() -> None:
+def test_a_run_ends_where_none_of_the_first_rows_succeeds() -> None:
     shown: list[Any] = []
-    wrong = [{"id": f"r{n}", "items": f"none-{n}.jsonl"} for n in range(300)]
+    wrong: list[Any] = [{"id": f"r{n}", "items": f"none-{n}.jsonl"} for n in range(300)]
     given: dict[str, Any] = {"workers": 1, "part_rows": 50, "progress": shown.append}
     report = batch.run(wrong, "out.jsonl", **given)
     assert not report.complete and 100 <= report.rows < 300
-    assert (
-        report.reason
-        == "line 1: ItemError: none-0.jsonl: cannot read it: no such file or directory"
-    )
+    said = "ItemError: none-0.jsonl: cannot read it: no such file or directory"
+    assert report.reason == f"line 1: {said}"
     assert shown[0].rows == 0 and shown[-1].errors == report.rows
     again = batch.run(wrong, "out.jsonl", **given)
     assert not again.complete and again.kept
     assert batch.run(wrong, "out.jsonl", max_errors=300, **given).complete
-    # Another reason, a row with a result, or no row that is left to be tried: it goes on.
-    mixed: list[Any] = [*wrong[:60], {"nope": 1}, *wrong[60:]]
-    assert batch.run(mixed, "mixed.jsonl", **given).complete
+    # A few rows that fail for other reasons change nothing, wherever they are.
+    bad = [{"nope": 1}, {"items": 5}, {"profile": "nobody"}]
+    mixed = [bad[0], *wrong[:30], bad[1], *wrong[30:66], bad[2], *wrong[66:]]
+    report = batch.run(mixed, "mixed.jsonl", **given)
+    assert not report.complete and 100 <= report.rows < 303
+    assert report.reason == f"97 of 100 failed so; the first, line 2: {said}"
+    # A row with a result, or no row that is left to be tried: it goes on.
     good = [*wrong[:299], {"user": "u"}]
     assert batch.run([good[-1], *good], "good.jsonl", to="text", **given).complete
     few = batch.run(wrong[:100], "few.jsonl", **given)
     assert few.complete and few.errors_file
-    Path("wrong.jsonl").write_text("\n".join(map(json.dumps, wrong)))
-    ran = run("batch", "wrong.jsonl", "-o", "cli.jsonl", "--part-rows", "100", "--workers", "1")
-    assert ran.code == 1 and "rows failed, all for one reason, and none has a result" in ran.err
-    assert "the first, line 1: ItemError: none-0.jsonl" in ran.err and "--max-errors N" in ran.err
+    Path("mixed.jsonl").write_text("\n".join(map(json.dumps, mixed)))
+    ran = run("batch", "mixed.jsonl", "-o", "cli.jsonl", "--part-rows", "100", "--workers", "1")
+    assert ran.code == 1 and " rows failed, and none of the first 100 has a result" in ran.err
+    assert f"97 of 100 failed so; the first, line 2: {said}" in ran.err
+    assert "--max-errors N" in ran.err
+
+
+@pytest.mark.parametrize("to", sorted(BATCH_SERVICES))
+def test_a_repeated_id_is_an_error_for_every_batch_service(to: str) -> None:
+    rows = [{"id": name, "user": "u"} for name in ("a", "b", "a")]
+    model = None if to == "bedrock-batch" else "m"
+    report = batch.run(rows, "out", to=to, model=model, workers=1, reserve=9)
+    assert (report.rows, report.errors) == (3, 1)
+    (error,) = map(json.loads, Path(report.errors_file or "").read_text().splitlines())
+    assert (error["line"], error["error"]) == (3, "DuplicateId")
+    assert "stands for line 1 already" in error["message"]
+    assert [entry["id"] for entry in records("out/index.jsonl")] == ["a", "b"]
 
 
 def test_a_text_is_not_written_to_a_url() -> None:

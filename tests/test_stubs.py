@@ -96,13 +96,13 @@ def test_the_profile_of_explicit_knowledge_names_every_source() -> None:
     assert all(f"'page{n}'" in result.text for n in range(9))
 
 
-@pytest.mark.parametrize("packing", ["score", "proportional", "longest_first"])
+@pytest.mark.parametrize("packing", ["score", "value", "proportional", "longest_first"])
 @pytest.mark.parametrize("layout", [*LAYOUTS, "knowledge-long"])
 def test_where_all_attributions_fit_none_is_lost(layout: str, packing: Any) -> None:
     items = [pf.Item(name=f"n{n}", path=f"p{n}.md", content=f"words{n} " * 900) for n in range(5)]
     options = {"layout": layout, "packing": packing, "stubs": True, "max_tokens": None}
     all_stubs = RENDERER.render(items, **options | {"trim": "none", "max_chars": 2_000})
-    least = all_stubs.chars if packing == "score" else 2_000
+    least = all_stubs.chars if packing in ("score", "value") else 2_000
     for more in (0, 1, 39, 200, 1_000):
         result = RENDERER.render(items, **options, max_chars=least + more)
         assert "dropped" not in [item.status for item in result.items]

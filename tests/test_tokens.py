@@ -91,6 +91,7 @@ def test_an_unknown_name_says_what_there_is(name: str) -> None:
     ("name", "meant"),
     [
         ("gpt-4o-mini", "o200k_base"), ("gpt-5.4", "o200k_base"), ("gpt-4-turbo", "cl100k_base"),
+        ("cl1000k", "cl100k_base"), ("o20k", "o200k_base"),
         ("tiktoken", "o200k_base"), ("claude", "approximate-claude"), ("Qwen3", "approximate-qwen"),
     ],
 )  # fmt: skip

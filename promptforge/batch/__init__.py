@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
@@ -75,7 +75,7 @@ __all__ = ["Progress", "RenderBatch", "RunReport", "run"]
 SHARD_ROWS = 500
 """Rows of a shard: the most that a killed worker loses, some tenths of a second of work."""
 FIRST_FAILED_ROWS = 100
-"""Rows that fail for one reason, before any other has a result, after which a run ends."""
+"""Rows that fail, before any has a result, after which a run ends."""
 # Words of a message that name one row's own things: quoted, or with a digit, a slash or a dot. A
 # hint comes only where the row has a name like another's.
 _PARTICULARS = re.compile(r'; did you mean.*|"[^"]*"|\S*[\d/.]\S*')
@@ -135,8 +135,8 @@ def run(  # noqa: PLR0913  its options are public
     - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
       `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.
     - `limit`: rows read at most. `max_errors`: end when more rows fail; without it, a run ends if
-      its first 100 rows all fail for one reason. `retry`: do failed rows again. `part_rows`: rows
-      per shard. `progress`: called at the start and after each shard.
+      none of its first 100 rows has a result. `retry`: do failed rows again. `part_rows`: rows per
+      shard. `progress`: called at the start and after each shard.
     - `max_tokens_per_file`: tokens of all prompts in one file for a batch service, as its queue
       takes them.
 
@@ -190,12 +190,9 @@ class _Tally:
     bytes: int = 0
     files_changed: bool = False
     """True once a file that some row names differs from the one an earlier run read."""
-    reason: str = ""
-    """The first failed row, in words."""
-    first_line: int = 0
-    """Its line."""
-    bare_reason: str | None = None
-    """The reason that all rows so far share, without the particulars of each; None for none."""
+    reasons: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """Reason without a row's particulars → line and error of the rows that failed for it: of all
+    until one has a result, but not much more than the first hundred."""
     ended: bool = False
     """True where rows are left to be read, and need not be."""
 
@@ -228,13 +225,13 @@ class _Tally:
             tokens=self.tokens,
             changed=changed,
             complete=complete,
-            reason=self.reason,
+            reason=self.reason(),
             left_out=left_out,
         )
 
     def _jobs(self, shards: Iterable[Shard]) -> Iterator[ShardJob]:
         for shard in shards:
-            if self._all_alike():
+            if self._none_succeeds():
                 self.ended = True
                 return
             key = shard.key(self.fingerprint)
@@ -255,33 +252,34 @@ class _Tally:
 
     def _count(self, job: ShardJob, summary: ShardSummary) -> None:
         self.store.count(job.shard, job.key, summary)
-        if summary.errors and (not self.reason or self.bare_reason):
+        none_yet = self.errors == self.rows < FIRST_FAILED_ROWS
+        if summary.errors and (none_yet or not self.reasons):
             lines = self.store.body(job.shard, job.key).splitlines()
-            self._read_errors([line for line in lines if line.startswith(ERROR_PREFIX)])
-        if summary.errors < summary.rows:
-            self.bare_reason = None
+            self._read_errors(line for line in lines if line.startswith(ERROR_PREFIX))
         self.rows += summary.rows
         self.errors += summary.errors
         self.tokens += summary.tokens
         self.bytes += job.shard.size
         self._show()
 
-    def _read_errors(self, lines: list[Any]) -> None:
+    def _read_errors(self, lines: Iterable[Any]) -> None:
         for record in map(msgspec.json.decode, lines):
             said = f"{record['error']}: {record['message']}"
             bare = _PARTICULARS.sub("", said)
-            if not self.reason:
-                self.bare_reason = None if self.rows else bare
-            if not self.reason or record["line"] < self.first_line:
-                # Shards are done in any order.
-                self.first_line, self.reason = record["line"], f"line {record['line']}: {said}"
-            if bare != self.bare_reason:
-                self.bare_reason = None
-                return
+            self.reasons.setdefault(bare, []).append((record["line"], said))
 
-    def _all_alike(self) -> bool:
-        alike = self.max_errors is None and self.bare_reason is not None
-        return alike and self.rows >= FIRST_FAILED_ROWS
+    def reason(self) -> str:
+        """Return the reason of most failed rows, with the first of them; empty without any."""
+        if not self.reasons:
+            return ""
+        rows = max(self.reasons.values(), key=len)
+        line, said = min(rows)  # shards are done in any order
+        known = sum(map(len, self.reasons.values()))
+        of = "" if len(rows) == known else f"{len(rows):,} of {known:,} failed so; the first, "
+        return f"{of}line {line}: {said}"
+
+    def _none_succeeds(self) -> bool:
+        return self.max_errors is None and self.rows == self.errors >= FIRST_FAILED_ROWS
 
     def _show(self) -> None:
         if self.progress:

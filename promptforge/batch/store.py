@@ -51,7 +51,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     """False when the run ended because of failed rows, and nothing was written."""
     reason: str = ""
-    """The first failed row, in words."""
+    """The first row that failed for the most frequent reason, in words."""
     left_out: tuple[str, ...] = ()
     """Files in the input's folder that are neither JSON Lines nor Parquet."""
     files: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from ..batch import ENGINES, SHARD_ROWS, Progress, run
+from ..batch import ENGINES, FIRST_FAILED_ROWS, SHARD_ROWS, Progress, run
 from ..batch.rows import CONTEXT_ONLY
 from ..batch.store import BATCH_SERVICES, RunReport
 from ..files import check_url, copy_to_url, is_url
@@ -60,7 +60,7 @@ _RUN_OPTIONS = (
 @click.option("--limit", metavar="N", type=click.IntRange(0), help="Take at most N rows.")
 @click.option(
     "--max-errors", metavar="N", type=click.IntRange(0),
-    help="End after more than N failed rows [default: if the first 100 fail for one reason].",
+    help="End after more than N failed rows [default: if none of the first 100 succeeds].",
 )  # fmt: skip
 @click.option("--retry", is_flag=True, help="Render rows again that failed in an earlier run.")
 @click.option(
@@ -109,7 +109,7 @@ def batch_command(
             click.echo(err=True)
             print_message("stopped; finished rows are kept, the same command goes on")
             raise
-    reason = _first_reason(report)
+    reason = _reason(report)
     if is_url(output):
         report = _copy_results(report, folder_url)
     if as_json:
@@ -164,10 +164,10 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
             bar.__exit__(None, None, None)
 
 
-def _first_reason(report: RunReport) -> str:
-    """Return the first error record in words; empty if there is none."""
+def _reason(report: RunReport) -> str:
+    """Return the first error record in words, of a run that ended the most frequent error."""
     if not report.errors_file:
-        return f"the first, {report.reason}" if report.reason else ""
+        return report.reason
     with open(report.errors_file, "rb") as file:
         record = msgspec.json.decode(file.readline())
     return f"the first, line {record['line']}: {record['error']}: {record['message']}"
@@ -203,7 +203,7 @@ def _failures(report: RunReport, reason: str, max_errors: int | None) -> Iterato
     if not report.complete and max_errors is not None:
         yield f"ended: {failed}, more than --max-errors allows"
     if not report.complete and max_errors is None:
-        yield f"ended: {failed}, all for one reason, and none has a result"
+        yield f"ended: {failed}, and none of the first {FIRST_FAILED_ROWS} has a result"
     if reason:
         yield reason
     if not report.complete and max_errors is None:

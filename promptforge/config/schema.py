@@ -350,6 +350,8 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
     ):
         inside, said = wrong
         _fail(f"{rule.name}: {to_label(inside[0])}: {said}", rule.name, where, inside)
+    if isinstance(value, list) and rule.takes == "text" and where is not None:
+        hint = f"; a text in brackets needs quotes: {rule.name}: '[…]'"  # YAML reads a list
     if text and not hint and not _encodable(text):
         hint = ", with a lone surrogate that UTF-8 cannot carry"
     _fail(f"{rule.name} takes {rule.takes}; got {show_value(value)}{hint}", rule.name, where)

@@ -158,7 +158,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
     """
     limits = section_limits or NO_SECTION_LIMITS
     packer = _make_packer(page, limit, packing, trim, limits)
-    beside_stubs = stubs and packing == "score" and passages is None and not limits.most
+    beside_stubs = stubs and packing in ("score", "value") and passages is None and not limits.most
     if limits.most:
         passages = None
     walks: list[Sequence[int]] = []
@@ -169,7 +169,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
         if step.required:
             packer.require(step.walk)
             continue
-        if beside_stubs and _pack_beside_stubs(packer, step, step_limit):
+        if beside_stubs and _pack_beside_stubs(packer, step, step_limit, packing):
             continue
         rest = _pack_step(packer, step, step_limit, packing, passages)
         if stubs:
@@ -246,7 +246,7 @@ def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs:
     packer.join_touching()
 
 
-def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost) -> bool:
+def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, packing: Packing) -> bool:
     """Pack into the room that the attributions of all items leave; False if these do not fit."""
     page, walk = packer.page, packer.unsettled(step.walk[:])
     packer.clear(walk, step.again)
@@ -265,7 +265,7 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost) -> bool:
         reserved = ZERO_COST
         for index in packer.unsettled(walk):
             reserved = add_costs(reserved, page.item_cost(index, STUB_VARIANT))
-        packer.pack(step, subtract_costs(limit, reserved))
+        _pack_step(packer, step, subtract_costs(limit, reserved), packing, None)
     # Separators and headings were not in the sum: the last ones give way.
     while not packer.show(dict.fromkeys(packer.unsettled(walk), STUB_VARIANT), limit):
         packer.drop(next(index for index in reversed(packer.chosen) if index in stubs), "budget")
