@@ -258,6 +258,8 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, packing: 
         return False
     if packer.count_fitting(stubs.items(), room) < len(walk):
         return False
+    if packing == "value" and packer.show_all(walk, limit):
+        return True
     if not fits_within(page.measure({**packer.chosen, **stubs}), limit):
         return False
     # Twice: what was chosen at first needs no attribution beside it.

@@ -283,7 +283,7 @@ def _hint(name: str) -> str:
         if name.lower().startswith(start):
             return f"; did you mean {quote(tokenizer)}?"
     known = [each for each, _ in [*list_tokenizers(), *plugin_names("tokenizers")]]
-    hint = did_you_mean(name, known) or did_you_mean(f"{name}_base", known)
+    hint = did_you_mean(name, known) or (name and did_you_mean(f"{name}_base", known))
     return f"{hint} There are: {', '.join(known)}" if hint else suggest_name(name, known)
 
 
