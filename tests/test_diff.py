@@ -13,7 +13,7 @@ from sample_records import RECORDS
 
 import promptforge as pf
 from promptforge.authoring.results import Build, BuildManifest, build_from_result, compare_builds
-from promptforge.cli.explain import read_side
+from promptforge.cli.diff import read_side
 from promptforge.cli.output import printable, text_columns
 
 

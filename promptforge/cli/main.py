@@ -49,7 +49,7 @@ GROUPS = {
     },
     "See why": {
         "explain": CommandEntry("explain", "Say why each item is in or out, and its cost."),
-        "diff": CommandEntry("explain", "Compare two builds: options, or saved results."),
+        "diff": CommandEntry("diff", "Compare two builds: options, or saved results."),
         "count": CommandEntry("render", "Count the tokens of files or of standard input."),
         "calibrate": CommandEntry("render", "Find the factor of a tokenizer that is not at hand."),
     },

@@ -6,42 +6,29 @@ some failures show only when a template runs, and so does the cost of a layout.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.parsers import expat
-
-import msgspec
 
 from ..authoring.golden import is_cases_file
-from ..config.options import PROMPT_PARTS, Options, apply_options
+from ..config.options import Options
 from ..config.profiles import load_profile
-from ..errors import (
-    OptionError,
-    ProfileError,
-    PromptForgeError,
-    TemplateError,
-    did_you_mean,
-    quote,
-    suggest_name,
-)
-from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES, format_of, read_utf8
-from ..model import Item
-from ..prompts.compose import PromptTemplates
-from ..rendering.context import LanguageTags, Setting
-from ..rendering.page import Page
-from ..selection.filter import Candidates
+from ..errors import OptionError, PromptForgeError, did_you_mean, quote, suggest_name
+from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES, read_utf8
 from ..templating.autoescape import template_syntax
-from ..templating.limits import TOO_MUCH_WORK
-from ..templating.loader import PROMPTS_FOLDER, Layout, TemplateName, Templates
-from ..tokenizers.counters import Counter
-from ..tokenizers.registry import get_tokenizer
+from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
 from ..yaml_reader import load_yaml
-from .findings import Finding, LintedText, about_file, drop_doubtful_edits, sort_findings
+from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
+from .samples import (
+    LayoutCost,
+    items_touch,
+    measure_layout,
+    textless_templates,
+    try_layout,
+    try_prompts,
+)
 from .template_reader import PROMPT_VARIABLES, TemplateLibrary, prompt_part, variables_seen
 from .yaml_files import (
     LayoutFiles,
@@ -505,10 +492,10 @@ class _Check:
         del good[MAX_LAYOUTS_TRIED:]
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
-                self.found += _try_layout(self.library, layout, self.asked)
-                self.found += _textless(self.library, layout, self.asked)
+                self.found += try_layout(self.library, layout, self.asked)
+                self.found += textless_templates(self.library, layout, self.asked)
             self._find_touching(layout)
-        self.found += _try_prompts(self.library, self.asked, wrong)
+        self.found += try_prompts(self.library, self.asked, wrong)
         return good
 
     def _settings_files(self, layout: LayoutFormat) -> list[str]:
@@ -520,7 +507,7 @@ class _Check:
         if template_syntax(layout.page) not in ("md", "txt"):
             return
         try:
-            touching = _items_touch(self._templates, layout)
+            touching = items_touch(self._templates, layout)
         except PromptForgeError:  # said by the samples
             return
         if touching:
@@ -543,7 +530,7 @@ class _Check:
         for layout in layouts:
             if failed & {str(self.library.path(name)) for name in layout.files}:
                 continue
-            cost = _measure_layout(self._templates, layout, tokenizer)
+            cost = measure_layout(self._templates, layout, tokenizer)
             costs.append(cost)
             if most is not None and cost.page > most:
                 message = f"the page costs {cost.page:,} tokens without any item,"
@@ -564,289 +551,3 @@ def _why_no_part(name: str) -> str:
     if deep == 1 and "." not in name.removesuffix(".j2"):
         return f'has no format; call it "{Path(name).stem}.md.j2", or with xml, json or txt for md'
     return "no template extends, includes or imports from this one; do so, or delete it"
-
-
-# --- samples of a layout --------------------------------------------------------------------------
-
-_SAMPLE_TEXT = "A sentence that is found in the text."
-_SWITCHES = ("headers", "line_numbers", "scores", "sources", "tree", "code")
-_SETTINGS: tuple[Mapping[str, Any], ...] = (
-    {**dict.fromkeys(_SWITCHES, True), "header": "Before", "footer": "After", "query": "what?"},
-    dict.fromkeys(_SWITCHES, False),
-    {},
-)
-
-
-def _sample_items(kind: str) -> list[Item]:
-    """Return an item of a kind with every field, one with nothing but its text, and a found one."""
-    full = Item(
-        kind=kind,
-        content=_SAMPLE_TEXT,
-        summary="A summary.",
-        name="name",
-        path="src/file.py",
-        start_line=3,
-        end_line=9,
-        language="python",
-        score=0.85,
-        id="sample-1",
-        metadata={
-            "technique_id": "T1003.001",
-            "tactics": ["credential-access"],
-            "tools": ["mimikatz"],
-            "mitigations": ["Privileged Account Management"],
-            "url": "https://example.org",
-            "author": "somebody",
-        },
-    )
-    found = msgspec.structs.replace(
-        full, id="sample-2", origin="similarity", content=f"{_SAMPLE_TEXT} Again."
-    )
-    return [full, Item(kind=kind, content=_SAMPLE_TEXT, id="sample-3"), found]
-
-
-def _page(layout: Layout, counter: Counter, items: list[Item], changes: Mapping[str, Any]) -> Page:
-    # As a rendering does, without a profile: only the layout's own settings count.
-    options = apply_options(apply_options(Options(), layout.settings.options), dict(changes))
-    tag = LanguageTags({}).tags(options, layout.settings)
-    entries = Candidates(list(items), [item.score for item in items], list(range(len(items))), {})
-    return Page(entries, Setting(layout, options, counter, tag, tag))
-
-
-def _print(page: Page, number: int) -> list[str]:
-    """Return the page of the first `number` items, each in its longest variant."""
-    return page.render({index: page.variants(index)[0] for index in range(number)})
-
-
-def _try_layout(
-    library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
-) -> Iterator[Finding]:
-    """Yield failures of samples, at the file that fails or else at one that is `asked` for."""
-    kinds = sorted(set(layout.items) - {"item"})
-    # A failure in a shipped template is the fault of the file that makes it fail.
-    for (code, where), message in _failures(library.templates, layout, kinds).items():
-        name, _, line = (where or layout.page).partition(":")
-        template = library.template(name) or library.template(layout.page)
-        if template is None or Path(template.text.path) not in asked.values():
-            line = ""
-            template = next((library.template(n) for n in layout.files if n in asked), None)
-        if template is not None and line.isdigit():
-            yield template.text.on(int(line), code, message)
-        elif template is not None:
-            yield template.text.whole(code, message)
-
-
-def _textless(
-    library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
-) -> Iterator[Finding]:
-    """Yield the templates of items that print neither content nor summary of a sample."""
-    settings = library.templates.layout(layout.layout, format_of(layout.ending))
-    for stem, name in layout.items.items():
-        if name not in asked:
-            continue
-        kind = "text" if stem == "item" else stem
-        page = _page(settings, get_tokenizer("characters"), _sample_items(kind), _SETTINGS[0])
-        try:
-            views = [page.views.view(index, page.variants(index)[0]) for index in range(3)]
-        except PromptForgeError:  # said by then
-            continue
-        texts = [str(view["text"]).casefold() for view in views]
-        if not any("a sentence" in text or "a summary" in text for text in texts):
-            message = "prints neither item.content nor item.summary: texts of items are not shown"
-            yield about_file(asked[name], "PF829", message)
-
-
-def _items_touch(templates: Templates, pair: LayoutFormat) -> bool:
-    """Tell whether the end of an item and the begin of the next share a line on a sample page."""
-    layout = templates.layout(pair.layout, format_of(pair.ending))
-    page = _page(layout, get_tokenizer("characters"), _sample_items("text"), {})
-    items = {id(page.views.view(index, page.variants(index)[0])["text"]) for index in range(3)}
-    between: str | None = None
-    for part in _print(page, 3):
-        if id(part) not in items:
-            between = between and between + part
-            continue
-        if between is not None and "\n" not in between + part[:1]:
-            return True
-        # One character more, so that a text between the items is never empty.
-        between = part[-1:] or " "
-    return False
-
-
-def _failures(
-    templates: Templates, pair: LayoutFormat, kinds: Sequence[str]
-) -> dict[tuple[str, str | None], str]:
-    """Return the messages about samples of `kinds`, by code and `name:line` if it is known."""
-    found: dict[tuple[str, str | None], str] = {}
-    counter = get_tokenizer("characters")
-    items = [item for kind in (*kinds, "text") for item in _sample_items(kind)]
-    try:
-        layout = templates.layout(pair.layout, format_of(pair.ending))
-    except PromptForgeError as error:
-        return {("PF814", None): str(error)}
-    for changes in _SETTINGS:
-        # All together, one with every field, one with few, none: each takes other branches.
-        for some in (items, items[:1], items[1:2], []):
-            try:
-                text = "".join(_print(_page(layout, counter, some, changes), len(some)))
-            except TemplateError as error:
-                found.setdefault((_failure_code(error), error.where), error.bare)
-                if error.bare.startswith(TOO_MUCH_WORK):  # the others would take as long
-                    return found
-                continue
-            except PromptForgeError as error:
-                found.setdefault(("PF814", None), str(error))
-                continue
-            if wrong := _malformed(text, layout.syntax, layout.page_name):
-                found.setdefault(("PF815", layout.page_name), wrong)
-    return found
-
-
-def _failure_code(error: TemplateError) -> str:
-    return "PF817" if error.bare.startswith(TOO_MUCH_WORK) else "PF814"
-
-
-def _malformed(text: str, syntax: str, page: str) -> str | None:
-    """Return the message about a text that a parser of its format refuses."""
-    if not text.strip():
-        return None
-    if syntax == "json":
-        lines = [text]
-        if page.endswith(".jsonl.j2"):
-            lines = text.splitlines()
-        try:
-            for line in filter(str.strip, lines):
-                json.loads(line)
-        except ValueError as error:
-            return f"a sample of this page is no JSON: {error}"
-    if syntax == "yaml":
-        try:
-            load_yaml(text, "it")
-        except ProfileError as error:
-            return f"a sample of this page is no YAML: {error}"
-    if syntax == "xml" and page.endswith((".xml.j2", ".svg.j2")):
-        # Items beside each other have no root element.
-        body = re.sub(r"\A\s*<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text)
-        try:
-            expat.ParserCreate().Parse(f"<all>{body}</all>", True)
-        except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code)
-            lines = text.splitlines()
-            line = lines[min(error.lineno, len(lines)) - 1].strip()[:60]
-            return f"a sample of this page is no well-formed XML: {reason}, near {line!a}"
-    return None
-
-
-class LayoutCost(NamedTuple):
-    """The cost of a layout in one format."""
-
-    layout: str
-    format: str
-    page: int
-    """Tokens around the items of one section."""
-    items: dict[str, int]
-    """By kind (`item` for all without a template of their own): tokens around an item's text."""
-
-
-def _measure_layout(templates: Templates, pair: LayoutFormat, tokenizer: str) -> LayoutCost:
-    """Return the cost of a layout, by rendering samples of each kind.
-
-    A page of four items costs more than a page of two by two items; without their texts, half of
-    that is the cost of one item. The rest of the page of two is the page's own.
-    """
-    form = format_of(pair.ending)
-    counter, layout = get_tokenizer(tokenizer), templates.layout(pair.layout, form)
-    costs, fixed = {}, 0
-    for kind in ("item", *sorted(set(pair.items) - {"item"})):
-        one = _sample_items("text" if kind == "item" else kind)[0]
-        # Places of their own, or the ranges of one file would be merged.
-        items = [
-            msgspec.structs.replace(one, start_line=10 * n, end_line=10 * n + 6)
-            for n in range(1, 5)
-        ]
-        page = _page(layout, counter, items, {})
-        two, four = page.count(_print(page, 2)), page.count(_print(page, 4))
-        costs[kind] = max(0, round((four - two) / 2) - counter.count(_SAMPLE_TEXT))
-        fixed = max(fixed, 2 * two - four)
-    return LayoutCost(pair.layout, form, fixed, costs)
-
-
-# --- samples of whole prompts ---------------------------------------------------------------------
-
-_CITATION = "Name the sources."
-
-
-def _try_prompts(
-    library: TemplateLibrary, asked: Mapping[str, Path], wrong: set[str]
-) -> Iterator[Finding]:
-    """Yield failures of the prompt templates that are `asked` for and draw on no `wrong` file."""
-    names = [n for n in asked if n.startswith(f"{PROMPTS_FOLDER}/") and n.count("/") == 2]
-    sets: dict[tuple[str, str], None] = {}
-    for name in names:
-        _, own, file = name.split("/")
-        sets[own, file.removesuffix(".j2").partition(".")[2]] = None
-    for own, ending in sets:
-        try:
-            prompt = PromptTemplates(library.templates, own, format_of(ending))
-            files = [prompt.template(part) for part in (*PROMPT_PARTS, "prompt")]
-        except PromptForgeError:  # the name of a template has its own finding
-            continue
-        drawn = {str(library.path(name)) for name in library.mentioned(files)}
-        if not drawn & wrong:
-            yield from _try_prompt(prompt, library, asked, names)
-
-
-def _try_prompt(
-    prompt: PromptTemplates, library: TemplateLibrary, asked: Mapping[str, Path], names: list[str]
-) -> Iterator[Finding]:
-    first = next(template for template in map(library.template, names) if template is not None)
-    try:
-        lost: dict[str, list[str]] = {}
-        for part, name in prompt.unprinted(PROMPT_PARTS):
-            lost.setdefault(name, []).append(part)
-        bare = prompt.bare_delimiter(_CITATION)
-    except TemplateError as error:
-        name, _, line = (error.where or "").partition(":")
-        template = library.template(name)
-        if template is not None and name in asked and line.isdigit():
-            yield template.text.on(int(line), _failure_code(error), error.bare)
-        else:
-            yield first.text.whole(_failure_code(error), error.bare)
-        return
-    for name, parts in lost.items():
-        template = (library.template(name) if name in asked else None) or first
-        value = parts[0]
-        if parts == ["history"]:
-            value = "message.text"
-        remedy = f"{{{{ {value} }}}}"
-        if name == prompt.template("prompt"):
-            remedy = "{{ part.text }} of every part"
-        message = f"given and not printed: {', '.join(parts)}; print {remedy}"
-        yield template.text.whole("PF818", message)
-    if bare is not None:
-        found = _find_mark(library, bare, names)
-        if found is not None:
-            text, at = found
-            message = _bare_message(text.text[at : at + len(bare)])
-            yield text.at(at, len(bare), "PF819", message)
-        elif not lost:  # a part that is lost comes first
-            yield first.text.whole("PF819", _bare_message(bare))
-
-
-def _bare_message(mark: str) -> str:
-    return (
-        f"{quote(mark)} has no {{{{ boundary }}}}, so a prompt with a part that holds it is refused"
-    )
-
-
-def _find_mark(
-    library: TemplateLibrary, mark: str, names: list[str]
-) -> tuple[LintedText, int] | None:
-    """Return the template in which a mark stands as it is printed, and its offset."""
-    for name in names:
-        template = library.template(name)
-        if template is not None:
-            found = re.search(re.escape(mark), template.text.text, re.IGNORECASE)
-            if found is not None:
-                return template.text, found.start()
-    return None
