@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jinja2 import nodes
 
 from promptforge.config.options import Options
-from promptforge.lint import checker
+from promptforge.lint import samples
 from promptforge.lint import template_reader as shapes
 from promptforge.lint.checker import LintTargets, check
 from promptforge.lint.findings import load_codes
@@ -647,7 +647,7 @@ def test_no_vocabulary_is_loaded_unless_prices_are_asked_for(
         asked.append(name)
         return get_tokenizer("characters")
 
-    monkeypatch.setattr(checker, "get_tokenizer", counter)
+    monkeypatch.setattr(samples, "get_tokenizer", counter)
     write({"templates/mine/item.md.j2": LONG, "templates/mine/layout.yaml": "base: chunks"})
     assert run("check", "--no-prices").code == 0 and set(asked) == {"characters"}
     assert run("check").code == 0 and set(asked) == {"characters", "o200k_base"}
