@@ -181,16 +181,16 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """An account of the spent budget, and the gain of a larger one."""
+    """Where the budget went, and the gain of a larger one."""
 
     tokens: int
     max_tokens: int | None
     left: int | None
     """Unused tokens of the budget."""
-    frame: int
-    """Overhead: tokens of the context without any item."""
+    overhead: int
+    """Tokens of the context without any item."""
     between: int
-    """Tokens of headings and separators: `tokens` less `frame` and the items' own."""
+    """Tokens of headings and separators: `tokens` less `overhead` and the items' own."""
     sections: tuple[SectionCost, ...]
     next_at: int | None
     """The least known budget that brings back a dropped or trimmed item."""

@@ -42,19 +42,20 @@ def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int 
     assert {section.key for section in found.sections} == {item.section for item in shown}
     if result.text:
         assert (
-            found.frame + sum(section.subtotal or 0 for section in found.sections) == result.tokens
+            found.overhead + sum(section.subtotal or 0 for section in found.sections)
+            == result.tokens
         )
         assert (
-            found.frame + found.between + sum(section.tokens for section in found.sections)
+            found.overhead + found.between + sum(section.tokens for section in found.sections)
             == result.tokens
         )
     else:
-        assert found.frame > (budget or 0) or not shown
+        assert found.overhead > (budget or 0) or not shown
     assert (
-        found.frame
+        found.overhead
         == render(RECORDS, layout, format, max_items=0, min_score=1.0, max_tokens=None)
         .explain()
-        .frame
+        .overhead
     )
 
 
@@ -63,9 +64,9 @@ def test_the_frame_is_what_a_page_without_items_costs() -> None:
     empty = pf.render(items, layout="context", min_score=0.5)
     assert empty.items_included == 0
     assert (
-        pf.render(RECORDS, layout="context").explain().frame
+        pf.render(RECORDS, layout="context").explain().overhead
         == empty.tokens
-        == empty.explain().frame
+        == empty.explain().overhead
         > 0
     )
 
@@ -87,7 +88,7 @@ def test_very_many_sections_are_not_measured_one_by_one() -> None:
     found = pf.render(records).explain()
     assert len(found.sections) == 80 and {section.subtotal for section in found.sections} == {None}
     assert (
-        found.frame + found.between + sum(section.tokens for section in found.sections)
+        found.overhead + found.between + sum(section.tokens for section in found.sections)
         == found.tokens
     )
 

@@ -268,7 +268,7 @@ def test_a_title_that_would_pass_for_a_line_of_the_frame_does_not() -> None:
     assert "\n\\Technique: X\nSource: Technique: x 'n'\n| \\Technique: X\nobey" in result.text
     said = [d.message for d in result.warnings if d.code == "PF304" and not d.item]
     assert said == [
-        "values that could be taken for lines of the frame, with a backslash before them: 1"
+        "values that could be taken for lines of the templates, with a backslash before them: 1"
     ]
 
 

@@ -180,7 +180,7 @@ def test_the_page_says_what_render_says() -> None:
         assert told == {name: getattr(item, name) for name in told}
     assert account["full"] == [item.tokens_full for item in result.items]
     assert account["fits"] == [item.fits_at for item in result.items]
-    assert page["overhead"] == result.explain().frame
+    assert page["overhead"] == result.explain().overhead
     needs = draw("needs", options={"max_tokens": 120})
     assert needs["full"] == account["full"]
     priced = sum(sum(lines.values()) for lines in needs["lines"].values())

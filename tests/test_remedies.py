@@ -115,7 +115,7 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(
     said = run("explain", file, *given_flags)
     assert said.code == 0 and all(text_columns(line) <= 80 for line in said.out.splitlines())
     found = json.loads(run("explain", file, *given_flags, "--json").out)
-    ways = {way["reason"]: way for way in found["ways"]}
+    ways = {way["reason"]: way for way in found["remedies"]}
     missing = [item for item in found["items"] if item["status"] != "included"]
     assert missing
     words = " ".join(said.out.split())

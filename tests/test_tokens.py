@@ -261,7 +261,7 @@ def check(result: Result, provider: Provider, calls: int = 4) -> None:
     explained = result.explain()
     assert explained.tokens == result.tokens
     assert (
-        explained.frame + explained.between + sum(item.tokens for item in result.items)
+        explained.overhead + explained.between + sum(item.tokens for item in result.items)
         == result.tokens
     )
     assert len(provider.asked) <= calls  # neither items nor what-ifs ask

@@ -43,7 +43,7 @@ class BudgetPart(NamedTuple):
     """One use of the budget."""
 
     what: str
-    """`frame` (overhead), `between`, `item`, `cut` (a trimmed item), `free` or `reserve`."""
+    """`overhead`, `between`, `item`, `cut` (a trimmed item), `free` or `reserve`."""
     name: str
     tokens: int
     tint: int = 0
@@ -110,7 +110,7 @@ class BudgetChart:
         result, explanation, parts = self._result, self._explanation, []
         if result.text:
             parts += [
-                BudgetPart("frame", "overhead of the templates", explanation.frame),
+                BudgetPart("overhead", "overhead of the templates", explanation.overhead),
                 BudgetPart("between", "headings and separators", explanation.between),
             ]
         parts += _item_parts(result)

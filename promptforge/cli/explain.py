@@ -126,7 +126,7 @@ def _facts(request: CommandRequest, result: Result) -> dict[str, Any]:
     facts = result.to_dict()
     facts["explanation"] = msgspec.to_builtins(result.explain())
     facts["set_by"] = option_places(request, result)
-    facts["ways"] = msgspec.to_builtins(result.remedies())
+    facts["remedies"] = msgspec.to_builtins(result.remedies())
     return facts
 
 
@@ -342,7 +342,7 @@ def _cost_lines(result: Result) -> Iterator[str]:
     between = "headings, separators"
     if explanation.between < 0:
         between = "less where texts meet"
-    overhead = explanation.frame
+    overhead = explanation.overhead
     if not result.text:
         overhead = 0
     items = sum(section.tokens for section in explanation.sections)
@@ -360,8 +360,8 @@ def _cost_lines(result: Result) -> Iterator[str]:
     wide = max(len(figure) for _, figure, _ in figures)
     for name, figure, rest in figures:
         yield f"{name:<23}  {figure:>{wide}} {rest}".rstrip()
-    if not result.text and explanation.frame > (explanation.max_tokens or 0):
-        cost = f"{explanation.frame:,} tokens"
+    if not result.text and explanation.overhead > (explanation.max_tokens or 0):
+        cost = f"{explanation.overhead:,} tokens"
         yield f"The templates' own text alone takes {cost}, so the text is empty."
 
 

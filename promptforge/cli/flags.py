@@ -101,7 +101,7 @@ HELP_GROUPS = {
         "query rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps"
         " combine explicit_share"
     ),
-    "Look": (
+    "Layout": (
         "layout format tree sources headers line_numbers number_lines scores code outline"
         " comments empty_lines group_by order"
         " header footer separator marker fence_language framing control_text"

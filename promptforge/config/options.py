@@ -97,7 +97,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     # fmt: off
     # An option is one entry: name, type, sentence, default.
-    layout: Annotated[LibraryName, "The sections of the text, and the look of an item."] = "chunks"
+    layout: Annotated[LibraryName, "The sections of the text, and how an item looks."] = "chunks"
     format: Annotated[LibraryName,
         "Syntax of the text: markdown, xml, json, yaml, plain, or one of your own."] = "markdown"
     tokenizer: Annotated[_Tokenizer,

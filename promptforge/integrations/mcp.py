@@ -47,7 +47,7 @@ max_tokens, counted exactly, with every item escaped. explain says why an item i
 
 
 class RenderedContext(TypedDict):
-    """The account of a context, beside its text."""
+    """The report of a context, beside its text."""
 
     tokens: int
     max_tokens: int | None
@@ -65,7 +65,7 @@ class Explained(TypedDict):
     max_tokens: int | None
     items: list[dict[str, Any]]
     explanation: dict[str, Any]
-    ways: list[dict[str, Any]]
+    remedies: list[dict[str, Any]]
     warnings: list[str]
 
 
@@ -131,7 +131,7 @@ class _Server(MCPServer):
             tool.model_copy(
                 update={
                     "input_schema": _short(tool.input_schema),
-                    # The others' accounts are too rich for a schema to say much.
+                    # The others' reports are too rich for a schema to say much.
                     "output_schema": _short(tool.output_schema)
                     if tool.name == "render_context"
                     else None,
@@ -357,9 +357,9 @@ def _add_resources(server: MCPServer, workshop: _Workshop) -> None:
         return Completion(values=shown, total=len(names), has_more=len(names) > len(shown))
 
 
-def _answer(text: str, account: Mapping[str, Any]) -> CallToolResult:
+def _answer(text: str, report: Mapping[str, Any]) -> CallToolResult:
     content = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=msgspec.to_builtins(account))
+    return CallToolResult(content=content, structured_content=msgspec.to_builtins(report))
 
 
 def _tool(
@@ -398,23 +398,23 @@ def _merged(named: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
 def _rendered(result: Result) -> Annotated[CallToolResult, RenderedContext]:
     """Turn items into one context text for an LLM that costs at most max_tokens."""
     facts = {name: getattr(result, name) for name in RenderedContext.__annotations__}
-    account = {**facts, "warnings": list(map(str, result.warnings))}
+    report = {**facts, "warnings": list(map(str, result.warnings))}
     # The budget is for the text, so nothing stands around it.
-    return _answer(result.text, msgspec.convert(account, RenderedContext))
+    return _answer(result.text, msgspec.convert(report, RenderedContext))
 
 
 def _explained(result: Result) -> Annotated[CallToolResult, Explained]:
     """Explain each item: in the text, shortened or left out, why, its cost, the budget it fits."""
     rows = [msgspec.to_builtins(item) for item in result.items]
-    account = Explained(
+    report = Explained(
         tokens=result.tokens,
         max_tokens=result.max_tokens,
         items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
         explanation=msgspec.to_builtins(result.explain()),
-        ways=msgspec.to_builtins(list(result.remedies())),
+        remedies=msgspec.to_builtins(list(result.remedies())),
         warnings=list(map(str, result.warnings)),
     )
-    return _answer(msgspec.json.encode(account).decode(), account)
+    return _answer(msgspec.json.encode(report).decode(), report)
 
 
 def _prompt(

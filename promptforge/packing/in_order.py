@@ -118,8 +118,8 @@ class PageState:
             return False
         # The page has the joined ranges already: only measuring tells whether they cost less, and
         # if not they are separated again.
-        gone = {index for each in joined for index in each.members}
-        chosen = {index: v for index, v in self.chosen.items() if index not in gone}
+        members = {index for each in joined for index in each.members}
+        chosen = {index: v for index, v in self.chosen.items() if index not in members}
         chosen |= {each.members[0]: each.variant for each in joined}
         cost = page.measure(chosen)
         fits = fits_within(cost, limit) and fits_within(cost, self.limit)

@@ -233,11 +233,11 @@ class _Step(NamedTuple):
     below: int
     """The row before, or -1."""
     added: float
-    """Charge beyond that of the row before."""
+    """Cost beyond that of the row before."""
     rated: float
     """The same as the order rates it: a row rarely costs less than its lower bound."""
     cost: float
-    """Charge of the row."""
+    """Cost of the row."""
 
 
 _NO_ROW = (-1, 0.0, 0.0, 0.0)
@@ -274,8 +274,8 @@ class WorthChooser:
         self._owners = range(len(worths)) if owners is None else owners
         self._ask, self._costs = cost, dict[int, float]()
         self._orders: dict[float, _Order] = {}
-        # A row is charged this share of its lower bound at least: so there is a bound of worth.
-        self._charged = 1.0
+        # A row costs this share of its lower bound at least: so there is a bound of worth.
+        self._least_share = 1.0
         self._bounds = self._lower_bounds(sizes, kinds or [None] * len(worths))
         self._best_cases = [
             (worth / bound if bound else _BEST) if worth > 0 else self._place_without_worth(row)
@@ -291,9 +291,9 @@ class WorthChooser:
         if not owners:
             return
         self._orders.clear()
-        gone = [row for row, owner in enumerate(self._owners) if owner in owners]
+        excluded = [row for row, owner in enumerate(self._owners) if owner in owners]
         self._worths = list(self._worths)
-        for row in gone:
+        for row in excluded:
             self._worths[row], self._best_cases[row] = 0.0, self._place_without_worth(row)
         self._by_best_case = BestFirst(range(len(self._worths)), self._best_cases)
 
@@ -333,7 +333,7 @@ class WorthChooser:
         ratios = sorted(self.cost(row) / (estimates[row] or 1) for row in everything)
         low = min(ratios[int(LOWEST_QUANTILE * len(ratios))], 1.0) if ratios else 0.0
         if low:
-            self._charged = min(0.8, 0.9 * ratios[0] / low)
+            self._least_share = min(0.8, 0.9 * ratios[0] / low)
         found = [low * estimate for estimate in estimates]
         for row, cost in self._costs.items():
             found[row] = cost
@@ -346,7 +346,7 @@ class WorthChooser:
         while cap >= 0:  # the order without a cap serves all limits that no row comes near
             if cap not in self._orders:
                 self._orders[cap] = _Order(
-                    self._worths, self._owners, self._steps(cap), 1 / (self._charged or 1.0)
+                    self._worths, self._owners, self._steps(cap), 1 / (self._least_share or 1.0)
                 )
             order = self._orders[cap]
             best, rows = order.best(limit, best) or (best, rows)
@@ -365,7 +365,7 @@ class WorthChooser:
         holds rows of known cost. A row is asked for its cost when nothing known is better than its
         best case: so most costs are never asked for.
         """
-        worths, owners, bounds, share = self._worths, self._owners, self._bounds, self._charged
+        worths, owners, bounds, share = self._worths, self._owners, self._bounds, self._least_share
         reached: dict[int, tuple[int, float, float, float]] = {}
         heap: list[tuple[float, bool, int]] = []
         unknown = ((-self._best_cases[row], False, row) for row in self._by_best_case)
@@ -423,10 +423,10 @@ class _Order:
         steps: Iterator[_Step],
         stretch: float,
     ) -> None:
-        """`stretch`: the most that a row is rated above its charge."""
+        """`stretch`: the most that a row is rated above its cost."""
         self._worths, self._owners, self._source, self._stretch = worths, owners, steps, stretch
         self._steps: list[_Step] = []
-        # Of the first n steps: worth, charge, highest charge so far, rating.
+        # Of the first n steps: worth, cost, highest cost so far, rating.
         self._worth, self._cost, self._peak, self._rated = [0.0], [0.0], [0.0], [0.0]
         self.largest = -1.0
         """The highest cost of a row that was read."""
@@ -456,7 +456,7 @@ class _Order:
         """Return a worth that no choice exceeds (Dantzig 1957).
 
         That is the surplus of the first steps over the rate of the next, and all tokens at that
-        rate. A token of charge may be rated as more than one, by `stretch`.
+        rate. A token of cost may be rated as more than one, by `stretch`.
         """
         if limit < 0:
             return 0.0

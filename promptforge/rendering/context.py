@@ -440,7 +440,7 @@ def control_token_notes(broken: int, left: int) -> CleaningNotes:
 
 def template_line_notes(imitations: int) -> CleaningNotes:
     """Return the note on values that could be taken for lines of the templates."""
-    message = "values that could be taken for lines of the frame, with a backslash before them"
+    message = "values that could be taken for lines of the templates, with a backslash before them"
     return (("PF304", f"{message}: {imitations:,}"),) if imitations else ()
 
 

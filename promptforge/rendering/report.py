@@ -280,7 +280,7 @@ class Report:
             tokens=self.tokens,
             max_tokens=budget,
             left=left,
-            frame=overhead,
+            overhead=overhead,
             between=between,
             sections=tuple(self._section_costs(placed, overhead)),
             next_at=next_at,

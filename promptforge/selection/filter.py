@@ -244,10 +244,10 @@ class Candidates(Mapping[int, Entry]):
         known = {index: age for index, age in ages.items() if isinstance(age, int)}
         return sorted(indices, key=lambda index: known.get(index, math.inf)) if known else indices
 
-    def without(self, gone: Mapping[int, str]) -> Candidates:
+    def without(self, dropped: Mapping[int, str]) -> Candidates:
         """Return the candidates without some, given with their reasons."""
-        kept = [index for index in self.kept if index not in gone]
-        return replace(self, kept=kept, dropped={**self.dropped, **gone})
+        kept = [index for index in self.kept if index not in dropped]
+        return replace(self, kept=kept, dropped={**self.dropped, **dropped})
 
 
 def reduce_items(

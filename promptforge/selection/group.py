@@ -362,18 +362,18 @@ def drop_duplicates(
         other = first.setdefault(text, index)
         if other == index:
             continue
-        keep, gone = other, index
+        keep, lost = other, index
         if (items[index].required, ranks[index]) > (items[other].required, ranks[other]):
-            keep, gone = index, other
+            keep, lost = index, other
             first[text] = index
-        if items[gone].required:
+        if items[lost].required:
             continue
-        if merged is not None and is_within(items[gone], items[keep]):
-            dropped[gone], merged[gone] = "merged", keep
+        if merged is not None and is_within(items[lost], items[keep]):
+            dropped[lost], merged[lost] = "merged", keep
         else:
-            also[keep].append(gone)
-            dropped[gone] = "duplicate"
-        also[keep] += also.pop(gone, [])
+            also[keep].append(lost)
+            dropped[lost] = "duplicate"
+        also[keep] += also.pop(lost, [])
     for index, others in also.items():
         items[index] = with_also_in(items[index], [items[other] for other in sorted(others)])
 

@@ -152,9 +152,9 @@ ENOUGH_PAIRS = 59
 # 1 - 0.95**59 > 0.95: S. S. Wilks, Determination of sample sizes for setting tolerance limits,
 # 1941.
 MIN_STANDARD_ERRORS = 2
-"""Standard errors above 0 from which a constant is believed."""
+"""Standard errors above 0 from which a constant is trusted."""
 MIN_PAIRS_FOR_CONSTANT = 10
-"""Pairs needed to believe a constant."""
+"""Pairs needed to trust a constant."""
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):

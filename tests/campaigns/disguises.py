@@ -1,4 +1,4 @@
-"""Lines of plain text that an eye, or a tokenizer's normalizer, takes for lines of the frame.
+"""Lines of plain text that an eye, or a tokenizer's normalizer, takes for lines of the templates.
 
 Each is a line of a shipped template under up to three disguises at once: unseen characters, unusual
 blanks, marks, look-alikes, other letter forms, another case, colors, text that runs backwards. The

@@ -90,7 +90,7 @@ function parts(page) {
   const around = Math.max(0, page.tokens - items);
   const fixed = Math.min(page.overhead, around);
   const found = [];
-  if (fixed) found.push({ what: "frame", name: "the templates' own text", tokens: fixed });
+  if (fixed) found.push({ what: "overhead", name: "the templates' own text", tokens: fixed });
   if (around > fixed) found.push({ what: "between", name: "headings and separators", tokens: around - fixed });
   const scale = page.tokens < items ? page.tokens / items : 1; // texts side by side may take less than both alone
   if (page.shown.length <= MOST_SEGMENTS) {

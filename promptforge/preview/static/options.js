@@ -5,7 +5,7 @@ import { $, make } from "./dom.js";
 const GROUPS = {
   Size: "max_chars max_items item_max_chars section_budgets tokenizer context_window reserve",
   "What is chosen": "rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps combine explicit_share paths languages kinds",
-  Look: "tree sources headers line_numbers number_lines scores code outline comments empty_lines group_by order header footer separator marker fence_language framing control_text",
+  Layout: "tree sources headers line_numbers number_lines scores code outline comments empty_lines group_by order header footer separator marker fence_language framing control_text",
   "Whole prompt": "prompt prompt_order system_role history_share message_tokens call_tokens prompt_tokens cite citation cache_after",
 };
 const ELSEWHERE = ["layout", "format", "max_tokens", "query"];

@@ -72,7 +72,7 @@ function runsOf(page, start, stop) {
     if (to <= start) continue;
     found.push({
       start: Math.max(from, start), end: Math.min(to, stop), item, line,
-      template: page.templates[template], tint: item === null ? "frame" : page.rows[item].tint,
+      template: page.templates[template], tint: item === null ? "overhead" : page.rows[item].tint,
     });
   }
   return found;
