@@ -9,7 +9,7 @@ from itertools import pairwise
 
 def bound(
     worths: Sequence[float],
-    prices: Sequence[float],
+    costs: Sequence[float],
     limit: float,
     owners: Sequence[int] | None = None,
 ) -> float:
@@ -20,26 +20,26 @@ def bound(
     one row an owner Dantzig 1957), without the rows that alone are over the limit.
     """
     classes: dict[int, list[tuple[float, float]]] = {}
-    for row, (worth, price) in enumerate(zip(worths, prices, strict=True)):
-        if worth > 0 and price <= limit:
-            classes.setdefault(row if owners is None else owners[row], []).append((price, worth))
+    for row, (worth, cost) in enumerate(zip(worths, costs, strict=True)):
+        if worth > 0 and cost <= limit:
+            classes.setdefault(row if owners is None else owners[row], []).append((cost, worth))
     steps = []
     for forms in classes.values():
         hull = [(0.0, 0.0)]
-        for price, worth in sorted(forms, key=lambda form: (form[0], -form[1])):
+        for cost, worth in sorted(forms, key=lambda form: (form[0], -form[1])):
             if worth <= hull[-1][1]:
                 continue
-            while len(hull) > 1 and _turns_up(hull[-2], hull[-1], (price, worth)):
+            while len(hull) > 1 and _turns_up(hull[-2], hull[-1], (cost, worth)):
                 hull.pop()
-            hull.append((price, worth))
+            hull.append((cost, worth))
         steps += [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
     steps.sort(key=lambda step: step[0] / step[1] if step[1] else math.inf, reverse=True)
     total = 0.0
-    for worth, price in steps:
-        if price > limit:
-            return total + worth * limit / price
+    for worth, cost in steps:
+        if cost > limit:
+            return total + worth * limit / cost
         total += worth
-        limit -= price
+        limit -= cost
     return total
 
 

@@ -151,7 +151,7 @@ def test_each_command_takes_the_flag(tmp_path: Path) -> None:
         allowed = run(*arguments, "--profile", "far.yaml", "--allow-outside")
         assert (allowed.code, "Traceback" in allowed.err) == (0, False), allowed.err
     Path("case.yaml").write_text("cases: [{name: a, items: [{content: an item}], expect: an item}]")
-    for line in ("check far.yaml --prices", "list profiles", "test case.yaml"):
+    for line in ("check far.yaml --costs", "list profiles", "test case.yaml"):
         ran = run(*line.split(), "--profiles", ".", "--allow-outside")
         assert (ran.code in (0, 1), "Traceback" in ran.err) == (True, False), ran.err
     ran = run("diff", "profile=far.yaml", "format=xml", "--allow-outside", "items.json")
@@ -172,10 +172,8 @@ def test_names_that_no_system_takes_are_left_to_the_reader() -> None:
     assert "an inner text" in run("render", "--job", "job.yaml").out
 
 
-@pytest.mark.parametrize("command", [["@list"], ["--files-from", "list"], ["--file", "@list"]])
-def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
-    command: list[str], tmp_path: Path
-) -> None:
+def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(tmp_path: Path) -> None:
+    command = ["--files-from", "list"]
     inner, secret = Path("docs/inner.txt").resolve(), tmp_path / "secret.txt"
     Path("list").write_text(f"{inner}\n{secret}\n")
     ran = run("render", *command)

@@ -52,7 +52,7 @@ def test_the_template_of_the_floor_is_equal_to_ours() -> None:
     assert (
         result.tokens
         == reference.count(result.text)
-        == sum(reference.prices(PIECES)) - reference.spared()
+        == sum(reference.costs(PIECES)) - reference.spared()
     )
 
 

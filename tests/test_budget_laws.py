@@ -192,7 +192,7 @@ def test_what_is_required_is_whole_or_the_budget_is_an_error(
         result = check(records, budget, "o200k_base", **options)
     except pf.BudgetError as error:
         assert budget == error.largest < error.needed
-        # A few tokens may join differently; far above the price of the item alone there is no
+        # A few tokens may join differently; far above the cost of the item alone there is no
         # excuse.
         assert budget < alone + 8
         check(records, error.needed, "o200k_base", **options)
@@ -304,7 +304,7 @@ def test_equal_input_gives_equal_bytes(
 
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.parametrize("budget", [0, 1, 2, 3])
-def test_below_the_price_of_anything_the_text_is_empty_and_it_is_said(
+def test_below_the_cost_of_anything_the_text_is_empty_and_it_is_said(
     packing: str, budget: int
 ) -> None:
     result = render([item(0, content="word " * 50)], max_tokens=budget, packing=packing)

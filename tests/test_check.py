@@ -254,9 +254,9 @@ def test_a_profile(text: str) -> None:
 def test_a_page_that_costs_more_than_there_is() -> None:
     write({"templates/mine/layout.md.j2": "word " * 50 + PAGE, "templates/mine/item.md.j2": ITEM})
     write({"profiles/small.yaml": "max_tokens: 20"})
-    ran = run("check", "--prices", "templates", "--profiles", "profiles", "--profile", "small")
+    ran = run("check", "--costs", "templates", "--profiles", "profiles", "--profile", "small")
     assert "PF843" in ran.out
-    assert "PF843" not in run("check", "--prices", "templates").out
+    assert "PF843" not in run("check", "--costs", "templates").out
 
 
 def test_notes_fail_nothing() -> None:
@@ -272,7 +272,7 @@ def test_notes_fail_nothing() -> None:
 
 
 def test_what_is_shipped_has_nothing_against_it() -> None:
-    ran = run("check", "--no-prices", ROOT / "templates", ROOT / "profiles")
+    ran = run("check", "--no-costs", ROOT / "templates", ROOT / "profiles")
     assert (ran.code, ran.out) == (0, "")
 
 
@@ -438,24 +438,24 @@ def test_a_very_long_line_is_cut_around_the_place() -> None:
     assert marked(out) == ["pth"]
 
 
-def test_prices_are_measured_by_rendering() -> None:
+def test_costs_are_measured_by_rendering() -> None:
     write(
         {
             "templates/mine/layout.md.j2": "# A heading of four words\n" + PAGE,
             "templates/mine/item.md.j2": LONG,
         }
     )
-    facts = json.loads(run("check", "--json", "--prices").out)
-    (price,) = facts["prices"]
-    assert (price["layout"], price["format"], facts["tokenizer"]) == (
+    facts = json.loads(run("check", "--json", "--costs").out)
+    (cost,) = facts["costs"]
+    assert (cost["layout"], cost["format"], facts["tokenizer"]) == (
         "mine",
         "markdown",
         "o200k_base",
     )
-    assert 5 <= price["page"] <= 8
+    assert 5 <= cost["page"] <= 8
     write({"templates/mine/item.md.j2": LONG + "one two three four five\n"})
-    more = json.loads(run("check", "--json", "--prices").out)["prices"][0]
-    assert more["page"] == price["page"] and more["items"]["item"] - price["items"]["item"] in (
+    more = json.loads(run("check", "--json", "--costs").out)["costs"][0]
+    assert more["page"] == cost["page"] and more["items"]["item"] - cost["items"]["item"] in (
         5,
         6,
     )
@@ -638,7 +638,7 @@ def test_a_link_out_of_the_folder_is_not_followed() -> None:
     assert "secret" not in run("check", "--json").out
 
 
-def test_no_vocabulary_is_loaded_unless_prices_are_asked_for(
+def test_no_vocabulary_is_loaded_unless_costs_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
@@ -649,7 +649,7 @@ def test_no_vocabulary_is_loaded_unless_prices_are_asked_for(
 
     monkeypatch.setattr(samples, "get_tokenizer", counter)
     write({"templates/mine/item.md.j2": LONG, "templates/mine/layout.yaml": "base: chunks"})
-    assert run("check", "--no-prices").code == 0 and set(asked) == {"characters"}
+    assert run("check", "--no-costs").code == 0 and set(asked) == {"characters"}
     assert run("check").code == 0 and set(asked) == {"characters", "o200k_base"}
 
 

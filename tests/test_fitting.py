@@ -242,7 +242,7 @@ def test_a_budget_for_all_shows_all_whole(
 ) -> None:
     everything = {index: scale.variants(index)[0] for index in range(len(scale.words))}
     enough = scale.measure(everything)
-    # Where texts join for less, prices alone may ask for more than the page takes: the page
+    # Where texts join for less, costs alone may ask for more than the page takes: the page
     # decides.
     assert pack(scale, enough[0], packing=packing, trim=trim, chars=enough[1]).chosen == everything
     assert pack(scale, UNLIMITED, packing=packing, trim=trim).chosen == everything

@@ -129,7 +129,7 @@ def test_check_names_a_page_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "chunks").mkdir()
     for name in ("item", "layout"):
         (tmp_path / "chunks" / f"{name}.md.j2").write_bytes(b"\xff\xfe\x00")
-    ran = run("check", tmp_path, "--no-prices")
+    ran = run("check", tmp_path, "--no-costs")
     assert ran.code == 1 and ran.out.count("PF825") == 2
 
 
@@ -147,7 +147,7 @@ def test_check_finds_a_separator_that_takes_items_in(
     tmp_path: Path, line: str, finds: bool
 ) -> None:
     (tmp_path / "mine.yaml").write_text(line + "\n")
-    assert ("PF844" in run("check", tmp_path / "mine.yaml", "--no-prices").out) is finds
+    assert ("PF844" in run("check", tmp_path / "mine.yaml", "--no-costs").out) is finds
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,20 @@ ROUNDABOUT = re.compile(r"\b(?:of which|whose|whoever)\b", re.IGNORECASE)
 """Words that make a reader hold half a sentence in mind. Say it as subject, verb, object."""
 NO_BEGINNING = re.compile(r"(?:What|How|Which|Whether)\b")
 RETIRED_WORDS = {
-    *("crew", "desk", "guest", "guests", "joint", "joints", "ladder", "ledger", "rung", "rungs"),
-    *("twin", "twins", "wall"),
+    *(
+        "charge",
+        "crew",
+        "desk",
+        "guest",
+        "guests",
+        "joint",
+        "joints",
+        "ladder",
+        "ledger",
+        "rung",
+        "rungs",
+    ),
+    *("price", "prices", "twin", "twins", "wall"),
 }
 """Words of the first edition; .github/CONTRIBUTING.md has the dictionary."""
 

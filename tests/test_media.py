@@ -1,4 +1,4 @@
-"""Prices of images, files and recordings, by the examples that the providers' own guides give."""
+"""Costs of images, files and recordings, by the examples that the providers' own guides give."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.config.media import ImagePrice, MediaPrices, count_pages, count_seconds, image_size
+from promptforge.config.media import ImageCost, MediaCosts, count_pages, count_seconds, image_size
 from promptforge.config.options import Options, apply_options
 from promptforge.config.profiles import load_profile
 
@@ -36,7 +36,7 @@ def png(width: int, height: int) -> str:
     return base64.b64encode(head[:16] + struct.pack(">II", width, height) + head[24:]).decode()
 
 
-def prices(profile: str) -> MediaPrices:
+def costs(profile: str) -> MediaCosts:
     return apply_options(Options(), load_profile(profile).options).media
 
 
@@ -95,7 +95,7 @@ def test_an_image_costs_what_its_provider_says(
     if profile.startswith("gemini"):
         inline = {"mime_type": "image/png", "data": png(*size)}
         image = {"inline_data": inline, "media_resolution": {"level": detail}}
-    assert prices(profile).image(image) == tokens
+    assert costs(profile).image(image) == tokens
 
 
 @given(
@@ -105,15 +105,15 @@ def test_an_image_costs_what_its_provider_says(
 def test_law_a_larger_image_never_costs_less_than_its_half(
     width: int, height: int, patch: int, long: int, short: int
 ) -> None:
-    price = ImagePrice(patch=patch, long_side=long, short_side=short)
-    cost = price.cost((width, height))
-    assert cost == price.cost((height, width)) >= 1
-    assert cost <= ImagePrice(patch=patch).cost((min(width, long), min(height, long)))
+    rule = ImageCost(patch=patch, long_side=long, short_side=short)
+    tokens = rule.tokens((width, height))
+    assert tokens == rule.tokens((height, width)) >= 1
+    assert tokens <= ImageCost(patch=patch).tokens((min(width, long), min(height, long)))
 
 
 def test_an_image_of_unknown_size_costs_the_most() -> None:
     for profile in ("gpt", "gpt-5", "gpt-5.2", "gpt-4.1", "gpt-4.1-mini", "gpt-4o-mini", "claude"):
-        known = prices(profile)
+        known = costs(profile)
         for side in ((2047, 2048), (60, 4000), (2048, 768)):
             link = {"image_url": {"url": "https://a.example/x.png"}}
             assert known.image(png(*side)) <= known.image(link) == known.image_tokens

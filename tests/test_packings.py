@@ -234,9 +234,9 @@ def test_value_comes_near_what_can_be_reached(seed: int, budget: int) -> None:
     result = render(records, budget, packing="value", trim="none", layout="chunks", group_by="none")
     worth = sum(entry.score for entry in result.items if entry.status == "included")
     full = pf.render(records, max_tokens=10**7, layout="chunks", group_by="none", min_score=None)
-    prices = [entry.tokens for entry in full.items]
-    assert all(prices)
-    most = bound([entry.score for entry in full.items], prices, budget)
+    costs = [entry.tokens for entry in full.items]
+    assert all(costs)
+    most = bound([entry.score for entry in full.items], costs, budget)
     assert worth >= 0.96 * most  # few items: the last one alone is some percent
     plain = render(records, budget, packing="score", trim="none", layout="chunks", group_by="none")
     assert worth >= sum(entry.score for entry in plain.items if entry.status == "included") - 1e-9

@@ -190,7 +190,7 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
     page.click("#list .name >> nth=0")
     page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
     page.wait_for_selector(".cm-value:has-text('item.path')")
-    assert page.locator("#editor .cm-prices .cm-gutterElement span").count() > 1
+    assert page.locator("#editor .cm-costs .cm-gutterElement span").count() > 1
     page.mouse.move(0, 0)
     page.wait_for_selector(".cm-value", state="detached")
     type_at_start(page, "{{ item.title | upper }}\n")

@@ -249,14 +249,14 @@ class Counted:
 
 
 @pytest.mark.parametrize("packing", ["score", "value"])
-def test_a_table_of_few_rows_costs_no_price_of_thousands(packing: Any) -> None:
+def test_a_table_of_few_rows_costs_no_cost_of_thousands(packing: Any) -> None:
     records = [{"content": f"text {n} " * (3 + n % 7), "name": f"n{n}"} for n in range(2300)]
     counter = Counted()
     result = pf.render(records, tokenizer=counter, max_tokens=100, packing=packing)
     before = counter.asked
     lines = list(item_lines(result.report, False))
     result.explain(), result.remedies()
-    assert counter.asked - before < before + 500, "the price of every item was asked for"
+    assert counter.asked - before < before + 500, "the cost of every item was asked for"
     assert any("more (budget" in line for line in lines) and len(lines) == 63
     back = {item.name: item.fits_at for item in result.items}
     rows = [line.split() for line in lines if line.startswith("out") and "more" not in line]

@@ -1,4 +1,4 @@
-"""Contents between tags: each comes back as it was, nothing forges a tag, and prices hold,
+"""Contents between tags: each comes back as it was, nothing forges a tag, and costs hold,
 whatever is in the items."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Choosing the most worth as arithmetic: rows with worths, sizes and prices; no text, no tokenizer."""
+"""Choosing the most worth as arithmetic: rows with worths, sizes and costs; no text, no tokenizer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Rows(NamedTuple):
     """Rows, and what is to be found out about them."""
 
     worths: list[float]
-    prices: list[int]
+    costs: list[int]
     sizes: list[int]
     owners: list[int] | None = None
     kinds: list[str] | None = None
 
     def chooser(self) -> WorthChooser:
         return WorthChooser(
-            self.worths, self.sizes, self.prices.__getitem__, owners=self.owners, kinds=self.kinds
+            self.worths, self.sizes, self.costs.__getitem__, owners=self.owners, kinds=self.kinds
         )
 
     def choose(self, limit: float) -> WorthChoice:
@@ -46,36 +46,36 @@ class Rows(NamedTuple):
         for rows in classes.values():
             for cost, worth in list(sums.items()):
                 for row in rows:
-                    total = cost + self.prices[row]
+                    total = cost + self.costs[row]
                     if self.worths[row] > 0 and total <= limit:
                         sums[total] = max(sums.get(total, 0.0), worth + self.worths[row])
         return max(sums.values())
 
 
 @st.composite
-def rows(draw: st.DrawFn, most: int = 40, prices: st.SearchStrategy[int] | None = None) -> Rows:
-    """Make rows with whole worths, whose sums are exact, of sizes that foretell prices well, badly
+def rows(draw: st.DrawFn, most: int = 40, costs: st.SearchStrategy[int] | None = None) -> Rows:
+    """Make rows with whole worths, whose sums are exact, of sizes that foretell costs well, badly
     or not at all.
     """
     count = draw(st.integers(0, most))
     rng = random.Random(draw(st.integers(0, 1 << 30)))
-    if prices is None:
+    if costs is None:
         top = draw(st.sampled_from([1, 3, 12, 60, 400]))
         found = [rng.randint(0 if rng.random() < 0.1 else 1, top) for _ in range(count)]
     else:
-        found = draw(st.lists(prices, min_size=count, max_size=count))
-    like = draw(st.sampled_from(["price", "even", "random", "near"]))
+        found = draw(st.lists(costs, min_size=count, max_size=count))
+    like = draw(st.sampled_from(["cost", "even", "random", "near"]))
     worths: list[float] = [
         {
-            "price": price,
+            "cost": cost,
             "even": 5,
             "random": rng.randint(0, 50),
-            "near": price + rng.randint(0, 3),
+            "near": cost + rng.randint(0, 3),
         }[like]
-        for price in found
+        for cost in found
     ]
     spread = draw(st.sampled_from([0, 0.1, 0.5, 5]))
-    sizes = [int(4 * price * (1 + spread * rng.random())) + rng.randint(0, 40) for price in found]
+    sizes = [int(4 * cost * (1 + spread * rng.random())) + rng.randint(0, 40) for cost in found]
     owners = [rng.randrange(1 + count // 2) for _ in found] if draw(st.booleans()) else None
     kinds = [rng.choice("ab") for _ in found] if draw(st.booleans()) else None
     return Rows(worths, found, sizes, owners, kinds)
@@ -86,7 +86,7 @@ LIMIT = st.one_of(st.integers(-2, 40), st.integers(0, 4000))
 
 def check(given: Rows, limit: float, choice: WorthChoice) -> None:
     """Assert what must hold of every choice."""
-    assert choice.cost == sum(given.prices[row] for row in choice.rows) <= max(limit, 0)
+    assert choice.cost == sum(given.costs[row] for row in choice.rows) <= max(limit, 0)
     assert choice.worth == sum(given.worths[row] for row in choice.rows)
     assert all(given.worths[row] > 0 for row in choice.rows)
     owners = [given.owner(row) for row in choice.rows]
@@ -127,7 +127,7 @@ def test_what_was_chosen_before_changes_nothing(given: Rows, limits: list[int]) 
 @cases(300)
 @given(rows(9), st.integers(0, 300))
 def test_few_rows_are_chosen_as_well_as_can_be(given: Rows, limit: int) -> None:
-    best, most = given.best(limit), bound(given.worths, given.prices, limit, given.owners)
+    best, most = given.best(limit), bound(given.worths, given.costs, limit, given.owners)
     worth = given.choose(limit).worth
     assert best <= most + 1e-6
     if given.owners is None:  # then all sets are tried: of forms, only those of the hull
@@ -138,7 +138,7 @@ def test_few_rows_are_chosen_as_well_as_can_be(given: Rows, limit: int) -> None:
 @cases(300)
 @given(rows(16), LIMIT)
 def test_at_least_half_of_the_best_whatever_the_rows(given: Rows, limit: int) -> None:
-    """Of 16 rows and fewer every price is known, so no row is taken for dearer than it is."""
+    """Of 16 rows and fewer every cost is known, so no row is taken for dearer than it is."""
     if given.owners is None:
         assert 2 * given.choose(limit).worth >= given.best(max(limit, 0))
 
@@ -150,7 +150,7 @@ def test_a_limit_for_all_takes_the_best_form_of_each(given: Rows) -> None:
     for row, worth in enumerate(given.worths):
         best[given.owner(row)] = max(best.get(given.owner(row), 0), worth)
     assert given.choose(math.inf).worth == sum(best.values())
-    assert given.choose(sum(given.prices)).worth == sum(best.values())
+    assert given.choose(sum(given.costs)).worth == sum(best.values())
 
 
 @cases(200)
@@ -170,8 +170,8 @@ def test_the_rest_is_every_other_owner_in_a_row(given: Rows, limit: int) -> None
 @cases(200)
 @given(rows(30), st.integers(0, 600))
 def test_the_bound_grows_and_is_the_best_where_all_fit(given: Rows, limit: int) -> None:
-    found = bound(given.worths, given.prices, limit, given.owners)
-    assert found <= bound(given.worths, given.prices, limit + 1, given.owners) + 1e-6
+    found = bound(given.worths, given.costs, limit, given.owners)
+    assert found <= bound(given.worths, given.costs, limit + 1, given.owners) + 1e-6
     assert given.choose(limit).worth <= found + 1e-6
 
 
@@ -189,24 +189,24 @@ WILD = st.one_of(
     st.sampled_from([0, 1, 8, 10**9, 10**31, math.inf]),
     st.booleans(),
 )
-def test_any_worth_price_and_size(
+def test_any_worth_cost_and_size(
     found: list[tuple[float, int, int]], limit: float, paired: bool
 ) -> None:
-    worths, prices, sizes = ([row[n] for row in found] for n in range(3))
+    worths, costs, sizes = ([row[n] for row in found] for n in range(3))
     owners = [row // 2 for row in range(len(found))] if paired else None
-    chooser = WorthChooser(worths, sizes, prices.__getitem__, owners=owners)
+    chooser = WorthChooser(worths, sizes, costs.__getitem__, owners=owners)
     choice = chooser.choose(limit)
-    assert sum(prices[row] for row in choice.rows) <= limit
+    assert sum(costs[row] for row in choice.rows) <= limit
     assert all(worths[row] > 0 for row in choice.rows)
     assert math.isfinite(choice.worth)
-    assert choice == WorthChooser(worths, sizes, prices.__getitem__, owners=owners).choose(limit)
+    assert choice == WorthChooser(worths, sizes, costs.__getitem__, owners=owners).choose(limit)
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("worths", "prices", "limit", "expected"),
+    ("worths", "costs", "limit", "expected"),
     [
         ([], [], 10, []),
         ([1, 1, 1], [5, 5, 5], 10, [0, 1]),  # of equals the first
@@ -221,9 +221,9 @@ def test_any_worth_price_and_size(
     ],
 )
 def test_what_is_chosen(
-    worths: list[float], prices: list[int], limit: int, expected: list[int]
+    worths: list[float], costs: list[int], limit: int, expected: list[int]
 ) -> None:
-    chosen = WorthChooser(worths, [4 * price for price in prices], prices.__getitem__).choose(limit)
+    chosen = WorthChooser(worths, [4 * cost for cost in costs], costs.__getitem__).choose(limit)
     assert sorted(chosen.rows) == expected
 
 
@@ -243,11 +243,9 @@ def test_a_summary_stands_in_where_a_content_is_worth_too_little() -> None:
     worths = [
         score * VARIANT_WORTH[form] for score in (1.0, 0.9, 0.2) for form in ("content", "summary")
     ]
-    prices = [100, 10] * 3
+    costs = [100, 10] * 3
     owners = [0, 0, 1, 1, 2, 2]
-    chooser = WorthChooser(
-        worths, [4 * price for price in prices], prices.__getitem__, owners=owners
-    )
+    chooser = WorthChooser(worths, [4 * cost for cost in costs], costs.__getitem__, owners=owners)
     found = {limit: sorted(chooser.choose(limit).rows) for limit in (9, 10, 20, 30, 120, 210, 300)}
     assert found == {
         9: [],
@@ -272,7 +270,7 @@ def test_the_bound_takes_the_last_in_part_and_what_is_too_large_not_at_all() -> 
 
 
 def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
-    """Return rows as they are found in repositories: prices about a line over sizes, with a tenth
+    """Return rows as they are found in repositories: costs about a line over sizes, with a tenth
     of scatter.
     """
     rng = random.Random(seed)
@@ -288,7 +286,7 @@ def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
         for variant, length in variants:
             found.worths.append(score * VARIANT_WORTH[variant])
             found.sizes.append(length)
-            found.prices.append(round(18 + rate * length * rng.lognormvariate(0, 0.1)))
+            found.costs.append(round(18 + rate * length * rng.lognormvariate(0, 0.1)))
             found.kinds.append(f"{kind} {variant}")
     return found
 
@@ -296,31 +294,31 @@ def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
 @pytest.mark.unwatched
 @pytest.mark.parametrize("forms", [False, True])
 @pytest.mark.parametrize(("count", "limit"), [(1000, 8000), (10_000, 32_000), (30_000, 64_000)])
-def test_nearly_the_bound_for_few_prices(count: int, limit: int, forms: bool) -> None:
+def test_nearly_the_bound_for_few_costs(count: int, limit: int, forms: bool) -> None:
     found = realistic(count, count, forms=forms)
     asked: list[int] = []
 
-    def price(row: int) -> int:
+    def cost(row: int) -> int:
         asked.append(row)
-        return found.prices[row]
+        return found.costs[row]
 
     chosen = WorthChooser(
-        found.worths, found.sizes, price, owners=found.owners, kinds=found.kinds
+        found.worths, found.sizes, cost, owners=found.owners, kinds=found.kinds
     ).choose(limit)
     check(found, limit, chosen._replace(worth=sum(found.worths[row] for row in chosen.rows)))
     assert len(set(asked)) == len(asked)
-    assert chosen.worth >= 0.99 * bound(found.worths, found.prices, limit, found.owners)
-    assert sum(found.prices[row] for row in asked) <= 2.5 * limit
+    assert chosen.worth >= 0.99 * bound(found.worths, found.costs, limit, found.owners)
+    assert sum(found.costs[row] for row in asked) <= 2.5 * limit
 
 
-def test_a_budget_for_little_prices_little_of_much() -> None:
+def test_a_budget_for_little_costs_little_of_much() -> None:
     found = realistic(20_000, 3)
     asked: list[int] = []
 
-    def price(row: int) -> int:
+    def cost(row: int) -> int:
         asked.append(row)
-        return found.prices[row]
+        return found.costs[row]
 
-    chosen = WorthChooser(found.worths, found.sizes, price, kinds=found.kinds).choose(300)
+    chosen = WorthChooser(found.worths, found.sizes, cost, kinds=found.kinds).choose(300)
     assert chosen.rows
     assert len(asked) < 200

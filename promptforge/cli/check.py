@@ -56,7 +56,7 @@ _GITHUB_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @click.option(
-    "--prices/--no-prices", "costs", default=None,
+    "--costs/--no-costs", "costs", default=None,
     help="Cost of each layout in tokens [default: in text and JSON, once nothing is wrong].",
 )  # fmt: skip
 @click.option("--fix", is_flag=True, help="Correct mistakes that have one safe correction.")
@@ -204,7 +204,7 @@ def _report_facts(report: LintReport) -> dict[str, Any]:
         # One form on all systems: reports are compared, and shown on other machines.
         path = PurePath(finding.path).as_posix()
         findings.append({"path": path, **facts, "fixable": finding.edit is not None})
-    facts = {"findings": findings, "prices": [cost._asdict() for cost in report.costs]}
+    facts = {"findings": findings, "costs": [cost._asdict() for cost in report.costs]}
     return {**facts, "tokenizer": report.tokenizer, "files": report.files}
 
 

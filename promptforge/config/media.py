@@ -1,4 +1,4 @@
-"""Prices of images, files and recordings in a history, by the rules that providers publish."""
+"""Costs of images, files and recordings in a history, by the rules that providers publish."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Pixels = Annotated[int, Meta(ge=1, le=1 << 20)]
 _Tokens = Annotated[int, Meta(ge=0, le=1 << 40)]
 
 
-class ImagePrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ImageCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Tokens of an image: so many for each patch of it, after it was scaled down."""
 
     patch: _Pixels | None = None
@@ -44,10 +44,10 @@ class ImagePrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     max_tokens: _Tokens | None = None
     """Most tokens; none: no limit for an image of known size."""
 
-    def cost(self, size: tuple[int, int]) -> int:
+    def tokens(self, size: tuple[int, int]) -> int:
         """Return the tokens of an image of this width and height, which must have a `patch`.
 
-        ImagePrice(patch=512, patch_tokens=170, base_tokens=85).cost((512, 513))  # 425
+        ImageCost(patch=512, patch_tokens=170, base_tokens=85).tokens((512, 513))  # 425
         """
         assert self.patch is not None
         size = _scale_down(size, max(size), self.long_side)
@@ -64,23 +64,23 @@ def _scale_down(size: tuple[int, int], side: int, limit: int | None) -> tuple[in
     return -(-size[0] * limit // side), -(-size[1] * limit // side)
 
 
-class MediaPrices(NamedTuple):
-    """The options that price images, files and recordings; their names are those of the options."""
+class MediaCosts(NamedTuple):
+    """Costs of images, files and recordings; the fields are called as the options are."""
 
     image_tokens: int
-    images: Mapping[str, ImagePrice] | None = None
+    images: Mapping[str, ImageCost] | None = None
     page_tokens: int | None = None
     second_tokens: int | None = None
 
     def image(self, image: object) -> int:
         """Return the most tokens of an image: its base64, or an object that may hold it."""
-        prices = self.images or {}
-        price = prices.get(_detail_of(image)) or prices.get("auto")
-        if price is None:
+        costs = self.images or {}
+        cost = costs.get(_detail_of(image)) or costs.get("auto")
+        if cost is None:
             return self.image_tokens
-        if price.patch is not None and (size := image_size(_longest_text(image))):
-            return price.cost(size)
-        return self.image_tokens if price.max_tokens is None else price.max_tokens
+        if cost.patch is not None and (size := image_size(_longest_text(image))):
+            return cost.tokens(size)
+        return self.image_tokens if cost.max_tokens is None else cost.max_tokens
 
     def file(self, file: object) -> int:
         """Return the most tokens of a file or recording: an object that may hold its base64."""

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from ..errors import OptionError
-from .media import ImagePrice, MediaPrices
+from .media import ImageCost, MediaCosts
 from .schema import Vocabulary, matching, rules_of
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ _SECTION_BUDGETS_TAKE = (
 )
 _SectionBudgets = Annotated[dict[str, SectionBudget], Meta(extra={"takes": _SECTION_BUDGETS_TAKE})]
 _IMAGES_TAKE = (
-    "a mapping of details, each with a price, such as {auto: {patch: 32, patch_tokens: 1.2,"
+    "a mapping of details, each with a cost, such as {auto: {patch: 32, patch_tokens: 1.2,"
     " long_side: 2048, max_tokens: 3000}}"
 )
-_Images = Annotated[dict[str, ImagePrice], Meta(extra={"takes": _IMAGES_TAKE})]
+_Images = Annotated[dict[str, ImageCost], Meta(extra={"takes": _IMAGES_TAKE})]
 Rerank = Callable[[str, list[str]], Any]
 """Returns a score for each text, the higher the better it answers the query; it may be async."""
 _Tokenizer = Annotated[
@@ -203,10 +203,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: Annotated[_Count,
         "Most tokens that it adds once, with the opening of the answer."] = 16
     image_tokens: Annotated[_Count,
-        "Most tokens of an image of the history that images does not price, as one of unknown size;"
+        "Most tokens of an image of the history with no cost in images, as one of unknown size;"
         " a file costs ten such images."] = 5000
     images: Annotated[_Images | None,
-        "Prices of images by the detail that they name (auto: none); none: each costs"
+        "Costs of images by the detail that they name (auto: none); none: each costs"
         " image_tokens."] = None
     page_tokens: Annotated[_Count | None,
         "Most tokens of a page of a PDF of the history; none: the file costs ten images."] = None
@@ -229,9 +229,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(filter(None, asked))
 
     @property
-    def media(self) -> MediaPrices:
-        """The prices of images, files and recordings."""
-        return MediaPrices(self.image_tokens, self.images, self.page_tokens, self.second_tokens)
+    def media(self) -> MediaCosts:
+        """The costs of images, files and recordings."""
+        return MediaCosts(self.image_tokens, self.images, self.page_tokens, self.second_tokens)
 
     @property
     def query_text(self) -> str | None:

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from ..config.media import MediaPrices
+from ..config.media import MediaCosts
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import load_profile
 from ..errors import (
@@ -177,9 +177,9 @@ class Bridge:
         return self._counter.count(text)
 
     @property
-    def media(self) -> MediaPrices:
-        """The prices of images, files and recordings."""
-        return MediaPrices(*map(self.setting, MediaPrices._fields))
+    def media(self) -> MediaCosts:
+        """The costs of images, files and recordings."""
+        return MediaCosts(*map(self.setting, MediaCosts._fields))
 
     @property
     def window(self) -> int | None:

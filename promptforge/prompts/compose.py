@@ -179,13 +179,13 @@ class Composer:
 
     def hidden_cost(self, block: MessageBlock) -> int:
         """Return the most that images, files and what is encrypted in a block may cost."""
-        prices = self.options.media
+        media = self.options.media
         if isinstance(block, ImageBlock):
-            return prices.image(block.original or block.data)
+            return media.image(block.original or block.data)
         if block.original is None:
             return 0
         weight = weigh(block.original)
-        shown = sum(map(prices.image, weight.images)) + sum(map(prices.file, weight.files))
+        shown = sum(map(media.image, weight.images)) + sum(map(media.file, weight.files))
         return shown + weight.hidden_bytes // BYTES_PER_TOKEN
 
     def unprinted(self, composed: ComposedPrompt) -> list[tuple[str, str]]:

@@ -128,7 +128,7 @@ def judge(
     floors = [sample.seconds for sample in samples[FLOOR.name]]
     scores = [piece.score for piece in pieces]
     most = (
-        reference.upper_bound(scores, reference.prices(pieces), work.budget + reference.spared())
+        reference.upper_bound(scores, reference.costs(pieces), work.budget + reference.spared())
         if weigh
         else 0
     )
@@ -178,7 +178,7 @@ def join_touching(work: Work) -> list[Joined]:
     pieces = corpus.make_touching(work.items)
     scores = [piece.score for piece in pieces]
     room = work.budget + reference.spared()
-    most = reference.upper_bound(scores, reference.prices(pieces), room)
+    most = reference.upper_bound(scores, reference.costs(pieces), room)
     floor = run(FLOOR, pieces, work.budget).seconds
     items = [pf.Item(**piece.fields()) for piece in pieces]
     pf.render(items[:20], max_tokens=1000)

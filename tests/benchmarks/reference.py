@@ -67,7 +67,7 @@ def _score(piece: Piece) -> float:
     return piece.score
 
 
-def prices(pieces: Sequence[Piece]) -> list[int]:
+def costs(pieces: Sequence[Piece]) -> list[int]:
     """Return what each item costs on the page, its separator included; with all CPUs, so outside
     all timing.
     """

@@ -1,4 +1,4 @@
-"""Words and prices in any packing: never over, nobody lost, and the same again."""
+"""Words and costs in any packing: never over, nobody lost, and the same again."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ function take(of, what, found) {
   }
   items.refresh();
   placeBar();
-  if (what === "needs") editor.price(page.told.lines);
+  if (what === "needs") editor.showCosts(page.told.lines);
   return !found.error;
 }
 

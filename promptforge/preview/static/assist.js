@@ -72,7 +72,7 @@ export function extensions(file) {
   const source = isYaml ? completeYaml(file.name.endsWith("layout.yaml")) : completeTemplate;
   return [
     cm.EditorState.languageData.of(() => [{ autocomplete: source }]),
-    ...(isYaml ? [hoverYaml] : [hover, prices]),
+    ...(isYaml ? [hoverYaml] : [hover, costs]),
   ];
 }
 
@@ -114,7 +114,7 @@ const hoverYaml = cm.hoverTooltip((view, at) => {
 
 // --- tokens of each line --------------------------------------------------------------------------------------------
 
-class Price extends cm.GutterMarker {
+class Cost extends cm.GutterMarker {
   constructor(tokens) {
     super();
     this.tokens = tokens;
@@ -126,23 +126,23 @@ class Price extends cm.GutterMarker {
     return Object.assign(document.createElement("span"), { textContent: count(this.tokens), title: `This line printed ${count(this.tokens)} tokens of the text` });
   }
 }
-const setPrices = cm.StateEffect.define();
-const priced = cm.StateField.define({
+const setCosts = cm.StateEffect.define();
+const shownCosts = cm.StateField.define({
   create: () => cm.RangeSet.empty,
   update(value, transaction) {
-    for (const effect of transaction.effects) if (effect.is(setPrices)) return effect.value;
+    for (const effect of transaction.effects) if (effect.is(setCosts)) return effect.value;
     return value.map(transaction.changes);
   },
 });
-const prices = [priced, cm.gutter({ class: "cm-prices", markers: (view) => view.state.field(priced), initialSpacer: () => new Price(88) })];
+const costs = [shownCosts, cm.gutter({ class: "cm-costs", markers: (view) => view.state.field(shownCosts), initialSpacer: () => new Cost(88) })];
 
-export function price(view, lines) {
-  if (!view.state.field(priced, false)) return;
+export function showCosts(view, lines) {
+  if (!view.state.field(shownCosts, false)) return;
   const { doc } = view.state;
   const marks = Object.entries(lines ?? {}).map(([number, tokens]) => [Number(number), tokens])
     .filter(([number, tokens]) => tokens > 0 && number <= doc.lines).sort((a, b) => a[0] - b[0])
-    .map(([number, tokens]) => new Price(tokens).range(doc.line(number).from));
-  view.dispatch({ effects: setPrices.of(cm.RangeSet.of(marks)) });
+    .map(([number, tokens]) => new Cost(tokens).range(doc.line(number).from));
+  view.dispatch({ effects: setCosts.of(cm.RangeSet.of(marks)) });
 }
 
 // --- findings -------------------------------------------------------------------------------------------------------

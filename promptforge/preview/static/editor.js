@@ -17,7 +17,7 @@ let failed = null; // the last error's { file, line, message }
 let findings = { id: null, found: [] }; // of the check, for the text as it is
 let wrong = null; // the first error in the open file, said under its name: a phone has nothing to hover with
 let told = null; // what was said of a file; it stays until that file changes or another is opened
-let prices = {}; // template → line → tokens
+let costs = {}; // template → line → tokens
 
 const theme = cm.EditorView.theme({
   "&": { height: "100%", color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "13px" },
@@ -41,7 +41,7 @@ const theme = cm.EditorView.theme({
   ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
   ".cm-diagnostic": { fontFamily: "var(--sans)", fontSize: "12.5px" },
   ".cm-diagnosticAction": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
-  ".cm-prices .cm-gutterElement": { color: "var(--quiet)", fontSize: "11px", textAlign: "right", paddingRight: "6px", fontVariantNumeric: "tabular-nums" },
+  ".cm-costs .cm-gutterElement": { color: "var(--quiet)", fontSize: "11px", textAlign: "right", paddingRight: "6px", fontVariantNumeric: "tabular-nums" },
   ".cm-value": { padding: "5px 9px", maxWidth: "34em", fontFamily: "var(--sans)", fontSize: "12.5px", whiteSpace: "pre-wrap", overflowWrap: "anywhere" },
   ".cm-value b": { fontFamily: "var(--mono)", fontWeight: "600" },
   ".cm-value i": { color: "var(--quiet)" },
@@ -171,7 +171,7 @@ export async function show(id, line) {
     findings = { id, found: [] };
     wrong = null;
     checkSoon();
-    price(prices);
+    showCosts(costs);
   }
   if (line) {
     const at = view.state.doc.line(Math.min(line, view.state.doc.lines)).from;
@@ -311,10 +311,10 @@ export function fault(error) {
 }
 
 // The tokens that each line of a template has printed.
-export function price(found) {
-  prices = found;
+export function showCosts(found) {
+  costs = found;
   const name = files.get(current)?.about.name;
-  if (name) assist.price(view, prices[name] ?? {});
+  if (name) assist.showCosts(view, costs[name] ?? {});
 }
 
 export const focus = () => view.focus();
