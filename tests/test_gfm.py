@@ -134,6 +134,8 @@ NO_MDX = re.compile(r"<br>|^[AP]|^\[\^")
 @example("_A_B", "", "\t%")
 @example("A C", "\\def\\{}>", "")
 @example("- A", "~>", "")
+@example("*A*", "[a] [^1]: b", "")  # an abbreviation
+@example("*A:1*", "[a] [b]", "")
 @example("| A | B |\n| B | A |", "`x", "`")
 def test_other_readers_see_what_they_see_of_harmless_labels(page: str, a: str, b: str) -> None:
     tame = printed(page, "name" if a.strip() else a, "other" if b.strip() else b)

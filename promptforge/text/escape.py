@@ -181,7 +181,7 @@ _MD_BLOCK = re.compile(
     r"[#>]|[-+](?=\s|$)|[:|]"  # Python-Markdown and older readers need no blank after #
     r"|~(?!/)|\((?=[\w#@]+\)(?:\s|$))"  # some see a definition in each ~, a list in (a)
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
-    r"|\[(?:[ xX]\]|[!^]|[^\]]*\](?::|$))"  # task box, alert, footnote, link reference
+    r"|\[(?:[ xX]\]|[!^]|.*\](?::|$))"  # task box, alert, footnote, link reference; an abbreviation
 )
 # Some count by letters too: `B. Russell` is none of these, for a capital needs two blanks.
 _MD_ORDERED = re.compile(
