@@ -8,12 +8,15 @@ template: an object that is not plain is replaced by its text, or by its type's 
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
 from importlib import import_module
 from itertools import islice
 from math import isfinite
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
 
 import msgspec
 
@@ -577,6 +580,10 @@ def copy_plain(value: object, say: Callable[[str], None]) -> Any:
     return result
 
 
+_WRITTEN_AS_TEXT = (date, datetime, time, Decimal, UUID)
+"""Types of the columns of databases: their text says all of them."""
+
+
 class _Copier:
     """One copy in progress: the number of its values, and the changes so far."""
 
@@ -638,6 +645,8 @@ class _Copier:
         if issubclass(kind, bytes | bytearray):
             self.changes.add("bytes are read as UTF-8")
             return bytes(value[:MAX_OBJECT_TEXT_CHARACTERS]).decode("utf-8", "replace")
+        if kind in _WRITTEN_AS_TEXT:
+            return str(value)
         if isinstance(value, Mapping):
             return self._pairs(((key, value[key]) for key in value), depth)
         if isinstance(value, Integral):

@@ -662,7 +662,7 @@ def test_plain_values_of_other_types() -> None:
         "nan": "nan",
         "3": "text key",
     }
-    assert len(changes) == 9
+    assert len(changes) == 7  # dates and decimals are written as they are read
     assert changes == sorted(changes)
 
 

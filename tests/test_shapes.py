@@ -8,8 +8,11 @@ import types
 from collections import namedtuple
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -378,6 +381,85 @@ def test_objects_of_clients() -> None:
     )
     (item,) = load(page)
     assert (item.content, item.path, item.score) == (TAR, "t.md", 0.5)
+
+
+class Dumped:
+    """A model that gives pairs of names and values where it is iterated over, as Pydantic's do."""
+
+    model_fields = ()
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
+
+    def __iter__(self) -> Any:
+        return iter(vars(self).items())
+
+
+class Wrapped:
+    """A response that gives the keys of its body, as those of Elasticsearch's client do."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self._body = body
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return self._body
+
+    def __iter__(self) -> Any:
+        return iter(self._body)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+
+def test_a_response_that_can_be_iterated_over_is_no_list_of_its_fields() -> None:
+    hits = [Dumped(id=n, text=text, score=0.5, title=f"T{n}") for n, text in enumerate((TAR, FIND))]
+    for given in (
+        Dumped(web=hits, news=[]),  # a key that no known shape has
+        Dumped(retrieval_nodes=[Dumped(node=hit, score=0.5) for hit in hits], pipeline="p"),
+        Wrapped({"took": 1, "hits": {"hits": [es_hit(0, 2.0, TAR), es_hit(1, 1.0, FIND)]}}),
+        types.SimpleNamespace(found=hits),
+    ):
+        first, second = load(given)
+        assert (first.content, second.content, first.name) == (TAR, FIND, "T0")
+    assert [item.content for item in load(Dumped(context=TAR))] == [TAR]
+    with pytest.raises(ItemError, match="found: object with status"):
+        load(Dumped(status=200))
+
+
+def test_a_page_with_highlights_is_one_record() -> None:
+    page = {
+        "url": "https://e.org/1",
+        "title": "T1",
+        "highlights": [TAR, FIND],
+        "scores": [0.9, 0.1],
+    }
+    for given in (page, [page], types.SimpleNamespace(**page)):
+        (item,) = load(given)
+        assert (item.url, item.name) == ("https://e.org/1", "T1")
+        assert item.content == f"{TAR}\n\n{FIND}"
+
+
+def test_dates_and_ids_of_databases_are_no_news() -> None:
+    row = {"id": UUID(int=1), "text": TAR, "at": datetime(2026, 1, 2, 3), "price": Decimal("1.50")}
+    (item,) = load([{**row, "owner": UUID(int=2)}])
+    assert item.metadata["at"] == "2026-01-02 03:00:00" and item.metadata["price"] == "1.50"
+    assert item.metadata["owner"] == str(UUID(int=2))
+
+
+@pytest.mark.parametrize("given", [
+    {"ids": [["a"]], "documents": None, "metadatas": [[{"source": "a.md"}]], "distances": [[0.1]]},
+    {"matches": [{"id": "a", "score": 0.5, "values": []}]},
+    [{"id": 1, "version": 0, "score": 0.5, "payload": None}],
+])  # fmt: skip
+def test_a_search_without_its_texts_says_how_to_ask_for_them(given: object) -> None:
+    with pytest.raises(ItemError, match=r'ask for them: include=\["documents"\] in Chroma'):
+        load(given)
+
+
+def test_a_text_of_json_says_how_to_read_it() -> None:
+    with pytest.raises(ItemError, match="a text of JSON is read by json"):
+        load(json.dumps([{"content": TAR}]))
 
 
 def test_rows_with_names() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from ..errors import Diagnostics, ItemError, quote
 from ..model import Item, copy_plain
 from .item_files import explain_json_error
-from .shapes import names_in
+from .readers import names_in
 from .workspace import StrPath, locate_file, read_text, show_path, system_reason
 
 MAX_ATTACK_FILES = 200_000

@@ -72,7 +72,11 @@ def text_keys(record: Any, say: Callable[[str, str], object] = lambda code, text
 def _read_mapping(value: object) -> Fields:
     if issubclass(type(value), dict) or isinstance(value, Mapping):
         return text_keys(value)
-    return _attributes(value) if _is_object(value) else {}
+    if not _is_object(value):
+        return {}
+    if type(getattr(type(value), "body", None)) is property and issubclass(type(value.body), dict):
+        return text_keys(value.body)  # a response of Elasticsearch's client
+    return _attributes(value)
 
 
 def mapping(value: object) -> Fields:
@@ -84,6 +88,17 @@ def mapping(value: object) -> Fields:
 
 def _is_object(value: object) -> bool:
     return not issubclass(type(value), _NOT_OBJECTS)
+
+
+# Objects that give the names of their fields where they are iterated over, or pairs of these.
+_MARKS_OF_RECORDS = ("model_fields", "__struct_fields__", "__dataclass_fields__", "keys", "body")
+
+
+def is_record(value: object) -> bool:
+    """Tell whether an object has fields, and is no list of others that can be iterated over."""
+    iterates = hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")
+    marked = any(hasattr(type(value), mark) for mark in _MARKS_OF_RECORDS)
+    return (marked or not iterates) and bool(fields_of(value))
 
 
 def fields_of(value: object) -> Fields | None:

@@ -33,9 +33,9 @@ from ..model import (
     type_name,
     type_name_of,
 )
-from .objects import Document, Row, fields_of, guarded, text_keys
+from .objects import Document, Row, fields_of, guarded, is_record, text_keys
+from .readers import CONTENT_FIELDS, read_shape
 from .shapes import (
-    CONTENT_FIELDS,
     ITEM_FIELDS,
     Inside,
     describe,
@@ -43,7 +43,6 @@ from .shapes import (
     open_answer,
     parse_number,
     read_page,
-    read_shape,
     search_inside,
     text_of,
 )
@@ -173,8 +172,7 @@ class _Loading:
             if len(self._failures) == 1:
                 message = "the record is not usable"
             message = f"{message}: {error.bare}; found: {describe(record)}"
-            if "index" in (fields_of(record) or {}):
-                message += "; an index alone: give pairs (your text, number)"
+            message += _way_out(fields_of(record) or {})
             raise ItemError(message, where=error.where, field=error.field)
         _add_once(self._said, self._diagnostics)
         more = self._failures[MAX_RECORDS_SAID:]
@@ -189,6 +187,18 @@ class _Loading:
         if not searches:
             return alone
         return interleave([alone, *searches])
+
+
+def _way_out(fields: _Fields) -> str:
+    """Return the end of the message about a record of a search that has no text."""
+    if "index" in fields:
+        return "; an index alone: give pairs (your text, number)"
+    if fields.keys().isdisjoint(("id", "_id")):
+        return ""
+    return (
+        '; if the search left the texts out, ask for them: include=["documents"] in Chroma,'
+        " include_metadata=True in Pinecone, with_payload=True in Qdrant, output_fields in Milvus"
+    )
 
 
 def _add_once(said: Diagnostics, diagnostics: Diagnostics) -> None:
@@ -378,6 +388,8 @@ def _no_list(given: object, where: str) -> ItemError:
     expected = "expected a list of items: objects with content or summary, or documents"
     if issubclass(type(given), set | frozenset):
         expected += "; a set has no order"
+    elif issubclass(type(given), str) and given[:1] in ("[", "{"):
+        expected += "; a text of JSON is read by json.loads first"
     elif issubclass(type(given), str | bytes | os.PathLike):
         expected += "; promptforge.load reads a file, and [text] is a list of one item"
     return ItemError(expected, where=where)
@@ -392,7 +404,7 @@ def _listed(records: Any) -> Iterable[Any] | None:
     if issubclass(kind, dict) or isinstance(records, Mapping):
         inside = None if "content" in records else records.get("items")
         return inside if isinstance(inside, list | tuple) else [records]
-    if kind is Item or hasattr(records, "page_content"):
+    if kind is Item or hasattr(records, "page_content") or is_record(records):
         return [records]
     if isinstance(records, Iterable) and not issubclass(kind, str | bytes | set | frozenset):
         return records

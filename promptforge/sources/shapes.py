@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import isfinite
@@ -27,14 +27,14 @@ ITEM_FIELDS = frozenset(Item.__struct_fields__)
 # ---- what texts, names and places are called
 
 _TABLE = load_yaml(Path(__file__).with_name("shapes.yaml").read_text("utf-8"), "shapes.yaml")
-_KEYS = {part: tuple(keys.split()) for part, keys in _TABLE["keys"].items()}
-TEXT_KEYS = _KEYS["text"]
+KEYS = {part: tuple(keys.split()) for part, keys in _TABLE["keys"].items()}
+TEXT_KEYS = KEYS["text"]
 MIN_GUESSED_CHARACTERS = 20
 """Characters of a text under a key of no known name: a date or a label is shorter."""
 MAX_KEY_CHARACTERS = 5_000
 """Characters of all keys of an object that are read in any spelling; more is no record."""
-_LABEL_KEYS = (*_KEYS["id"], *_KEYS["name"], *_KEYS["place"], *_KEYS["number"])
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_LABEL_KEYS = (*KEYS["id"], *KEYS["name"], *KEYS["place"], *KEYS["number"])
+URL_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATH = re.compile(r"[./\\]")
 _SOLR_TYPE = re.compile(r"_(?:t|s|ss|txt|txt_[a-z]{2})\Z")
 
@@ -44,7 +44,7 @@ def _fold(key: str) -> str:
     return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
 
-_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *_KEYS["metadata"][1:]))}
+_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *KEYS["metadata"][1:]))}
 _COLUMN_NAMES = {*_USUAL, *map(_fold, ITEM_FIELDS)}
 
 
@@ -54,7 +54,7 @@ def are_columns(names: Iterable[str]) -> bool:
     return folded <= _COLUMN_NAMES and not folded.isdisjoint(map(_fold, TEXT_KEYS))
 
 
-def _respelt(fields: Fields) -> Fields:
+def respell(fields: Fields) -> Fields:
     """Return fields that have the keys above in their usual spelling too."""
     odd = _odd_spellings(tuple(fields)) if sum(map(len, fields)) <= MAX_KEY_CHARACTERS else ()
     return {**fields, **{usual: fields[key] for key, usual in odd}} if odd else fields
@@ -93,7 +93,7 @@ def _text_of(value: object, left: Iterator[int]) -> Any:
             return None
         parts = [_text_of(part, left) for part in value]
         return "\n\n".join(part for part in parts if isinstance(part, str)) or None
-    inner = _respelt(mapping(value))
+    inner = respell(mapping(value))
     if inner.get("type") == "base64":  # a picture or a PDF
         return None
     texts = (_text_of(inner[key], left) for key in TEXT_KEYS if key in inner)
@@ -152,15 +152,15 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     A value of the wrong type is no error here: it is metadata, and stays there.
     """
     found: Fields = {}
-    metadata = _respelt(dict(metadata))
-    names = [metadata[key] for key in _KEYS["name"] if key in metadata]
+    metadata = respell(dict(metadata))
+    names = [metadata[key] for key in KEYS["name"] if key in metadata]
     if name := next(filter(None, map(_name_of, names)), None):
         found["name"] = name
-    for key in _KEYS["place"]:
+    for key in KEYS["place"]:
         place = _place_of(metadata[key]) if key in metadata else None
         if place is None or (key == "source" and "url" in found and not _PATH.search(place)):
             continue  # web searches name a site by `source`
-        is_url = _SCHEME.match(place) or (key in _KEYS["link"] and place[:1] == "/")
+        is_url = URL_SCHEME.match(place) or (key in KEYS["link"] and place[:1] == "/")
         found.setdefault("url" if is_url else "path", place)
     if type(metadata.get("language")) is str:
         found["language"] = metadata["language"]
@@ -189,7 +189,7 @@ class RecordShape(NamedTuple):
     body: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     read: str = ""
-    """A reader of its own, in `_READERS`."""
+    """A reader of its own, in `readers.py`."""
 
 
 def _are_blocks(value: object) -> bool:
@@ -242,18 +242,18 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     body = record
     if bodies and bodies != [None]:  # it is in a document of Redis
         body = {k: v for inner in bodies for k, v in (mapping(inner) or {"text": inner}).items()}
-    text_key, text = _find_text(body)
+    text_key, text = find_text(body)
     if text is None and body is not record:  # Upstash keeps the text beside the metadata
         body = {**{k: v for k, v in record.items() if k not in within}, **body}
-        text_key, text = _find_text(body)
+        text_key, text = find_text(body)
     if text is None:
         text_key, text = _guess_text(body, notes)
     elif nested := mapping(body.get(text_key or "")):  # a document under `document`
         body = {**{k: v for k, v in body.items() if k != text_key}, **nested}
-        text_key, text = _find_text(nested)
+        text_key, text = find_text(nested)
     # LangChain and others keep their own metadata inside of a payload.
-    spelt = _respelt(body)
-    inners = [mapping(spelt.get(key)) for key in _KEYS["metadata"]]
+    spelt = respell(body)
+    inners = [mapping(spelt.get(key)) for key in KEYS["metadata"]]
     inner = next(filter(None, inners), {})
     outer = record if shape.body else {}
     known = {**outer, **body, **inner}
@@ -263,10 +263,10 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     own = {"kind", "summary", "expanded", "required", "origin"}
     if not shape.body:
         fields |= {k: v for k, v in record.items() if k in own and v is not None}
-    number, order, number_key = _find_number(record, shape)
-    gone = {text_key, number_key, *within, *_KEYS["metadata"], "_node_content", *own}
+    number, order, number_key = find_number(record, shape)
+    gone = {text_key, number_key, *within, *KEYS["metadata"], "_node_content", *own}
     gone |= {"id", "_id", "_additional"}
-    usual = {text_key, *_KEYS["metadata"]} - body.keys()  # these were written otherwise
+    usual = {text_key, *KEYS["metadata"]} - body.keys()  # these were written otherwise
     gone |= {key for key in {**outer, **body} if _USUAL.get(_fold(key)) in usual}
     metadata = {
         k: v for k, v in {**outer, **body}.items() if k not in gone and not _is_vector(k, v)
@@ -276,22 +276,22 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
         fields["score"] = metadata["score"] = number
     return fields | {
         "content": text,
-        "id": _find_id(record) or _find_id(mapping(record.get("_additional"))) or _find_id(body),
+        "id": find_id(record) or find_id(mapping(record.get("_additional"))) or find_id(body),
         "score_order": order,
         "metadata": metadata,
     }
 
 
-def _find_text(body: Fields) -> tuple[str | None, Any]:
+def find_text(body: Fields) -> tuple[str | None, Any]:
     """Return the first usual key with a text, and the text: bytes are judged by the builder."""
-    body = _respelt(body)
+    body = respell(body)
     for key in TEXT_KEYS:
         if key in body and (text := text_of(body[key])) is not None:
             return key, text
     for key in ("_node_content", "json"):  # LlamaIndex and Redis write a whole object as JSON
         if type(body.get(key)) is str:
             inner = mapping(guarded(json.loads)(body[key]))
-            if (text := _find_text(inner)[1]) is not None:
+            if (text := find_text(inner)[1]) is not None:
                 return key, text
     return None, None
 
@@ -301,7 +301,7 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
 
     A word, a title or a place is no text, and nothing is guessed beside a longer text further in.
     """
-    others = {*_KEYS["name"], *_KEYS["place"], *_KEYS["id"], "summary", "expanded", "type", "kind"}
+    others = {*KEYS["name"], *KEYS["place"], *KEYS["id"], "summary", "expanded", "type", "kind"}
     texts = {
         key: exact_str(value).strip()
         for key, value in body.items()
@@ -331,10 +331,10 @@ def _reads_as_text(text: str) -> bool:
     )
 
 
-def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
+def find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
     """Return the number of a result, its meaning and the key that held it."""
-    given = shape.numbers or _KEYS["number"]
-    record = _respelt(record)
+    given = shape.numbers or KEYS["number"]
+    record = respell(record)
     for each in given:
         key = each.rstrip("<>")
         number = number_of(look(record, key))
@@ -344,219 +344,17 @@ def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str,
     return None, "given", ""
 
 
-def _find_id(record: Fields) -> str | None:
-    record = _respelt(record)
-    found = [record[key] for key in _KEYS["id"] if record.get(key) is not None]
+def find_id(record: Fields) -> str | None:
+    """Return the id of a record as text; `None` without one."""
+    record = respell(record)
+    found = [record[key] for key in KEYS["id"] if record.get(key) is not None]
     # Databases hand out numbers and UUIDs, vector stores bytes, exports of MongoDB an object.
     first = mapping(found[0]).get("$oid", found[0]) if found else None
     return None if first is None else str(copy_plain(first, lambda change: None))
 
 
 def _is_vector(key: str, value: object) -> bool:
-    return key in _KEYS["vector"] and not isinstance(value, str | dict)
-
-
-def read_document(record: Fields, shape: RecordShape) -> Fields:
-    """Read a document of a retrieval library by the keys of its text and its metadata."""
-    text, about = shape.body
-    own = {k: v for k, v in record.items() if k in ITEM_FIELDS and k != "metadata"}
-    consumed = {text, about, "type", "id_", "node_id", "_id"}
-    extra = {k: v for k, v in record.items() if k not in ITEM_FIELDS and k not in consumed}
-    metadata = extra | mapping(record.get(about))
-    known = {k: v for k, v in own.items() if v is not None}
-    fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
-    numbers = (known.get("score"), metadata.get("score"), metadata.get("relevance_score"))
-    number = next((found for found in map(_real, numbers) if found is not None), None)
-    if number is None and not _respelt(record).keys().isdisjoint(_KEYS["number"]):
-        number = _find_number(record, shape._replace(numbers=()))[0]
-    if number is not None:
-        metadata["score"] = number
-        fields["score"] = number
-    content = record.get(text)
-    if isinstance(content, str) and not content.strip():
-        content = None  # such as a page without text: it would be an empty block
-    return fields | known | {"content": content, "id": _find_id(record), "metadata": metadata}
-
-
-@guarded
-def _real(value: object) -> float | None:
-    return number_of(value) if isinstance(value, Real) else None
-
-
-_CHUNK = {
-    **{"filePath": "path", "startLine": "start_line", "endLine": "end_line", "relevance": "score"},
-    **{"expandedContext": "expanded", "expandedContent": "expanded", "file_path": "path"},
-    **{"content": "content", "language": "language"},
-}
-_ENTITY = {"filePath": "path", "startLine": "start_line", "endLine": "end_line", "type": "kind"}
-_RAG_KINDS = {"markdown": "document"}
-_TECHNIQUE_NAMES = ("name", "technique_name", "technique")
-_TECHNIQUE_LISTS = {"tactics": "tactic", "tools": "related_tools", "mitigations": "mitigation"}
-
-
-def _split(record: Fields, *known: str) -> tuple[Fields, Fields]:
-    """Split a record into its native fields and the unknown keys, which become metadata."""
-    own = {k: v for k, v in record.items() if k in ITEM_FIELDS and k != "metadata"}
-    return own, {k: v for k, v in record.items() if k not in ITEM_FIELDS and k not in known}
-
-
-def _read_chunk(record: Fields, notes: Any) -> Fields:
-    camel = {k[:1].lower() + k[1:]: v for k, v in record.items()}
-    own, extra = _split(camel, *_CHUNK)
-    fields: Fields = {"kind": "code", "origin": "similarity"} | own
-    for key, field in _CHUNK.items():
-        if camel.get(key) is not None:
-            fields[field] = camel[key]
-    # This shape says its own language, or has none: it is not looked up by the path.
-    if fields.get("language") is None:
-        fields["language"] = "none"
-    return fields | {"metadata": extra | mapping(camel.get("metadata"))}
-
-
-def _read_entity(record: Fields, notes: Any) -> Fields:
-    entity = mapping(record["entity"])
-    own, inner = _split(entity, *_ENTITY)
-    _, outer = _split(record, "entity", "entityId")
-    fields: Fields = {"origin": "similarity"} | own
-    fields |= {_ENTITY[k]: v for k, v in entity.items() if k in _ENTITY}
-    # To the system of this shape "" is nothing; a native record may have an empty summary.
-    for field in ("path", "summary"):
-        if fields.get(field) == "":
-            fields[field] = None
-    fields |= {"id": record.get("entityId", entity.get("id")), "score": record.get("score")}
-    if fields.get("content") is None and fields.get("summary") is None:
-        message = "entity has neither content nor summary; shown by its name alone"
-        notes.say("PF201", message, "info")
-        fields["content"] = ""
-    outer |= mapping(record.get("metadata"))
-    return fields | {"metadata": outer | inner | mapping(entity.get("metadata"))}
-
-
-def _read_rag(record: Fields, notes: Any) -> Fields:
-    metadata = mapping(record.get("metadata"))
-    source_type, source = metadata["source_type"], metadata.get("source")
-    kind = None
-    if isinstance(source_type, str):
-        kind = _RAG_KINDS.get(source_type, source_type)
-    if not kind:
-        notes.say("PF201", "metadata.source_type is no text; the item is of kind text", "info")
-    if not isinstance(source, str):
-        notes.say("PF201", "metadata.source is missing; the item has no source of its own", "info")
-    fields: Fields = {"kind": kind, "metadata": metadata}
-    if "page_content" in record:  # a document of a retrieval library with that key in its metadata
-        found = {"origin": "similarity", "score_order": "given"}
-        record = {**found, **record, "content": record["page_content"]}
-    if kind == "mitre_attack":
-        fields |= _read_technique(metadata, source)
-    elif isinstance(source, str):
-        fields["name"] = source
-        if kind == "document":
-            filename = metadata.get("filename")
-            fields |= {"path": source, "name": source.rpartition("/")[2]}
-            if isinstance(filename, str):
-                fields["name"] = filename
-    own, extra = _split(record, "page_content")
-    return fields | own | extra
-
-
-def _read_technique(metadata: Fields, source: object) -> Fields:
-    """Return the name and the metadata of an ATT&CK technique, with its source as its id."""
-    names = [metadata[key] for key in _TECHNIQUE_NAMES if key in metadata]
-    metadata = dict(metadata)
-    if isinstance(source, str):
-        metadata = {"technique_id": source, **metadata}
-    # Templates show lists of names; exports have one name, a list, or objects with names.
-    for plural, single in _TECHNIQUE_LISTS.items():
-        found = names_in(metadata.get(plural)) or names_in(metadata.get(single))
-        if found or plural in metadata:
-            metadata[plural] = found
-    return {"name": names[0] if names else None, "metadata": metadata}
-
-
-def names_in(value: object) -> list[str]:
-    """Return the names in a text, a list of texts, or a list of objects with a `name`."""
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        return []
-    named = (v.get("name") if isinstance(v, dict) else v for v in value)
-    return [exact_str(v) for v in named if isinstance(v, str) and v.strip()]
-
-
-def _read_lisp(record: Fields, notes: Any) -> Fields:
-    """Read `{type: ":code", content, metadata: {filename, start-line, end-line}}`."""
-    metadata = mapping(record.get("metadata"))
-    plain = {k.lstrip(":").lower().replace("-", "_"): v for k, v in metadata.items()}
-    kind = record["type"]
-    if isinstance(kind, str):
-        kind = kind.lstrip(":").lower()
-    own, extra = _split(record, "type")
-    found = {"path": plain.get("filename")} | {k: plain.get(k) for k in ("start_line", "end_line")}
-    return found | own | extra | {"kind": kind, "metadata": record.get("metadata")}
-
-
-def _read_ripgrep(record: Fields, notes: Any) -> Fields:
-    data = mapping(record["data"])
-    start, text = data.get("line_number"), text_of(data.get("lines"))
-    text = text.rstrip("\r\n") if isinstance(text, str) else text
-    lines = text.count("\n") if isinstance(text, str) else 0
-    return {
-        **{"kind": "code", "origin": "similarity", "score_order": "given", "content": text},
-        **{"path": text_of(data["path"]), "start_line": start},
-        **({"end_line": start + lines} if isinstance(start, int) else {}),
-    }
-
-
-def _read_lc(record: Fields, notes: Any) -> Fields:
-    return read_document(
-        mapping(record["kwargs"]), RecordShape("", body=("page_content", "metadata"))
-    )
-
-
-def _read_node(record: Fields, notes: Any) -> Fields:
-    node = {**mapping(record["node"]), "score": record.get("score")}
-    if "text" not in node:  # of a document; the text of a node stands in it
-        node["text"] = mapping(node.pop("text_resource", None)).get("text")
-    return read_document(node, RecordShape("", body=("text", "metadata")))
-
-
-def _read_matches(record: Fields, notes: Any) -> Fields:
-    """Read the matched lines of a file, or all of it, as Sourcegraph gives them."""
-    file = mapping(record.get("file"))
-    found = [
-        mapping(each) for each in record.get("lineMatches") or record.get("chunkMatches") or ()
-    ]
-    lines = [look(each, key) for each in found for key in ("lineNumber", "contentStart.line")]
-    numbers = [line for line in lines if type(line) is int]
-    texts = filter(None, (text_of(each.get("preview") or each.get("line") or each.get("content"))
-                          for each in found))  # fmt: skip
-    text = text_of(file.get("content")) or "\n".join(texts) or None
-    fields = place_of({**record, **file}) | {"origin": "similarity", "score_order": "given"}
-    if numbers and text and not file.get("content"):  # its lines count from 0
-        fields["start_line"] = numbers[0] + 1
-        if len(numbers) == 1 or numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-            fields["end_line"] = numbers[0] + 1 + text.count("\n")
-    about = {"repository": record.get("repository"), "commit": record.get("commit")}
-    metadata = {k: mapping(v).get("name", v) for k, v in about.items() if v}
-    return {"kind": "code", "content": text, **fields, "metadata": metadata}
-
-
-def _read_answer(record: Fields, notes: Any) -> Fields:
-    """Read nothing: the words are an LLM's own, and what it cites is elsewhere."""
-    return {"content": None}
-
-
-_READERS = {
-    "answer": _read_answer,
-    "chunk": _read_chunk,
-    "entity": _read_entity,
-    "langchain": _read_lc,
-    "lisp": _read_lisp,
-    "matches": _read_matches,
-    "node": _read_node,
-    "rag": _read_rag,
-    "ripgrep": _read_ripgrep,
-}
+    return key in KEYS["vector"] and not isinstance(value, str | dict)
 
 
 def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, frozenset[str], list[str]]:
@@ -569,37 +367,11 @@ def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, frozenset[str], list
 
 
 _MARKS = list(map(_read_row, _TABLE["records"]))
-CONTENT_FIELDS = frozenset(("content", "summary", "expanded"))
-_ROW = RecordShape("row of a table")
-
-
-def read_shape(record: Fields, notes: Any) -> Fields:
-    """Return the native fields of a record of any shape.
-
-    Raises nothing: the builder of items judges wrong types, under the native name of the field.
-    """
-    if (plain := _untyped(record)) is not None:
-        record = Row(plain)
-    shape = find_shape(record)
-    is_result = type(record) is Row
-    if shape is None and CONTENT_FIELDS.isdisjoint(record):
-        is_result = is_result or _find_text(record)[0] is not None  # such as a row of a CSV file
-    if is_result and (shape is None or shape.read == "lisp"):
-        shape = _ROW
-    if shape is None:
-        return _rename(record)
-    if shape.read == "document":
-        return read_document(record, shape)
-    if shape.read:
-        return _READERS[shape.read](record, notes)
-    return read_hit(record, shape, notes)
-
-
 _TYPES = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
 """Keys of DynamoDB's values, as its API gives them: `{"text": {"S": "…"}}`."""
 
 
-def _untyped(record: Fields) -> Fields | None:
+def plain_values(record: Fields) -> Fields | None:
     """Return a record of DynamoDB with plain values; `None` for any other record."""
     typed = [type(value) is dict and len(value) == 1 and value.keys() <= _TYPES
              for value in record.values()]  # fmt: skip
@@ -616,20 +388,6 @@ def _plain_value(value: Any) -> Any:
     if kind == "N":
         return int(inner) if inner.isdecimal() and len(inner) < 20 else number_of(inner)
     return None if kind == "NULL" else inner
-
-
-def _rename(record: Fields) -> Fields:
-    """Read `title`, `source` and `link` of a native record under their native names."""
-    renamed = dict(record)
-    if "title" in record and record.get("name") is None and type(record["title"]) is str:
-        renamed["name"] = renamed.pop("title")
-    for key in ("source", "link"):
-        value = record.get(key)
-        if type(value) is str:
-            field = "url" if _SCHEME.match(value) else "path"
-            if renamed.get(field) is None:
-                renamed[field] = renamed.pop(key)
-    return renamed
 
 
 def describe(record: object) -> str:
@@ -694,10 +452,14 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
 def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
     if "responseSet" in found:
         return guarded(_read_sets)(found["responseSet"])
+    empty: list[list[Any]] | None = None
     for key, (first, *more) in _ANSWERS.items():
         if first in found and (searches := _lists_at(found[first], more, inner)):
+            if not any(searches):  # what was found may be under another key
+                empty = empty or searches
+                continue
             return [_open_blocks(hits) for hits in searches] if key == "content" else searches
-    return None
+    return empty
 
 
 def _open_blocks(blocks: list[Any]) -> list[Any]:
@@ -708,7 +470,10 @@ def _open_blocks(blocks: list[Any]) -> list[Any]:
         value = guarded(json.loads)(text) if type(text) is str and text[:1] in "[{" else None
         searches = open_answer(value)
         hits = [hit for search in searches or () for hit in search]
-        found += hits if hits and all(_text_in(mapping(hit)) for hit in hits) else [block]
+        if hits and all(_text_in(mapping(hit)) for hit in hits):
+            found += [Row(hit) if type(hit) is dict else hit for hit in hits]
+        else:
+            found.append(block)
     return found
 
 
@@ -778,6 +543,8 @@ def _read_flat(value: list[Any]) -> list[list[Any]] | None:
     """Return the hits in a plain answer of Redis: number, then a key, perhaps its score, and its
     fields by turns.
     """
+    if len(value) == 2 and type(value[0]) is int and type(value[1]) is dict:  # Valkey's GLIDE
+        value = [value[0], *(part for k, v in value[1].items() for part in (k, _flat_pairs(v)))]
     if len(value) < 3 or type(value[0]) is not int:
         return None
     stride = 2 if type(value[2]) is list else 3
@@ -790,6 +557,10 @@ def _read_flat(value: list[Any]) -> list[list[Any]] | None:
         named = dict(zip(("id", "_score"), map(_word, (key, *score)), strict=False))
         found.append(Row({**named, **dict(zip(words[::2], words[1::2], strict=False))}))
     return [found]
+
+
+def _flat_pairs(value: Any) -> Any:
+    return [part for pair in value.items() for part in pair] if type(value) is dict else value
 
 
 def _word(value: Any) -> Any:
@@ -811,7 +582,10 @@ def _members(value: Iterable[Any]) -> list[Any]:
     return list(value if type(value) in (list, tuple) else islice(value, MAX_MEMBERS))
 
 
-def _are_records(members: Iterable[Any]) -> bool:
+def _are_records(members: Sequence[Any]) -> bool:
+    """Tell whether these may be records: numbers are none, and URLs alone only say where."""
+    if members and all(type(each) is str and URL_SCHEME.match(each) for each in members):
+        return any(map(_reads_as_text, members))
     return all(not issubclass(type(each), int | float | type(None)) for each in members)
 
 
@@ -850,6 +624,8 @@ def _read_columns(found: Fields) -> list[list[Any]] | None:
     same = {len(v) for v in columns.values()} == {len(texts)}
     if not texts or len(columns) < 2 or not same or not all(isinstance(t, str) for t in texts):
         return None
+    if _labels(found, (*KEYS["name"], *KEYS["place"])):  # a page with highlights and their scores
+        return None
     if text == "documents":
         columns["document"] = columns.pop("documents")
     return [_zipped(columns)]
@@ -885,7 +661,7 @@ def search_inside(record: object) -> Inside | None:
     level: list[tuple[str, Fields]] = [("", fields_of(record) or {})]
     about: Fields = {}
     if type(record) is Row and (shape := find_shape(record)) is not None:
-        about = _labels(_body_of(record, shape), (*_KEYS["name"], *_KEYS["place"]))
+        about = _labels(_body_of(record, shape) or record, (*KEYS["name"], *KEYS["place"]))
     shape = find_shape(level[0][1])
     for _ in range(0 if shape and shape.read == "answer" else MAX_DEPTH_SEARCHED):
         found = [
@@ -913,7 +689,7 @@ def search_inside(record: object) -> Inside | None:
 def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside | None:
     """Return the records in a list of objects, if one of them has a text."""
     value = fields[key]
-    if type(value) not in (list, tuple) or not value or key in _KEYS["vector"]:
+    if type(value) not in (list, tuple) or not value or key in KEYS["vector"]:
         return None
     members = [mapping(each) for each in value]
     if not all(members):
@@ -944,17 +720,17 @@ def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
     """Return the id, names, places and numbers of a record: a passage of one has none."""
     return {
         key: value
-        for key, value in _respelt(fields).items()
+        for key, value in respell(fields).items()
         if key in keys and type(value) in (str, int, float)
     }
 
 
 def _text_in(fields: Fields) -> Any:
     """Return the text that a record has under a usual key, its body included."""
-    fields = _untyped(fields) or fields
+    fields = plain_values(fields) or fields
     shape = find_shape(fields)
     body = _body_of(fields, shape) if shape is not None else {}
-    return _find_text({**fields, **body})[1]
+    return find_text({**fields, **body})[1]
 
 
 def _body_of(record: Fields, shape: RecordShape) -> Fields:

@@ -240,3 +240,70 @@ def test_a_message_of_protocol_buffers() -> None:
     hit.update({"text": NEAREST[0], "score": 0.5})
     (item,) = load_records([hit], where="i", diagnostics=Diagnostics())
     assert item.content == NEAREST[0]
+
+
+def test_a_response_of_elasticsearch() -> None:
+    transport = pytest.importorskip("elastic_transport")
+    meta = transport.ApiResponseMeta(
+        200, "1.1", transport.HttpHeaders(), 0.1, transport.NodeConfig("http", "h", 9200)
+    )
+    hits = [
+        {"_index": "p", "_id": f"{n}", "_score": 3.0 - n, "_source": {"text": text, "title": "T"}}
+        for n, text in enumerate(NEAREST)
+    ]
+    body = {"took": 1, "hits": {"total": {"value": 3}, "hits": hits}}
+    items = check(transport.ObjectApiResponse(body=body, meta=meta), "higher")
+    assert (items[0].id, items[0].name, items[0].score) == ("0", "T", 3.0)
+
+
+def test_results_of_exa() -> None:
+    exa = pytest.importorskip("exa_py.api")
+
+    def result(number: int, **more: Any) -> Any:
+        return exa.Result(url=f"https://e.org/{number}", id=str(number), title="T", **more)
+
+    texts = [result(n, text=text, score=0.5, highlights=["x y"]) for n, text in enumerate(NEAREST)]
+    parts = [result(n, highlights=[text], highlight_scores=[0.5]) for n, text in enumerate(NEAREST)]
+    digests = [result(n, summary=text) for n, text in enumerate(NEAREST)]
+    for given in (texts, parts):
+        items = check(given, "given")
+        assert (items[0].url, items[0].name, items[0].id) == ("https://e.org/0", "T", "0")
+    items = load(digests)
+    assert [(item.summary, item.url) for item in items] == [
+        (text, f"https://e.org/{n}") for n, text in enumerate(NEAREST)
+    ]
+
+
+def test_responses_of_pinecone() -> None:
+    pinecone = pytest.importorskip("pinecone")
+    about = [{"text": text, "title": "T"} for text in NEAREST]
+    matches = [
+        pinecone.ScoredVector(id=str(n), score=0.9 - n / 10, values=[], metadata=own)
+        for n, own in enumerate(about)
+    ]
+    items = check(pinecone.QueryResponse(matches=matches, namespace="n"), "given")
+    assert (items[0].id, items[0].name, items[0].score) == ("0", "T", 0.9)
+    vectors = {
+        str(n): pinecone.Vector(id=str(n), values=[0.1], metadata=own)
+        for n, own in enumerate(about)
+    }
+    fetched = load_records(
+        pinecone.FetchResponse(vectors=vectors, namespace="n"), where="i", diagnostics=Diagnostics()
+    )
+    assert [(item.id, item.content) for item in fetched] == [*zip("012", NEAREST, strict=True)]
+
+
+def test_a_retrieval_of_llama_cloud() -> None:
+    types_of_llama = pytest.importorskip("llama_cloud.types")
+    nodes = [
+        {"node": {"id_": str(n), "text": text, "metadata": {"file_path": "a.pdf"}}, "score": 0.5}
+        for n, text in enumerate(NEAREST)
+    ]
+    answer = {"pipeline_id": "p", "retrieval_nodes": nodes}
+    items = load_records(
+        types_of_llama.PipelineRetrieveResponse.model_validate(answer),
+        where="i",
+        diagnostics=Diagnostics(),
+    )
+    assert [item.content for item in items] == NEAREST
+    assert (items[0].path, items[0].score, items[0].id) == ("a.pdf", 0.5, "0")
