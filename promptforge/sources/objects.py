@@ -74,8 +74,10 @@ def _read_mapping(value: object) -> Fields:
         return text_keys(value)
     if not _is_object(value):
         return {}
-    if type(getattr(type(value), "body", None)) is property and issubclass(type(value.body), dict):
-        return text_keys(value.body)  # a response of Elasticsearch's client
+    if type(getattr(type(value), "body", None)) is property:
+        body = getattr(value, "body", None)
+        if issubclass(type(body), dict):
+            return text_keys(body)  # a response of Elasticsearch's client
     return _attributes(value)
 
 
