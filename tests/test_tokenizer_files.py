@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import struct
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from reference_encodings import random_parts
 
 from promptforge.errors import TokenizerError
 from promptforge.text.words import UNITS
+from promptforge.tokenizers.gguf import SPACE, make_tokenizer, read_metadata
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.tokenizers.vocabulary import (
     ADDITIVE_PATTERNS,
@@ -300,3 +302,39 @@ def test_an_eased_pattern_gives_the_same_pieces(pattern: str) -> None:
 
 def test_an_unknown_pattern_is_left_as_it_is() -> None:
     assert speed_up_pattern(r"\w+|\s+(?!\S)|\s") == r"\w+|\s+(?!\S)|\s"
+
+
+def test_the_head_of_a_gguf_file() -> None:
+    pytest.importorskip("tokenizers")
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+
+    # Letters, two pairs of them in the order of their scores, and a run of spaces.
+    bytes_of = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokens = ["<unk>", SPACE, "a", "b", "c", "ab", "bc", SPACE + "a", "  ", "<b>", *bytes_of]
+    scores = [0.0] * 5 + [-2.0, -1.0, -3.0] + [-1000.0] * 2 + [0.0] * 256
+    kinds = [2] + [1] * 7 + [4] * 2 + [6] * 256
+    pairs = [
+        ("general.architecture", 8, text("small")),
+        ("general.ready", 7, b"\1"),
+        ("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 266) + b"".join(map(text, tokens))),
+        ("tokenizer.ggml.scores", 9, struct.pack("<IQ266f", 6, 266, *scores)),
+        ("tokenizer.ggml.token_type", 9, struct.pack("<IQ266i", 5, 266, *kinds)),
+    ]
+    content = struct.pack("<4sIQQ", b"GGUF", 3, 0, len(pairs))
+    content += b"".join(text(key) + struct.pack("<I", kind) + value for key, kind, value in pairs)
+    found = read_metadata(content)
+    assert (found["general.architecture"], found["general.ready"]) == ("small", True)
+    tokenizer = make_tokenizer(content)
+    for written, expected in {
+        "abc": ["a", "bc"],
+        "ab": ["ab"],
+        "a  b": ["a", SPACE * 2, "b"],
+        "b a": ["b", SPACE + "a"],
+        "<b>a": ["<b>", "a"],
+        "é": ["<0xC3>", "<0xA9>"],
+    }.items():
+        assert tokenizer.encode(written).tokens == expected, written
+    with pytest.raises(ValueError, match="no GGUF file"):
+        read_metadata(b"RIFF" + content[4:])

