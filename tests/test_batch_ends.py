@@ -29,11 +29,11 @@ from promptforge.batch.rows import (
     RenderedShard,
     Shard,
     fingerprint_of,
-    hash_inputs,
     make_spec,
 )
 from promptforge.batch.store import (
     ShardStore,
+    hash_inputs,
 )
 from promptforge.errors import OptionError
 

@@ -25,9 +25,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
-from .._version import __version__
 from ..config.options import OPTION_VOCABULARY, Options
-from ..config.profiles import load_profile
 from ..errors import (
     Diagnostics,
     ItemError,
@@ -44,8 +42,6 @@ from ..files import (
     is_url,
     list_url,
     local_copy,
-    naming_path,
-    shipped_folder,
 )
 from ..model import Item
 from ..prompts.histories import read_history
@@ -58,7 +54,6 @@ from ..sources.item_files import decode_json, load_messages, report_repeated_key
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
 from ..sources.objects import table_rows
 from ..sources.workspace import show_path
-from ..tokenizers.registry import get_tokenizer
 
 Row = tuple[int, bytes]
 """Number of the line (or of the row, where there are no lines) from 1, and its JSON.
@@ -446,48 +441,9 @@ def make_renderer(spec: BatchSpec, profile: str | None = None) -> Renderer:
     )
 
 
-def hash_inputs(spec: BatchSpec) -> dict[str, str]:
-    """Hash each input of a run that results depend on, rows excepted; keys name the inputs.
-
-    All templates and profiles count, since a row may name another layout or profile.
-    """
-    tokenizer = get_tokenizer(check_spec(spec).tokenizer)
-    profile = load_profile(spec.profile, spec.profiles)
-    chain = {file.name: file.sha256 for file in profile.chain}
-    inputs: dict[str, object] = {
-        "version": __version__,
-        "options": [spec.to, spec.options],
-        "profile": [spec.profile, chain, list(_files(spec.profiles, "profiles"))],
-        "templates": list(_files(spec.templates, "templates")),
-        "tokenizer": [tokenizer.name, tokenizer.fingerprint],
-    }
-    return {name: fingerprint_of(value) for name, value in inputs.items()}
-
-
 def fingerprint_of(value: object) -> str:
     """Hash plain data; of several hashes, it makes one."""
     return digest(msgspec.json.encode(value, order="deterministic"))
-
-
-def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
-    # The shipped files too: a row may name any layout or profile.
-    for folder in (*map(Path, folders), shipped_folder(kind)):
-        for path in sorted(_walk(folder)):
-            if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
-                with naming_path(path):
-                    yield path.relative_to(folder).as_posix(), digest(path.read_bytes())
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    # Raise for a folder that cannot be read.
-    # `os.walk` and `Path.rglob` pass over such a folder in silence: a template that nobody could
-    # read would then be missing from the hash.
-    def refuse(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise error
-
-    for inside, _, names in os.walk(folder, onerror=refuse):
-        yield from (Path(inside, name) for name in names)
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import io
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -24,10 +24,23 @@ from typing import IO, Any, NamedTuple, cast
 import msgspec
 from filelock import FileLock, Timeout
 
+from .._version import __version__
 from ..config.options import Options
+from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError
-from ..files import UNFINISHED_SUFFIX, naming_path, remove_unfinished, write_whole
-from .rows import ERROR_PREFIX, RenderedShard, Shard, digest, error_line, import_pyarrow
+from ..files import UNFINISHED_SUFFIX, naming_path, remove_unfinished, shipped_folder, write_whole
+from ..tokenizers.registry import get_tokenizer
+from .rows import (
+    ERROR_PREFIX,
+    BatchSpec,
+    RenderedShard,
+    Shard,
+    check_spec,
+    digest,
+    error_line,
+    fingerprint_of,
+    import_pyarrow,
+)
 
 _FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 # Suffixes of files that no batch writes: a folder of such a name would be a surprise.
@@ -267,6 +280,45 @@ class ShardStore:
     def close(self) -> None:
         """Release the lock."""
         self._lock.release()
+
+
+def hash_inputs(spec: BatchSpec) -> dict[str, str]:
+    """Hash each input of a run that results depend on, rows excepted; keys name the inputs.
+
+    All templates and profiles count, since a row may name another layout or profile.
+    """
+    tokenizer = get_tokenizer(check_spec(spec).tokenizer)
+    profile = load_profile(spec.profile, spec.profiles)
+    chain = {file.name: file.sha256 for file in profile.chain}
+    inputs: dict[str, object] = {
+        "version": __version__,
+        "options": [spec.to, spec.options],
+        "profile": [spec.profile, chain, list(_files(spec.profiles, "profiles"))],
+        "templates": list(_files(spec.templates, "templates")),
+        "tokenizer": [tokenizer.name, tokenizer.fingerprint],
+    }
+    return {name: fingerprint_of(value) for name, value in inputs.items()}
+
+
+def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
+    # The shipped files too: a row may name any layout or profile.
+    for folder in (*map(Path, folders), shipped_folder(kind)):
+        for path in sorted(_walk(folder)):
+            if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
+                with naming_path(path):
+                    yield path.relative_to(folder).as_posix(), digest(path.read_bytes())
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    # Raise for a folder that cannot be read.
+    # `os.walk` and `Path.rglob` pass over such a folder in silence: a template that nobody could
+    # read would then be missing from the hash.
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise error
+
+    for inside, _, names in os.walk(folder, onerror=refuse):
+        yield from (Path(inside, name) for name in names)
 
 
 def hash_references(references: list[str]) -> str:

@@ -26,14 +26,15 @@ from ..packing.types import (
     min_cost,
     subtract_costs,
 )
-from ..selection.evidence import (
+from ..selection.query import (
     MIN_DOCUMENTS_OPENED,
     TOKENS_PER_DOCUMENT,
     Facts,
     PassageCosts,
+    QueryRelevance,
+    Relevance,
     choose_passages,
 )
-from ..selection.query import QueryRelevance, Relevance
 from ..selection.repository import RepositoryRelevance
 from ..text.words import UNITS
 from ..tokenizers.registry import get_tokenizer

@@ -15,7 +15,6 @@ A candidate is called a document here, and known by its number in rank order.
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 from collections import Counter, defaultdict
@@ -67,8 +66,6 @@ SHARE_OF_SAME_TITLE = 0.3
 # reranker knows more than words, and shows it by disagreeing with them: its order weighs more.
 TRUST_PER_DISAGREEMENT, MIN_AGREEMENT, MIN_DOCUMENTS_CORRELATED = 3.0, 0.5, 5
 """Weight that the prior gains for each point of rank correlation below the agreement."""
-WORD_DECAY = 0.7
-"""Worth of a query's word after each opened document that holds it, as a share."""
 PASSAGE_PRIOR_WEIGHT = 0.02
 """Worth of the order in which a text loses its passages without a query; decides among equals."""
 PASSAGE_K1, PASSAGE_B, STRUCTURE_B = 1.2, 0.3, 0.75
@@ -76,26 +73,12 @@ PASSAGE_K1, PASSAGE_B, STRUCTURE_B = 1.2, 0.3, 0.75
 a strong one for the pieces of a structure, which may be a line or a page."""
 LABEL_WEIGHT = 1.5
 """Share of a term that is all of a passage's label; of a label of three words a third of it."""
-STRUCTURE_MATCH_WEIGHT = 2.0
-"""Weight of a passage of a structure in its value, in place of the words of all its document."""
-HEADING_SHARE = 0.3
-"""Value of a heading that a passage may stand without, as a share of the passage's."""
 DOCUMENT_K1, DOCUMENT_B = 1.2, 1.0
 """The same for documents: long ones hold more words of any query."""
-# What a text keeps without a query in some room it keeps with any query in 1.25 times that room:
-# 0.84 × 1.25 leaves a twentieth for what the page costs around its items.
-FACTS_SHARE = 0.84
-"""Share of the room, divided evenly among the documents, for passages that no query moves."""
-WORTH_EXPONENT = 4
-"""Exponent of worths: a few good passages pay for a header, many poor ones do not."""
 WINDOW_WORDS = 25
 """Words of a window, about a sentence, that counts as one text when the query is weighed."""
 MAX_WORDS_REMEMBERED = 100_000
 """Words that are worked out once: a log may hold a number of its own in each line."""
-TOKENS_PER_DOCUMENT = 50
-"""Tokens of room for each document that may be opened."""
-MIN_DOCUMENTS_OPENED = 3
-"""Documents that may be opened in any room."""
 _FIRST = itemgetter(0)
 _Shares = list[tuple[int, float]]
 """The query's terms in a text, by number, with BM25's share of each."""
@@ -190,17 +173,9 @@ class Evidence:
         asked = [list(dict.fromkeys(terms_of_text(query))) for query in queries]
         wanted = list(dict.fromkeys(chain(*asked)))
         self._occurrences = Occurrences(wanted, titles, names)
-        counts, sizes = [], []
-        texts: list[list[str] | None] = []
         self._mentions: list[tuple[int, int]] = []
-        for number, document in enumerate(documents):
-            held, mentioned, size = self._occurrences.count(document.text, number)
-            held.update(t for word in split_words(document.title) for t in self._terms(word))
-            counts.append(held)
-            sizes.append(size)
-            # The names of a long text bridge nothing.
-            texts.append(split_words(document.text) if size <= MAX_WORDS_NAMING else None)
-            self._mentions += [(number, other) for other in mentioned]
+        """Pairs of documents: the first mentions the title of the second."""
+        counts, sizes = self._count_words(documents)
         self._mentioning = {number for number, _ in self._mentions}
         # Rarity is counted in windows of a sentence, so that one long document is not one text.
         windows = sum(-(-size // WINDOW_WORDS) for size in sizes)
@@ -218,6 +193,11 @@ class Evidence:
         """For each document, its title included."""
         cover = [sum(self.weights[t] * share for t, share in shares) for shares in self.shares]
         holds = [frozenset(held) for held in counts]
+        # The names of a long text bridge nothing.
+        texts = [
+            split_words(document.text) if size <= MAX_WORDS_NAMING else None
+            for document, size in zip(documents, sizes, strict=True)
+        ]
         self._shared = [
             (a, b, SHARE_OF_NAMING * share * _news(holds[a], holds[b], self.weights))
             for a, b, share in _shared_names(documents, names, texts, "\n".join(queries))
@@ -229,6 +209,17 @@ class Evidence:
         self.parts = [WorthParts(*each) for each in zip(*parts, strict=True)]
         self.worth = list(map(sum, self.parts))
         """For each document its worth, 0 to about 10; only the order has a meaning."""
+
+    def _count_words(self, documents: Sequence[RankedText]) -> tuple[list[Counter[int]], list[int]]:
+        """Return how often each holds the queries' terms, and its words; note the mentions."""
+        counts, sizes = [], []
+        for number, document in enumerate(documents):
+            held, mentioned, size = self._occurrences.count(document.text, number)
+            held.update(t for word in split_words(document.title) for t in self._terms(word))
+            counts.append(held)
+            sizes.append(size)
+            self._mentions += [(number, other) for other in mentioned]
+        return counts, sizes
 
     def __len__(self) -> int:
         return len(self.shares)
@@ -568,258 +559,3 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
             return found
         whole = join_to_phrase(words)
         return {other for other in found if self._names[other] in whole}
-
-
-class PassageId(NamedTuple):
-    """A passage of a document, both by number."""
-
-    document: int
-    passage: int
-
-
-class Facts(NamedTuple):
-    """The passages of a document that no query moves."""
-
-    passages: Sequence[int]
-    cost: float
-    """Of all together, without the document's header."""
-
-
-class PassageChoice(NamedTuple):
-    """The chosen passages, and those to try when room is left after all."""
-
-    picks: list[PassageId]
-    """In the order they were chosen, the likeliest first; over the room, the last goes first."""
-    aside: list[PassageId]
-    """Those that did not fit, in the same order."""
-
-
-class PassageCosts(NamedTuple):
-    """The tokens of what may be shown."""
-
-    header: Callable[[int], float]
-    """Of a document without passages."""
-    passage: Callable[[int, int], float]
-    """Of a document's passage."""
-    gap: float = 2
-    """Between two passages."""
-    exceeds: Callable[[int, int, float], bool] = lambda number, passage, room: False
-    """Returns True where it is cheap to see that a passage costs more."""
-    facts: Callable[[int, float], Facts] = lambda number, most: Facts((), 0.0)
-    """The passages that come with a document whatever the query, within so many tokens."""
-
-
-def choose_passages(
-    evidence: Evidence,
-    costs: PassageCosts,
-    *,
-    room: float,
-    among: Collection[int],
-    max_documents: int,
-) -> PassageChoice:
-    """Return the passages to show within `room` tokens, the likeliest to answer first.
-
-    Only documents `among` these are opened, and at most `max_documents`.
-    """
-    ranked = sorted(among, key=lambda i: (-evidence.worth[i], i))
-    evidence.read(ranked[:max_documents])
-    chooser = _Chooser(evidence, costs, room, FACTS_SHARE * room / max(1, len(ranked)))
-    return chooser.choose(sorted(ranked[:max_documents]))
-
-
-class _Chooser:
-    """Takes the passage of the best ratio of value to cost again and again.
-
-    A heap holds passages by upper bounds of their ratio: opening a document lowers the worth of
-    the words it holds, so values only fall, and a bound is computed anew only on top of the heap.
-    Of a document not yet opened only the best passage is in the heap, by its value alone.
-    """
-
-    def __init__(
-        self, evidence: Evidence, costs: PassageCosts, room: float, room_of_facts: float
-    ) -> None:
-        self._evidence = evidence
-        self._room = room
-        self._header = cache(costs.header)  # these count tokens
-        self._cost = cache(costs.passage)
-        self._facts = cache(lambda number: costs.facts(number, room_of_facts))
-        self._gap, self._exceeds = costs.gap, costs.exceeds
-        self._heap: list[tuple[float, int, int]] = []
-        """(- upper bound of the ratio, document, passage)."""
-        self._weights = list(evidence.weights)
-        self._worth = evidence.worth
-        self._version = 0
-        """Documents opened so far; what depends on the weights is known for one version."""
-        self._opened: set[int] = set()
-        self._matches: dict[int, tuple[int, list[float], float, float]] = {}
-        self._left: dict[int, tuple[int, list[int]]] = {}
-        """For each document its version and passages, the worst first."""
-        self._done: dict[int, set[int]] = defaultdict(set)
-        """For each document the passages that are chosen or put aside."""
-        self._taken: dict[int, set[int]] = defaultdict(set)
-        self._children = cache(self._find_children)
-        self._lifted: dict[tuple[int, int], float] = {}
-        """Values of headings, by document and passage, from the passages shown under them."""
-
-    def choose(self, documents: Iterable[int]) -> PassageChoice:
-        choice = PassageChoice([], [])
-        for number in documents:
-            self._push_best(number)
-        while self._heap:
-            bound, number, passage = heapq.heappop(self._heap)
-            if passage in self._done[number]:
-                continue
-            now = self._ratio(number, passage)
-            # Other weights may have made another passage the best of a document not yet opened.
-            if number not in self._opened and self._best(number) != passage:
-                self._push_best(number)
-                continue
-            if now < -bound and self._heap and (-now, number, passage) > self._heap[0]:
-                heapq.heappush(self._heap, (-now, number, passage))
-                continue
-            if number not in self._opened and self._open_with_facts(number, choice):
-                self._push(number, passage)
-                continue
-            self._done[number].add(passage)
-            cost = self._extra(number, passage) + self._gap
-            if not self._exceeds(number, passage, self._room - cost):
-                cost += self._cost(number, passage)
-            else:
-                cost = math.inf
-            if cost <= self._room:
-                self._room -= cost
-                choice.picks.append(PassageId(number, passage))
-                self._take(number, passage)
-            else:
-                choice.aside.append(PassageId(number, passage))
-                if number not in self._opened:
-                    self._push_best(number)
-        return choice
-
-    def _open_with_facts(self, number: int, choice: PassageChoice) -> bool:
-        """Open a document with its facts, if it has any and they have room."""
-        facts = self._facts(number)
-        cost = self._header(number) + facts.cost
-        if not facts.passages or cost > self._room:
-            return False
-        self._room -= cost
-        for passage in facts.passages:
-            choice.picks.append(PassageId(number, passage))
-            self._take(number, passage)
-        return True
-
-    def _push(self, number: int, passage: int) -> None:
-        heapq.heappush(self._heap, (-self._value(number, passage), number, passage))
-
-    def _push_best(self, number: int) -> None:
-        """Push the best passage left of a document that is not opened."""
-        best = self._best(number)
-        if best is not None:
-            self._push(number, best)
-
-    def _best(self, number: int) -> int | None:
-        match = self._match(number)[0]
-        version, left = self._left.get(number, (-1, []))
-        if version != self._version:
-            headings = self._evidence.passage_scores(number).passages.headings
-            left = [p for p in range(len(match)) if p not in headings]
-            left.sort(key=lambda p: (match[p], -p))
-            self._left[number] = (self._version, left)
-        while left and left[-1] in self._done[number]:
-            left.pop()
-        return left[-1] if left else None
-
-    def _take(self, number: int, passage: int) -> None:
-        """Take a passage with the headings above it, and push what may be the next."""
-        fresh = [passage, *self._missing(number, passage)]
-        self._taken[number].update(fresh)
-        self._done[number].update(fresh)
-        if number in self._opened:
-            # What stands under these needs them no longer, and so has a better ratio.
-            next_ones: Iterable[int] = (p for above in fresh for p in self._children(number)[above])
-        else:
-            self._opened.add(number)
-            for t, _ in self._evidence.shares[number]:
-                self._weights[t] *= WORD_DECAY
-            self._worth = self._evidence.worths(self._weights)
-            self._version += 1
-            next_ones = range(len(self._match(number)[0]))
-        headings = self._evidence.passage_scores(number).passages.headings
-        for p in next_ones:
-            if p not in self._done[number] and p not in headings:
-                self._push(number, p)
-        if headings:
-            self._lift_headings(number, passage)
-
-    def _lift_headings(self, number: int, passage: int) -> None:
-        """Push the headings above a passage that it stands without so far."""
-        under = self._evidence.passage_scores(number).passages.under or ()
-        value = HEADING_SHARE * self._value(number, passage)
-        above = under[passage]
-        while above >= 0:
-            if above not in self._done[number] and value > self._lifted.get((number, above), 0.0):
-                self._lifted[number, above] = value
-                self._push(number, above)
-            above = under[above]
-
-    def _match(self, number: int) -> tuple[list[float], float, float]:
-        """Return how well each passage answers by the present weights.
-
-        Its value is the power of the second number and so many times, by the third, its match.
-        """
-        known = self._matches.get(number)
-        if known is None or known[0] != self._version:
-            scores = self._evidence.passage_scores(number)
-            found = scores.match(self._weights)
-            base, times = self._worth[number], 0.5
-            if scores.passages.labels is None:
-                base += max(found, default=0.0) / 2  # answers lie together
-            else:
-                # A manual has every word somewhere: its options answer for themselves.
-                base -= self._evidence.cover(number, self._weights)
-                times = STRUCTURE_MATCH_WEIGHT
-            known = self._matches[number] = (self._version, found, base, times)
-        return known[1:]
-
-    def _value(self, number: int, passage: int) -> float:
-        if (number, passage) in self._lifted:
-            return self._lifted[number, passage]
-        match, base, times = self._match(number)
-        return float((base + times * match[passage]) ** WORTH_EXPONENT)
-
-    def _ratio(self, number: int, passage: int) -> float:
-        """Return the value, less where the passage's own cost is a small share of what it brings.
-
-        Without headings and header to pay for it is the value: by the token, length cancels.
-        """
-        value = self._value(number, passage)
-        extra = self._extra(number, passage)
-        if not extra:
-            return value
-        cost = self._cost(number, passage)
-        return value * cost / (cost + extra)
-
-    def _extra(self, number: int, passage: int) -> float:
-        """Return the cost beside the passage's own: missing headings, and its document's header."""
-        extra = sum(self._cost(number, p) + self._gap for p in self._missing(number, passage))
-        if number not in self._opened:
-            extra += self._header(number) + self._gap
-        return extra
-
-    def _missing(self, number: int, passage: int) -> list[int]:
-        """Return the headings above a passage that are not taken yet, the nearest first."""
-        passages = self._evidence.passage_scores(number).passages
-        found: list[int] = []
-        if passages.under is not None:
-            passage = passages.under[passage]
-            while passage >= 0 and passage not in self._taken[number]:
-                if passage not in passages.headings:
-                    found.append(passage)
-                passage = passages.under[passage]
-        return found
-
-    def _find_children(self, number: int) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = defaultdict(list)
-        for p, above in enumerate(self._evidence.passage_scores(number).passages.under or ()):
-            found[above].append(p)
-        return found

@@ -29,10 +29,10 @@ from promptforge.batch.rows import (
     BatchInput,
     BatchSpec,
     fingerprint_of,
-    hash_inputs,
     make_spec,
     split_shards,
 )
+from promptforge.batch.store import hash_inputs
 
 from .batch import write_rows
 from .tables import table
