@@ -330,6 +330,9 @@ def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
             return
 
 
+# --- a repository: many outlines, some files whole ------------------------------------------------
+
+
 def _pack_repository(
     packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource | None
 ) -> None:
@@ -465,40 +468,54 @@ def _show_longer(
     With `most_of_outline` show longer outlines instead.
     """
     page = packer.page
-    whole: dict[int, Variant] = {}
+    longer: dict[int, Variant] = {}
     bounds = [UNLIMITED, UNLIMITED]
     bounds[budget_unit(limit)] = most_of_outline or 0
     left = subtract_costs(limit, packer.cost)
     most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
     for index in items:
         shown = packer.chosen[index]
-        variant = page.variants(index)[0]
-        if most_of_outline is not None:
+        before = page.item_cost(index, shown)
+        room = add_costs(left, before)
+        if most_of_outline is None:
+            variant, room = page.variants(index)[0], min_cost(room, most)
+        else:
             outline = page.outline_within(index, bounds[0], bounds[1])
             if shown.name in ("content", "expanded") or outline is None:
                 continue
             if len(outline.text) <= len(shown.text):  # it has had the longer one
                 continue
             variant = outline
-        before = page.item_cost(index, packer.chosen[index])
-        room = min_cost(add_costs(left, before), most)
-        if most_of_outline is not None:
-            room = add_costs(left, before)
         if not page.may_fit(index, variant, room):
             continue
         cost = page.item_cost(index, variant)
+        if not fits_within(cost, room) or cost[0] > packer.allowance(index):
+            continue
         holder, held = page.duplicates(index, packer.chosen)
-        if (
-            fits_within(cost, room)
-            and cost[0] <= packer.allowance(index)
-            and holder is None
-            and not held
-        ):
-            whole[index] = variant
+        if holder is None and not held:
+            longer[index] = variant
             left = subtract_costs(left, subtract_costs(cost, before))
     # Costs only roughly add up: the least important ones go until the measured page fits.
-    while whole and not packer.show(whole, limit):
-        whole.popitem()
+    while longer and not packer.show(longer, limit):
+        longer.popitem()
+
+
+# --- a fixed set: every attribution stays ---------------------------------------------------------
+
+MAX_PAGES_TRIED = 8
+"""Pages measured at most to find the common share."""
+CLOSE_ENOUGH_TOKENS = 8
+"""Tokens (or characters) left over that are not worth another try."""
+CLOSE_ENOUGH_SHARE = 0.002
+"""Share of a large budget that is not worth another common share."""
+MAX_LENGTHENED_IN_VAIN = 4
+"""Items without a longer variant for what is left over, after which no other is tried."""
+ITEMS_SAMPLED = 32
+"""Items that tell what a share costs, before all are shortened to it."""
+MAX_SHARE_OFF = 0.06
+"""If the room is missed by more than this part, all items get another share."""
+MAX_STEP = 4.0
+"""Times that the common share grows or shrinks from one try to the next, at the most."""
 
 
 def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Packing) -> None:
@@ -521,28 +538,6 @@ def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Pac
     if step.room is not None and limit[0] < packer.limit[0]:
         short = [index for index in step.walk if packer.reasons.get(index) == "budget"]
         packer.reasons.update(dict.fromkeys(short, "section_budget"))
-
-
-MAX_PAGES_TRIED = 8
-"""Pages measured at most to find the common share."""
-
-CLOSE_ENOUGH_TOKENS = 8
-"""Tokens (or characters) left over that are not worth another try."""
-
-CLOSE_ENOUGH_SHARE = 0.002
-"""Share of a large budget that is not worth another common share."""
-
-MAX_LENGTHENED_IN_VAIN = 4
-"""Items without a longer variant for what is left over, after which no other is tried."""
-
-ITEMS_SAMPLED = 32
-"""Items that tell what a share costs, before all are shortened to it."""
-
-MAX_SHARE_OFF = 0.06
-"""If the room is missed by more than this part, all items get another share."""
-
-MAX_STEP = 4.0
-"""Times that the common share grows or shrinks from one try to the next, at the most."""
 
 
 def pack_proportionally(
