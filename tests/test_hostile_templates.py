@@ -89,6 +89,19 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
         + "{% for b in item.content %}{{ 'y' in a }}{% endfor %}",
         "a text of",
     ),
+    "a field of very many parts": (
+        "{% set a = 'a.' %}"
+        + "{% set a = a ~ a %}" * 16
+        + "{% for b in item.content %}{% set c = item.metadata.tags | sort(attribute=a) %}"
+        "{% endfor %}",
+        "a text of|sorting by a field",
+    ),
+    "names of months without end": (
+        "{% set a = item.content ~ ' a' %}"
+        + "{% set a = a ~ a %}" * 8
+        + "{% for b in item.content %}{% set c = 0 | dateformat('%Y', a, a) %}{% endfor %}",
+        "a text of",
+    ),
     "a list printed": (
         "{% for a in item.content %}{% for b in [1, 2, 3, 4, 5, 6, 7, 8] %}{{ item.metadata }}"
         "{% endfor %}{% endfor %}",
@@ -199,6 +212,36 @@ def test_what_would_hang_the_compiler_is_refused_before(source: str) -> None:
 
 
 @pytest.mark.unwatched
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("{% macro m() %}x{% endmacro %}{{ m }}", "a macro is called"),
+        ("{% macro m() %}x{% endmacro %}{{ 'a' ~ m }}", "a macro is called"),
+        ("{% macro m() %}x{% endmacro %}{{ [m] | join }}", "a macro is called"),
+        ("{% for a in [1] %}{{ [loop] }}{% endfor %}", "a macro is called"),
+        ("{% extends 't/_p.txt.j2' %}{% block b %}{{ super }}{% endblock %}", "a macro is called"),
+        ("{% extends 't/_p.txt.j2' %}{% block b %}{{ [super] }}{% endblock %}", "is called"),
+        ("{{ item.score | decimals(-1) }}", "places of a number are 0 to 300"),
+        ("{{ item.score | round(1000000000) }}", "places of a number are 0 to 300"),
+        ("{% set \ufb01 = 1 %}{% set fi = 2 %}{{ \ufb01 }}", 'is the same as "fi"'),
+        ("{% block \ufb01 %}1{% endblock %}{% block fi %}2{% endblock %}", 'is the same as "fi"'),
+        ("{% from 't/_p.txt.j2' import m as \ufb01 %}{% set fi = 2 %}", 'is the same as "fi"'),
+        ("{% macro m(a, a) %}{% endmacro %}", '"a" is given twice'),
+        ("{{ 'abc' | truncate(length=2, length=3) }}", '"length" is given twice'),
+    ],
+)
+def test_what_would_print_something_else_is_refused(source: str, words: str) -> None:
+    more = {"t/_p.txt.j2": "{% block b %}x{% endblock %}{% macro m() %}x{% endmacro %}"}
+    with pytest.raises(TemplateError, match=words):
+        render(source, more=more)
+
+
+def test_joined_values_look_as_printed_ones_do() -> None:
+    source = "{{ none }}{{ true }}{{ item.metadata.tags }}"
+    joined = "{{ none ~ true ~ item.metadata.tags }}"
+    assert render(source) == render(joined)
+
+
 def test_honest_templates_have_fuel_to_spare() -> None:
     items = [
         {

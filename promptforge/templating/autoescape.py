@@ -10,6 +10,7 @@ escape nor get around it.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
@@ -575,12 +576,35 @@ def _bad_detail(node: nodes.Node) -> str | None:
     if isinstance(node, nodes.Call | nodes.Filter | nodes.Test):
         if node.dyn_args or node.dyn_kwargs:
             return "* and ** are not part of the template language; write the values out"
+        return _named_twice(given.key for given in node.kwargs)
+    elif isinstance(node, nodes.Macro):
+        return _other_name(node.name) or _named_twice(given.name for given in node.args)
+    elif isinstance(node, nodes.Name | nodes.Block):
+        return _other_name(node.name)
+    elif isinstance(node, nodes.FromImport):
+        given = (each if isinstance(each, str) else each[1] for each in node.names)
+        return next(filter(None, map(_other_name, given)), None)
     elif isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
         return f'no value has a field "{node.attr}"'
     elif isinstance(node, nodes.Pair) and isinstance(node.key, nodes.List | nodes.Dict):
         return "the key of a mapping must be a text or a number"
     elif isinstance(node, nodes.For) and node.recursive:
         return "a recursive loop is not part of the template language"
+    return None
+
+
+def _other_name(name: str) -> str | None:
+    # Python reads the names of a compiled template so: `ﬁ` and `fi` would be one variable.
+    same = unicodedata.normalize("NFKC", name)
+    return None if same == name else f'the name "{name}" is the same as "{same}"; write it so'
+
+
+def _named_twice(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return f'"{name}" is given twice'
+        seen.add(name)
     return None
 
 

@@ -278,16 +278,18 @@ def _indent(text: str, width: int = 4, first: bool = False) -> str:
 
 def _sort(values: Any, attribute: str | None = None, reverse: bool = False) -> list[Any]:
     """Sort by numbers, then by texts without their case; what is missing stands last."""
+    if not isinstance(values, list | tuple):
+        raise TemplateError("sort takes a list")
+    names = attribute.split(".") if attribute else []
+    burn_fuel(len(names) * len(values), f"sorting by a field of {len(names):,} parts")
 
     def key(value: Any) -> tuple[int, float, str]:
-        for name in attribute.split(".") if attribute else ():
+        for name in names:
             value = value.get(name) if isinstance(value, dict) else None
         if isinstance(value, int | float):
             return 0, value, ""
         return (1, 0, to_text(value).casefold()) if value is not None else (2, 0, "")
 
-    if not isinstance(values, list | tuple):
-        raise TemplateError("sort takes a list")
     return sorted(values, key=key, reverse=reverse)
 
 

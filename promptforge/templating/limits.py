@@ -24,6 +24,7 @@ from jinja2.visitor import NodeTransformer
 from ..errors import PromptForgeError, TemplateError
 from ..text.delimiters import TemplateLines
 from ..text.escape import MAX_LABEL_CHARACTERS, Content, Escape, Safe
+from ..text.format import to_text
 
 START_FUEL = 3_000_000
 """Units for one rendering beside the allowances below. A unit is about one lookup, 0.1 µs."""
@@ -169,7 +170,7 @@ def burn_for_value(value: Any, *, deep: bool = False) -> None:
 
 FILTER_FUEL_PER_CHAR = {
     **{"prose": 80, "capitalize": 50, "title": 50, "code": 20, "md": 50},
-    **{"truncate": 5, "dateformat": 50, "other": 5},
+    **{"truncate": 5, "dateformat": 50, "sort": 10, "other": 5},
 }
 """Fuel for one character of a filter or escape; a copy is 1. Measured on the worst texts known."""
 FUEL_PER_VALUE = 100
@@ -260,6 +261,10 @@ def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
                 burn_for_text(len(value), fuel_per_char)
         elif isinstance(value, list | tuple | dict):
             burn_for_value(value, deep=True)
+        # `sort(attribute=a)` and `dateformat("%Y", a)` read an `a` of megabytes, each time.
+        for argument in (*arguments, *named.values()):
+            if isinstance(argument, str) and len(argument) > MAX_FREE_CHARS:
+                burn_for_text(len(argument), fuel_per_char)
         found = change(value, *arguments, **named)
         if isinstance(found, str) and len(found) > MAX_FREE_CHARS:
             burn_for_text(len(found))
@@ -375,7 +380,7 @@ def _concat(_: Context, values: list[Any]) -> str:
     for value in values:
         if not isinstance(value, str):
             burn_for_value(value, deep=True)
-        text = str(value)
+        text = to_text(value)
         if len(text) > MAX_FREE_CHARS:
             burn_for_text(len(text))
         texts.append(text)

@@ -88,10 +88,14 @@ def to_text(value: object) -> str:
         return ", ".join(to_text(v) for v in value)
     if isinstance(value, dict):
         return ", ".join(f"{to_text(k)}: {to_text(v)}" for k, v in value.items())
-    return str(value)
+    text = str(value)  # raises for an unknown name; an `if` without `else` is empty
+    if text and not isinstance(value, int | float):  # `super` would print its address in memory
+        raise TypeError("a macro, super or loop is no value; a macro is called: {{ name() }}")
+    return text
 
 
 _WORD = re.compile(r"[^\W_]+")
+MAX_DECIMALS = 300
 _EXACT = Context(prec=1000, rounding=ROUND_HALF_EVEN)  # 1e300 with two decimals has 303 digits
 
 
@@ -142,6 +146,8 @@ def percent(value: object) -> str:
 
 def decimals(value: object, places: int = 2) -> str:
     """Return a number with `places` decimals; halves of the decimal value go to the even digit."""
+    if not (isinstance(places, int) and 0 <= places <= MAX_DECIMALS):
+        raise ValueError(f"the places of a number are 0 to {MAX_DECIMALS}")
     return str(_decimal(value).quantize(Decimal(1).scaleb(-places), context=_EXACT))
 
 
