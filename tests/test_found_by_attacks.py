@@ -420,3 +420,42 @@ def test_metadata_and_a_history_that_raise_are_said(name: str) -> None:
     history = breaking() if name == "breaking" else [ODD[name]()]
     prompt = pf.Renderer().prompt([{"content": "x"}], user="q", to="text", history=history)
     assert "PF208" in [d.code for d in prompt.warnings]
+
+
+@pytest.mark.parametrize("key", ["text", "content", "other"])
+def test_an_object_that_holds_itself_many_times_is_read_once(key: str) -> None:
+    record: dict[str, Any] = {}
+    record |= {f"k{number}": record for number in range(1000)}
+    result = pf.render([{key: record}])
+    assert result.is_empty and "PF204" in [each.code for each in result.warnings]
+
+
+@pytest.mark.parametrize(
+    "name", ["o200k_base", "characters", "approximate-words", "approximate-claude"]
+)
+@pytest.mark.parametrize("given", [5, None, b"text", ["a"], ("a",), {}])
+def test_what_is_no_text_has_no_count(name: str, given: Any) -> None:
+    with pytest.raises(pf.TokenizerError, match="a count is of a text"):
+        pf.get_tokenizer(name).count(given)
+
+
+def test_a_file_of_items_is_read_whole_or_refused(folder: Path) -> None:
+    one = json.dumps({"content": "x" * (1 << 20)})
+    folder.joinpath("items.json").write_text(f"[{','.join([one] * 65)}]")
+    done = run("render", "items.json", "--json", "--max-tokens", "100")
+    assert done.code == 0 and json.loads(done.out)["total_available"] == 65
+    with open("big.json", "wb") as file:
+        file.truncate((1 << 28) + 1)
+    done = run("render", "big.json")
+    assert done.code == 4
+    assert "big.json: larger than 256 MiB; split it into several files" in done.err
+    done = run("render", "--job", "big.json")
+    assert done.code == 4 and "larger than 256 MiB" in done.err
+
+
+def test_a_profile_that_is_broken_is_not_copied(folder: Path) -> None:
+    folder.joinpath("profiles").mkdir()
+    folder.joinpath("profiles/broken.yaml").write_text("max_tokens: [\n")
+    done = run("new", "profile", "mine", "--from", "broken", "--profiles", "profiles")
+    assert done.code != 0 and "broken.yaml:" in done.err
+    assert not folder.joinpath("profiles/mine.yaml").exists()

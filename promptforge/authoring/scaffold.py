@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.layouts import layout_schema
-from ..config.profiles import find_profiles, profile_schema
+from ..config.profiles import find_profiles, load_profile, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS, read_utf8, remove_unfinished, shipped_folder, write_whole
 from ..templating.loader import KIND_NAME, PROMPTS_FOLDER, Layout, Templates
@@ -258,7 +258,7 @@ def copy_profile(
 ) -> list[NewFile]:
     """Copy the profile `like` as `name`, with the schema; by default, list every key as a comment.
 
-    Raises `OptionError`.
+    Raises `OptionError`, and `ProfileError` where the original cannot be used.
     """
     _check_name("profile", name, _PROFILE_NAME)
     known = {each: path for each, _, path in find_profiles(folders)}
@@ -267,6 +267,7 @@ def copy_profile(
     if origin:
         path = shipped_folder("profiles") / f"{source}.yaml"
     text = read_utf8(path)
+    load_profile(path, folders)  # says what is wrong with it
     if source == "default":
         # A key that is set binds every layout, so the copy sets none.
         first, _, rest = text.partition("\n")

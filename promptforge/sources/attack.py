@@ -56,7 +56,7 @@ def read_attack(path: StrPath, *, workspace: StrPath, diagnostics: Diagnostics) 
     if os.path.isdir(locate_file(path, workspace)):
         objects = list(_read_folder(path, workspace, diagnostics))
     else:
-        text = read_text(path, workspace=workspace, diagnostics=diagnostics)
+        text = read_text(path, workspace=workspace, diagnostics=diagnostics, whole=True)
         objects = _objects(text, where)
     index = _Collection(objects).techniques()
     for thing in objects:
@@ -152,7 +152,7 @@ def _read_folder(path: StrPath, workspace: StrPath, diagnostics: Diagnostics) ->
             relative = os.path.relpath(os.path.join(folder, name), top)
             try:
                 # The folder is the workspace here: a link in it may not lead out.
-                text = read_text(relative, workspace=top, diagnostics=diagnostics)
+                text = read_text(relative, workspace=top, diagnostics=diagnostics, whole=True)
                 yield from _objects(text, show_path(relative))
             except ItemError as exc:
                 diagnostics.add("PF601", f"skipped: {exc.bare}", where=exc.where)

@@ -65,7 +65,7 @@ def load_items(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
     Raises `ItemError`, with file and line, when it cannot be read or is in no known syntax.
     """
     try:
-        text, where = read_named(path, workspace=workspace, diagnostics=diagnostics)
+        text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     except BinaryFileError as error:
         hint = "" if ";" in error.bare else "; export it as JSON Lines or CSV"
         raise ItemError(f"{error.bare}{hint}", where=error.where) from None
@@ -79,7 +79,7 @@ def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
     `sep=;` names. A table with any other column is a text: its values would be lost.
     """
     read = Diagnostics()  # said by the other reader, if this is a text
-    text, where = read_named(path, workspace=workspace, diagnostics=read)
+    text, where = read_named(path, workspace=workspace, diagnostics=read, whole=True)
     # Not `splitlines`: a form feed or U+2028 in a cell ends no row.
     lines = list(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     first = 1 if lines and lines[0].lower().startswith("sep=") else 0
@@ -124,7 +124,7 @@ def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item
 
 def load_messages(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> LocatedRecords:
     """Return the messages in a file, unread; raises `ItemError` as `load_items` does."""
-    text, where = read_named(path, workspace=workspace, diagnostics=diagnostics)
+    text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     return _RecordFile(text, where, diagnostics, _MESSAGES).read()
 
 

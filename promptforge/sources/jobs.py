@@ -71,7 +71,7 @@ def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
     where = show_path(path)
     if diagnostics is None:
         diagnostics = Diagnostics()
-    text = read_text(path, workspace=None, diagnostics=diagnostics)
+    text = read_text(path, workspace=None, diagnostics=diagnostics, whole=True)
     if text.lstrip()[:1] == "<":
         return _read_xml(text, where, diagnostics)
     try:

@@ -659,6 +659,7 @@ def search_inside(record: object) -> Inside | None:
     the snippets of a page, the texts are joined. One object with a text is the body of its hit.
     """
     level: list[tuple[str, Fields]] = [("", fields_of(record) or {})]
+    seen = {id(record): record}
     about: Fields = {}
     if type(record) is Row and (shape := find_shape(record)) is not None:
         about = _labels(_body_of(record, shape) or record, (*KEYS["name"], *KEYS["place"]))
@@ -672,18 +673,25 @@ def search_inside(record: object) -> Inside | None:
         ]
         if found:
             return _together(found)
-        deeper = [
-            (f"{where}.{key}".lstrip("."), {**_labels(fields), **inner})
-            for where, fields in level
-            for key, value in fields.items()
-            for inner in map(mapping, value if type(value) in (list, tuple) else [value])
-            if inner
-        ]
+        deeper = list(islice(_deeper(level, seen), MAX_OBJECTS_SEARCHED))
         speaking = [(where, fields) for where, fields in deeper if _text_in(fields)]
         if speaking:
             return Inside(speaking[0][0], [[Row(fields) for _, fields in speaking]])
-        level = deeper[:MAX_OBJECTS_SEARCHED]
+        level = deeper
     return None
+
+
+def _deeper(
+    level: list[tuple[str, Fields]], seen: dict[int, object]
+) -> Iterator[tuple[str, Fields]]:
+    """Yield the objects inside of a level's with their keys, each once."""
+    for where, fields in level:
+        for key, value in fields.items():
+            for each in value if type(value) in (list, tuple) else [value]:
+                # One that holds itself under 30 keys would be 30 others at the next level.
+                if id(each) not in seen and (inner := mapping(each)):
+                    seen[id(each)] = each  # kept, so that no other gets its id
+                    yield f"{where}.{key}".lstrip("."), {**_labels(fields), **inner}
 
 
 def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside | None:

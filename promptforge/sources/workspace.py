@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import Diagnostics, ItemError, did_you_mean, quote
-from ..files import is_url
+from ..files import MAX_FILE_BYTES, is_url
 
 StrPath = str | os.PathLike[str]
 MAX_FILE_BYTES_READ = 64 << 20
-"""Bytes of a file that are read; the rest is left out, and said."""
+"""Bytes of a text that are read; the rest is left out, and said. Data is read whole, or refused."""
 MAX_NAMES_VISITED = 200_000
 """Names that one pattern may look at."""
 MAX_FILES_MATCHED = 10_000
@@ -89,7 +89,13 @@ def is_inside(real: StrPath, root: StrPath) -> bool:
         return False
 
 
-def read_text(path: StrPath, *, workspace: StrPath | None, diagnostics: Diagnostics) -> str:
+def read_text(
+    path: StrPath,
+    *,
+    workspace: StrPath | None,
+    diagnostics: Diagnostics,
+    whole: bool = False,
+) -> str:
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
@@ -97,7 +103,7 @@ def read_text(path: StrPath, *, workspace: StrPath | None, diagnostics: Diagnost
     one.
     """
     where = show_path(path)
-    data = _read(locate_file(path, workspace), where, diagnostics)
+    data = _read(locate_file(path, workspace), where, diagnostics, whole)
     return decode_text(data, where=where, diagnostics=diagnostics)
 
 
@@ -113,7 +119,12 @@ def peek_file(path: StrPath, *, workspace: StrPath) -> tuple[int, bytes]:
 
 
 def read_named(
-    path: str, *, workspace: StrPath | None, diagnostics: Diagnostics, zeros: bool = False
+    path: str,
+    *,
+    workspace: StrPath | None,
+    diagnostics: Diagnostics,
+    zeros: bool = False,
+    whole: bool = False,
 ) -> tuple[str, str]:
     """Return the text of a file, or for `-` of standard input, and its name for messages.
 
@@ -122,20 +133,21 @@ def read_named(
     """
     where = show_path(path)
     if not is_stream(path):
-        data = _read(locate_file(path, workspace), where, diagnostics)
+        data = _read(locate_file(path, workspace), where, diagnostics, whole)
         return decode_text(data, where=where, diagnostics=diagnostics, zeros=zeros), where
     where = "<stdin>"
+    most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     try:
         if path.startswith("/dev/fd/"):
             where = path
             with open(int(path.removeprefix("/dev/fd/")), "rb", closefd=False) as stream:
-                data = stream.read(MAX_FILE_BYTES_READ + 1)
+                data = stream.read(most + 1)
         else:
-            data = sys.stdin.buffer.read(MAX_FILE_BYTES_READ + 1)
+            data = sys.stdin.buffer.read(most + 1)
     except OSError as exc:
         raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
-    if len(data) > MAX_FILE_BYTES_READ:
-        raise ItemError(f"more than {MAX_FILE_BYTES_READ >> 20} MiB in a stream", where=where)
+    if len(data) > most:
+        raise ItemError(f"more than {most >> 20} MiB in a stream", where=where)
     return decode_text(data, where=where, diagnostics=diagnostics, zeros=zeros), where
 
 
@@ -171,12 +183,13 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
         return text
 
 
-def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
+def _read(real: Path, where: str, diagnostics: Diagnostics, whole: bool) -> bytes:
+    most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     for _ in range(2):  # an editor or a build was writing; at the second try it is likely done
         try:
             with _opened(real, where) as file:
                 before = os.fstat(file.fileno())
-                data = file.read(MAX_FILE_BYTES_READ + 1)
+                data = file.read(most + 1)
                 after = os.fstat(file.fileno())
         except (OSError, ValueError) as exc:
             hint = _hint(real, exc)
@@ -189,10 +202,13 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
     else:
         message = "changed while it was read, twice; the text may be torn"
         diagnostics.add("PF603", message, where=where)
-    if len(data) > MAX_FILE_BYTES_READ:
-        message = f"larger than {MAX_FILE_BYTES_READ >> 20} MiB; only the beginning is read"
+    if len(data) > most and whole:  # the beginning of a JSON text is none
+        message = f"larger than {most >> 20} MiB; split it into several files"
+        raise ItemError(message, where=where)
+    if len(data) > most:
+        message = f"larger than {most >> 20} MiB; only the beginning is read"
         diagnostics.add("PF602", message, where=where)
-        data = data[:MAX_FILE_BYTES_READ]
+        data = data[:most]
         data = data[: data.rfind(b"\n") + 1] or data  # whole lines
     return data
 

@@ -26,7 +26,7 @@ from ..text.words import (
     split_at_points,
     unit_ends,
 )
-from .counters import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache
+from .counters import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache, require_text
 from .vocabulary import LookupEncoder, speed_up_pattern
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class BytePairCounter(Counter):
         """Return the number of tokens of `text`; half of a surrogate pair counts as U+FFFD."""
         tokens = self._counts.get(text)
         if tokens is None:
+            require_text(text)
             if len(text) <= MAX_CHARS_ENCODED or not self._additive:
                 tokens = self._count(text)
             else:

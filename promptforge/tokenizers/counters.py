@@ -23,7 +23,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from ..errors import TokenizerError, quote
+from ..errors import TokenizerError, quote, show_value
 from ..text.words import WHITE_SPACE_CHARACTERS, Unit, unit_ends
 
 Value = TypeVar("Value")
@@ -161,6 +161,12 @@ class CustomCounter(Counter):
         return tokens
 
 
+def require_text(given: object) -> None:
+    """Raise `TokenizerError` for what is no text."""
+    if not issubclass(type(given), str):
+        raise TokenizerError(f"a count is of a text (str); got {show_value(given)}")
+
+
 class RecentCache(Generic[Value]):
     """A cache of values by text, of at most `size` characters; it forgets the least recently used.
 
@@ -177,8 +183,12 @@ class RecentCache(Generic[Value]):
 
     def get(self, text: str) -> Value | None:
         """Return the value remembered for `text`, None if there is none."""
-        key = text if len(text) < MIN_CHARS_HASHED else _key(text)
-        found = self._new.get(key)
+        try:
+            key = text if len(text) < MIN_CHARS_HASHED else _key(text)
+            found = self._new.get(key)
+        except (TypeError, AttributeError):
+            require_text(text)
+            raise
         if found is None and (found := self._old.get(key)) is not None:
             self._put(key, found)
         return found
@@ -374,6 +384,7 @@ class CharacterCounter(_Formula):
 
     def count(self, text: str) -> int:
         """Return the length."""
+        require_text(text)
         return len(text)
 
     def count_parts(self, parts: Sequence[str]) -> int:
@@ -404,6 +415,7 @@ class CharacterEstimate(_Formula):
 
     def count(self, text: str) -> int:
         """Return the estimate by characters."""
+        require_text(text)
         return _estimate_by_characters(*_measure(text))
 
     def count_parts(self, parts: Sequence[str]) -> int:
@@ -428,6 +440,7 @@ class WordEstimate(_Formula):
 
     def count(self, text: str) -> int:
         """Return the estimate by words."""
+        require_text(text)
         return _estimate_by_words(_count_words(text))
 
     def at_least(self, text: str, limit: int) -> int:

@@ -43,6 +43,7 @@ from .counters import (
     ScaledCounter,
     Tokenizer,
     WordEstimate,
+    require_text,
 )
 from .gguf import make_tokenizer
 from .vocabulary import (
@@ -452,6 +453,7 @@ class LibraryCounter(Counter):
         """Return the library's count."""
         tokens = self._counts.get(text)
         if tokens is None:
+            require_text(text)
             found = self._tokenizer.encode(replace_surrogates(text), add_special_tokens=False)
             tokens = len(found.ids)
             self._counts.put(text, tokens)

@@ -16,7 +16,14 @@ import msgspec
 
 from ..errors import BudgetError, Diagnostic, TokenizerError, quote
 from ..model import Result
-from .counters import Counter, CustomCounter, RecentCache, ScaledCounter, Tokenizer
+from .counters import (
+    Counter,
+    CustomCounter,
+    RecentCache,
+    ScaledCounter,
+    Tokenizer,
+    require_text,
+)
 from .registry import get_tokenizer, is_scaled
 
 MAX_PROVIDER_CALLS = 4
@@ -65,6 +72,7 @@ class RemoteTokenizer(Counter):
 
     def count(self, text: str) -> int:
         """Return the provider's count; 0 for "", because providers refuse to count it."""
+        require_text(text)
         if not text:
             return 0
         tokens = self._counts.get(text)
