@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 from jinja2 import nodes
 
@@ -576,14 +576,14 @@ def _bad_detail(node: nodes.Node) -> str | None:
     if isinstance(node, nodes.Call | nodes.Filter | nodes.Test):
         if node.dyn_args or node.dyn_kwargs:
             return "* and ** are not part of the template language; write the values out"
-        return _named_twice(given.key for given in node.kwargs)
+        return _named_twice(pair.key for pair in cast(list[nodes.Keyword], node.kwargs))
     elif isinstance(node, nodes.Macro):
         return _other_name(node.name) or _named_twice(given.name for given in node.args)
     elif isinstance(node, nodes.Name | nodes.Block):
         return _other_name(node.name)
     elif isinstance(node, nodes.FromImport):
-        given = (each if isinstance(each, str) else each[1] for each in node.names)
-        return next(filter(None, map(_other_name, given)), None)
+        names = (each if isinstance(each, str) else each[1] for each in node.names)
+        return next(filter(None, map(_other_name, names)), None)
     elif isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
         return f'no value has a field "{node.attr}"'
     elif isinstance(node, nodes.Pair) and isinstance(node.key, nodes.List | nodes.Dict):
