@@ -75,11 +75,17 @@ class PageState:
 
     def drop(self, index: int, reason: str) -> None:
         """Drop an item for a reason, and with it the duplicates it stood for."""
-        self.remove(index)
-        self.reasons[index] = reason
-        for duplicate in [d for d, holder in self.duplicate_of.items() if holder == index]:
+        self.drop_all((index,), reason)
+
+    def drop_all(self, indices: Sequence[int], reason: str) -> None:
+        """Drop items for a reason, and with them the duplicates they stood for."""
+        reasons = dict.fromkeys(indices, reason)
+        for index in reasons.keys() & self.chosen.keys():
+            self.remove(index)
+        held = [d for d, holder in self.duplicate_of.items() if holder in reasons]
+        for duplicate in held:
             del self.duplicate_of[duplicate]
-            self.reasons[duplicate] = reason
+        self.reasons |= reasons | dict.fromkeys(held, reason)
 
     def drop_duplicate(self, index: int, holder: int) -> None:
         """Drop an item that `holder` contains; its own duplicates are then those of `holder`."""

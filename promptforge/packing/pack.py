@@ -712,8 +712,7 @@ def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list
         while left and not fits_within(cost, limit):
             cost = subtract_costs(cost, page.item_cost(left.pop(), STUB_VARIANT))
         cost = page.measure({**packer.chosen, **dict.fromkeys(left, STUB_VARIANT)})
-    for index in walk[len(left) :]:
-        packer.drop(index, "budget")
+    packer.drop_all(walk[len(left) :], "budget")
     return left
 
 

@@ -604,7 +604,7 @@ class LowerBounds:
             least = empty[items[index].kind]
             needed = least.tokens
             if least.shows and self._lengths[index]:
-                text = self._columns.contents[index]
+                text = items[index].content or ""
                 needed = max(needed, self._least_tokens(text, int(tokens)))
             tokens -= max(needed - shared, 0)
             if tokens < 0:
@@ -615,11 +615,12 @@ class LowerBounds:
         """Return True if the words of these items together need more."""
         if not all(self.empty_cost(kind).shows for kind in self._columns.every_kind):
             return False
-        contents, lengths, indices = self._columns.contents, self._lengths, [*indices]
+        items, lengths, indices = self._columns.items, self._lengths, [*indices]
         for start in range(0, len(indices), TEXTS_JOINED):
             these = indices[start : start + TEXTS_JOINED]
             # No token holds letters of two words, so words of texts in one are those of each.
-            text = "\n".join(contents[i][: self._max_characters] for i in these if lengths[i])
+            texts = (items[i].content or "" for i in these if lengths[i])
+            text = "\n".join(each[: self._max_characters] for each in texts)
             words = self._counter.words_at_least(text, len(text))
             tokens -= max(words - self._page.shared_end_tokens * len(these), 0)
             if tokens < 0:
@@ -640,7 +641,8 @@ class LowerBounds:
             return self._not_refused(indices, tokens, trim)
         found = self._not_refused(indices, tokens, trim)
         if 4 * len(found) < len(indices) > len(columns.items) // 2:
-            columns.refused = RefusedItems(key, tokens, set(indices).difference(found))
+            columns.refused = RefusedItems(key, tokens, set(indices))
+            columns.refused.items.difference_update(found)
         return found
 
     def _not_refused(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
@@ -661,26 +663,22 @@ class LowerBounds:
             if kinds[kind].shows:
                 far[kind] = self._too_many_characters(left[kind])
         # This runs over all candidates, up to a million: local names, the cheapest test first.
-        widest, lengths, contents, items = (
-            max(far.values()),
-            self._lengths,
-            self._columns.contents,
-            self._columns.items,
-        )
-        exceeds = self._exceeds
+        lengths, items, exceeds = self._lengths, self._columns.items, self._exceeds
+        widest = max(far.values())
         # One call in C refuses most of them: 100,000 candidates ask for the last tokens of a page.
         surely_more = self._counter.quick_test(max(left.values()))
         if surely_more and widest < math.inf and self._max_characters is None:
             indices = [
                 i
                 for i in indices
-                if not (length := lengths[i]) or (length <= widest and not surely_more(contents[i]))
+                if not (length := lengths[i])
+                or (length <= widest and not surely_more(items[i].content or ""))
             ]
         return [
             i
             for i in indices
             if (length := lengths[i]) <= (most := far.get(kind := items[i].kind, -1))
-            and (not length or most == math.inf or not exceeds(contents[i], left[kind]))
+            and (not length or most == math.inf or not exceeds(items[i].content or "", left[kind]))
         ]
 
     def _too_many_characters(self, tokens: int) -> float:

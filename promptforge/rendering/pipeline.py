@@ -80,6 +80,8 @@ class Request(NamedTuple):
     """When it began, by `time.perf_counter`."""
     beside: Sequence[str] = ()
     """Texts that will stand beside the result's: no nonce may occur in them."""
+    bare: bool = False
+    """True where it is known that no item has metadata."""
 
     def with_options(self, **changes: Any) -> Request:
         """Return the same with other options."""
@@ -116,6 +118,7 @@ class Pipeline:
         counter = get_tokenizer(request.options.tokenizer)
         key = request.templates, request.options, request.beside, counter
         parts = _parts_of(request.items)
+        request = request._replace(bare=parts is request.items)
         last = self._last.slot.made
         if last is None or last.key != key or not _are_same(last.parts, parts):
             result = self._make_framed(request, diagnostics)
@@ -148,7 +151,7 @@ class Pipeline:
         tagged = _is_tagged(layout, request.options, diagnostics)
         controls = self.controls(request.options, diagnostics)
         options = _lower_to_window(request.options, diagnostics)
-        items, every = self._select(request.items, layout, options, diagnostics)
+        items, every = self._select(request, layout, options, diagnostics)
         nonce = None
         if tagged:
             nonce = pick_nonce(_texts(layout, options, every.pool, request.beside))
@@ -185,16 +188,18 @@ class Pipeline:
         return Result(report, tuple(diagnostics), seconds)
 
     def _select(
-        self, given: list[Item], layout: Layout, options: Options, diagnostics: Diagnostics
+        self, request: Request, layout: Layout, options: Options, diagnostics: Diagnostics
     ) -> tuple[list[Item], Candidates]:
         """Return the items, each reduced as the options ask, and the candidates among them."""
         trimmers = layout.trimmers(options.marker)
-        items = reduce_items(given, options, self._language, trimmers, diagnostics)
+        items = reduce_items(request.items, options, self._language, trimmers, diagnostics)
         reranker = None
         if callable(options.rerank):
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
         last = self._last.slot.made
         columns = (last and last.columns.updated(items)) or Columns(items)
+        if request.bare:
+            columns.has_metadata = False
         every = select(
             columns, options, self._language, trimmers, diagnostics, self._embed, reranker
         )

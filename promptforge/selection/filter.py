@@ -42,7 +42,9 @@ MIN_ITEMS_COMPARED = 200
 """Fewer items are read anew as quickly."""
 MAX_ITEMS_CHANGED = 64
 """With more changed items, columns are read anew."""
-_METADATA = attrgetter("metadata")
+ITEMS_READ_TOGETHER = 1000
+"""Items read at once, one column after the other."""
+_CONTENT = attrgetter("content")
 FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
@@ -54,6 +56,15 @@ class RefusedItems(NamedTuple):
     """All that the bounds depend on, besides the items."""
     tokens: float
     items: set[int]
+
+
+class _Texts(NamedTuple):
+    """Lengths and ends of the contents of all items."""
+
+    lengths: array[int]
+    """The characters of each."""
+    tails: dict[str, None]
+    """The ends of all. Unlike a set, a dict of texts is not visited when garbage is collected."""
 
 
 class Columns:
@@ -79,61 +90,56 @@ class Columns:
         if len(places) > MAX_ITEMS_CHANGED:
             return None
         columns, known = Columns(items), self.__dict__
-        for name in _COLUMNS.keys() & known.keys():
-            columns.__dict__[name] = column = known[name][:]
-            for place in places:
-                column[place] = _COLUMNS[name](items[place])
+        new = [items[place] for place in places]
+        if scores := known.get("scores"):
+            columns.scores = scores[:]
+            for place, item in zip(places, new, strict=True):
+                columns.scores[place] = item.score
+        if known.get("_texts"):
+            lengths, tails = known.pop("_texts")
+            columns._texts = _Texts(lengths[:], tails)
+            for place, item in zip(places, new, strict=True):
+                tails.pop(tail_of(self.items[place].content or ""), None)
+                columns.lengths[place] = len(item.content or "")
+            tails |= {tail_of(item.content or ""): None for item in new}
         if all(_side(items[place]) == _side(self.items[place]) for place in places):
             for name in _FACTS & known.keys():
                 columns.__dict__[name] = known[name]
-        if tails := known.pop("_tails", None):
-            tails.difference_update(tail_of(self.items[place].content or "") for place in places)
-            tails.update(tail_of(items[place].content or "") for place in places)
-            if len(tails) == len(items) and all(items[place].content for place in places):
-                columns.__dict__["_tails"] = tails
         if self.refused is not None:  # of these columns too some are then asked about anew
             self.refused.items.difference_update(places)
             columns.refused = self.refused
         return columns
 
-    @cached_property
-    def _tails(self) -> set[str]:
-        # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
-        if 0 in self.lengths:
-            return set()
-        # A list first: then a set of a hundred thousand is made in little more than half the time.
-        tails = set(list(map(tail_of, self.contents)))
-        return tails if len(tails) == len(self.items) else set()
-
     @property
     def all_differ(self) -> bool:
         """True if it is cheap to see that each item has a content, and no two are equal."""
-        return bool(self._tails)
+        tails = self._texts.tails
+        return len(tails) == len(self.items) and "" not in tails
 
     @cached_property
     def every_kind(self) -> frozenset[str]:
         """The kinds that there are."""
         return frozenset(self._read("kind"))
 
-    @cached_property
-    def contents(self) -> list[str]:
-        """The content of each; "" without one."""
-        return self._texts[0]
-
-    @cached_property
+    @property
     def lengths(self) -> array[int]:
-        """The characters of each content."""
-        return self._texts[1]
+        """The characters of each content; 0 without one."""
+        return self._texts.lengths
 
     @cached_property
-    def _texts(self) -> tuple[list[str], array[int]]:
-        # Looking for None would read the heads of all texts from memory once more.
-        contents = list(self._read("content"))
-        try:
-            return contents, _numbers("q", map(len, contents))
-        except TypeError:
-            contents = [text or "" for text in contents]
-            return contents, _numbers("q", map(len, contents))
+    def _texts(self) -> _Texts:
+        lengths, tails = array("q"), list[str]()
+        # Some at a time: so the head of each text is read from memory once. Hashing 48 characters
+        # of each costs far less than hashing texts of a megabyte.
+        for start in range(0, len(self.items), ITEMS_READ_TOGETHER):
+            contents = list(map(_CONTENT, self.items[start : start + ITEMS_READ_TOGETHER]))
+            try:
+                lengths += _numbers("q", map(len, contents))
+            except TypeError:
+                contents = [text or "" for text in contents]
+                lengths += _numbers("q", map(len, contents))
+            tails += map(tail_of, contents)
+        return _Texts(lengths, dict.fromkeys(tails))
 
     @cached_property
     def scores(self) -> array[float]:
@@ -149,6 +155,11 @@ class Columns:
     def score_orders(self) -> frozenset[ScoreOrder]:
         """The meanings of scores that there are."""
         return frozenset(self._read("score_order"))
+
+    @cached_property
+    def has_metadata(self) -> bool:
+        """True if any item has metadata."""
+        return any(self._read("metadata"))
 
     @cached_property
     def requires(self) -> bool:
@@ -177,11 +188,6 @@ def _numbers(code: str, numbers: Iterable[Any]) -> array[Any]:
     return array(code, struct.pack(f"{len(given)}{code}", *given))
 
 
-_COLUMNS: dict[str, Callable[[Item], object]] = {
-    "scores": attrgetter("score"),
-    "contents": lambda item: item.content or "",
-    "lengths": lambda item: len(item.content or ""),
-}
 _FACTS = frozenset({"origins", "score_orders", "requires", "summarized", "plain", "every_kind"})
 """Facts about all items, which stay as they are where `_side` does."""
 
@@ -232,13 +238,9 @@ class Candidates(Mapping[int, Entry]):
     def __len__(self) -> int:
         return len(self.kept)
 
-    @cached_property
-    def _has_metadata(self) -> bool:
-        return any(map(_METADATA, self.pool))  # a million items are passed over in C
-
     def newest_first(self, indices: Sequence[int]) -> Sequence[int]:
         """Return indices with the files that were changed last first: so ties are broken."""
-        if not indices or not self._has_metadata:
+        if not indices or not self.columns.has_metadata:
             return indices
         ages = {index: self.pool[index].metadata.get("commits_ago") for index in indices}
         known = {index: age for index, age in ages.items() if isinstance(age, int)}
@@ -321,9 +323,7 @@ def select(
     ranks = rank_items(columns, options.score_order)
     merged: dict[int, int] = {}
     if options.dedupe and not (len(kept) == len(left) and columns.all_differ):
-        texts = columns.contents
-        if 0 in columns.lengths:
-            texts = [item.content or item.summary or "" for item in left]
+        texts = [item.content or item.summary or "" for item in left]
         joined = merged if options.merge_overlaps else None
         left = list(left)
         drop_duplicates(left, texts, kept, ranks, dropped, joined)

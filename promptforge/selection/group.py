@@ -208,8 +208,6 @@ MAX_CONTAINED_CHARACTERS = 1 << 20
 """Characters above which a text is not split into lines."""
 MAX_TEXTS_PER_LINE = 100
 """Texts compared that share one line: the first."""
-SEVERAL = -1
-"""Stands for several items."""
 
 
 class JoinedRange(NamedTuple):
@@ -392,8 +390,9 @@ class ContainedTexts:
         self._items = items
         self._known: dict[int, tuple[list[str], str]] = {}
         """The lines of each, and the longest."""
-        self._only: dict[str, int] = {}
-        """Line → the item that alone has it, or `SEVERAL`."""
+        self._lines = set[str]()
+        self._shared = set[str]()
+        """Lines that several of them have."""
         self._by_longest: dict[str, list[int]] = defaultdict(list)
         """Longest line of a text → items."""
         self._by_line: dict[str, list[int]] = defaultdict(list)
@@ -417,9 +416,8 @@ class ContainedTexts:
         if index not in self._known:
             self._known[index] = read
             self._by_longest[longest].append(index)
-            own = dict.fromkeys(lines, index)
-            own.update(dict.fromkeys(self._only.keys() & own.keys(), SEVERAL))
-            self._only.update(own)
+            self._shared.update(self._lines.intersection(lines))
+            self._lines.update(lines)
             self._waiting.append((index, lines))
         if not holders and not held:
             return None, []
@@ -443,8 +441,8 @@ class ContainedTexts:
             if self._by_longest.get(longest) == [index]:
                 held.discard(longest)
         # In most lists no text has all lines of another.
-        shared = self._only.get(longest, index) != index
-        if shared and all(map(self._only.__contains__, lines)):
+        others = self._shared if index in self._known else self._lines
+        if longest in others and self._lines.issuperset(lines):
             return self._sharing_rarest(lines), held
         return (), held
 

@@ -361,9 +361,10 @@ def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encodi
 @lru_cache(maxsize=MAX_RUNS_MATCHED)
 def _runs_pattern(count: int) -> re.Pattern[str]:
     """Return the pattern of a beginning in which so many runs end as `_count_runs` counts them."""
-    between, letters = r"[^0-9A-Za-z\x80-\U0010ffff]*+", "[0-9A-Za-z]++"
-    end = r"[^0-9A-Za-z'\x80-\U0010ffff]"
-    return re.compile(f"(?:{between}{letters}(?:'++{letters})*+{end}){{{count}}}")
+    # What stands between is listed: less what it is not, the rest of Unicode costs 4 ms to compile.
+    between, letters = r"[\0-/:-@[-`{-\x7f]*+", "[0-9A-Za-z]++"
+    end = r"[\0-&(-/:-@[-`{-\x7f]"
+    return re.compile(f"{between}{letters}(?:'++{letters})*+{end}" * count)
 
 
 def _count_runs(text: str) -> int:
