@@ -293,7 +293,9 @@ def reduce_items(
     for name, count in whole.items():
         if count:
             texts = plural(count, "text", "texts")
-            said = {"outline": "no outline", "comments": "no language with known comments"}[name]
+            said = {"outline": "no outline", "comments": "no comments that can be told for sure"}[
+                name
+            ]
             diagnostics.add("PF123", f"{texts} with {said}: shown as before", severity="info")
     return made
 
