@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import quote
 from ..model import Item, copy_plain, exact_str, type_name_of
-from ..yaml_reader import load_yaml
+from ..yaml_reader import load_shipped_yaml
 from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
 
 ITEM_FIELDS = frozenset(Item.__struct_fields__)
@@ -26,7 +26,8 @@ ITEM_FIELDS = frozenset(Item.__struct_fields__)
 
 # ---- what texts, names and places are called
 
-_TABLE = load_yaml(Path(__file__).with_name("shapes.yaml").read_text("utf-8"), "shapes.yaml")
+_FILE = Path(__file__).with_name("shapes.yaml")
+_TABLE, _ = load_shipped_yaml(_FILE.read_text("utf-8"), _FILE.name)
 KEYS = {part: tuple(keys.split()) for part, keys in _TABLE["keys"].items()}
 TEXT_KEYS = KEYS["text"]
 MIN_GUESSED_CHARACTERS = 20

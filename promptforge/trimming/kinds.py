@@ -343,7 +343,7 @@ def _is_in_doubt(text: str, begin: int, end: int, language: str) -> bool:
 
 
 def _end_of_comment(text: str, begin: int, end: int, language: str) -> int:
-    """Return where a comment ends: before its line end, which stays."""
+    """Return the end of a comment: the line end behind it stays."""
     if language == "php" and not text.startswith("/*", begin):
         found = text.find("?>", begin, end)
         return found if found >= 0 else begin + len(text[begin:end].rstrip("\r\n"))
