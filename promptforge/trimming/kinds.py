@@ -357,7 +357,7 @@ def _end_of_comment(text: str, begin: int, end: int, language: str) -> int:
 
 
 def _close_holes(text: str, hole: str) -> str:
-    """Return a text whose comments are holes without them, and without lines of holes alone."""
+    """Return a text without the holes where comments were, and without lines of holes alone."""
     lines: list[str] = []
     for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text):
         if hole not in line:
