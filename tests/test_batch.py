@@ -155,6 +155,18 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     assert not list(Path().rglob(".*.unfinished"))
 
 
+def test_parts_that_were_exchanged_are_done_again(expected: bytes) -> None:
+    batch.run("in.jsonl", "out.jsonl", part_rows=30)
+    Path("out.jsonl").unlink()
+    folder = Path("out.jsonl.batch/parts")
+    one, other = (folder / name for name in shard_files("out.jsonl.batch")[:2])
+    first = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(first)
+    assert batch.run("in.jsonl", "out.jsonl", part_rows=30).kept == ROWS - 60
+    assert Path("out.jsonl").read_bytes() == expected
+
+
 # --- result files that were damaged after they were written ---------------------------------------
 
 

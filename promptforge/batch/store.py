@@ -180,6 +180,8 @@ class ShardSummary(msgspec.Struct, frozen=True, tag="part"):
     """Hash of the files that its rows name; empty where no row names any."""
     sha256: str
     """Hash of all lines before this one."""
+    name: str = ""
+    """Name of the file: of two that were exchanged, each is whole and of another shard."""
 
 
 class ShardStore:
@@ -220,18 +222,20 @@ class ShardStore:
         except msgspec.DecodeError:
             return None
         # The file was written at one stroke; but disks fail, and people edit files.
-        return summary if summary.sha256 == digest(body + b"\n") else None
+        whole = summary.name == name and summary.sha256 == digest(body + b"\n")
+        return summary if whole else None
 
     def add(self, shard: Shard, key: str, rendered: RenderedShard) -> ShardSummary:
         """Write the results of a shard; no kill of this process loses them."""
+        name = _file_name(shard, key)
         summary = ShardSummary(
             rendered.rows,
             rendered.errors,
             rendered.tokens,
             hash_references(rendered.references),
             digest(rendered.body),
+            name,
         )
-        name = _file_name(shard, key)
         # Waiting for the disk would limit a fleet to some forty workers. After a power cut, a file
         # that is not whole is seen by its hash, and rendered again.
         with write_whole(self._folder / name, sync=False) as file:
