@@ -109,6 +109,7 @@ def open_page(browser: Browser) -> Iterator[Opener]:
         context = browser.new_context(viewport={"width": wide, "height": high}, **settings)
         name, _, value = running.cookie.partition("=")
         context.add_cookies([{"name": name, "value": value, "url": f"http://{running.host}/"}])
+        context.add_init_script(f"localStorage.setItem('key', {json.dumps(running.key)})")
         page = context.new_page()
         page.set_default_timeout(PATIENCE * 1000)
         requests: list[str] = []
@@ -137,13 +138,14 @@ def open_page(browser: Browser) -> Iterator[Opener]:
 
 
 def entered(browser: Browser, running: Preview) -> Preview:
-    """Open the link as a reader does; the cookie that the browser has then is every page's."""
+    """Open the link as a reader does; cookie and key of the browser then are every page's."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(running.link)
     assert page.url == f"http://{running.host}/"
     (cookie,) = context.cookies()
     running.cookie = f"{cookie['name']}={cookie['value']}"
+    running.key = page.evaluate("localStorage.getItem('key')")
     assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
     context.close()
     return running

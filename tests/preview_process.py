@@ -61,7 +61,7 @@ class Reply(NamedTuple):
 
 
 class Preview:
-    """A running preview: its address, its output, and the cookie once `enter` was called."""
+    """A running preview: its address, its output, cookie and key once `enter` was called."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         assert process.stderr is not None
@@ -74,7 +74,7 @@ class Preview:
         self.said.append(first)
         self.link, self.port, self.token = found[0], int(found[1]), found[2]
         self.host = f"127.0.0.1:{self.port}"
-        self.cookie = ""
+        self.cookie = self.key = ""
         self._reader = threading.Thread(
             target=lambda: self.said.extend(process.stderr or ()), daemon=True
         )
@@ -88,7 +88,8 @@ class Preview:
 
     def answers(self, path: str, times: int) -> int:
         """Send so many requests at once on one line; return how many were answered."""
-        one = f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\nCookie: {self.cookie}\r\n\r\n"
+        one = f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\nCookie: {self.cookie}\r\n"
+        one += f"X-Promptforge: {self.key}\r\n\r\n"
         reply = self.send(one.encode() * times)
         return bool(reply.status) + reply.body.count(b"HTTP/1.1 ")
 
@@ -104,10 +105,10 @@ class Preview:
             b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         )
         usual: dict[str, str | None] = {"Host": self.host, "Cookie": self.cookie or None}
+        usual["X-Promptforge"] = self.key or None
         if method not in ("GET", "HEAD"):
             usual |= {
                 "Content-Type": "application/json",
-                "X-Promptforge": "1",
                 "Content-Length": str(len(data)),
             }
         merged = {**usual, **(headers or {})}
@@ -118,10 +119,11 @@ class Preview:
         return self.send("\r\n".join([*lines, "", ""]).encode("latin-1") + data)
 
     def enter(self) -> Preview:
-        """Exchange the token for the cookie."""
+        """Exchange the token for cookie and key."""
         reply = self.request(f"/?token={self.token}")
         assert reply.status == 303, reply
         self.cookie = reply.headers["set-cookie"].split(";")[0]
+        self.key = reply.headers["location"].partition("#key=")[2]
         return self
 
     def draw(self, what: str = "page", **ask: Any) -> Any:

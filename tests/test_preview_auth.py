@@ -138,7 +138,9 @@ def test_the_token_works_once_and_leaves_the_address(
         assert len(page.token) >= 43 and page.token != known.token and page.port != known.port
         assert page.request("/", headers={"Cookie": known.cookie}).status == 403
         reply = page.request(f"/?profile=claude&token={page.token}&budget=50")
-        assert (reply.status, reply.headers["location"]) == (303, "/?profile=claude&budget=50")
+        address, _, page.key = reply.headers["location"].partition("#key=")
+        assert (reply.status, address) == (303, "/?profile=claude&budget=50")
+        assert len(page.key) >= 43 and page.key not in (page.token, known.key)
         cookie = reply.headers["set-cookie"]
         assert re.fullmatch(
             rf"promptforge-{page.port}=[\w-]{{43,}}; HttpOnly; SameSite=Strict; Path=/", cookie
@@ -205,9 +207,16 @@ def test_a_simple_request_writes_nothing(
     assert page.request("/api/page", method, {"Content-Type": kind}, {"view": {}}).status == 415
 
 
-@pytest.mark.parametrize("value", [None, "", "0"])
+@pytest.mark.parametrize("value", [None, "", "0", "1", "A" * 43])
 def test_a_write_needs_the_header_of_the_page(page: Preview, value: str | None) -> None:  # [W014]
     assert page.request("/api/page", "POST", {"X-Promptforge": value}, {"view": {}}).status == 403
+
+
+@pytest.mark.parametrize("path", ["/api/start", "/api/words", "/api/cases", "/api/files/x"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_cookie_alone_reads_nothing(page: Preview, path: str, method: str) -> None:
+    assert page.request(path, method, {"X-Promptforge": None}).status == 403
+    assert page.request(path, method).status in (200, 404, 405, 409)
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH", "OPTIONS", "TRACE", "FOO", "PUT"])
@@ -287,7 +296,7 @@ def test_a_length_is_a_number_within_the_cap(
 
 def test_two_lengths_and_chunks_are_refused(page: Preview) -> None:  # [W018, W019]
     head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\n"
-    head += "Content-Type: application/json\r\nX-Promptforge: 1\r\n"
+    head += f"Content-Type: application/json\r\nX-Promptforge: {page.key}\r\n"
     assert (
         page.send(f"{head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}".encode()).status
         == 400
@@ -338,7 +347,7 @@ def test_who_is_slow_is_left_and_others_are_served(hasty: auth.SessionSecrets) -
     host = f"Host: 127.0.0.1:{hasty.port}\r\n"
     with line(f"GET /?{hasty.link.partition('?')[2]} HTTP/1.1\r\n{host}\r\n") as first:
         cookie = f"Cookie: {heard(first).headers['set-cookie'].partition(';')[0]}\r\n"
-    body = f"{host}{cookie}X-Promptforge: 1\r\nContent-Type: application/json\r\n"
+    body = f"{host}{cookie}X-Promptforge: {hasty.key}\r\nContent-Type: application/json\r\n"
     body += "Content-Length: 100\r\n\r\n{"
     start = "POST /api/page HTTP/1.1\r\n"
     slow = [line(sent) for sent in ("", "GET / HT", start, start + host, start + body)]

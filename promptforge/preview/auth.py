@@ -1,7 +1,9 @@
 """Authentication: only the browser that opened the link may send requests, and only from the page.
 
 Any web page in any browser of this machine can send requests to a local port. So every request,
-even for a static file, is checked for its host name, its origin and a secret cookie.
+even for a static file, is checked for its host name, its origin and a secret cookie. Browsers send
+a cookie to all ports of a host, so a server on another port learns it from who visits it. So the
+page also sends a key, which only pages of this port can read.
 """
 
 from __future__ import annotations
@@ -51,13 +53,15 @@ _START = re.compile(rb"(?:^|&)token=([A-Za-z0-9_-]*)(?:&|$)")
 
 
 class SessionSecrets:
-    """Secrets of one run: the token in the link, good for one use, and the cookie given for it."""
+    """Secrets of one run: the token in the link, good for one use; cookie and key given for it."""
 
     def __init__(self, port: int, renewed: Callable[[str], None]) -> None:
         """`renewed` gets a new link when a used one comes again, to print it on the terminal."""
         self.port = port
         self.cookie_name = f"promptforge-{port}"
         self._cookie = secrets.token_urlsafe(32)
+        self.key = secrets.token_urlsafe(32)
+        """Sent by the page with all that it asks for; the browser keeps it for this port alone."""
         self._token = secrets.token_urlsafe(32)
         self._spent: str | None = None
         self._renewed = renewed
@@ -165,7 +169,8 @@ class AuthMiddleware:
         if not _PATH.fullmatch(scope["raw_path"]):
             raise RefusedRequestError(404, "there is nothing here")
         if scope["method"] not in _READING:
-            _check_writing(headers)
+            _check_type(headers)
+        self._check_key(scope, headers)
 
     def _check_host(self, headers: Headers) -> None:
         # A name of a stranger's that resolves to 127.0.0.1 would make his page of our origin.
@@ -184,11 +189,23 @@ class AuthMiddleware:
                 raise RefusedRequestError(403, message + "The terminal shows the one to open.")
             # Go on to the address without the token, so that it stays in no history.
             rest = b"&".join(part for part in query.split(b"&") if not part.startswith(b"token="))
-            headers_back = [(b"location", b"/?" + rest if rest else b"/")]
-            if cookie is not None:
-                headers_back.append((b"set-cookie", cookie))
-            raise RefusedRequestError(303, "", *headers_back)
+            location = b"/?" + rest if rest else b"/"
+            if cookie is None:
+                raise RefusedRequestError(303, "", (b"location", location))
+            # A browser sends to no server what stands behind `#`.
+            location += b"#key=" + self._secrets.key.encode()
+            raise RefusedRequestError(303, "", (b"location", location), (b"set-cookie", cookie))
         if not self._secrets.holds(headers.get(b"cookie", [])):
+            raise RefusedRequestError(403, "Open the link that the terminal shows.")
+
+    def _check_key(self, scope: Scope, headers: Headers) -> None:
+        # A script elsewhere has to ask before it sends this header. An `EventSource` cannot send
+        # it; its stream carries nothing but the number of changes.
+        path = scope["path"]
+        if scope["method"] in _READING and (path == EVENTS_PATH or not path.startswith("/api/")):
+            return
+        given = headers.get(b"x-promptforge", [])
+        if len(given) != 1 or not hmac.compare_digest(given[0], self._secrets.key.encode()):
             raise RefusedRequestError(403, "Open the link that the terminal shows.")
 
 
@@ -215,13 +232,11 @@ def _check_origin(headers: Headers) -> None:
         raise RefusedRequestError(403, "not from this page")
 
 
-def _check_writing(headers: Headers) -> None:
-    # A form can send neither this type nor this header; a script elsewhere has to ask first.
+def _check_type(headers: Headers) -> None:
+    # A form cannot send this type.
     kind = headers.get(b"content-type", [b""])
     if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
         raise RefusedRequestError(415, "send application/json")
-    if headers.get(b"x-promptforge") != [b"1"]:
-        raise RefusedRequestError(403, "not from this page")
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:

@@ -73,7 +73,7 @@ def one(data: bytes) -> None:
         b"cookie": cookie,
         b"content-type": b"application/json",
         b"content-length": b"2",
-        b"x-promptforge": b"1",
+        b"x-promptforge": keys.key.encode(),
     }
     method, path = (
         draw.of(METHODS),
@@ -106,7 +106,7 @@ def one(data: bytes) -> None:
         assert all(origin == b"http://" + held[0][0].lower() for origin in held[2]), scope
         assert b"%" not in path and b"?" not in path, scope
         if method not in ("GET", "HEAD"):
-            assert (b"x-promptforge", b"1") in headers and any(
+            assert (b"x-promptforge", keys.key.encode()) in headers and any(
                 n == b"content-length" for n, _ in headers
             ), scope
     (start,) = [message for message in sent if message["type"] == "http.response.start"]

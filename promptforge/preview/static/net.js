@@ -1,7 +1,20 @@
 // Speaking to the server that sent this page, and to nobody else.
 
-const WRITES = { "Content-Type": "application/json", "X-Promptforge": "1" };
+const SENT = { "X-Promptforge": readKey() };
+const WRITES = { ...SENT, "Content-Type": "application/json" };
 const TAB = Array.from(crypto.getRandomValues(new Uint32Array(3)), (part) => part.toString(36)).join("");
+
+// The key comes with the link, once. The storage is this port's alone, as no cookie is.
+function readKey() {
+  const found = location.hash.match(/^#key=(.+)$/)?.[1];
+  if (found) history.replaceState(null, "", location.pathname + location.search);
+  try {
+    if (found) localStorage.setItem("key", found);
+    return found ?? localStorage.getItem("key") ?? "";
+  } catch {
+    return found ?? ""; // a browser that stores nothing
+  }
+}
 
 async function answer(response) {
   if (response.headers.get("content-type") !== "application/json") {
@@ -12,7 +25,7 @@ async function answer(response) {
 }
 
 export async function get(path) {
-  return answer(await fetch(path));
+  return answer(await fetch(path, { headers: SENT }));
 }
 
 export async function ask(path, body, signal) {

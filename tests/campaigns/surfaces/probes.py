@@ -136,7 +136,7 @@ def _lengths(page: Preview) -> Answers:
     for length in ("99999999999", "-1", "abc", "1 2", "5, 6", "", None):
         reply = page.request("/api/page", "POST", {"Content-Length": length}, b"{}")
         yield f"Content-Length {length}", reply.status, {400, 411, 413}
-    head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nX-Promptforge: 1\r\n"
+    head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nX-Promptforge: {page.key}\r\n"
     head += "Content-Type: application/json\r\n"
     chunks = "\r\n2\r\n{}\r\n0\r\n\r\n"
     yield (
@@ -158,7 +158,7 @@ def _pipelined(page: Preview) -> Answers:
 
 
 def _slow(page: Preview) -> Answers:
-    head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nX-Promptforge: 1\r\n"
+    head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nX-Promptforge: {page.key}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
     with socket.create_connection(("127.0.0.1", page.port), timeout=60) as line:
         line.sendall(head.encode())
