@@ -453,6 +453,41 @@ def test_a_file_of_items_is_read_whole_or_refused(folder: Path) -> None:
     assert done.code == 4 and "larger than 256 MiB" in done.err
 
 
+@pytest.mark.parametrize("command", ["show NAME", "render - --layout NAME"])
+def test_a_name_that_no_disk_takes_is_unknown(folder: Path, command: str) -> None:
+    done = run(*command.replace("NAME", "x" * 5000).split(), stdin='[{"content": "x"}]')
+    assert done.code == 2 and "Error" not in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="needs a file that waits")
+@pytest.mark.parametrize("flag", ["--file", "--doc", "--job", "--files-from", "--"])
+def test_a_file_with_nothing_to_read_yet_is_said(flag: str) -> None:
+    assert run("render", flag, "/proc/kmsg").code == 4
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("prompt", "--to", "text", "--user", "x", "--system-file"),
+        ("prompt", "--to", "text", "--user-file"),
+        ("render", "--files-from"),
+        ("render", "--job"),
+        ("count",),
+    ],
+)
+@pytest.mark.parametrize("name", ["link.txt", "up/key.txt"])
+def test_a_name_leads_out_by_no_link(folder: Path, command: tuple[str, ...], name: str) -> None:
+    folder.joinpath("key.txt").write_text("secret words")
+    folder.joinpath("work").mkdir()
+    os.chdir("work")
+    Path("link.txt").symlink_to("../key.txt")
+    Path("up").symlink_to("..")
+    done = run(*command, name)
+    assert "secret" not in done.out + done.err and done.code == 4
+    assert f"{name}: a link leads out of the folder" in done.err
+    assert "a link" not in run(*command, "../key.txt").err  # typed by the user
+
+
 def test_a_profile_that_is_broken_is_not_copied(folder: Path) -> None:
     folder.joinpath("profiles").mkdir()
     folder.joinpath("profiles/broken.yaml").write_text("max_tokens: [\n")

@@ -458,7 +458,7 @@ def unused_folder_hint(name: str, arguments: Sequence[str]) -> str:
         ("templates", (name, f"prompt/{name}")),
         ("profiles", (f"{name}.yaml", f"{name}.yml")),
     ):
-        paths = [path for place in places if (path := Path(folder, place)).exists()]
+        paths = [path for place in places if os.path.exists(path := Path(folder, place))]
         named = any(word.partition("=")[0] == f"--{folder}" for word in arguments)
         named = named or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))
         if paths and not named:

@@ -63,14 +63,14 @@ def show_path(path: StrPath) -> str:
 def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
     """Return the real place of a path the user named; a relative one counts from the workspace.
 
-    Without a workspace it counts from the working directory, and may lie anywhere. Raises
-    `ItemError` for a relative path that leads out of the workspace, by `..` or by a link, and for
+    Without a workspace it counts from the working directory, and may lead out of it by `..`. Raises
+    `ItemError` for a relative path that leads out of the workspace otherwise, as by a link, and for
     one that no file system takes.
     """
     given = os.fspath(path)
     try:
         root = os.path.realpath(workspace or os.curdir)
-        real = os.path.realpath(os.path.join(root, given))
+        real = os.path.realpath(place := os.path.join(root, given))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
         message = f"cannot read {quote(given)}: {system_reason(exc)}"
         raise ItemError(message, where=show_path(given)) from None
@@ -78,6 +78,10 @@ def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
     if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
         hint = "name it by an absolute path, or from a folder that holds it (--workspace DIR)"
         raise ItemError(f"leads out of the workspace; {hint}", where=show_path(given))
+    # `system.txt` of a stranger's repository may be a link to a key.
+    if workspace is None and is_inside(os.path.normpath(place), root) and not is_inside(real, root):
+        hint = "name the file by its absolute path"
+        raise ItemError(f"a link leads out of the folder; {hint}", where=show_path(given))
     return Path(real)
 
 
@@ -113,7 +117,7 @@ def peek_file(path: StrPath, *, workspace: StrPath) -> tuple[int, bytes]:
     real = locate_file(path, workspace)
     try:
         with _opened(real, where) as file:
-            return os.fstat(file.fileno()).st_size, file.read(8192)
+            return os.fstat(file.fileno()).st_size, _now(file.read(8192))
     except (OSError, ValueError) as exc:
         raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
 
@@ -189,7 +193,7 @@ def _read(real: Path, where: str, diagnostics: Diagnostics, whole: bool) -> byte
         try:
             with _opened(real, where) as file:
                 before = os.fstat(file.fileno())
-                data = file.read(most + 1)
+                data = _now(file.read(most + 1))
                 after = os.fstat(file.fileno())
         except (OSError, ValueError) as exc:
             hint = _hint(real, exc)
@@ -210,6 +214,13 @@ def _read(real: Path, where: str, diagnostics: Diagnostics, whole: bool) -> byte
         diagnostics.add("PF602", message, where=where)
         data = data[:most]
         data = data[: data.rfind(b"\n") + 1] or data  # whole lines
+    return data
+
+
+def _now(data: bytes | None) -> bytes:
+    # `/proc/kmsg` is a file, and has nothing to give before something happens.
+    if data is None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     return data
 
 
