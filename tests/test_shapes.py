@@ -6,12 +6,13 @@ import json
 import sqlite3
 import types
 from collections import namedtuple
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -425,6 +426,78 @@ def test_a_response_that_can_be_iterated_over_is_no_list_of_its_fields() -> None
     assert [item.content for item in load(Dumped(context=TAR))] == [TAR]
     with pytest.raises(ItemError, match="found: object with status"):
         load(Dumped(status=200))
+
+
+class Record(tuple[Any, ...], Mapping[str, Any]):
+    """A row that gives its values where it is iterated over, as those of Neo4j's driver do."""
+
+    def __new__(cls, **fields: Any) -> Record:
+        made = tuple.__new__(cls, fields.values())
+        made.fields = fields
+        return made
+
+    fields: dict[str, Any]
+
+    def keys(self) -> Any:
+        return list(self.fields)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.fields[key]
+
+
+@dataclass
+class Chunk:
+    """A client's own class with the marks of a document, and more fields than one has."""
+
+    text: str
+    metadata: dict[str, Any]
+    score: float
+    document_name: str
+
+
+class Answered(NamedTuple):
+    """A driver's answer."""
+
+    records: list[Any]
+    summary: None
+    keys: list[str]
+
+
+class Asked:
+    """An answer of ClickHouse's driver."""
+
+    column_names = ("id", "text")
+
+    def named_results(self) -> Any:
+        return iter([{"id": 1, "text": TAR}, {"id": 2, "text": FIND}])
+
+
+def test_rows_of_drivers() -> None:
+    pairs = [Record(node={"text": text, "title": "T"}, score=0.5) for text in (TAR, FIND)]
+    flat = [Record(**{"n.text": text, "n.title": "T", "score": 0.5}) for text in (TAR, FIND)]
+    for given in (pairs, flat, Answered(flat, None, ["n.text"])):
+        first, second = load(given)
+        assert (first.content, second.content) == (TAR, FIND)
+        assert (first.name, first.score) == ("T", 0.5)
+    assert [(item.id, item.content) for item in load(Asked())] == [("1", TAR), ("2", FIND)]
+
+
+def test_a_document_of_no_framework_keeps_all_of_its_fields() -> None:
+    first, _ = load([Chunk(text, {"page": 1}, 0.5, "T") for text in (TAR, FIND)])
+    assert (first.content, first.name, first.score) == (TAR, "T", 0.5)
+    hit = types.SimpleNamespace(content=TAR, meta={"page": 1}, title="T", url="https://e.org/1")
+    (item,) = load([hit])
+    assert (item.content, item.name, item.url) == (TAR, "T", "https://e.org/1")
+
+
+def test_the_sources_of_an_answer_are_read_and_not_its_words() -> None:
+    sources = [{"title": "T1", "url": "https://e.org/1", "snippet": text} for text in (TAR, FIND)]
+    answer = {"answer": "What an LLM says about it.", "sources": sources}
+    assert [item.content for item in load(answer)] == [TAR, FIND]
+    # Names of sources are no records beside a text.
+    for names in (["a.md", "b.md"], [{"title": "T", "url": "https://e.org"}], ["https://e.org/1"]):
+        (item,) = load([{"question": "Q?", "answer": TAR, "sources": names}])
+        assert (item.content, item.name) == (TAR, "Q?")
 
 
 def test_a_page_with_highlights_is_one_record() -> None:

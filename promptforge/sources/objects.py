@@ -52,7 +52,8 @@ def text_keys(record: Any, say: Callable[[str, str], object] = lambda code, text
     # The usual case, three times as fast.
     if type(record) is dict and len(record) < MAX_DATA_VALUES and {*map(type, record)} <= {str}:
         return record.copy()
-    pairs: Iterable[tuple[Any, Any]] = ((key, record[key]) for key in record)
+    # Neo4j's records give their values where they are iterated over.
+    pairs: Iterable[tuple[Any, Any]] = ((key, record[key]) for key in record.keys())  # noqa: SIM118
     if issubclass(type(record), dict):
         pairs = dict.items(record)  # not the methods of a subclass
     own: Fields = {}
@@ -116,8 +117,6 @@ def _attributes(value: Any) -> Fields:
     """Return what an object of a client holds: rows of databases, models, dataclasses."""
     if (row := getattr(value, "_mapping", None)) is not None:  # SQLAlchemy
         return text_keys(row)
-    if hasattr(type(value), "keys") and hasattr(type(value), "__getitem__"):  # sqlite3.Row
-        return {exact_str(key): value[key] for key in list(value.keys())}
     if (mapper := getattr(value, "__mapper__", None)) is not None:  # SQLAlchemy's declared classes
         return {name: getattr(value, name) for name in list(mapper.column_attrs.keys())}
     if type(getattr(value, "__data__", None)) is dict:  # Peewee
@@ -131,6 +130,8 @@ def _attributes(value: Any) -> Fields:
         made = value.to_dict() if own else type(value).to_dict(value)
         if issubclass(type(made), dict):
             return text_keys(made)
+    if hasattr(type(value), "keys") and hasattr(type(value), "__getitem__"):  # sqlite3.Row
+        return {exact_str(key): value[key] for key in list(value.keys())}
     if hasattr(type(value), "__struct_fields__"):
         return {name: getattr(value, name) for name in type(value).__struct_fields__}
     if hasattr(type(value), "__slots__") and not hasattr(value, "__dict__"):
@@ -181,12 +182,26 @@ class Document:
             return self.read_node()
         if text is not None and not isinstance(text, str):
             return None  # Bedrock's content is an object, OpenAI's a list
+        if self.get("blob") is MISSING and self._says_more("content", "score"):
+            return None  # not Haystack's: all of its fields are read
         about = {"id": self.first("id"), "score": self.first("score")}
         return {"page_content": text, "metadata": metadata, **about}
+
+    def _says_more(self, *known: str) -> bool:
+        return not mapping(self._given).keys() <= {
+            *known,
+            "meta",
+            "metadata",
+            "id",
+            "id_",
+            "node_id",
+        }
 
     def read_node(self) -> Fields | None:
         """Return the fields of a node of LlamaIndex; its text depends on its kind."""
         if self.get("metadata") is MISSING:
+            return None
+        if self.get("get_content") is MISSING and self._says_more("text"):
             return None
         # A scored node raises at `text` if it holds no text node; all have `get_content`.
         text = guarded(lambda method: method())(self.get("get_content"))
@@ -204,6 +219,8 @@ def table_rows(value: Any) -> list[Any] | None:
     if hasattr(type(value), "collect") and not hasattr(type(value), "to_dicts"):  # polars, lazy
         value = value.collect()
     kind = type(value)
+    if hasattr(kind, "named_results"):  # ClickHouse
+        return list(map(Row, value.named_results()))
     marks = ("__arrow_c_stream__", "to_pylist", "iterrows")
     if hasattr(kind, "fetchall") and not hasattr(kind, marks[0]):  # a cursor of a database
         names = [str(column[0]) for column in value.description or ()]

@@ -350,13 +350,9 @@ def _with_plain(item: Item, metadata: _Fields) -> Item | None:
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records; an iterable that fails half way ends there, and that is said."""
-    # Of its type, never `isinstance`: an object may raise where its `__class__` is asked for.
-    is_known = issubclass(type(records), list | tuple | Mapping)
-    if type(records) is list and records and type(records[0]) is int:
-        is_known = False  # a plain answer of Redis begins with its number of hits
     if (page := read_page(records)) is not None:
         records = page
-    elif not is_known and (searches := open_answer(records)) is not None:
+    elif not _is_plain(records) and (searches := open_answer(records)) is not None:
         records = [Inside("", searches)]  # a reader of a table gives its rows once only
     listed = _listed(records)
     if listed is None:
@@ -383,6 +379,16 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
         diagnostics.add("PF204", message, where=where, severity="error")
 
 
+def _is_plain(records: Any) -> bool:
+    """Tell whether these are a plain list of records, or one mapping, and no client's response."""
+    # Of its type, never `isinstance`: an object may raise where its `__class__` is asked for.
+    if issubclass(type(records), tuple) and fields_of(records):
+        return False  # a row with names, such as the answer of a driver
+    if type(records) is list and records and type(records[0]) is int:
+        return False  # a plain answer of Redis begins with its number of hits
+    return issubclass(type(records), list | tuple | Mapping)
+
+
 def _no_list(given: object, where: str) -> ItemError:
     """Return the error that says why something is no list of records."""
     expected = "expected a list of items: objects with content or summary, or documents"
@@ -399,6 +405,8 @@ def _no_list(given: object, where: str) -> ItemError:
 def _listed(records: Any) -> Iterable[Any] | None:
     """Return an iterable of the records, one alone as a list; `None` if these are none."""
     kind = type(records)
+    if issubclass(kind, tuple) and fields_of(records):
+        return [records]
     if issubclass(kind, list | tuple):
         return records  # type: ignore[no-any-return]
     if issubclass(kind, dict) or isinstance(records, Mapping):

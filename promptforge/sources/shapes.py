@@ -41,7 +41,11 @@ _SOLR_TYPE = re.compile(r"_(?:t|s|ss|txt|txt_[a-z]{2})\Z")
 
 
 def _fold(key: str) -> str:
-    """Return a key without case and marks: one for `pageContent`, `PageContent`, `page_content`."""
+    """Return a key without case and marks: one for `pageContent`, `PageContent`, `page_content`.
+
+    `n.title` of a query in Cypher or SQL is a title.
+    """
+    key = key.partition(".")[2] if key[1:2] == "." else key
     return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
 
@@ -435,7 +439,7 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
         value = _members(value)
         page = read_page(value)
         return [page] if page else _read_flat(value) or _nested(value)
-    found = mapping(value)
+    found = fields_of(value) or {}
     texts = [found[key] for key in ("content", "page_content", "text") if key in found]
     # An answer of Cohere, with what it was told.
     texts *= not (_has(found, "citations[].start") and _has(found, "documents[]"))
@@ -459,8 +463,18 @@ def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
             if not any(searches):  # what was found may be under another key
                 empty = empty or searches
                 continue
+            if find_text(found)[1] and not _have_texts(searches):  # names of its sources
+                continue
             return [_open_blocks(hits) for hits in searches] if key == "content" else searches
     return empty
+
+
+def _have_texts(searches: list[list[Any]]) -> bool:
+    return any(
+        _reads_as_text(hit) if isinstance(hit, str) else _text_in(fields_of(hit) or {})
+        for hits in searches
+        for hit in hits
+    )
 
 
 def _open_blocks(blocks: list[Any]) -> list[Any]:
@@ -593,7 +607,9 @@ def _are_records(members: Sequence[Any]) -> bool:
 @guarded
 def is_pair(value: Any) -> bool:
     """Tell whether it is a record with its number, as `similarity_search_with_score` gives it."""
-    if not issubclass(type(value), tuple | list) or hasattr(type(value), "_fields"):
+    if not issubclass(type(value), tuple | list):
+        return False
+    if hasattr(type(value), "_fields") or hasattr(type(value), "keys"):  # a row with names
         return False
     length = list.__len__ if issubclass(type(value), list) else tuple.__len__
     if length(value) != 2:

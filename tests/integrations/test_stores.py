@@ -307,3 +307,19 @@ def test_a_retrieval_of_llama_cloud() -> None:
     )
     assert [item.content for item in items] == NEAREST
     assert (items[0].path, items[0].score, items[0].id) == ("a.pdf", 0.5, "0")
+
+
+def test_records_of_neo4j() -> None:
+    neo4j = pytest.importorskip("neo4j")
+    graph = pytest.importorskip("neo4j.graph")
+    whole = graph.Graph()
+    nodes = [
+        graph.Node(whole, str(n), n, ["Page"], {"text": text, "title": "T"})
+        for n, text in enumerate(NEAREST)
+    ]
+    pairs = [neo4j.Record({"node": node, "score": 0.5}) for node in nodes]
+    flat = [neo4j.Record({"n.text": text, "n.title": "T", "score": 0.5}) for text in NEAREST]
+    for given in (pairs, flat, neo4j.EagerResult(pairs, None, ["node", "score"])):
+        items = load_records(given, where="i", diagnostics=Diagnostics())
+        assert [item.content for item in items] == NEAREST
+        assert {(item.name, item.score) for item in items} == {("T", 0.5)}
