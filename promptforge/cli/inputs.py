@@ -276,14 +276,9 @@ def read_request(
 
     `stdin_taken`: standard input holds a text of the prompt, so it is not read as items.
     """
-    from ..sources.jobs import Job, load_job, refuse_outside
-
     _refuse_second_reader(_readers(items, given))
-    given, diagnostics, job = dict(given), Diagnostics(), Job()
-    if given["job"]:
-        job = load_job(given["job"], diagnostics=diagnostics)
-        if not given["allow_outside"]:
-            refuse_outside(job, given["job"], given["workspace"])
+    given, diagnostics = dict(given), Diagnostics()
+    job = _read_job(given, diagnostics)
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
     attack = options.pop("attack", None)
     wanted = _source_request(items, given, job)
@@ -317,6 +312,17 @@ def read_request(
         diagnostics=diagnostics,
         job=job,
     )
+
+
+def _read_job(given: Mapping[str, Any], diagnostics: Diagnostics) -> Job:
+    from ..sources.jobs import Job, load_job, refuse_outside
+
+    if not given["job"]:
+        return Job()
+    job = load_job(given["job"], diagnostics=diagnostics)
+    if not given["allow_outside"]:
+        refuse_outside(job, given["job"], given["workspace"])
+    return job
 
 
 def exit_code(*results: Result | Prompt) -> int:

@@ -329,13 +329,9 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
             sets = [f"{PROMPTS_FOLDER}/{each}" for each in templates.prompts()]
             known = [*templates.names(), *templates.layouts(), *sets, *profiles, *rows]
             raise _unknown(name, known)
-        if as_json:
-            write_json(rows[name])
-        else:
-            write_lines(_row_lines([rows[name]]))
+        _print_row(rows[name], as_json)
         return
-    hides = None
-    note = str(path)
+    hides, note = None, str(path)
     if shipped is not None and shipped.is_file() and shipped.resolve() != path.resolve():
         hides = str(shipped)
         note += f"; it hides the shipped one, shipped/{original}"
@@ -344,6 +340,13 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
         return
     print_message(note)
     write_output(text)
+
+
+def _print_row(row: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        write_json(row)
+    else:
+        write_lines(_row_lines([row]))
 
 
 def _first_template(templates: Templates, leads: Iterable[str]) -> FoundTemplate | None:

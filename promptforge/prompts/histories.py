@@ -60,17 +60,17 @@ _TYPES_AS_ROLES = {"human", "ai", "system", "tool", "function"}
 # An LLM's thoughts are signed or encrypted for its own family, so no other takes them.
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 # Blocks of contents. A server's tools end in one of the last two.
-_ANTHROPIC = {
+_ANTHROPIC_BLOCKS = {
     *("image", "document", "search_result", "redacted_thinking", "compaction", "container_upload"),
     *("server_tool_use", "mcp_tool_use", "fallback", "mcp_tool_listing", "tool_reference"),
     *("tool_addition", "tool_removal", "browser_state"),
 }
 _ANTHROPIC_CALLS = ("server_tool_use", "mcp_tool_use")
 _ANTHROPIC_RESULT = "_tool_result"
-_CHAT = ("image_url", "input_audio", "file")
-_RESPONSES = ("input_image", "input_file")
+_CHAT_BLOCKS = ("image_url", "input_audio", "file")
+_RESPONSES_BLOCKS = ("input_image", "input_file")
 # Items of OpenAI's responses that no other family knows; results belong to the tool's side.
-_ITEMS = {
+_RESPONSES_ITEMS = {
     *("reasoning", "web_search_call", "file_search_call", "computer_call", "item_reference"),
     *("image_generation_call", "code_interpreter_call", "local_shell_call", "shell_call"),
     *("apply_patch_call", "mcp_list_tools", "mcp_approval_request", "mcp_call", "compaction"),
@@ -79,7 +79,7 @@ _ITEMS = {
     *("program", "program_output", "additional_tools", "compaction_trigger"),
 }
 # Blocks of Bedrock's Converse: an object of one key, its kind.
-_CONVERSE = {
+_CONVERSE_BLOCKS = {
     *("image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint"),
     *("reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval"),
 }
@@ -91,7 +91,7 @@ _CHAT_FIELDS = (
 _FIELDS_OF_THOUGHTS = ("thinking_blocks", "reasoning_content")
 _SIGNATURES = "__gemini_function_call_thought_signatures__"
 """LangChain's field for the signatures of Gemini's calls, by the ids of the calls."""
-# Fields that are read by name, and accounts of an answer that no LLM reads. Others are said.
+# Fields that are read by name, and those about an answer that no LLM reads. Others are said.
 _KNOWN_FIELDS = {
     *("role", "type", "content", "parts", "blocks", "tool_calls", "invalid_tool_calls", "refusal"),
     *("function_call", "tool_call_id", "call_id", "is_error", "status", "annotations", "audio"),
@@ -101,13 +101,13 @@ _KNOWN_FIELDS = {
     *("artifact", "tool_call_chunks", "chunk_position", "phase", "container", "diagnostics"),
     *("__openai_function_call_ids__", _SIGNATURES),
 }
-# Accounts of Gemini's answers that name sources.
-_SOURCES = (
+# Fields of Gemini's answers that name sources.
+_SOURCES_FIELDS = (
     *("grounding_metadata", "groundingMetadata"),
     *("citation_metadata", "citationMetadata"),
 )
 # Marks of a cache are set by the option cache_after alone: a request may have few.
-_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_CACHE_MARKS = ("cache_control", "prompt_cache_breakpoint")
 _CITATIONS_LOST = "citations of a text were left out"
 # Keys that LangChain adds to a provider's blocks while it joins a stream.
 _STREAM_KEYS = ("index", "partial_json")
@@ -226,7 +226,7 @@ class _MessageReader:
             choices = given.get(name)
             if isinstance(choices, list) and choices and isinstance(choices[0], dict):
                 key, found, others = name, [choices[0].get(field)], len(choices) - 1
-                if any(map(choices[0].get, _SOURCES)):
+                if any(map(choices[0].get, _SOURCES_FIELDS)):
                     self.say(_CITATIONS_LOST, "info")  # no request of Gemini carries them
         if not isinstance(found, list) or "role" in given:
             return [given]
@@ -298,7 +298,7 @@ class _MessageReader:
         if kind in ("function_call_output", "custom_tool_call_output"):
             output = msgspec.structs.replace(self._output(item, "output"), **kept)
             return [Message("tool", (output,))]
-        known = kind in _ITEMS or self._owner == "openai"
+        known = kind in _RESPONSES_ITEMS or self._owner == "openai"
         if not known and kind not in _THOUGHTS:
             raise _Refusal(f"role: missing; an item of type {quote(kind)} is not read")
         severity: Severity = "info" if kind in _THOUGHTS else "warning"
@@ -508,7 +508,7 @@ class _MessageReader:
         [(kind, value)] = part.items()
         kept: dict[str, Any] = {"original": part, "family": "bedrock"}
         if kind == "cachePoint":
-            return []  # a mark of a cache; see `_MARKS`
+            return []  # a mark of a cache; see `_CACHE_MARKS`
         if kind == "toolUse" and "type" not in value:
             return [msgspec.structs.replace(self._call(value), **kept)]
         if kind == "toolResult" and "type" not in value:
@@ -663,10 +663,10 @@ def _fields_lost(fields: Iterable[str]) -> str:
 
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
     """Return a block without the marks of a cache, its own and those of the blocks in it."""
-    kept = {key: value for key, value in part.items() if key not in (*_MARKS, *_STREAM_KEYS)}
+    kept = {key: value for key, value in part.items() if key not in (*_CACHE_MARKS, *_STREAM_KEYS)}
     if isinstance(content := kept.get("content"), list):
         kept["content"] = [
-            {key: value for key, value in each.items() if key not in _MARKS}
+            {key: value for key, value in each.items() if key not in _CACHE_MARKS}
             if isinstance(each, dict)
             else each
             for each in content
@@ -682,15 +682,15 @@ def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
             return "anthropic"
         # Mistral's are lists, and Cohere's have no signature; both have this shape.
         return "openai" if isinstance(thought, list) or owner == "openai" else ""
-    if kind in _RESPONSES:
+    if kind in _RESPONSES_BLOCKS:
         return "openai-responses"
-    if kind in _CHAT and isinstance(part.get(kind), dict):
+    if kind in _CHAT_BLOCKS and isinstance(part.get(kind), dict):
         return "openai"
     # LangChain has an "image" and a "file" of its own, without a source.
     if kind in ("image", "document") and not isinstance(part.get("source"), dict):
         return ""
     known = kind.endswith(_ANTHROPIC_RESULT) and kind != "server_tool_result"
-    return "anthropic" if known or kind in _ANTHROPIC or owner == "anthropic" else ""
+    return "anthropic" if known or kind in _ANTHROPIC_BLOCKS or owner == "anthropic" else ""
 
 
 def _is_block(part: Any, owner: str) -> bool:
@@ -720,7 +720,7 @@ def _is_block(part: Any, owner: str) -> bool:
 def _is_converse(part: dict[str, Any]) -> bool:
     """Return whether a part is a block of Bedrock's Converse; Haystack's image has a MIME type."""
     name, inner = next(iter(part.items()), ("", None))
-    known = len(part) == 1 and name in _CONVERSE
+    known = len(part) == 1 and name in _CONVERSE_BLOCKS
     return known and isinstance(inner, dict) and "mime_type" not in inner
 
 

@@ -225,11 +225,8 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     ratios = [true / own for own, true, _ in rows]
     slope, intercept, error = _line([1 / own for own, _, _ in rows], ratios)
     constant = 0
-    if (
-        len(rows) >= MIN_PAIRS_FOR_CONSTANT
-        and intercept >= 1
-        and intercept > MIN_STANDARD_ERRORS * error
-    ):
+    is_sure = intercept >= 1 and intercept > MIN_STANDARD_ERRORS * error
+    if is_sure and len(rows) >= MIN_PAIRS_FOR_CONSTANT:
         constant = max(0, min(round(intercept), min(true for _, true, _ in rows) - 1))
     # In whole numbers, because a float rounded up could fall short of the largest ratio.
     hundredths, _, worst = max(

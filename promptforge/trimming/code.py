@@ -400,7 +400,7 @@ def read_syntax(text: str, language: str | None) -> Blocks | None:
     if root is None or root.type == "ERROR":
         return None
     blocks = Blocks(split_lines(text))
-    wrong = sum(_end(node) - node.start_point.row for node in root.children if node.is_error)
+    wrong = sum(_row_after(node) - node.start_point.row for node in root.children if node.is_error)
     if wrong * 4 > len(blocks.lines):
         return None
     _read_statements(blocks, root.children, Place())
@@ -498,12 +498,12 @@ class _Effort:
 
 def _read_statements(blocks: Blocks, nodes: Sequence[Node], place: Place) -> None:
     for unit in _units(nodes):
-        if not _open(blocks, unit, place):
+        if not _add_compound(blocks, unit, place):
             rank = NONE if place.function else _rank(unit)
             blocks.add(unit.start, unit.end, parent=place.parent, rank=rank, body=place.body)
 
 
-def _open(blocks: Blocks, unit: Unit, place: Place) -> bool:
+def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
     """Add a statement as a header, bodies and an end.
 
     False if no block in it has its lines for itself.
@@ -539,10 +539,11 @@ def _open(blocks: Blocks, unit: Unit, place: Place) -> bool:
 
 
 def _units(nodes: Sequence[Node]) -> Iterator[Unit]:
+    """Yield the statements, each with its attributes and decorators."""
     held: Unit | None = None
     prefix = -1  # the first row of the attributes and decorators before a statement
     for node in nodes:
-        start, end = node.start_point.row, _end(node)
+        start, end = node.start_point.row, _row_after(node)
         comment = "comment" in node.type
         if held and start < held.end:
             if (node.is_named and not comment) or end > held.end:  # a; b
@@ -592,7 +593,7 @@ def _span(node: Node, children: Sequence[Node]) -> _Span | None:
         inner = [n for n in inner[0].children if n.type != "\n"]
     while inner and inner[0].end_point.row == top:  # { |a, b|
         inner = inner[1:]
-    if not inner or any(n.start_point.row <= top or _end(n) > bottom for n in inner):
+    if not inner or any(n.start_point.row <= top or _row_after(n) > bottom for n in inner):
         return None
     # Where a comma begins a line, the text before it could not go alone.
     last_row = -1
@@ -626,8 +627,8 @@ def _opening(node: Node, children: Sequence[Node]) -> tuple[int, Sequence[Node]]
     return None
 
 
-def _end(node: Node) -> int:
-    """Return the row after a node's last one."""
+def _row_after(node: Node) -> int:
+    """Return the row after the last one of a node."""
     row, column = node.end_point
     # A node that takes the line end with it ends in column 0 of the next row.
     if column == 0 and row > node.start_point.row:
