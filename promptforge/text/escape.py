@@ -67,7 +67,7 @@ class LoneMarker(Content):
 
 
 class DelimitedBlock(FencedBlock):
-    """A `Verbatim` content with its delimiters around it."""
+    """A `VerbatimContent` with its delimiters around it."""
 
     __slots__ = ()
 
@@ -505,7 +505,7 @@ def _yaml_block(indent: int) -> Escape:
 
 
 def plain_inline(value: object) -> Safe:
-    """Return a value for plain text: a label on one line, content as it is: `clean` marked it."""
+    """Return a value for plain text: a label on one line, content as `clean_content` left it."""
     if isinstance(value, Safe):
         return value
     if type(value) is VerbatimContent:

@@ -191,7 +191,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     worst: int
     """The index of the pair that gave it."""
     enough: bool
-    """True if there were `ENOUGH` pairs."""
+    """True if there were `ENOUGH_PAIRS`."""
 
     @property
     def tokenizer(self) -> str:
