@@ -21,13 +21,13 @@ from reference_encodings import HOSTILE, PARTS, random_parts
 from promptforge.errors import TokenizerError
 from promptforge.text.words import UNITS, unit_ends
 from promptforge.tokenizers.counters import FAMILY_ESTIMATES
-from promptforge.tokenizers.gguf import SPACE, read_metadata
 from promptforge.tokenizers.registry import (
     TOKENIZER_PACKAGES,
     describe_tokenizer,
     get_tokenizer,
     is_installed,
 )
+from promptforge.tokenizers.vocabulary import SPACE_MARK, read_gguf
 
 pytestmark = pytest.mark.unwatched
 
@@ -117,11 +117,11 @@ def by_gemma(_: str) -> Callable[[str], int]:
     schema = importlib.import_module("sentencepiece.sentencepiece_model_pb2")
     package = TOKENIZER_PACKAGES["gemma-3"]
     folder = Path(str(importlib.import_module(package.package).__file__)).parent
-    found = read_metadata((folder / package.file).read_bytes())
+    found = read_gguf((folder / package.file).read_bytes())
     columns = (found[f"tokenizer.ggml.{key}"] for key in ("tokens", "scores", "token_type"))
     model = schema.ModelProto()
     for piece, score, kind in zip(*columns, strict=True):
-        model.pieces.add(piece=piece.replace(" ", SPACE), score=score, type=kind)
+        model.pieces.add(piece=piece.replace(" ", SPACE_MARK), score=score, type=kind)
     model.trainer_spec.model_type = model.trainer_spec.BPE
     model.trainer_spec.byte_fallback = True
     model.trainer_spec.vocab_size = len(model.pieces)

@@ -21,7 +21,6 @@ from reference_encodings import random_parts
 
 from promptforge.errors import TokenizerError
 from promptforge.text.words import UNITS
-from promptforge.tokenizers.gguf import SPACE, make_tokenizer, read_metadata
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.tokenizers.vocabulary import (
     ADDITIVE_PATTERNS,
@@ -30,8 +29,11 @@ from promptforge.tokenizers.vocabulary import (
     PATTERNS_OF_STEPS,
     QWEN_3_5_PATTERN,
     QWEN_PATTERN,
+    SPACE_MARK,
     TEKKEN_PATTERN,
+    gguf_tokenizer,
     load_ranks,
+    read_gguf,
     speed_up_pattern,
 )
 
@@ -312,7 +314,19 @@ def test_the_head_of_a_gguf_file() -> None:
 
     # Letters, two pairs of them in the order of their scores, and a run of spaces.
     bytes_of = [f"<0x{byte:02X}>" for byte in range(256)]
-    tokens = ["<unk>", SPACE, "a", "b", "c", "ab", "bc", SPACE + "a", "  ", "<b>", *bytes_of]
+    tokens = [
+        "<unk>",
+        SPACE_MARK,
+        "a",
+        "b",
+        "c",
+        "ab",
+        "bc",
+        SPACE_MARK + "a",
+        "  ",
+        "<b>",
+        *bytes_of,
+    ]
     scores = [0.0] * 5 + [-2.0, -1.0, -3.0] + [-1000.0] * 2 + [0.0] * 256
     kinds = [2] + [1] * 7 + [4] * 2 + [6] * 256
     pairs = [
@@ -324,17 +338,17 @@ def test_the_head_of_a_gguf_file() -> None:
     ]
     content = struct.pack("<4sIQQ", b"GGUF", 3, 0, len(pairs))
     content += b"".join(text(key) + struct.pack("<I", kind) + value for key, kind, value in pairs)
-    found = read_metadata(content)
+    found = read_gguf(content)
     assert (found["general.architecture"], found["general.ready"]) == ("small", True)
-    tokenizer = make_tokenizer(content)
+    tokenizer = gguf_tokenizer(content)
     for written, expected in {
         "abc": ["a", "bc"],
         "ab": ["ab"],
-        "a  b": ["a", SPACE * 2, "b"],
-        "b a": ["b", SPACE + "a"],
+        "a  b": ["a", SPACE_MARK * 2, "b"],
+        "b a": ["b", SPACE_MARK + "a"],
         "<b>a": ["<b>", "a"],
         "é": ["<0xC3>", "<0xA9>"],
     }.items():
         assert tokenizer.encode(written).tokens == expected, written
     with pytest.raises(ValueError, match="no GGUF file"):
-        read_metadata(b"RIFF" + content[4:])
+        read_gguf(b"RIFF" + content[4:])

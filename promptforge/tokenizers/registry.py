@@ -45,7 +45,6 @@ from .counters import (
     WordEstimate,
     require_text,
 )
-from .gguf import make_tokenizer
 from .vocabulary import (
     ADDITIVE_PATTERNS,
     GPT2_PATTERN,
@@ -55,6 +54,7 @@ from .vocabulary import (
     PATTERNS_OF_STEPS,
     SHIPPED_VOCABULARIES,
     LookupEncoder,
+    gguf_tokenizer,
     keep_unmatched,
     load_table,
     parse_tiktoken,
@@ -353,7 +353,7 @@ def load_package(name: str) -> Counter:
         raise TokenizerError(f"tokenizer {quote(name)}: {message}; {_install_hint(family)}")
     if digest == _GEMMA_SHA256:
         return _count_by_library(
-            name, functools.partial(make_tokenizer, content), digest, "it is a GGUF file"
+            name, functools.partial(gguf_tokenizer, content), digest, "it is a GGUF file"
         )
     return load_file(name, path, content)
 

@@ -1,7 +1,7 @@
 """Hot reload: threads and tasks render while an editor saves version after version of files that draw on each other.
 
 The promises: every text is of one version, whole, and rendering never fails. An editor that stands still between two
-files for longer than `SETTLED` cannot be told from one that has done: a text of what it was amid is counted apart.
+files for longer than `SETTLE_SECONDS` cannot be told from one that has done: a text of what it was amid is counted apart.
 `cases` is how many texts, a fourth each for threads and tasks, and for an editor that writes in place and one that
 replaces each file at one stroke. The control is Jinja's own loader with `auto_reload`, which must mix versions: it
 looks at each file when that is needed.
