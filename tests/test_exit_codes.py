@@ -274,6 +274,16 @@ def test_2_an_empty_name_which_would_be_the_folder_here(line: list[str]) -> None
     assert sorted(os.listdir()) == ["items.json"]
 
 
+def test_2_a_flag_where_a_name_belongs() -> None:
+    for line in (
+        ["explain", "items.json", "--html", "-o", "page.html"],
+        ["render", "items.json", "-o", "-q"],
+    ):
+        said(run(*line), 2, f"{line[3]} is a flag; ./{line[3]} would be a file of this name")
+    assert sorted(os.listdir()) == ["items.json"]
+    assert run("render", "items.json", "-o", "./-o").code == 0 and Path("-o").exists()
+
+
 def test_2_an_address_that_mcp_cannot_use() -> None:
     pytest.importorskip("mcp")
     with socket.create_server(("127.0.0.1", 0)) as taken:

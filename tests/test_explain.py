@@ -16,6 +16,7 @@ from sample_records import RECORDS
 from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
+from promptforge.cli import output
 from promptforge.cli.output import Column, printable, shorten, table_lines, text_columns
 
 
@@ -266,6 +267,19 @@ def test_columns_are_those_that_the_environment_says(monkeypatch: pytest.MonkeyP
         table = explained(records=records).out.splitlines()[:2]
         widths.append(max(map(text_columns, table)))
     assert widths[0] <= 60 < widths[1] <= 140
+
+
+def test_of_many_items_a_terminal_hears_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [{"content": f"word {n}"} for n in range(output.MANY_ITEMS)]
+    quiet = explained("--max-tokens", "60", records=records)
+    monkeypatch.setattr(output, "is_terminal", lambda name: name == "stderr")
+    ran = explained("--max-tokens", "60", records=records)
+    assert ran.out == quiet.out
+    lines = [line.rpartition("\x1b[K")[2] for line in ran.err.split("\n")]
+    assert "\x1b[Krendering 500 items\r" in ran.err
+    assert "\x1b[Ktrying options that bring items back\r" in ran.err
+    assert "\n".join(lines).strip("\r") == quiet.err  # notes stand on lines of their own, and no stage stays
+    assert "\r" not in explained("--max-tokens", "60").err  # few are quick
 
 
 def test_items_of_a_result_can_be_copied_and_pickled() -> None:

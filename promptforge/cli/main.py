@@ -82,7 +82,10 @@ _NAME_METAVARS = frozenset({"DIR", "DIRECTORY", "FILE", "NAME", "PATH", "PATH[:S
 
 
 class _Named(click.ParamType[Any]):
-    """The type of a name: an empty one, as of a variable that is not set, names no folder."""
+    """The type of a name.
+
+    An empty one, as of a variable that is not set, names no folder; a flag names no file.
+    """
 
     def __init__(self, inner: click.ParamType[Any]) -> None:
         self._inner, self.name = inner, inner.name
@@ -90,6 +93,9 @@ class _Named(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
             self.fail("the name is empty, as of a variable without a value", param, ctx)
+        # Of `--html -o FILE` the file would be called `-o`.
+        if ctx and any(value in (*each.opts, *each.secondary_opts) for each in ctx.command.params):
+            self.fail(f"{value} is a flag; ./{value} would be a file of this name", param, ctx)
         return self._inner.convert(value, param, ctx)
 
     def shell_complete(

@@ -154,12 +154,18 @@ def stages(items: int) -> Iterator[Callable[[str], None]]:
 
     def say(stage: str) -> None:
         if speaks:
-            click.echo(f"\r\x1b[K{stage}", err=True, nl=False)
+            _wipe_line()
+            click.echo(f"{stage}\r", err=True, nl=False)  # what is said meanwhile begins there
 
     try:
         yield say
     finally:
         say("")
+
+
+def _wipe_line() -> None:
+    if is_terminal("stderr"):
+        click.echo("\x1b[K", err=True, nl=False, color=True)  # no colour, so NO_COLOR is no matter
 
 
 MANY_ITEMS = 500
@@ -213,6 +219,7 @@ def print_message(message: str, severity: str = "") -> None:
     begun = ""
     if severity:
         begun = click.style(f"{severity}:", fg=_COLORS[severity]) + " "
+    _wipe_line()
     click.echo(f"promptforge: {begun}{show_invisible(message)}", err=True, color=color)
 
 

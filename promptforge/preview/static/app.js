@@ -4,7 +4,7 @@ import * as assist from "./assist.js";
 import * as bar from "./bar.js";
 import * as choices from "./choices.js";
 import * as compare from "./compare.js";
-import { $, count, make, notice, plural } from "./dom.js";
+import { $, count, make, notice, plural, redraw } from "./dom.js";
 import * as editor from "./editor.js";
 import * as items from "./items.js";
 import * as keys from "./keys.js";
@@ -220,9 +220,9 @@ function notes(warnings) {
   const grave = warnings.filter((each) => each.severity !== "info").length;
   $("notes").hidden = warnings.length === 0;
   $("notes").querySelector("summary").textContent = `${plural(warnings.length, "note", "notes")}${grave ? `, ${count(grave)} to look at` : ""}`;
-  $("notes").querySelector("ul").replaceChildren(...warnings.slice(0, 200).map((each) => {
+  redraw($("notes").querySelector("ul"), ...warnings.slice(0, 200).map((each) => {
     const row = each.item ? page.rows.find((known) => known.id === each.item) : null;
-    const leads = row ? [make("button", { type: "button", class: "line", onclick: () => pickItem(row.index) }, row.label), " "] : [];
+    const leads = row ? [make("button", { type: "button", class: "line", "data-index": row.index, onclick: () => pickItem(row.index) }, row.label), " "] : [];
     return make("li", { class: each.severity }, ...leads, `${seenText(each.message)} `, make("span", { class: "quiet" }, each.code));
   }));
 }

@@ -1,7 +1,7 @@
 // The budget on one scale: the bar is the slider. Segments of the text, a handle at the budget, ghosts of what comes back, the
 // curve of worth behind them; the window of the LLM on a thin line below, with a break where it is far larger.
 
-import { $, count, make, plural } from "./dom.js";
+import { $, count, make, plural, redraw } from "./dom.js";
 import { hue, kinds } from "./rows.js";
 
 const MOST_SEGMENTS = 80; // more items than this are merged into groups with a name
@@ -126,7 +126,7 @@ export function draw(page) {
   });
   const free = page.max_tokens === null ? 0 : Math.max(0, page.max_tokens - page.tokens);
   if (free) drawn.push(segment({ what: "free", name: "free", tokens: free }, page.tokens));
-  $("bar").replaceChildren(...drawn);
+  redraw($("bar"), ...drawn);
   const said = [...segments, ...(free ? [{ name: "free", tokens: free }] : [])].map((part) => `${part.name} ${count(part.tokens)}`);
   $("bar").setAttribute("aria-label", `Tokens: ${said.slice(0, 12).join(", ")}${said.length > 12 ? ", and more" : ""}`);
   figures(page, free);
@@ -134,7 +134,7 @@ export function draw(page) {
 }
 
 function segment(part, at) {
-  const element = make("i", { class: part.what, title: `${part.name}: ${plural(part.tokens, "token", "tokens")}` }, part.group ? make("b", {}, part.name) : null);
+  const element = make("i", { class: part.what, "data-index": part.index, title: `${part.name}: ${plural(part.tokens, "token", "tokens")}` }, part.group ? make("b", {}, part.name) : null);
   span(element, at, at + (part.wide ?? part.tokens));
   if (part.index !== undefined) element.addEventListener("click", () => act.pick(part.index));
   return element;
@@ -179,7 +179,7 @@ export function ghosts(page) {
     span(ghost, Math.max(page.max_tokens ?? 0, at - (page.told.full.get(rows[0].index) ?? 0)), at);
     return ghost;
   });
-  $("ghosts").replaceChildren(...drawn);
+  redraw($("ghosts"), ...drawn);
   const { next } = page.told;
   $("next").hidden = !next;
   if (!next) return;

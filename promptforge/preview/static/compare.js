@@ -1,6 +1,6 @@
 // Two views by item: A, B, tokens and why, the largest change first; both texts beside each other, item by item or line by line.
 
-import { $, count, label, make, signed } from "./dom.js";
+import { $, count, label, make, redraw, signed } from "./dom.js";
 import { seen } from "./marks.js";
 import { SHORT } from "./why.js";
 import { difference, marked } from "./words.js";
@@ -35,7 +35,7 @@ export function draw(found) {
   const sections = found.sections.filter((each) => each.title);
   const bySection = sections.length > 1 ? [pairs("section", sections, "title")] : [];
   const settings = found.options.length ? [table(["option", "A", "B"], found.options.slice(0, 20).map((each) => [each.name, word(each.a), word(each.b)]))] : [];
-  $("deltas").replaceChildren(make("div", { class: "figures" }, figures, ...settings, ...bySection), changes(found));
+  redraw($("deltas"), make("div", { class: "figures" }, figures, ...settings, ...bySection), changes(found));
   $("sides").replaceChildren(heads(found), ...(byLine ? lines(found) : items(found)));
 }
 
@@ -68,7 +68,7 @@ function changes(found) {
   const rows = sorted.slice(0, MOST_CHANGES).flatMap((change, place) => {
     const item = change.a ?? change.b;
     const key = `${item.id} ${place}`;
-    const press = make("button", { type: "button", class: "name", "aria-expanded": String(open.has(key)), onclick: () => {
+    const press = make("button", { type: "button", class: "name", "aria-expanded": String(open.has(key)), "data-key": key, onclick: () => {
       if (!open.delete(key)) open.add(key);
       draw(last);
     } }, make("bdi", {}, ...seen(label(item))));

@@ -13,6 +13,31 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// Puts other children into an element. What is there already stays, and with it the focus: so what a press does must show in
+// its attributes. While something is pressed, all stays: a button that is replaced, or moves away, before it is let go is never
+// clicked.
+export function redraw(box, ...wanted) {
+  held.delete(box);
+  if (pressed) return void held.set(box, wanted);
+  const old = [...box.childNodes];
+  const nodes = wanted.map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
+  nodes.forEach((node, at) => {
+    if (at >= old.length) box.append(node);
+    else if (!old[at].isEqualNode(node)) old[at].replaceWith(node);
+  });
+  for (const node of old.slice(wanted.length)) node.remove();
+}
+
+const held = new Map(); // element → the children that it gets once nothing is pressed
+let pressed = false;
+const release = () => {
+  pressed = false;
+  for (const [box, wanted] of held) redraw(box, ...wanted);
+};
+addEventListener("pointerdown", (event) => (pressed = Boolean(event.target.closest?.("button, summary, .bar i, .ghosts i"))), true);
+addEventListener("click", () => (pressed = false), true); // what the click itself draws is not held back
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(release), true);
+
 export const count = new Intl.NumberFormat("en-US").format;
 export const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;
 export const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

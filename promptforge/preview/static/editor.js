@@ -2,7 +2,7 @@
 
 import * as assist from "./assist.js";
 import * as cm from "./vendor/codemirror.js";
-import { $, make } from "./dom.js";
+import { $, make, redraw } from "./dom.js";
 import { get, put } from "./net.js";
 
 const files = new Map(); // id → { about, saved, tag, state, theirs }
@@ -208,10 +208,10 @@ function buttons() {
   $("about").classList.toggle("bad", Boolean(wrong) && told?.id !== current);
   $("conflict").hidden = file.theirs === null;
   if (file.theirs !== null) {
-    $("conflict").replaceChildren(
+    redraw($("conflict"),
       make("span", {}, file.theirs === undefined ? "This file was removed. " : "Somebody else has changed this file. "),
-      file.theirs ? make("button", { type: "button", onclick: () => take(file) }, "Load theirs") : "",
-      file.theirs ? make("button", { type: "button", onclick: () => keep(file) }, "Keep mine") : "",
+      file.theirs ? make("button", { type: "button", "data-file": current, onclick: () => take(file) }, "Load theirs") : "",
+      file.theirs ? make("button", { type: "button", "data-file": current, onclick: () => keep(file) }, "Keep mine") : "",
     );
   }
   const option = [...$("file").querySelectorAll("option")].find((each) => each.value === current);

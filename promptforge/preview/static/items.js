@@ -1,6 +1,6 @@
 // The items: a filter, chips, an order, what was dropped by reason on top, and rows that are made only where the reader looks.
 
-import { $, count, make } from "./dom.js";
+import { $, count, make, redraw } from "./dom.js";
 import { seen } from "./marks.js";
 import { hue, unknown } from "./rows.js";
 import { broughtBack, optionWords, reasons, score, sentence, SHORT, STATUS } from "./why.js";
@@ -89,11 +89,9 @@ export function pick(index, { scroll = true } = {}) {
 export function show(given) {
   page = given;
   if (picked !== null && picked >= page.rows.length) picked = null;
-  const tally = { included: 0, trimmed: 0, dropped: 0 };
-  for (const row of page.rows) tally[row.status]++;
-  $("counts").textContent = page.rows.length ? Object.entries(tally).map(([status, number]) => `${count(number)} ${STATUS[status]}`).join(" · ") : "";
+  $("counts").textContent = page.rows.length ? Object.entries(tally()).map(([status, number]) => `${count(number)} ${STATUS[status]}`).join(" · ") : "";
   $("tools").hidden = page.rows.length === 0;
-  chips(tally);
+  chips();
   sort();
   refresh();
 }
@@ -112,14 +110,20 @@ export function refresh() {
 export function wait(message) {
   page = null;
   entries = [];
-  $("dropped").replaceChildren();
+  redraw($("dropped"));
   $("detail").hidden = true;
   $("list").replaceChildren(make("p", { class: "wait" }, message));
 }
 
 // --- chips, filter, order -------------------------------------------------------------------------------------------
 
-function chips(tally) {
+function tally() {
+  const found = { included: 0, trimmed: 0, dropped: 0 };
+  for (const row of page.rows) found[row.status]++;
+  return found;
+}
+
+function chips() {
   const kinds = new Map();
   for (const row of page.rows) kinds.set(row.kind, (kinds.get(row.kind) ?? 0) + 1);
   const chip = (set, value, name, number, tint) => make("button", {
@@ -127,13 +131,13 @@ function chips(tally) {
     onclick: () => {
       if (set.has(value)) set.delete(value);
       else set.add(value);
-      chips(tally);
+      chips();
       sort();
     },
   }, tint ? make("i", { class: tint }) : null, `${name} `, make("span", {}, count(number)));
-  const statuses = Object.entries(tally).filter(([, number]) => number).map(([status, number]) => chip(off.statuses, status, STATUS[status], number));
+  const statuses = Object.entries(tally()).filter(([, number]) => number).map(([status, number]) => chip(off.statuses, status, STATUS[status], number));
   const ofKinds = [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([kind, number]) => chip(off.kinds, kind, kind, number, hue(kind)));
-  $("chips").replaceChildren(...(statuses.length > 1 ? statuses : []), ...(ofKinds.length > 1 ? ofKinds : []));
+  redraw($("chips"), ...(statuses.length > 1 ? statuses : []), ...(ofKinds.length > 1 ? ofKinds : []));
 }
 
 function matches(row, words) {
@@ -187,9 +191,9 @@ function look() {
     const entry = entries[at];
     drawn.push(place(entry.row ? line(entry.row, at) : make("li", { class: "head-row" }, make("h3", {}, entry.head, make("span", { class: "quiet" }, ` ${count(entry.number)}`))), at));
   }
-  const box = make("ul", { class: "rows" }, ...drawn);
-  box.style.height = `${entries.length * HIGH}px`;
-  list.replaceChildren(box);
+  if (!list.firstChild?.matches?.(".rows")) list.replaceChildren(make("ul", { class: "rows" }));
+  list.firstChild.style.height = `${entries.length * HIGH}px`;
+  redraw(list.firstChild, ...drawn);
   if (focus !== undefined) list.querySelector(`.name[data-index="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   clearTimeout(timer);
   timer = setTimeout(() => page && unknown(page, inSight()).length && act.asked(), 60);
@@ -239,7 +243,7 @@ function summary() {
       sort();
     } }, make("b", {}, count(items)), ` ${SHORT[reason] ?? reason}`);
     const remedy = remedies?.find((each) => each.reason === reason && Object.keys(each.options).length);
-    const press = remedy && make("button", { type: "button", class: "remedy", title: broughtBack(remedy), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`);
+    const press = remedy && make("button", { type: "button", class: "remedy", "data-options": JSON.stringify(remedy.options), title: broughtBack(remedy), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`);
     return make("li", {}, only, press);
   });
   if (off.reason && !found.some(({ reason }) => reason === off.reason)) {
@@ -252,7 +256,7 @@ function summary() {
     const what = page.told.next !== undefined ? "options that bring items back" : page.told.full.size ? "the budgets that bring items back" : "what items need";
     rows.push(make("li", { class: "quiet waits" }, `Working out ${what}…`));
   }
-  $("dropped").replaceChildren(...rows);
+  redraw($("dropped"), ...rows);
   $("dropped").hidden = rows.length === 0;
 }
 
@@ -266,13 +270,13 @@ function detail() {
   const remedy = page.told.remedies?.find((each) => each.reason === row.reason && Object.keys(each.options).length);
   const presses = [];
   if (typeof at === "number") presses.push(make("button", { type: "button", onclick: () => act.budget(at) }, `Budget ${count(at)} brings it ${row.status === "trimmed" ? "back whole" : "back"}`));
-  if (remedy && row.status !== "included") presses.push(make("button", { type: "button", onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`));
+  if (remedy && row.status !== "included") presses.push(make("button", { type: "button", "data-options": JSON.stringify(remedy.options), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`));
   const facts = [
     row.kind, `score ${score(row.score)}`, row.rank === null ? null : `rank ${count(row.rank)} of ${count(page.rows.length)}`, row.rank === null ? null : `ranking score ${score(row.worth)}`,
     row.form ? `form ${row.form}` : null, row.section ? `section ${row.section}` : null, `id ${row.id}`,
   ].filter(Boolean).join(" · ");
   const lines = act.lines(row.index).slice(0, 8).map(([template, number]) => make("button", { type: "button", class: "line", onclick: () => act.line(template, number) }, `${template}:${number}`));
-  $("detail").replaceChildren(...[
+  redraw($("detail"), ...[
     make("div", { class: "detail-head" }, make("h3", {}, make("bdi", {}, ...seen(row.raw))), make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => act.pick(null) }, "×")),
     make("p", { class: "why" }, sentence(row, page)), make("p", { class: "facts" }, facts),
     presses.length ? make("p", { class: "presses" }, ...presses) : null,
