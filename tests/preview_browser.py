@@ -156,9 +156,12 @@ def start(running: Preview) -> Any:
 
 
 def give(running: Preview, items: list[dict[str, Any]]) -> None:
-    """Let the preview be of other items."""
-    (running.folder / "items.json").write_text(json.dumps(items), encoding="utf-8")
-    until(lambda: start(running)["items"] == len(items))
+    """Let the preview be of other items; pages that are opened now hear of no change."""
+    heard = start(running)["changes"]
+    new = running.folder / "items.json.new"
+    new.write_text(json.dumps(items), encoding="utf-8")
+    new.replace(running.folder / "items.json")  # at one stroke: one change
+    until(lambda: start(running)["changes"] > heard and start(running)["items"] == len(items))
 
 
 def until(holds: Callable[[], object]) -> None:
@@ -196,7 +199,7 @@ def shows(page: Page, part: str, *, gone: bool = False, place: str = "text") -> 
 
 
 def type_at_start(page: Page, keys: str) -> None:
-    page.click("#editor .cm-content")
+    page.click("#editor .cm-content[aria-label^='Text of']")
     page.keyboard.press("Control+Home")
     page.keyboard.insert_text(keys)
 
@@ -205,3 +208,4 @@ def open_file(page: Page, name: str = "chunks/item.md.j2") -> None:
     shows(page, name, place="file")
     find = "(box, name) => [...box.options].find(o => o.text.startsWith(name)).value"
     page.select_option("#file", page.eval_on_selector("#file", find, name))
+    page.wait_for_selector(f"#editor .cm-content[aria-label^='Text of {name}']")

@@ -169,8 +169,8 @@ def preview(folder: Path, *arguments: str | Path, items: object = None) -> Itera
         yield running
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(60)
         if process.stderr is not None:
             with contextlib.suppress(NameError):
-                running._reader.join(5)
+                running._reader.join(60)
             process.stderr.close()

@@ -131,7 +131,7 @@ def test_a_profile_names_a_tokenizer_in_its_folder(tmp_path: Path) -> None:
         with pytest.raises(ProfileError, match=r"far.yaml:2: tokenizer: .*--allow-outside"):
             pf.render(ITEM, profile="docs/far.yaml")
         assert pf.render(ITEM, profile="docs/far.yaml", allow_outside=True).tokens > 20
-        with Sandbox() as sandbox:
+        with Sandbox(seconds=60) as sandbox:
             with pytest.raises(ProfileError):
                 sandbox.render(ITEM, profile="docs/far.yaml")
             assert sandbox.render(ITEM, profile="docs/far.yaml", allow_outside=True)["tokens"] > 20

@@ -278,7 +278,9 @@ def test_of_many_items_a_terminal_hears_what_is_done(monkeypatch: pytest.MonkeyP
     lines = [line.rpartition("\x1b[K")[2] for line in ran.err.split("\n")]
     assert "\x1b[Krendering 500 items\r" in ran.err
     assert "\x1b[Ktrying options that bring items back\r" in ran.err
-    assert "\n".join(lines).strip("\r") == quiet.err  # notes stand on lines of their own, and no stage stays
+    assert (
+        "\n".join(lines).strip("\r") == quiet.err
+    )  # notes stand on lines of their own, and no stage stays
     assert "\r" not in explained("--max-tokens", "60").err  # few are quick
 
 

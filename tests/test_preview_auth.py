@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import re
+import selectors
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from commandline import ROOT, run
+from preview_browser import until
 from preview_process import Preview, heard, preview
 
 MISSING = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
@@ -324,10 +325,8 @@ def test_the_head_is_bounded(page: Preview) -> None:
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[auth.SessionSecrets]:
-    """Serve a small application that waits half a second for requests, not ten."""
-    monkeypatch.setattr(app, "REQUEST_SECONDS", 0.5)
-    monkeypatch.setattr(auth, "REQUEST_SECONDS", 0.5)
+def small() -> Iterator[auth.SessionSecrets]:
+    """Serve a small application."""
     with app.open_listener(0) as listener:
         keys = auth.SessionSecrets(listener.getsockname()[1], lambda link: None)
         server = app.make_web_server(auth.AuthMiddleware(Starlette(), keys))
@@ -338,48 +337,52 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[auth.SessionSecrets]:
         thread.join()
 
 
-def test_who_is_slow_is_left_and_others_are_served(hasty: auth.SessionSecrets) -> None:  # [W020]
+def test_who_is_slow_is_left_and_others_are_served(
+    small: auth.SessionSecrets, monkeypatch: pytest.MonkeyPatch
+) -> None:  # [W020]
     def line(sent: str) -> socket.socket:
-        made = socket.create_connection(("127.0.0.1", hasty.port), timeout=30)
-        made.sendall(sent.encode())
+        made = socket.create_connection(("127.0.0.1", small.port), timeout=30)
+        with contextlib.suppress(ConnectionError):  # closed already, on a slow machine
+            made.sendall(sent.encode())
         return made
 
-    host = f"Host: 127.0.0.1:{hasty.port}\r\n"
-    with line(f"GET /?{hasty.link.partition('?')[2]} HTTP/1.1\r\n{host}\r\n") as first:
+    host = f"Host: 127.0.0.1:{small.port}\r\n"
+    with line(f"GET /?{small.link.partition('?')[2]} HTTP/1.1\r\n{host}\r\n") as first:
         cookie = f"Cookie: {heard(first).headers['set-cookie'].partition(';')[0]}\r\n"
     body = f"{host}{cookie}X-Promptforge: {hasty.key}\r\nContent-Type: application/json\r\n"
     body += "Content-Length: 100\r\n\r\n{"
     start = "POST /api/page HTTP/1.1\r\n"
-    slow = [line(sent) for sent in ("", "GET / HT", start, start + host, start + body)]
-    with line(f"GET / HTTP/1.1\r\n{host}{cookie}\r\n") as other:
-        assert heard(other).status == 404
-    answers = []
+    # Half a second and not ten for these alone: all others are served, be the machine ever so slow.
+    monkeypatch.setattr(app, "REQUEST_SECONDS", 0.5)
+    slow = [line(sent) for sent in ("", "GET / HT", start, start + host)]
     for each in slow:
         with each:
-            answers.append(heard(each).status)
-    assert answers == [0, 0, 0, 0, 408]
+            assert heard(each).status == 0
+    monkeypatch.setattr(app, "REQUEST_SECONDS", 60)
+    monkeypatch.setattr(auth, "REQUEST_SECONDS", 0.5)
+    with line(start + body) as late, line("GET / HT"):
+        with line(f"GET / HTTP/1.1\r\n{host}{cookie}\r\n") as other:
+            assert heard(other).status == 404
+        assert heard(late).status == 408
 
 
 def test_a_crowd_is_turned_away_and_leaves_no_harm(page: Preview) -> None:
     lines = [socket.create_connection(("127.0.0.1", page.port), timeout=60) for _ in range(200)]
+    left = set(lines)
     try:
-        refused = 0
-        for line in lines:
-            line.settimeout(0.05)
-            try:
-                refused += line.recv(1) == b""
-            except ConnectionResetError:
-                refused += 1
-            except TimeoutError:
-                pass
-        assert refused >= 100
+        with selectors.DefaultSelector() as watched:
+            for line in lines:
+                watched.register(line, selectors.EVENT_READ)  # also where the other side has closed
+            while len(left) > 100:
+                closed = watched.select(60)
+                assert closed, len(left)
+                for key, _ in closed:
+                    watched.unregister(key.fileobj)
+                    left.discard(key.fileobj)
     finally:
         for line in lines:
             line.close()
-    deadline = time.monotonic() + 30
-    while page.request("/").status != 200:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: page.request("/").status == 200)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST /api/page HTTP"])

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from build_vocabulary import format_tiktoken
 from commandline import run
+from preview_browser import PATIENCE, until
 from preview_process import Preview, preview
 
 
@@ -139,7 +140,7 @@ def write(folder: Path, word: str, name: str = LAYOUT) -> None:
 
 def shows(running: Preview, word: str) -> bool:
     """Wait until the text holds a word."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if word in running.draw().get("text", ""):
             return True
@@ -278,11 +279,11 @@ def test_a_tokenizer_file_that_a_profile_names_is_followed(tmp_path: Path) -> No
         profile = running.files()["own.yaml"]
         drafted = running.draw(drafts={profile: "tokenizer: file:own.tiktoken\nheader: H\n"})
         assert drafted["text"].startswith("H") and drafted["tokenizer"] == "file:own.tiktoken"
-        vocabulary.write_bytes(format_tiktoken([*words, b"ee"]))
         heard = running.request("/api/start").json()["changes"]
-        deadline = time.monotonic() + 30
-        while running.draw()["tokens"] == before["tokens"]:
-            assert time.monotonic() < deadline
+        newer = tmp_path / "newer"
+        newer.write_bytes(format_tiktoken([*words, b"ee"]))
+        newer.replace(vocabulary)  # at one stroke: one change
+        until(lambda: running.draw()["tokens"] != before["tokens"])
         assert running.request("/api/start").json()["changes"] <= heard + 1
 
 
@@ -293,9 +294,7 @@ def test_a_folder_that_is_gone_is_said_and_comes_back(tmp_path: Path) -> None:
         assert shows(running.enter(), "first ")
         heard = running.request("/api/start").json()["changes"]
         shutil.rmtree(folder)
-        deadline = time.monotonic() + 30
-        while running.request("/api/start").json()["changes"] == heard:
-            assert time.monotonic() < deadline
+        until(lambda: running.request("/api/start").json()["changes"] > heard)
         said = running.draw()["error"]["message"]
         assert "there is no template folder" in said
         write(folder, "second")

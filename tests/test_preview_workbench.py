@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from preview_browser import (
+    PATIENCE,
     Opener,
     becomes,
     entered,
@@ -125,9 +126,10 @@ def test_eight_tabs_of_one_browser_live(
     first = open_page(bench)
     tabs = [first, *(first.context.new_page() for _ in range(7))]
     for tab in tabs[1:]:
+        tab.set_default_timeout(PATIENCE * 1000)
         tab.goto(f"http://{bench.host}/")
     for tab in tabs:
-        tab.wait_for_selector("#text .run", state="attached", timeout=60_000)
+        tab.wait_for_selector("#text .run", state="attached")
     give(bench, [{"content": "a change that all of them see"}])
     for tab in tabs:
         shows(tab, "a change that all of them see")
@@ -145,6 +147,28 @@ def test_eight_tabs_of_one_browser_live(
 def in_editor(page: Page, part: str) -> None:
     inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
     becomes(page, inside, part)
+
+
+def value_over(page: Page, x: int, *parts: str) -> None:
+    """Wait until the value over a word of the first line holds `parts`.
+
+    The mouse comes anew: a value that is asked for in the midst of a rendering may be the old one.
+    """
+
+    import playwright.sync_api as playwright
+
+    def shown() -> bool:
+        page.mouse.move(0, 0)
+        page.hover("#editor .cm-line >> nth=0", position={"x": x, "y": 8})
+        try:
+            page.wait_for_selector(
+                "".join([".cm-value", *(f":has-text('{part}')" for part in parts)]), timeout=3000
+            )
+        except playwright.TimeoutError:
+            return False
+        return True
+
+    until(shown)
 
 
 def test_the_editor_follows_the_look(bench: Preview, open_page: Opener) -> None:
@@ -188,14 +212,12 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
     becomes(page, f"{in_text}.length > 3")  # what the line under the caret has printed
     assert any("Word" in each for each in page.evaluate(in_text))
     page.click("#list .name >> nth=0")
-    page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
-    page.wait_for_selector(".cm-value:has-text('item.path')")
+    value_over(page, 60, "item.path")
     assert page.locator("#editor .cm-costs .cm-gutterElement span").count() > 1
     page.mouse.move(0, 0)
     page.wait_for_selector(".cm-value", state="detached")
     type_at_start(page, "{{ item.title | upper }}\n")
-    page.hover("#editor .cm-line >> nth=0", position={"x": 130, "y": 8})
-    page.wait_for_selector(".cm-value:has-text('in capitals'):has-text('ITEM 0')")
+    value_over(page, 130, "in capitals", "ITEM 0")
     page.click(".fields summary")
     page.wait_for_selector(".fields dt:has-text('item.content') + dd:has-text('Word 0')")
     page.locator("#revert").dispatch_event("click")
@@ -414,6 +436,61 @@ def test_a_long_list_is_found_through_and_walked(bench: Preview, open_page: Open
     page.keyboard.press("Escape")
     page.keyboard.press("b")
     assert page.evaluate("document.activeElement.id") == "budget"
+
+
+def test_each_key_does_what_the_list_of_keys_says(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    page.locator("#text").focus()
+    press = page.keyboard.press
+
+    def chosen() -> str:
+        return page.inner_text("#detail h3")
+
+    def selected(name: str) -> bool:
+        return page.get_attribute(f"#show-{name}", "aria-selected") == "true"
+
+    press("[")  # from none to the last
+    last = chosen()
+    press("Escape")
+    press("[")
+    before = chosen()
+    press("]")
+    assert chosen() == last != before
+    press("]")  # there is none behind it
+    assert chosen() == last
+    press("2")
+    page.wait_for_selector(".card")
+    assert selected("messages") and page.is_hidden("#text")
+    press("3")
+    shows(page, '"messages"', place="sent")
+    assert selected("request")
+    press("1")
+    assert selected("text") and page.is_visible("#text")
+    press("c")
+    page.wait_for_selector(".changes, #deltas p")
+    assert page.is_visible("#both")
+    press("c")
+    page.wait_for_selector("#both", state="hidden")
+    press("t")
+    page.wait_for_selector(".tok")
+    press("t")
+    press("e")
+    becomes(page, "document.activeElement.id === 'editor'")
+    press("c")  # a letter of the text, where one types
+    in_editor(page, "c")
+    assert page.is_hidden("#both")
+    page.click("#revert")
+    told = page.locator("#keys-list kbd").all_text_contents()
+    assert set(told) == {*"jk[]/be123tcoy?", "Esc"}
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator("#text").focus()
+    press("e")
+    assert page.is_visible("#edit") and page.is_hidden("#prompt")
+    press("Escape")
+    page.locator("#edit .head").click()
+    page.evaluate("document.activeElement.blur()")
+    press("/")
+    assert page.is_visible("#items") and page.evaluate("document.activeElement.id") == "filter"
 
 
 def test_what_cannot_be_seen_has_a_box(bench: Preview, open_page: Opener) -> None:

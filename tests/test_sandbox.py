@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -42,8 +43,16 @@ PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as one:
+    with Sandbox(seconds=60) as one:
         yield one
+
+
+def call_is_under_way(sandbox: Sandbox) -> None:
+    """Wait until a template runs."""
+    until = time.monotonic() + 60
+    while sandbox._worker is None or not sandbox._worker._begun:
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def plain(result: pf.Result) -> dict[str, Any]:
@@ -178,7 +187,8 @@ def test_texts_that_no_folder_could_hold_are_refused(
 def test_whatever_happens_behind_it_the_next_call_is_right(
     task: str, argument: object, words: str
 ) -> None:
-    with Sandbox(seconds=0.3, answer=4 << 20) as sandbox:
+    seconds = 0.3 if "0.3" in words else 60  # else a slow machine would be what stops it
+    with Sandbox(seconds=seconds, answer=4 << 20) as sandbox:
         assert sandbox.call("misbehaving_tasks:echo", [1, "two", None, 3.5]) == [
             1,
             "two",
@@ -296,14 +306,19 @@ def test_many_threads_each_get_their_own_answer() -> None:
         else:
             assert shared.call("misbehaving_tasks:echo", [number] * number) == [number] * number
 
-    with Sandbox() as shared, ThreadPoolExecutor(8) as pool:
+    with Sandbox(seconds=60) as shared, ThreadPoolExecutor(8) as pool:
         list(pool.map(one, range(40 * MULTIPLIER)))
 
 
 def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
     sandbox = Sandbox(seconds=60)
     sandbox.call("misbehaving_tasks:echo", None)
-    closing = threading.Timer(0.2, sandbox.close)
+
+    def close() -> None:
+        call_is_under_way(sandbox)
+        sandbox.close()
+
+    closing = threading.Thread(target=close)
     closing.start()
     with pytest.raises(TemplateError, match="ended the process"):
         sandbox.call("misbehaving_tasks:forever", None)
@@ -331,7 +346,12 @@ def test_a_worker_that_was_killed_while_it_waited_costs_nothing() -> None:
 def test_templates_are_not_blamed_for_what_killed_them() -> None:
     with Sandbox(seconds=60) as sandbox:
         pid = sandbox.call("misbehaving_tasks:pid", None)
-        killing = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
+
+        def kill() -> None:
+            call_is_under_way(sandbox)
+            os.kill(pid, signal.SIGKILL)
+
+        killing = threading.Thread(target=kill)
         killing.start()
         with pytest.raises(TemplateError, match="something ended the process of the templates"):
             sandbox.call("misbehaving_tasks:forever", None)
@@ -393,15 +413,14 @@ sandbox = Sandbox(seconds=0.2)
 print(sandbox.call("misbehaving_tasks:pid", None), flush=True)
 sandbox.seconds = 60
 threading.Thread(target=sandbox.call, args=("misbehaving_tasks:forever", None), daemon=True).start()
-time.sleep(0.1)
+while not sandbox._worker._begun:
+    time.sleep(0.01)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     ran = python("-c", program, cwd=Path(__file__).parent.parent)
     worker = int(ran.out)
-    for _ in range(300):
-        try:
+    until = time.monotonic() + 60
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < until:
             os.kill(worker, 0)
-        except ProcessLookupError:
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError(f"process {worker} is still running")
+            time.sleep(0.05)

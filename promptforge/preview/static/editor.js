@@ -18,6 +18,8 @@ let findings = { id: null, found: [] }; // of the check, for the text as it is
 let wrong = null; // the first error in the open file, said under its name: a phone has nothing to hover with
 let told = null; // what was said of a file; it stays until that file changes or another is opened
 let costs = {}; // template → line → tokens
+let opening = 0; // the number of the newest call that opens a file: of two under way, it wins
+let marked = null; // the marks that the text has, as JSON
 
 const theme = cm.EditorView.theme({
   "&": { height: "100%", color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "13px" },
@@ -43,8 +45,10 @@ const theme = cm.EditorView.theme({
   ".cm-diagnosticAction": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
   ".cm-costs .cm-gutterElement": { color: "var(--quiet)", fontSize: "11px", textAlign: "right", paddingRight: "6px", fontVariantNumeric: "tabular-nums" },
   ".cm-value": { padding: "5px 9px", maxWidth: "34em", fontFamily: "var(--sans)", fontSize: "12.5px", whiteSpace: "pre-wrap", overflowWrap: "anywhere" },
-  ".cm-value b": { fontFamily: "var(--mono)", fontWeight: "600" },
-  ".cm-value i": { color: "var(--quiet)" },
+  ".cm-value b": { display: "block", fontFamily: "var(--mono)", fontWeight: "600" },
+  ".cm-value b:not(:first-child)": { marginTop: "6px" },
+  ".cm-value div": { maxHeight: "9em", overflow: "auto" },
+  ".cm-value i": { display: "block", color: "var(--quiet)" },
   ".cm-tooltip-autocomplete .cm-completionDetail": { color: "var(--quiet)", fontStyle: "normal", fontFamily: "var(--sans)" },
   ".cm-tooltip-autocomplete li[aria-selected] .cm-completionDetail": { color: "inherit" },
   ".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "50%", width: "9px", height: "9px", margin: "5px 2px" },
@@ -63,7 +67,7 @@ const colours = cm.HighlightStyle.define([
 
 // CodeMirror's style sheets are adopted by a shadow root: the page's policy lets nothing else make any.
 const root = $("editor").attachShadow({ mode: "open" });
-const view = new cm.EditorView({ root, parent: root, state: cm.EditorState.create({ doc: "" }) });
+const view = new cm.EditorView({ root, parent: root, state: cm.EditorState.create({ doc: "", extensions: cm.EditorState.readOnly.of(true) }) });
 
 export function setUp(given, { draft, open, caret }) {
   start = given;
@@ -90,6 +94,7 @@ function state(id, text) {
       cm.EditorView.updateListener.of((update) => {
         if (update.selectionSet || update.focusChanged) onCaret(view.hasFocus ? caret() : null, !update.docChanged);
         if (!update.docChanged) return;
+        marked = null;
         if (!update.transactions.some((each) => each.annotation(outside))) told = null;
         buttons();
         outdate(update.changes);
@@ -154,8 +159,10 @@ function options() {
 
 export async function show(id, line) {
   if (!id) return;
+  const mine = ++opening;
   if (!files.has(id)) {
     const found = await get(`/api/files/${id}`);
+    if (mine !== opening) return;
     if (found.error) return tell(found.error.message);
     files.set(id, { about: found, saved: found.text, tag: found.tag, state: null, theirs: null });
   }
@@ -165,6 +172,7 @@ export async function show(id, line) {
     told = null;
     const file = files.get(id);
     view.setState(file.state ?? state(id, file.saved));
+    marked = null;
     if (!listed.some((each) => each.id === id)) listed.push(file.about);
     options();
     onOpen(id);
@@ -344,7 +352,9 @@ function mark() {
     const line = view.state.doc.line(Math.min(failed.line, view.state.doc.lines));
     found.push({ from: line.from, to: line.to, severity: "error", message: failed.message });
   }
-  view.dispatch(cm.setDiagnostics(view.state, found));
+  const key = JSON.stringify(found);
+  if (key !== marked) view.dispatch(cm.setDiagnostics(view.state, found)); // which closes the box that tells of a finding
+  marked = key;
   wrong = found.find((each) => each.severity === "error") ?? null;
   if (files.has(current)) buttons();
 }

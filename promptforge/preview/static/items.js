@@ -50,11 +50,11 @@ export function move(step) {
   $("list").querySelector(`.name[data-index="${rows[next].row.index}"]`)?.focus({ preventScroll: true });
 }
 
-// Goes to the next item of another status, or of the text.
+// Goes to the next item that is not whole in the text; from none to the first, or backwards to the last.
 export function moveDropped(step) {
-  const rows = entries.filter((entry) => entry.row?.status !== "included" && entry.row);
   const now = entries.findIndex((entry) => entry.row?.index === picked);
-  const next = step > 0 ? rows.find((entry) => entries.indexOf(entry) > now) : rows.findLast((entry) => entries.indexOf(entry) < now);
+  const wanted = ({ row }, at) => row && row.status !== "included" && (now < 0 || (step > 0 ? at > now : at < now));
+  const next = step > 0 ? entries.find(wanted) : entries.findLast(wanted);
   if (next) act.pick(next.row.index);
 }
 
