@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from batch_runs import ENGINES, HAS_RAY, ROWS, shard_files
-from commandline import ROOT, command
+from batch_runs import ENGINES, HAS_RAY, ROWS
+from commandline import command, python
 from example_counts import MULTIPLIER
 from kill_campaign import campaign
 
@@ -109,22 +109,21 @@ def cluster() -> Iterator[tuple[str, dict[str, str]]]:
         tempfile.mkdtemp(prefix="ray")
     )  # a socket's name is short, and that of a test's folder long
     (folder / "token").write_text("0123456789abcdef" * 2)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     known = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
-    flags = [
-        "--node-ip-address=127.0.0.1",
-        f"--port={port}",
-        f"--temp-dir={folder}",
-        "--num-cpus=3",
-    ]
+    flags = ["--node-ip-address=127.0.0.1", f"--temp-dir={folder}", "--num-cpus=3"]
     flags += ["--include-dashboard=false", "--disable-usage-stats"]
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags]
     said = folder / "said"
-    for _ in range(3):  # Ray gives a node 30 s to start, which a busy machine may not keep
+    # Ray gives a node 30 s to start, which a busy machine may not keep; a port may be taken
+    # between the look for a free one and the start.
+    for _ in range(3):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
         with said.open("wb") as out:
-            head = subprocess.Popen(command, env={**os.environ, **known}, stdout=out, stderr=out)
+            head = subprocess.Popen(
+                [*command, f"--port={port}"], env={**os.environ, **known}, stdout=out, stderr=out
+            )
         while head.poll() is None and b"Ray runtime started" not in said.read_bytes():
             time.sleep(0.1)
         if head.poll() is None:
@@ -252,32 +251,30 @@ def test_templates_that_change_meanwhile_end_the_run(processes: None) -> None:
         batch.run("in.jsonl", "out.jsonl", templates="t", part_rows=5, workers=1, progress=meddle)
 
 
+INTERRUPTED = """
+import os, signal
+from promptforge.batch.store import ShardStore
+from promptforge.cli.main import main
+
+kept = ShardStore.add
+left = iter([1, 2, 3])
+
+def add(*given):
+    summary = kept(*given)
+    if next(left, None) is None:
+        os.kill(os.getpid(), signal.SIGINT)
+    return summary
+
+ShardStore.add = add
+main(["batch", "in.jsonl", "-o", "out.jsonl", "--part-rows", "2", "-j", "1"])
+"""
+"""The command, to which Ctrl-C comes after its fourth part."""
+
+
 def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
-    arguments = [
-        sys.executable,
-        "-m",
-        "promptforge",
-        "batch",
-        "in.jsonl",
-        "-o",
-        "out.jsonl",
-        "--part-rows",
-        "2",
-        "-j",
-        "1",
-    ]
-    command_run = subprocess.Popen(
-        arguments, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
-    )
-    while command_run.poll() is None and not shard_files("out.jsonl.batch"):
-        time.sleep(0.001)
-    command_run.send_signal(signal.SIGINT)
-    said = command_run.communicate()[1].decode()
-    assert (
-        command_run.returncode == 130
-        and "the same command goes on" in said
-        and "Traceback" not in said
-    )
+    ran = python("-c", INTERRUPTED)
+    assert ran.code == 130 and "the same command goes on" in ran.err, ran
+    assert "Traceback" not in ran.err
     assert not Path("out.jsonl").exists()
     report = batch.run("in.jsonl", "out.jsonl", part_rows=2)
     assert not list(Path().rglob(".*.unfinished"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from jinja2 import nodes
 import promptforge as pf
 from promptforge.config.options import PROMPT_PARTS
 from promptforge.errors import OptionError, ProfileError, TemplateError
-from promptforge.files import FORMAT_EXTENSIONS, MAX_TEMPLATE_BYTES
+from promptforge.files import FORMAT_EXTENSIONS, MAX_TEMPLATE_BYTES, shipped_folder
+from promptforge.templating import loader
 from promptforge.templating.language import FILTERS, Fields
 from promptforge.templating.loader import Templates
 
@@ -658,3 +660,19 @@ def test_every_filter_has_been_tried_here() -> None:
         "test_escaping.py"
     ).read_text("utf-8")
     assert [name for name in FILTERS if not re.search(rf"\| {name}\b", tried)] == []
+
+
+def test_shipped_files_are_read_again_where_one_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copytree(shipped_folder("templates"), tmp_path / "templates")
+    item = copy / "chunks" / "item.md.j2"
+    looked: list[Path] = []
+    read = loader.read_template_folder
+    monkeypatch.setattr(loader, "shipped_folder", lambda _: copy)
+    monkeypatch.setattr(loader, "read_template_folder", lambda f: (looked.append(f), read(f))[1])
+    for text in (item.read_text("utf-8"), "{# One. #}\nnew\n", "{# One. #}\nnewer\n"):
+        item.write_text(text, encoding="utf-8")
+        for _ in range(2):
+            assert Templates().source("chunks/item.md.j2")[0] == text
+    assert looked == [copy] * 3

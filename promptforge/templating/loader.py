@@ -7,7 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,7 +102,7 @@ class Templates:
         """The user's folders."""
         self.own = tuple(map(_read, sources))
         """The user's files by name, source by source."""
-        self._shipped = read_template_folder(shipped_folder("templates"))
+        self._shipped = _shipped_files()
         every = set(self._shipped).union(*self.own)
         self._names = sorted(name for name in every if name.count("/") < 2 or _is_prompt_part(name))
         self._by_layout: defaultdict[str, list[tuple[TemplateName, str]]] = defaultdict(list)
@@ -368,6 +368,18 @@ class Templates:
         template = self._tracing.get_template(name)
         pieces: Any = template.root_render_func(template.new_context(variables, shared=True))
         return iter(pieces)
+
+
+def _shipped_files() -> Mapping[str, TemplateFile]:
+    folder = shipped_folder("templates")
+    return _files_of(folder, tuple(folder_stamps(folder).items()))
+
+
+# The preview makes a new set of templates at each key press, and reading takes five times as long
+# as looking whether anything has changed.
+@lru_cache(1)
+def _files_of(folder: Path, _stamps: tuple[object, ...]) -> Mapping[str, TemplateFile]:
+    return read_template_folder(folder)
 
 
 def _read(source: TemplateSource) -> Mapping[str, TemplateFile]:
