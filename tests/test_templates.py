@@ -16,7 +16,13 @@ from jinja2 import nodes
 import promptforge as pf
 from promptforge.config.options import PROMPT_PARTS
 from promptforge.errors import OptionError, ProfileError, TemplateError
-from promptforge.files import FORMAT_EXTENSIONS, MAX_TEMPLATE_BYTES, shipped_folder
+from promptforge.files import (
+    FORMAT_EXTENSIONS,
+    MAX_TEMPLATE_BYTES,
+    TemplateFile,
+    read_template_folder,
+    shipped_folder,
+)
 from promptforge.templating import loader
 from promptforge.templating.language import FILTERS, Fields
 from promptforge.templating.loader import Templates
@@ -668,9 +674,13 @@ def test_shipped_files_are_read_again_where_one_has_changed(
     copy = shutil.copytree(shipped_folder("templates"), tmp_path / "templates")
     item = copy / "chunks" / "item.md.j2"
     looked: list[Path] = []
-    read = loader.read_template_folder
+
+    def read(folder: Path) -> dict[str, TemplateFile]:
+        looked.append(folder)
+        return read_template_folder(folder)
+
     monkeypatch.setattr(loader, "shipped_folder", lambda _: copy)
-    monkeypatch.setattr(loader, "read_template_folder", lambda f: (looked.append(f), read(f))[1])
+    monkeypatch.setattr(loader, "read_template_folder", read)
     for text in (item.read_text("utf-8"), "{# One. #}\nnew\n", "{# One. #}\nnewer\n"):
         item.write_text(text, encoding="utf-8")
         for _ in range(2):
