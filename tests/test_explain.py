@@ -18,12 +18,18 @@ from unfiltered import FORMATS, LAYOUTS, render
 import promptforge as pf
 from promptforge.cli import output
 from promptforge.cli.output import Column, printable, shorten, table_lines, text_columns
+from promptforge.config.profiles import find_profiles
 
 
 def explained(*arguments: str, records: Any = RECORDS) -> Ran:
     ran = run("explain", *arguments, stdin=json.dumps(records))
     assert ran.code == 0, ran
     return ran
+
+
+@pytest.mark.parametrize("profile", [name for name, *_ in find_profiles([])])
+def test_every_profile_is_explained(profile: str) -> None:
+    assert "of 300 " in explained("-p", profile, "--max-tokens", "300").out
 
 
 # --- the figures ----------------------------------------------------------------------------------

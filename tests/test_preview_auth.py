@@ -349,7 +349,7 @@ def test_who_is_slow_is_left_and_others_are_served(
     host = f"Host: 127.0.0.1:{small.port}\r\n"
     with line(f"GET /?{small.link.partition('?')[2]} HTTP/1.1\r\n{host}\r\n") as first:
         cookie = f"Cookie: {heard(first).headers['set-cookie'].partition(';')[0]}\r\n"
-    body = f"{host}{cookie}X-Promptforge: {hasty.key}\r\nContent-Type: application/json\r\n"
+    body = f"{host}{cookie}X-Promptforge: {small.key}\r\nContent-Type: application/json\r\n"
     body += "Content-Length: 100\r\n\r\n{"
     start = "POST /api/page HTTP/1.1\r\n"
     # Half a second and not ten for these alone: all others are served, be the machine ever so slow.

@@ -315,7 +315,7 @@ def flag_value(value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
     if isinstance(value, list | tuple):
         return ",".join(value)
     return str(value)
