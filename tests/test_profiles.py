@@ -29,6 +29,7 @@ from promptforge.config.profiles import (
     read_values,
 )
 from promptforge.errors import ProfileError
+from promptforge.rendering.renderer import Renderer
 from promptforge.yaml_reader import load_yaml, load_yaml_with_lines
 
 SHIPPED = _shipped.shipped_folder("profiles")
@@ -583,3 +584,9 @@ def test_no_name_is_for_two_profiles() -> None:
 )  # fmt: skip
 def test_the_profile_for_an_llm(llm: str, profile: str) -> None:
     assert profiles_for(llm) == [profile]
+
+
+def test_a_text_in_brackets_is_no_list(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("marker: [cut here]\n")
+    with pytest.raises(ProfileError, match=r"takes text; got .* a text in brackets needs quotes"):
+        Renderer(profile=tmp_path / "mine.yaml")

@@ -458,7 +458,9 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
         elif found := _read_object(given, notes):
             return found
         if fields := fields_of(given):
-            return fields if CONTENT_FIELDS & fields.keys() else Row(fields)
+            # A document is a result of a search, and so is an object with no native text.
+            about = {"meta", "metadata"} & fields.keys() and fields.keys() - ITEM_FIELDS
+            return fields if CONTENT_FIELDS & fields.keys() and not about else Row(fields)
     hint = "; promptforge.load reads files" if issubclass(kind, os.PathLike) else ""
     raise notes.refusal(None, f"{expected}, found {type_name(kind)}{hint}")
 
