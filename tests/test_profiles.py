@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptforge import Renderer
 from promptforge import files as _shipped
 from promptforge.config.options import OPTION_VOCABULARY as OPTIONS
 from promptforge.config.options import Options, apply_options
@@ -29,7 +30,6 @@ from promptforge.config.profiles import (
     read_values,
 )
 from promptforge.errors import ProfileError
-from promptforge.rendering.renderer import Renderer
 from promptforge.yaml_reader import load_yaml, load_yaml_with_lines
 
 SHIPPED = _shipped.shipped_folder("profiles")
