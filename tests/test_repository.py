@@ -165,3 +165,42 @@ def test_scores_of_the_caller_and_other_kinds_keep_the_old_way() -> None:
         for n in range(3)
     ]
     assert _render(items, "which city is Paris", max_tokens=200).tokens <= 200
+
+
+def test_a_chunk_without_room_shows_its_beginning_before_a_lesser_one_is_shown() -> None:
+    def method(name: str, lines: int) -> str:
+        body = "".join(
+            f"        int {name}{i} = store.read({i}) + total({i});\n" for i in range(lines)
+        )
+        return f"    public Order {name}(Order order) {{\n{body}        return order;\n    }}\n"
+
+    text = f"public class Orders {{\n{method('place', 3)}\n{method('refund', 40)}}}\n"
+    items = [
+        pf.Item(kind="code", path="src/Orders.java", content=text),
+        _program("ledger.py", "def pay(customer):\n    lines.append(customer)\n"),
+    ]
+    for budget in (150, 250, 500):
+        shown = _render(items, "refund an order", max_tokens=budget).text
+        assert "Order refund(Order order)" in shown
+        assert "refund0" in shown, budget
+        assert "place2" not in shown or "refund20" in shown
+
+
+def test_a_diff_among_the_files_leaves_them_a_repository() -> None:
+    change = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+    diff = pf.Item(kind="diff", path="x.py", content=change, language="diff")
+    query = "how do I wait for a connection"
+    alone, beside = (
+        _render(items, query).text for items in (_repository(), [*_repository(), diff])
+    )
+    assert "self.wait_for_free(wanted)" in alone
+    assert beside.split("```")[0] == alone.split("```")[0] == "### net/pool.py\n\n"
+
+
+def test_a_diff_is_found_by_its_words_among_the_files() -> None:
+    around = "".join(f" def job_{line}(): pass\n" for line in range(40))
+    change = f"--- a/net/x.py\n+++ b/net/x.py\n@@ -1,81 +1,81 @@\n{around}-    raise Overdrawn\n+    warn_overdrawn()\n{around}"
+    diff = pf.Item(kind="diff", path="net/x.py", content=change, language="diff")
+    shown = _render([*_repository(), diff], "account overdrawn", max_tokens=300).text
+    assert "+++ b/net/x.py" in shown
+    assert "+    warn_overdrawn()" in shown

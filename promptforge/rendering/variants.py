@@ -35,7 +35,7 @@ from ..selection.query import (
     Relevance,
     choose_passages,
 )
-from ..selection.repository import RepositoryRelevance
+from ..selection.repository import RankedChunk, RepositoryRelevance
 from ..text.words import UNITS
 from ..tokenizers.registry import get_tokenizer
 from ..trimming.kinds import Structure
@@ -495,13 +495,9 @@ class FilePassages(Passages):
             header = self._gap_cost(unit)
             if is_new:
                 header += self._page.item_cost(chunk.file, self.variant(chunk.file, ()))[unit]
-            for numbers in self._extents_of(chunk):
-                fresh = [ChosenPassage(chunk.file, n) for n in numbers if n not in shown]
-                needed = self._needed(fresh, shown)
-                passages = (ChosenPassage(chunk.file, n) for n in needed)
-                cost = header + sum(self.cost(passage, unit) for passage in passages)
-                if spent + cost <= room:
-                    break
+            left = room - spent - header
+            fresh, needed, cost = self._longest(chunk, shown, left, unit, is_best=not picks)
+            cost += header
             if spent + cost <= room:
                 spent += cost
                 picks += fresh
@@ -515,6 +511,37 @@ class FilePassages(Passages):
             if in_vain == MAX_CHUNKS_IN_VAIN:
                 break
         return picks, aside
+
+    def _longest(
+        self, chunk: RankedChunk, shown: set[int], room: float, unit: int, *, is_best: bool
+    ) -> tuple[list[ChosenPassage], set[int], float]:
+        """Return what has room of a chunk, with what it needs and the cost of that.
+
+        Of a chunk without any room, all of it.
+        """
+        for numbers in self._extents_of(chunk):
+            fresh = [ChosenPassage(chunk.file, n) for n in numbers if n not in shown]
+            needed = self._needed(fresh, shown)
+            cost = self._cost_of(chunk.file, needed, unit)
+            if cost <= room:
+                return fresh, needed, cost
+        # Its signatures say where the answer is. Of the best chunk what stands under them follows:
+        # else a lesser one that is shorter would take the room.
+        divided = self._asked.divide(chunk.file)
+        signs = {n for n in needed if divided is not None and divided.parts[n].skeleton}
+        begun, held, spent = list[ChosenPassage](), set[int](), 0.0
+        for passage in sorted(fresh, key=lambda passage: passage.number not in signs):
+            more = self._needed([passage], shown | held)
+            added = self._cost_of(chunk.file, more, unit)
+            if spent + added > room or not (is_best or passage.number in signs):
+                break
+            begun.append(passage)
+            held |= more
+            spent += added
+        return (begun, held, spent) if begun else (fresh, needed, cost)
+
+    def _cost_of(self, index: int, numbers: Iterable[int], unit: int) -> float:
+        return sum(self.cost(ChosenPassage(index, n), unit) for n in numbers)
 
     def _needed(self, fresh: Sequence[ChosenPassage], shown: set[int]) -> set[int]:
         """Return the numbers of passages with the signatures above them that are not shown yet."""

@@ -405,7 +405,7 @@ def _kind_of_relevance(asked: Question) -> Callable[[Question], Relevance]:
     kinds = {asked.items[index].kind for index in asked.ranked if asked.items[index].path}
     if asked.embed or asked.reranker or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
         return QueryRelevance
-    if "code" in kinds and kinds <= {"code", "file"}:
+    if "code" in kinds and kinds <= {"code", "file", "diff"}:
         return RepositoryRelevance
     return QueryRelevance
 

@@ -53,11 +53,15 @@ FILE_WEIGHT = 0.4
 """Weight of the whole file in the worth of a chunk; 0.3 to 0.6 answered as many questions."""
 RELATED_WEIGHT = 0.3
 """Count of a word of related meaning, such as `timeout` for "slow"; the word itself counts 1."""
-NEIGHBOUR_SHARE = 0.3
+NEIGHBOUR_SHARE = 0.15
 """Share of its worth that a chunk lends to the one before and the one after it in its file."""
-CHUNKS_FOLLOWED, FOLLOWED_SHARE, MAX_DEFINING_CHUNKS = 6, 0.5, 3
+CHUNKS_FOLLOWED, FOLLOWED_SHARE, MAX_DEFINING_CHUNKS = 6, 0.6, 3
 """Best chunks that are followed by the names in them; the share of worth that they lend to a
 definition; definitions above this number tell nothing of a name."""
+FOLLOWED_BESIDE = 0.25
+"""Part of it that a definition gains beside the query's words in it. With all of it what is used
+most stood before what answers: of 61 questions among nine files 48 were answered, not 51, in 400,
+800 and 1,600 tokens."""
 MIN_NAME_CHARACTERS = 4
 """Shorter names are mostly words of the language, or counters."""
 DAMPING = 0.85
@@ -321,7 +325,7 @@ def _follow_names(
         for other in {other for found in places for other in found} - {number}:
             gains[other] = max(gains.get(other, 0.0), share)
     for number, gain in gains.items():
-        worths[number] += gain
+        worths[number] = max(gain, worths[number] + FOLLOWED_BESIDE * gain)
 
 
 class RepositoryRelevance(Relevance):
