@@ -187,14 +187,12 @@ def test_a_chunk_without_room_shows_its_beginning_before_a_lesser_one_is_shown()
 
 
 def test_a_diff_among_the_files_leaves_them_a_repository() -> None:
-    change = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+    change = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
     diff = pf.Item(kind="diff", path="x.py", content=change, language="diff")
-    query = "how do I wait for a connection"
-    alone, beside = (
-        _render(items, query).text for items in (_repository(), [*_repository(), diff])
-    )
-    assert "self.wait_for_free(wanted)" in alone
-    assert beside.split("```")[0] == alone.split("```")[0] == "### net/pool.py\n\n"
+    query = "where is the code slow?"  # only a repository is asked for words of related meaning
+    late = _program("net/late.py", f"{FILLER}\n\n\ndef late():\n    raise Timeout()\n")
+    for items in ([*_repository(), late], [*_repository(), late, diff]):
+        assert "raise Timeout()" in _render(items, query).text
 
 
 def test_a_diff_is_found_by_its_words_among_the_files() -> None:
