@@ -540,7 +540,7 @@ class FilePassages(Passages):
             spent += added
         return (begun, held, spent) if begun else (fresh, needed, cost)
 
-    def _cost_of(self, index: int, numbers: Iterable[int], unit: int) -> float:
+    def _cost_of(self, index: int, numbers: Collection[int], unit: int) -> float:
         return sum(self.cost(ChosenPassage(index, n), unit) for n in numbers)
 
     def _needed(self, fresh: Sequence[ChosenPassage], shown: set[int]) -> set[int]:
