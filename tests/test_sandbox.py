@@ -240,6 +240,18 @@ def test_a_worker_that_lies_makes_no_other_error(answer: str) -> None:
             assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
 
 
+@pytest.mark.parametrize("member", ["[]", '{"":0}', '""'])
+def test_an_answer_does_not_grow_in_the_caller(member: str) -> None:
+    answer = f'{{"value": [{",".join([member] * 4_100_000)}]}}'
+    with Sandbox(seconds=20) as sandbox:
+        sandbox.call("misbehaving_tasks:echo", 1)
+        with pytest.raises(TemplateError, match="more than 2,000,000 values"):
+            sandbox.call("misbehaving_tasks:lie", [answer])
+        assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
+        text = "a\\" * 500_000 + '[{,"' * 500_000
+        assert sandbox.call("misbehaving_tasks:echo", text) == text
+
+
 def test_a_lie_steers_no_terminal_and_names_its_facts(sandbox: Sandbox) -> None:
     said = {"error": "ItemError", "message": "a\x1b[2J\nb", "facts": {"where": "\x07", "hm": 1}}
     with pytest.raises(ItemError) as caught:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -29,6 +30,11 @@ from ..text.escape import to_label
 
 MAX_START_SECONDS = 60.0
 """Time for a worker to start, and to load its profile and tokenizer, in seconds."""
+
+MAX_ANSWER_VALUES = 2_000_000
+"""Values of an answer: `{"":0}` takes forty times its text in the caller's memory."""
+_MAX_UNCOUNTED_BYTES = 1 << 20
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 LENGTH_HEADER = struct.Struct("!I")
 """The length in bytes, before each JSON text."""
@@ -79,7 +85,7 @@ class Sandbox:
     The process stays for the next call: templates of another stranger go into another sandbox. Any
     thread may use it; calls wait for each other. Templates are stopped with a `TemplateError`
     if they take more than `seconds`, more than `memory` bytes, or answer with more than `answer`
-    bytes. The next call gets a new worker. Close it, or use it in `with`.
+    bytes or two million values. The next call gets a new worker. Close it, or use it in `with`.
     """
 
     def __init__(
@@ -265,6 +271,9 @@ class _Worker:
             timer.cancel()
         if not data:
             raise self._failure(late.is_set(), seconds)
+        if len(data) > _MAX_UNCOUNTED_BYTES and _count_values(data) > MAX_ANSWER_VALUES:
+            said = f"the templates made more than {MAX_ANSWER_VALUES:,} values and were stopped"
+            raise TemplateError(said)
         try:
             return _checked(json.loads(data), _Answer)
         except (ValueError, RecursionError):
@@ -284,6 +293,18 @@ class _Worker:
             said = "something ended the process of the templates; perhaps memory has run out"
             return TemplateError(f"{said} (signal {-code})")
         return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
+
+
+def _count_values(data: bytes) -> int:
+    """Return how many values a JSON text has at most; nothing is built of it."""
+    marks = (b",", b"[", b"{")
+    strings = (data.count(b'"') - data.count(b'\\"')) // 4
+    if strings > MAX_ANSWER_VALUES:  # more keys and texts than so many values can have
+        return strings
+    most = sum(map(data.count, marks))
+    if most <= MAX_ANSWER_VALUES:
+        return most
+    return sum(map(_STRING.sub(b"", data).count, marks))  # without those that stand in texts
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
