@@ -29,6 +29,7 @@ from ..text.words import (
     inverse_document_frequency,
     is_distinctive_title,
     join_to_phrase,
+    late_pattern,
     split_blocks,
     split_words,
     stem,
@@ -375,7 +376,7 @@ def _same_titles(names: Sequence[str]) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-_NAME = re.compile(
+_NAME = late_pattern(
     r"(?:[A-ZÀ-ÖØ-Þ][\w'’.-]*|[12]\d{3})"
     r"(?:\s+(?:(?:of|the|and|de|la|van|von|for|in|on|del|di|al)\s+){0,2}[A-ZÀ-ÖØ-Þ][\w'’-]*)*"
 )

@@ -27,6 +27,7 @@ from typing import NamedTuple
 from ..model import Item
 from ..text.words import (
     inverse_document_frequency,
+    late_pattern,
     related_terms,
     split_words,
     terms_of_text,
@@ -85,38 +86,38 @@ LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
 MAX_CHARACTERS_TAGGED = 4 << 20
 """Characters of a repository that are parsed for names; in the rest, patterns find them."""
 
-_NAME = re.compile(rf"[^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}}")
-_DEFINITION = re.compile(
+_NAME = late_pattern(rf"[^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}}")
+_DEFINITION = late_pattern(
     r"[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub"
     r"|unsafe|override|virtual|inline)[ \t]+){0,4}"
     r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
     r"|record|type|sub|macro)[ \t]+(\w+)|([A-Z][A-Z0-9_]+)\b[^=\n]{0,80}="
 )
-_DEFINING_WORD = re.compile(
+_DEFINING_WORD = late_pattern(
     r"\b(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)\s+"
     rf"([^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}})"
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
-_SEAM = re.compile(r"[^_]_[^_]|[a-z0-9][A-Z]")
-_QUOTED_IMPORT = re.compile(
+_SEAM = late_pattern(r"[^_]_[^_]|[a-z0-9][A-Z]")
+_QUOTED_IMPORT = late_pattern(
     r"^[^\n\"'<]{0,200}\b(?:from|import|require\w*|include)\b[\s(]{0,3}[\"'<]([\w@./~+-]{1,200})"
     r"|^[ \t]*(?:[\w.]+[ \t]+)?\"([\w.-]+(?:/[\w.-]+)+)\"[ \t]*$",
     re.MULTILINE,
 )
-_IMPORT = re.compile(
+_IMPORT = late_pattern(
     r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:from|import|use|mod|using|open)[ \t]+"
     r"(?:static[ \t]+)?([\w.:\\]{1,200})(?:[ \t]+import[ \t]+(\([^)]{1,2000}\)|[^\n(]{1,300}))?",
     re.MULTILINE,
 )
-_TEST_PATH = re.compile(
+_TEST_PATH = late_pattern(
     r"(?i)(?:^|/)(?:tests?|__tests__|specs?|testing|testdata|fixtures|examples?|samples?"
     r"|bench(?:mark)?s?|vendor|third_party|node_modules)/"
     r"|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec)\.[^/.]+$"
 )
-_MANUAL_PATH = re.compile(r"(?i)docs?/")
+_MANUAL_PATH = late_pattern(r"(?i)docs?/")
 """The place of programs that make a manual."""
-_MAIN_PATH = re.compile(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
-_ENTRY_PATH = re.compile(r"(?i)readme(\.\w+)?")
+_MAIN_PATH = late_pattern(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
+_ENTRY_PATH = late_pattern(r"(?i)readme(\.\w+)?")
 _CHANGE_KINDS = frozenset({"commit", "diff"})
 _NO_PROGRAM_KINDS = _CHANGE_KINDS | {"document", "file"}
 """Among them `file`: YAML, for one, is shortened like a program, and is none."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
 from ..model import Item, copy_plain
+from ..text.words import late_pattern
 from .item_files import explain_json_error
 from .readers import names_in
 from .workspace import StrPath, locate_file, read_text, show_path, system_reason
@@ -40,11 +40,11 @@ _METADATA = (
     *("technique_id", "full_name", "parent_id", "tactics", "tools", "mitigations", "platforms"),
     "url",
 )
-_ID = re.compile(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?")
+_ID = late_pattern(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?")
 # `(Citation: Name (2020))` and the blank before it; possessive, so that no text makes it slow.
-_CITATION = re.compile(r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)")
-_LINK = re.compile(r"\[([^\[\]\n]++)\]\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)")
-_CODE = re.compile(r"<code>([^<`]*+)</code>")
+_CITATION = late_pattern(r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)")
+_LINK = late_pattern(r"\[([^\[\]\n]++)\]\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)")
+_CODE = late_pattern(r"<code>([^<`]*+)</code>")
 
 
 def read_attack(path: StrPath, *, workspace: StrPath, diagnostics: Diagnostics) -> TechniqueIndex:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Diagnostics, ItemError
+from ..text.words import late_pattern
 from .workspace import (
     MAX_NAMES_VISITED,
     BinaryFileError,
@@ -69,16 +70,16 @@ _LINKS = "links"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
 """Reasons that `--ignored` overrules."""
-_LOCK_NAME = re.compile(
+_LOCK_NAME = late_pattern(
     r"(?i).*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|packages\.lock\.json"
     r"|go\.(work\.)?sum|bun\.lockb|\.terraform\.lock\.hcl"
 )
-_MINIFIED_NAME = re.compile(r"(?i).*[.-]min\.(js|mjs|cjs|css)|.*\.(js|mjs|cjs|css)\.map")
-_PROGRAM_OF_A_PAGE = re.compile(r"(?i).*\.(js|mjs|cjs|css)")
+_MINIFIED_NAME = late_pattern(r"(?i).*[.-]min\.(js|mjs|cjs|css)|.*\.(js|mjs|cjs|css)\.map")
+_PROGRAM_OF_A_PAGE = late_pattern(r"(?i).*\.(js|mjs|cjs|css)")
 MIN_MINIFIED_LINE = 4_000
 """Characters without a line end at the start of a script or style sheet: a bundler's work."""
 # The marks that Go's tools and review systems know, in a comment at the top.
-_GENERATED_HEAD = re.compile(
+_GENERATED_HEAD = late_pattern(
     r"(?:.*\n){0,20}?[ \t]*(?://|#|/?\*|--|;|<!--).*"
     r"(?:@generated\b|Code generated .*DO NOT EDIT)"
 )
@@ -112,12 +113,12 @@ _CREDENTIALS = {
     "a PyPI token": (("pypi-AgEI",), r"\bpypi-AgEI[A-Za-z0-9_-]{50,}"),
 }
 """Credential → words of it, and its pattern, as its issuer has published it."""
-_NAME_OF_SECRETS = re.compile(
+_NAME_OF_SECRETS = late_pattern(
     r"(?i)[\w-]*\.env(?:\.(?!example|sample|template|dist|default)[\w.-]+)?|[._]netrc|\.pgpass"
     r"|\.git-credentials"
 )
 """Files for passwords, which have no pattern of their own."""
-_PASSWORD = re.compile(
+_PASSWORD = late_pattern(
     r"(?im)^[ \t]*(?:export[ \t]+)?\w*(?:key|secret|token|passw|pwd|credential)\w*[ \t]*=[ \t]*"
     r"[\"']?[^\s\"'#$<{]{6,}"
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
@@ -341,7 +342,7 @@ def _more_detectors() -> Sequence[tuple[str, Callable[[str], Iterable[str]]]]:
     ]
 
 
-_COVERED = re.compile(
+_COVERED = late_pattern(
     r"(?i)(?:AWS|Azure|GitHub|GitLab|NPM|OpenAI|Private Key|PyPI|SendGrid|Slack|Stripe|Telegram"
     r"|Public IP|Secret Keyword)\b"
 )

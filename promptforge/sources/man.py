@@ -19,6 +19,7 @@ from typing import Any
 
 from ..errors import ItemError, did_you_mean, quote
 from ..model import Item
+from ..text.words import late_pattern
 
 PAGE_WIDTH_COLUMNS = 100
 """Width of a line, in columns."""
@@ -27,18 +28,18 @@ MAX_PROGRAM_SECONDS = 20
 MAX_PAGE_BYTES = 64 << 20
 """Bytes of a packed page that are unpacked."""
 # `[` is a program with a man page. A name never begins with `-`, so it is no option of `man`.
-_NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
+_NAME = late_pattern(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
 # `de:ls`, `pt_BR:ls`; `Getopt::Long` is a name of its own.
-_LOCALIZED = re.compile(r"([a-z]{2,3}(?:_[A-Z]{2})?):([^:].*)")
-_SECTION_FIRST = re.compile(r"([1-9][a-z]*)[: ](\S+)")  # as `man 5 passwd` has it
-_SECTION = re.compile(r"[0-9][A-Za-z]{0,8}|[ln]")
-_OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
+_LOCALIZED = late_pattern(r"([a-z]{2,3}(?:_[A-Z]{2})?):([^:].*)")
+_SECTION_FIRST = late_pattern(r"([1-9][a-z]*)[: ](\S+)")  # as `man 5 passwd` has it
+_SECTION = late_pattern(r"[0-9][A-Za-z]{0,8}|[ln]")
+_OVERSTRIKE = late_pattern(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
 # Typesetters' hyphens, minus and hard blank: an option copied with one of these would not work.
 _PLAIN = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "\u00ad": "-", "\u00a0": " "})
 # `TAR(1)      GNU TAR Manual      TAR(1)`
-_HEAD = re.compile(r"\S\s*\(.*\).*\s\s")
+_HEAD = late_pattern(r"\S\s*\(.*\).*\s\s")
 # `TAR      July 13, 2020      TAR(1)`, or with no date but blanks before the name.
-_FOOT = re.compile(r"\S.*?\s{2,}\S|\s{20,}\S+\([0-9a-zA-Z]+\)$")
+_FOOT = late_pattern(r"\S.*?\s{2,}\S|\s{20,}\S+\([0-9a-zA-Z]+\)$")
 _OPENERS: dict[str, Any] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,

@@ -29,6 +29,7 @@ from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..model import Item, copy_plain
 from ..text.words import (
     inverse_document_frequency,
+    late_pattern,
     split_words,
     term_shares,
     terms_of_text,
@@ -56,11 +57,13 @@ from .workspace import (
 )
 
 # `a.py:1-3,9-12`, as some tools write it: the message says to write two.
-_SEVERAL = re.compile(r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?")
+_SEVERAL = late_pattern(
+    r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?"
+)
 # The path is greedy: `C:\\a.py:3` has its range behind the last colon.
-_RANGE = re.compile(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
+_RANGE = late_pattern(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
 # The closing line stands alone; blank lines behind it belong to it.
-_FRONT_MATTER = re.compile(
+_FRONT_MATTER = late_pattern(
     r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
 )
 

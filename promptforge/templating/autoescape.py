@@ -19,6 +19,7 @@ from jinja2 import nodes
 
 from ..errors import TemplateError
 from ..text.escape import YAML_LITERAL_INDENTS, syntax_of
+from ..text.words import late_pattern
 from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
 
 # A line of a template is compared with lines of content, so values in it are wildcards.
@@ -314,10 +315,10 @@ class _Yaml(SyntaxPlaces):
 
 _SCALAR = "\0"  # stands for a printed value in a line
 _IN_QUOTES = 'a value amid other text goes into double quotes with it: "… {{ value }} …"'
-_YAML_MARK = re.compile(r"""\\.|["'\n\[\]{}]|(?:(?<=\s)|^)#""", re.DOTALL)
-_SCALAR_BEGINS = re.compile(r"(?:^[ ]*(?:- +)*|: +|[\[{] *|, +|\? +)\Z")
-_AFTER = re.compile(r"[ \t]*(?:\n|\Z|[,\]}]|:(?:\s|\Z)| #)")
-_BLOCK_KEY = re.compile(r"( *(?:- +)*)([A-Za-z_][\w.-]*: +)?")
+_YAML_MARK = late_pattern(r"""\\.|["'\n\[\]{}]|(?:(?<=\s)|^)#""", re.DOTALL)
+_SCALAR_BEGINS = late_pattern(r"(?:^[ ]*(?:- +)*|: +|[\[{] *|, +|\? +)\Z")
+_AFTER = late_pattern(r"[ \t]*(?:\n|\Z|[,\]}]|:(?:\s|\Z)| #)")
+_BLOCK_KEY = late_pattern(r"( *(?:- +)*)([A-Za-z_][\w.-]*: +)?")
 
 SYNTAXES = {
     **{"md": _Markdown(), "xml": _Xml(), "json": _Json()},

@@ -16,10 +16,11 @@ from jinja2 import nodes
 from jinja2.debug import get_template_locals
 
 from ..errors import Excerpt, TemplateError, show_value, suggest_name
+from ..text.words import late_pattern
 from .limits import FuelSpentError, fuel_spent_error
 
 # A tag on one line, closed or not.
-_TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
+_TAG = late_pattern(r"\{[{%].*?(?:[}%]\}|$)")
 
 
 def line_excerpt(source: str, line: int, message: str) -> Excerpt | None:
@@ -153,10 +154,10 @@ CLOSING_MARKS = {"{{": "}}", "{%": "%}", "{#": "#}"}
 PAIRED_TAGS = ("if", "for", "block", "macro", "call", "filter", "with", "autoescape", "raw")
 """Tags that an end tag closes. So is `{% set x %}` without a value."""
 KNOWN_TAGS = ("if", "elif", "else", "for", "set", "block", "extends", "include", "from", "macro")
-_IN_TAG = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[%}]\}|\{[{%#]")
-_QUOTED_TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
-_ENDRAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
-_WORD = re.compile(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
+_IN_TAG = late_pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[%}]\}|\{[{%#]")
+_QUOTED_TEXT = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_ENDRAW = late_pattern(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
+_WORD = late_pattern(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 _SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
 _OPERATORS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
 _JINJA_NAMES = {
@@ -420,7 +421,7 @@ def _plain(message: str) -> str:
 
 # --- exceptions of a running template -------------------------------------------------------------
 
-_PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_PATH = late_pattern(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 MAX_VALUES_SHOWN = 6
 MAX_VALUE_CHARS_SHOWN = 60
 _KINDS = {

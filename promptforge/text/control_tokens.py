@@ -20,7 +20,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-NUMBER_RANGE = re.compile(r"\{([0-9]{1,9})-([0-9]{1,9})\}")
+from .words import late_pattern
+
+NUMBER_RANGE = late_pattern(r"\{([0-9]{1,9})-([0-9]{1,9})\}")
 """A range of numbers in an entry of the list: `<unused{0-98}>`."""
 _SLASH = re.escape("\\")
 _Token = tuple[str, ...]
@@ -288,13 +290,13 @@ def spread_insertions(text: str, parts: Sequence[str]) -> list[str]:
     return [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 
-_TAG = re.compile(
+_TAG = late_pattern(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL
 )
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-_ENTITY = re.compile(r"&[^&;]*;")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_QUOTED = late_pattern(r"\"[^\"]*\"|'[^']*'")
+_ENTITY = late_pattern(r"&[^&;]*;")
+_STRING = late_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_ESCAPE = late_pattern(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
 def _around(spans: Sequence[re.Match[str]], place: int) -> re.Match[str] | None:

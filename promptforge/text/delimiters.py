@@ -18,13 +18,13 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import count
 
 from .escape import INVISIBLE_CHARACTER
-from .words import MAX_BLOCK_CHARS, split_blocks
+from .words import MAX_BLOCK_CHARS, late_pattern, split_blocks
 
 LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """Anything that a reader may take for a line end, as the inside of a character class."""
-UNUSUAL = re.compile("[^\t\n\r\x20-\x7e]")
+UNUSUAL = late_pattern("[^\t\n\r\x20-\x7e]")
 """All but the visible characters of ASCII, the usual line ends and tab."""
-_IS_LINE_END = re.compile(f"[{LINE_END_CHARACTERS}]").match
+_IS_LINE_END = late_pattern(f"[{LINE_END_CHARACTERS}]").match
 LONG_S = "ſ"
 """It looks like an f and is an s, so it folds to itself."""
 MAX_CHARACTERS_REMEMBERED = 50_000
@@ -93,7 +93,7 @@ LOOK_ALIKES = {char: row[0] for row in _TABLE.strip("\n").split("\n") for char i
 _MORE = {"-": "─━╌╍┄┅┈┉ー㇐ㅡ一", "=": "═", "'": "“”„‟″‶❝❞", "|": "│┃║", ":": "︰"}
 _TO_ASCII = LOOK_ALIKES | {char: shown for shown, chars in _MORE.items() for char in chars}
 # Letters that the table leaves out: small capitals, those with a stroke or hook, in circles, flags.
-_NAMED_LETTER = re.compile(
+_NAMED_LETTER = late_pattern(
     r"(?:LATIN (?:(?:CAPITAL|SMALL) )?LETTER (?:SMALL CAPITAL )?|REGIONAL INDICATOR SYMBOL LETTER "
     r"|(?:CROSSED )?(?:NEGATIVE )?(?:SQUARED|CIRCLED|PARENTHESIZED) LATIN (?:CAPITAL|SMALL) "
     r"LETTER )([A-Z])(?: WITH .*)?"
@@ -105,11 +105,11 @@ _BLANKS = "\t\u115f\u1160\u2800\u3164\uffa0"  # fillers of Hangul and Braille sh
 _UNSEEN_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn"}
 _OVERSTRIKES = ("\b", "\x1b", "\x9b")
 # Sequences that color a terminal's text, and letters that the next one overprints.
-_OVERSTRUCK = re.compile(
+_OVERSTRUCK = late_pattern(
     rf"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[^\[{LINE_END_CHARACTERS}]|[^{LINE_END_CHARACTERS}]\x08"
 )
 RIGHT_TO_LEFT = "\u202e"
-_BACKWARDS = re.compile(f"{RIGHT_TO_LEFT}([^\u202c{LINE_END_CHARACTERS}]*)\u202c?")
+_BACKWARDS = late_pattern(f"{RIGHT_TO_LEFT}([^\u202c{LINE_END_CHARACTERS}]*)\u202c?")
 _MIRRORED = str.maketrans("()<>[]{}", ")(><][}{")
 
 
@@ -215,7 +215,7 @@ def choose_framing(asked: str, syntax: str, format: str) -> tuple[str, str | Non
     return own, f"framing: {asked} does not go with the format {format}, which takes {takes}"
 
 
-_LINE_END = re.compile(f"([{LINE_END_CHARACTERS}])")
+_LINE_END = late_pattern(f"([{LINE_END_CHARACTERS}])")
 # Two letters that are one to the eye, and letters that are two.
 _PAIRS = {"rn": "m", "vv": "w", "cl": "d"}
 _SPELLED = {

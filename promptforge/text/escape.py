@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .control_tokens import ControlTokens
 from .format import plural, to_text
+from .words import late_pattern
 
 if TYPE_CHECKING:
     from .delimiters import TemplateLines
@@ -107,16 +108,16 @@ MAX_LABEL_CHARACTERS = 2000
 """Characters of a label; longer ones end in an ellipsis."""
 # Characters that are invisible or move visible ones: controls, soft hyphen, joiners, bidi, fillers,
 # annotations, tags, private variation selectors, lone surrogates, noncharacters.
-INVISIBLE_CHARACTER = re.compile(
+INVISIBLE_CHARACTER = late_pattern(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_JOINED = re.compile(
+_JOINED = late_pattern(
     "[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
 )
-SURROGATE = re.compile("[\ud800-\udfff]")
-XML_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+SURROGATE = late_pattern("[\ud800-\udfff]")
+XML_ILLEGAL = late_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -163,7 +164,7 @@ _TEX_COMMANDS = (
     "renewenvironment|rm|rule|scshape|si|sl|slshape|special|strut|subfile|subject|"
     "subtitle|texorpdfstring|titlehead|tt|unit|uppertitleback|usepackage|xdef"
 )
-_MD_SPECIAL = re.compile(
+_MD_SPECIAL = late_pattern(
     r"[`*{]"  # in a brace stand attributes, of the text before or of the next block, or code
     r"|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
     r"|<(?! )"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters too
@@ -176,21 +177,21 @@ _MD_SPECIAL = re.compile(
 )
 # GFM makes a link of a bare URL, and a backslash is part of it: `http://a\<b>` would open a tag.
 _MD_ENTITIES = {"<": "&lt;", "]": "&#93;"}
-MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@%-]{0,200}").fullmatch
-_MD_BLOCK = re.compile(
+MD_HARMLESS = late_pattern(r"[A-Za-z0-9 ./:,_()'=+@%-]{0,200}").fullmatch
+_MD_BLOCK = late_pattern(
     r"[#>]|[-+](?=\s|$)|[:|]"  # Python-Markdown and older readers need no blank after #
     r"|~(?!/)|\((?=[\w#@]+\)(?:\s|$))"  # some see a definition in each ~, a list in (a)
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
     r"|\[(?:[ xX]\]|[!^]|.*\](?::|$))"  # task box, alert, footnote, link reference; an abbreviation
 )
 # Some count by letters too: `B. Russell` is none of these, for a capital needs two blanks.
-_MD_ORDERED = re.compile(
+_MD_ORDERED = late_pattern(
     r"(\d{1,9}|[a-z]|[ivxlcdm]+|[IVXLCDM]{2,}|[A-Z](?=\)|\.\s\s))([.)])(?=\s|$)"
 )
-_MD_RUN = re.compile(r"^(?=(?:import|export)\b)")  # MDX runs such a line, if no blank begins it
-_MD_DELIMITER_CELL = re.compile(r":?-+:?\s*").fullmatch
-_MD_ESCAPED_OR_PIPE = re.compile(r"\\.|\|")
-_MD_ESCAPED_OR_BRACKET = re.compile(r"\\.|[\[\]!]|^\^")
+_MD_RUN = late_pattern(r"^(?=(?:import|export)\b)")  # MDX runs such a line, if no blank begins it
+_MD_DELIMITER_CELL = late_pattern(r":?-+:?\s*").fullmatch
+_MD_ESCAPED_OR_PIPE = late_pattern(r"\\.|\|")
+_MD_ESCAPED_OR_BRACKET = late_pattern(r"\\.|[\[\]!]|^\^")
 
 
 class CodeSpan(Safe):
@@ -421,14 +422,14 @@ def json_string(value: object) -> Safe:
 # --- YAML 1.1, as `yaml.safe_load` reads it, and 1.2 ---------------------------------------------
 
 # A letter first, so no number, date or mark; no `: ` and no ` #`; no word with a meaning.
-_YAML_PLAIN = re.compile(
+_YAML_PLAIN = late_pattern(
     r"(?!(?:y|n|yes|no|on|off|true|false|null|none)\Z)[A-Za-z_/][A-Za-z0-9_./()+-]*"
     r"(?: [A-Za-z0-9_./()+-]+)*",
     re.IGNORECASE,
 ).fullmatch
 # Characters that no reader takes as they are, and those that it takes for line ends.
-_YAML_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_YAML_NO_LITERAL = re.compile(f"[\x00-\x08\x0b-\x1f\ud800-\udfff]|{_YAML_UNPRINTABLE.pattern}")
+_YAML_UNPRINTABLE = late_pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_YAML_NO_LITERAL = late_pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff]|{_YAML_UNPRINTABLE.pattern}")
 YAML_LITERAL_INDENTS = range(2, 25)
 """Columns at which a content may stand as a literal block."""
 
@@ -592,10 +593,10 @@ for _token in TURNS:
     _BY_CHARACTER.setdefault(_rare, []).append(_token)
 
 # Tab, line feed and carriage return are invisible in labels, but not in contents.
-_INVISIBLE_IN_CONTENT = re.compile(
+_INVISIBLE_IN_CONTENT = late_pattern(
     INVISIBLE_CHARACTER.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f")
 )
-_INVISIBLE_IN_LINES = re.compile(f"\r|{_INVISIBLE_IN_CONTENT.pattern}")
+_INVISIBLE_IN_LINES = late_pattern(f"\r|{_INVISIBLE_IN_CONTENT.pattern}")
 
 
 def show_invisible(text: str) -> str:
@@ -608,7 +609,7 @@ def show_invisible(text: str) -> str:
     return "\r\n".join(_INVISIBLE_IN_LINES.sub(_show, part) for part in text.split("\r\n"))
 
 
-_RUN = re.compile("`{3,}")
+_RUN = late_pattern("`{3,}")
 
 
 def longest_run(text: str) -> int:
@@ -706,7 +707,7 @@ def _md_marker(marker: str) -> str:
     return str(marker) if bracket and line == f"\\{marker}" else line
 
 
-FENCE_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
+FENCE_TAG = late_pattern(r"[A-Za-z0-9_+#.\-]{1,40}")
 """A language tag that may follow the marks of a fence."""
 
 

@@ -12,7 +12,26 @@ import re
 import unicodedata
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cache
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
+
+
+class _LatePattern:
+    """A regular expression that is compiled when it is first used: most runs use few of theirs."""
+
+    def __init__(self, *given: Any) -> None:
+        self._given = given
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(*self._given)
+        for each in ("findall", "finditer", "fullmatch", "match", "search", "split", "sub"):
+            setattr(self, each, getattr(compiled, each))  # the next use finds it without a detour
+        return getattr(compiled, name)
+
+
+def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern as `re.compile` does, at no cost until it is used."""
+    return cast("re.Pattern[str]", _LatePattern(pattern, flags))
+
 
 # Thai, Lao, Burmese, Khmer, kana and Han, which have no blanks between words, and Hangul, which
 # writes particles onto the word. Such runs become pairs of characters, as Lucene's CJK filter does.
@@ -22,17 +41,17 @@ _SPACELESS = (
 )
 # Vowel marks of Arabic and of the scripts of India. `\w` would end a word at each.
 _MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
-_WORD = re.compile(rf"[\w{_MARKED}{_SPACELESS}]+")
+_WORD = late_pattern(rf"[\w{_MARKED}{_SPACELESS}]+")
 # A table for `bytes.translate`: every ASCII character outside a word becomes a blank.
 _APART = "".join(
     char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))
 ).encode() + bytes(128)
 _TYPOGRAPHY = "‘’“”–—…•\u00a0"
-_RUN = re.compile(rf"[{_SPACELESS}]+")
+_RUN = late_pattern(rf"[{_SPACELESS}]+")
 # The seams of `maxTokens` and of `max_tokens`.
-_PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
-_IDENTIFIER = re.compile(r"_|[a-z0-9][A-Z]")
-_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_PART = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|_+")
+_IDENTIFIER = late_pattern(r"_|[a-z0-9][A-Z]")
+_BRACKETS = late_pattern(r"\([^()]*\)|\[[^\[\]]*\]")
 _COMMON = """
 a an the this that these those such same other another any some each every all both either neither
 no none i me my mine we us our ours you your yours he him his she her hers it its they them their
@@ -104,7 +123,7 @@ def split_words(text: str) -> list[str]:
 
 MAX_BLOCK_CHARS = 1 << 14
 """Characters after which a block of a long text ends, at the next blank or line feed."""
-_BLOCK_END = re.compile("[ \n]")
+_BLOCK_END = late_pattern("[ \n]")
 
 
 def split_blocks(text: str) -> Iterator[str]:
@@ -289,7 +308,7 @@ BLANK_CHARACTERS = "\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u20
 WHITE_SPACE_CHARACTERS = "\r\n" + BLANK_CHARACTERS
 _LETTER = "0-9A-Za-zÀ-ÖØ-öø-ÿΑ-ΡΣ-Ωα-ωА-яא-תぁ-ゖァ-ヺ一-龥가-힣"
 _JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
-_BLANK_OR_END = re.compile("[ \t\r\n]")
+_BLANK_OR_END = late_pattern("[ \t\r\n]")
 _EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _ENDS: dict[Unit, str] = {
     "line": r"\n(?=(?s:.))",

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ..files import VOCABULARIES_FOLDER
+from ..text.words import late_pattern
 
 
 class ShippedVocabulary(NamedTuple):
@@ -273,12 +274,12 @@ _CLASSES = {
 _OTHER = "!"
 # Letters and signs of living scripts, of one class in every version of Unicode since 2010. The long
 # s is not among them: for a pattern without case it is an s.
-_RARE = re.compile(
+_RARE = late_pattern(
     "[^\x00-\x7f\xa0-\u017e\u0180-\u024f\u0391-\u03a1\u03a3-\u03c9А-яёЁא-ת\u2010-\u2027\u2030-\u205e"
     "\u2070-\u2071\u2074-\u208e\u20a0-\u20b5\u2190-\u23e8\u2460-\u26ff\u2701-\u27bf\u3001-\u3020"
     "ぁ-ゖァ-ヺ一-龥가-힣\uff01-\uff5e\U0001f300-\U0001f64f\U0001f680-\U0001f6ff]"
 )
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
+_NOT_ASCII = late_pattern("[^\x00-\x7f]")
 
 
 class LookupEncoder:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
+from ..text.words import late_pattern
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
 
 if TYPE_CHECKING:
@@ -260,14 +261,14 @@ _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ":
 """A statement that does nothing: here a body cannot be empty."""
 SAYS = "says"
 """The kind of a docstring's first line."""
-_PRIVATE = re.compile(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
+_PRIVATE = late_pattern(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
 """A signature of a name that begins with one underscore."""
 _PRIVATE_DEPTH, _SAYS_DEPTH = 1.5, 0.75
 """Levels that such a signature counts as deeper in an outline, and those of a function's docstring
 below its signature. The docstring of a class counts a third of them."""
-_CLASS = re.compile(r"^[ \t]*class\b", re.MULTILINE)
-_CODE_LINE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
-_COMMENTS_APART = re.compile(r"(?:[ \t]*(?:#[ #!]|//|--|;|%).*\n|[ \t]*\n)+\n(?=.)")
+_CLASS = late_pattern(r"^[ \t]*class\b", re.MULTILINE)
+_CODE_LINE = late_pattern(r"^([ \t]*)[^\s#]", re.MULTILINE)
+_COMMENTS_APART = late_pattern(r"(?:[ \t]*(?:#[ #!]|//|--|;|%).*\n|[ \t]*\n)+\n(?=.)")
 """Comments before a blank line: they say nothing of the signature below, as its own do."""
 _QUOTES = ('"""', "'''")
 IN_STRING = "inside"
@@ -324,7 +325,7 @@ def code_gap(language: str | None) -> Callable[[Sequence[Piece], Marks], str]:
     return gap
 
 
-_FIRST = re.compile(r"^([ \t\f]*)\S", re.MULTILINE)
+_FIRST = late_pattern(r"^([ \t\f]*)\S", re.MULTILINE)
 
 
 def _margin(text: str) -> str:
@@ -356,18 +357,20 @@ _MAX_READS_PER_CHUNK = 24
 _MAX_STEPS_PER_CHUNK = 200
 
 # Parts of the names that the grammars give to nodes.
-_FUNCTION = re.compile(
+_FUNCTION = late_pattern(
     r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block"
     r"|^init_"
 )
-_CONTAINER = re.compile(
+_CONTAINER = late_pattern(
     r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|"
     r"extension|union|linkage|preproc_if|template_decl"
 )
-_TYPE = re.compile(rf"{_CONTAINER.pattern}|type_(?:spec|item|alias|definition)")
-_IMPORT = re.compile(r"import|include|^use_|_use_|using_|package|require|extern_crate")
-_PREFIX = re.compile(r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$")
-_OPAQUE = re.compile(
+_TYPE = late_pattern(rf"{_CONTAINER.pattern}|type_(?:spec|item|alias|definition)")
+_IMPORT = late_pattern(r"import|include|^use_|_use_|using_|package|require|extern_crate")
+_PREFIX = late_pattern(
+    r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$"
+)
+_OPAQUE = late_pattern(
     r"string|heredoc|interpolation|comment|token_tree|^template_(?:literal|substitution)|expansion|"
     r"substitution|regex"
 )
@@ -649,18 +652,18 @@ def _rank(unit: Unit) -> int:
 # --- by the depth of the lines --------------------------------------------------------------------
 
 # The last line of a block, or the next part of it, begins so.
-_BLOCK_END = re.compile(
+_BLOCK_END = late_pattern(
     r"\s*(?:[)}\]]|</|#\}"
     r"|(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|catch|rescue|ensure)\b)"
 )
-_CONTROL = re.compile(
+_CONTROL = late_pattern(
     r"\s*(?:if|else|elif|elsif|for|foreach|while|until|unless|switch|match|case|when|do|loop|try|"
     r"catch|with|begin|return|let|const|var|defer|select|repeat)\b"
 )
-_IMPORT_LINE = re.compile(
+_IMPORT_LINE = late_pattern(
     r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
 )
-_COMMENT = re.compile(
+_COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ..errors import OptionError, pip_install, quote, suggest_name
 from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.format import Marks
+from ..text.words import late_pattern
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
 Structure = Pieces | TrimmedVariants | None
@@ -58,10 +59,10 @@ Of 150 long files in a hundredth of their size, reading all took 6 of 9 seconds.
 MAX_CHARS_REMEMBERED = 1 << 14
 """The pieces of a text up to this length are remembered."""
 MAX_PLUGIN_TEXTS = 1_000
-_OUTER_STATEMENT = re.compile(r"^(?=[\w@])", re.MULTILINE)
-_INNER_STATEMENT = re.compile(r"^(?=[\w@]|(?:    |\t)(?:def|async|@))", re.MULTILINE)
+_OUTER_STATEMENT = late_pattern(r"^(?=[\w@])", re.MULTILINE)
+_INNER_STATEMENT = late_pattern(r"^(?=[\w@]|(?:    |\t)(?:def|async|@))", re.MULTILINE)
 """A text read in part may end within a class where no brace would be left open."""
-_CODE_LINE = re.compile(
+_CODE_LINE = late_pattern(
     r"^(?:[ \t]{2,}\S.*|.*[{};]"
     r"|[ \t]*(?:def|class|func|function|fn|import|from|const|let|var|public|private|static)\b.*)$",
     re.MULTILINE,
@@ -210,17 +211,17 @@ _SCRIPTS = ("javascript", "jsx", "typescript", "tsx")
 _STYLES = ("less", "scss")
 _HASH_AFTER_BLANK = ("bash", "fish", "ksh", "perl", "ruby", "sh", "shell", "zsh")
 """Languages in which `#` stands for many things without a blank before it."""
-_HEREDOC = re.compile(r"""<<[-~]?([ \t]*)(?:(["'`])([^"'`\n]{1,80})\2|([A-Za-z_]\w{0,80}))""")
+_HEREDOC = late_pattern(r"""<<[-~]?([ \t]*)(?:(["'`])([^"'`\n]{1,80})\2|([A-Za-z_]\w{0,80}))""")
 """`<<-'end;'` of Ruby, two in one line of a shell: a lexer loses them."""
-_DOLLAR_QUOTE = re.compile(r"\$\w{0,63}\$")
+_DOLLAR_QUOTE = late_pattern(r"\$\w{0,63}\$")
 MAX_OPEN_QUOTES = 100
 """Words for the end of a text that never comes; each costs a search to the end of the file."""
-_STYLE_COMMENT = re.compile(
+_STYLE_COMMENT = late_pattern(
     r"""(?s)"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|url\([^)\n]*\)|\w://|(/\*.*?\*/|//[^\r\n]*)"""
 )
-_DIRECTIVE = re.compile(r"(?:^[ \t]*#|\\\r?\n)[^\r\n]*\Z", re.MULTILINE)
+_DIRECTIVE = late_pattern(r"(?:^[ \t]*#|\\\r?\n)[^\r\n]*\Z", re.MULTILINE)
 MAX_CHARS_BEFORE = 1 << 10
-_NESTED = re.compile(r"/\*|\*/")
+_NESTED = late_pattern(r"/\*|\*/")
 _LINE_END, _NO_LINE_END = re.compile(r"\r\n|\r|\n"), re.compile(r"[^\r\n]")
 _SIGN = r"[-+*/<>=&|^!%:.~?#@$]"
 """Signs that would make another one together."""

@@ -18,7 +18,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from ..text.format import Marks, number_lines
-from ..text.words import unit_ends
+from ..text.words import late_pattern, unit_ends
 
 Slice = TypeVar("Slice")
 ALWAYS = math.inf
@@ -478,7 +478,7 @@ MAX_PROSE_PIECES = 8_000
 """Pieces of a text at the most, about: those of a longer text are longer."""
 MAX_PIECE_CHARS = 4_096
 """They are no longer for that, or a gigabyte's would have room nowhere."""
-_STOP = re.compile(
+_STOP = late_pattern(
     # before a capital, a digit, or a letter of a script without cases
     r"""(?<=[.!?…])[)\]"'’”»]*+\s++(?=[("'‘“«\[]?[^\W_a-zß-ÿ])"""
     r"""|[。！？｡][」』”’）]*+\s*+"""
@@ -487,7 +487,7 @@ _STOP = re.compile(
 )
 _STOP_SIGNS = frozenset(""")]"'’”»』」）。！？｡\\n""")
 """Characters of a stop; white space too."""
-_ABBREVIATION = re.compile(
+_ABBREVIATION = late_pattern(
     r"(?:^|[\s(\[\"'“‘])(?:\w|Mr|Mrs|Ms|Dr|St|Prof|Rev|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Hon|Jr|Sr"
     r"|Mt|Ft|No|Nos|Vol|Fig|Figs|Eq|Ref|Refs|Sec|Ch|pp|p|cf|vs|al|ca|approx|est|Inc|Ltd|Co|Corp"
     r"|e\.g|i\.e|U\.S|U\.K)\.\s*$"
@@ -546,12 +546,12 @@ MIN_SENTENCE_CHARS = 25
 """Characters of the shortest sentence; a shorter one goes with the next."""
 
 # Ends with a full stop, but no sentence does: an abbreviation, or one letter or digit (`1.`, `J.`).
-_SHORT = re.compile(
+_SHORT = late_pattern(
     r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Vol)|(?<![^\s(])\w)\.$"
 )
 
 # Underscores within words (`snake_case`) and `<` before a blank open nothing.
-_SIGNS = re.compile(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)
+_SIGNS = late_pattern(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)
 _CLOSES = {"]": "[", ")": "(", ">": "<"}
 
 
