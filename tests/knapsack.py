@@ -24,9 +24,9 @@ def bound(
         if worth > 0 and cost <= limit:
             classes.setdefault(row if owners is None else owners[row], []).append((cost, worth))
     steps = []
-    for forms in classes.values():
+    for variants in classes.values():
         hull = [(0.0, 0.0)]
-        for cost, worth in sorted(forms, key=lambda form: (form[0], -form[1])):
+        for cost, worth in sorted(variants, key=lambda variant: (variant[0], -variant[1])):
             if worth <= hull[-1][1]:
                 continue
             while len(hull) > 1 and _turns_up(hull[-2], hull[-1], (cost, worth)):

@@ -35,7 +35,7 @@ MARK = "…"
 
 
 class Words:
-    """A page of words: a frame, the words, and so much between two of them; a word may be cut and
+    """A page of words: a overhead, the words, and so much between two of them; a word may be cut and
     marked.
 
     `rough` makes words cost one less on the page than alone, as tokens do where texts join.
@@ -47,13 +47,13 @@ class Words:
         self,
         words: Sequence[str],
         *,
-        frame: int = 0,
+        overhead: int = 0,
         between: int = 1,
         short: bool = False,
         rough: bool = False,
     ) -> None:
         self.words = words
-        self.frame = frame
+        self.overhead = overhead
         self.between = between
         self.short = short
         self.rough = rough
@@ -98,9 +98,11 @@ class Words:
         return None, ()
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:
-        joints = max(0, len(chosen) - 1)
-        chars = self.frame + sum(len(form.text) for form in chosen.values()) + self.between * joints
-        return chars - (joints if self.rough else 0), chars
+        gaps = max(0, len(chosen) - 1)
+        chars = (
+            self.overhead + sum(len(form.text) for form in chosen.values()) + self.between * gaps
+        )
+        return chars - (gaps if self.rough else 0), chars
 
     def shorten(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
@@ -155,7 +157,7 @@ def shown(found: Packed) -> dict[int, str]:
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=12), max_size=9)
 SCALES = st.builds(
-    lambda words, frame, between, short, rough: Words(words, frame=frame, between=between, short=short, rough=rough),
+    lambda words, overhead, between, short, rough: Words(words, overhead=overhead, between=between, short=short, rough=rough),
     WORDS, st.integers(0, 6), st.integers(0, 3), st.booleans(), st.booleans(),
 )  # fmt: skip
 BUDGET = st.integers(0, 80)
@@ -385,10 +387,10 @@ def test_both_ceilings_hold_and_the_message_names_the_one_that_breaks() -> None:
 
 
 def test_a_frame_that_is_too_large_is_said() -> None:
-    found = pack(Words(["a"], frame=9), 8)
+    found = pack(Words(["a"], overhead=9), 8)
     assert (found.chosen, found.overhead_fits, found.cost) == ({}, False, (9, 9))
     assert found.reasons == {0: "budget"}
-    empty = fit([], Words([], frame=9), (9, UNLIMITED))
+    empty = fit([], Words([], overhead=9), (9, UNLIMITED))
     assert (empty.chosen, empty.overhead_fits) == ({}, True)
 
 

@@ -167,7 +167,7 @@ async function beside({ view, drafts }) {
   if (!found.error) compare.draw(found);
 }
 
-// The files of what is shown: the look, and the parts of a whole prompt.
+// The files of what is shown: the layout, and the parts of a whole prompt.
 const files = () => [...page.files, ...(now.show === "text" ? [] : promptFiles)];
 
 function placeBar(handle = budget()) {

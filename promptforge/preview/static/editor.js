@@ -105,7 +105,7 @@ function state(id, text) {
   });
 }
 
-// The files of the current look, the ones with drafts included; opens the first where none is open. A file that the look
+// The files of the current layout, the ones with drafts included; opens the first where none is open. A file that the look
 // does not use makes way for its counterpart.
 export async function list(found, wanted, used) {
   const isListed = (id) => found.some((each) => each.id === id);
@@ -127,7 +127,7 @@ export async function list(found, wanted, used) {
   mark();
 }
 
-// The file that does for this look what another did for its own: the same part of it, else the same kind of file.
+// The file that does for this layout what another did for its own: the same part of it, else the same kind of file.
 function counterpart(file, found) {
   const stem = (name) => name.split("/").at(-1).split(".")[0];
   const alike = found.filter((each) => each.what === file.what && each.name.endsWith(".j2") === file.name.endsWith(".j2"));
