@@ -35,7 +35,7 @@ MARK = "…"
 
 
 class Words:
-    """A page of words: a overhead, the words, and so much between two of them; a word may be cut and
+    """A page of words: an overhead, the words, and so much between two of them; a word may be cut and
     marked.
 
     `rough` makes words cost one less on the page than alone, as tokens do where texts join.

@@ -102,12 +102,7 @@ def diff_command(
         raise click.UsageError(
             "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
         )
-    builds = [
-        build_from_result(results[number], brief=not as_json)
-        if isinstance(side, BuildOptions)
-        else side
-        for number, side in enumerate(sides)
-    ]
+    builds = list(_builds_of(sides, results, brief=not as_json))
     found = compare_builds(*builds)
     _print_by_side(found.warnings, quiet=given["quiet"])
     changed: list[str] = []
@@ -128,6 +123,19 @@ def diff_command(
         lines += [*_verdict(builds, found), *map(_printable_line, changed)]
         write_lines(lines, output, _paint_diff)
     return exit_code(*results.values()) or int(given["by_code"] and found.differs)
+
+
+def _builds_of(
+    sides: Sequence[BuildOptions | Build | BuildManifest],
+    results: Mapping[int, Result],
+    *,
+    brief: bool,
+) -> Iterator[Build | BuildManifest]:
+    for number, side in enumerate(sides):
+        if isinstance(side, BuildOptions):
+            yield build_from_result(results[number], brief=brief)
+        else:
+            yield side
 
 
 def _fits_at(builds: Sequence[Build | BuildManifest], results: Mapping[int, Result]) -> FitsAt:

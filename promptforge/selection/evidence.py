@@ -193,16 +193,13 @@ class Evidence:
         ]
         """For each document, its title included."""
         cover = [sum(self.weights[t] * share for t, share in shares) for shares in self.shares]
-        holds = [frozenset(held) for held in counts]
         # The names of a long text bridge nothing.
         texts = [
             split_words(document.text) if size <= MAX_WORDS_NAMING else None
             for document, size in zip(documents, sizes, strict=True)
         ]
-        self._shared = [
-            (a, b, SHARE_OF_NAMING * share * _news(holds[a], holds[b], self.weights))
-            for a, b, share in _shared_names(documents, names, texts, "\n".join(queries))
-        ]
+        shared = _shared_names(documents, names, texts, "\n".join(queries))
+        self._shared = self._weigh_shared(shared, list(map(frozenset, counts)))
         self._prior = _priors([document.score for document in documents], cover)
         self._echo = _echoes(titles, names, list(map(to_phrase, queries)))
         self._same_titles = _same_titles(names)
@@ -221,6 +218,15 @@ class Evidence:
             sizes.append(size)
             self._mentions += [(number, other) for other in mentioned]
         return counts, sizes
+
+    def _weigh_shared(
+        self, shared: Iterable[tuple[int, int, float]], holds: Sequence[Set[int]]
+    ) -> list[tuple[int, int, float]]:
+        """Return pairs of documents that share a name, with what the one brings to the other."""
+        return [
+            (a, b, SHARE_OF_NAMING * share * _news(holds[a], holds[b], self.weights))
+            for a, b, share in shared
+        ]
 
     def __len__(self) -> int:
         return len(self.shares)

@@ -17,7 +17,7 @@ def one(data: bytes) -> None:
     draw = Draw(data)
     words = ["w" * draw.number(40) for _ in range(draw.number(12))]
     page = Words(
-        words, frame=draw.number(9), between=draw.number(3), short=draw.true(), rough=draw.true()
+        words, overhead=draw.number(9), between=draw.number(3), short=draw.true(), rough=draw.true()
     )
     limit = (draw.number(200), draw.number(200) if draw.true() else UNLIMITED)
     required = draw.number(2) if draw.true() else 0
