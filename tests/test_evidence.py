@@ -401,3 +401,15 @@ def test_the_sentence_that_names_the_next_page_is_shown() -> None:
     evidence = reading("who was born in a village and built the mill", pages)
     first, second, third = evidence.passage_scores(0).match(evidence.weights)
     assert first > third and second > third
+
+
+def test_words_told_together_are_those_told_one_by_one() -> None:
+    wanted, titles = ["socket", "tie", "ソケット", "y"], ["Python Sockets", "Bo Dunn", "Bo Dunn"]
+    text = "openSocket OpenSocket reSocket re_socket tied ties x Sockets dunn python ſocket"
+    text += " ソケットを開く Straße naïve_tie K plain " + " ".join(map(str, range(50)))
+    for some in (wanted, wanted[:1], wanted[1:2], []):
+        names = list(map(words.title_phrase, titles))
+        alone, together = (evidence.Occurrences(some, titles, names) for _ in range(2))
+        told = {word for word in text.split() if any(alone[word])}
+        assert together.tell(text.split()) == together.tell(text.split()) == told
+        assert dict(together) == dict(alone)

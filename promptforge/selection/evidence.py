@@ -20,7 +20,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import cache
-from itertools import chain, compress, permutations
+from itertools import chain, compress, filterfalse, islice, permutations
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -305,8 +305,9 @@ class Evidence:
             words = split_words(block)
             size += len(words)
             # The innermost loop of all: no step of it is Python's.
-            found = map(_FIRST, map(self._occurrences.__getitem__, words))
-            counts.update(chain.from_iterable(found))
+            if told := self._occurrences.tell(words):
+                held = map(self._occurrences.__getitem__, filter(told.__contains__, words))
+                counts.update(chain.from_iterable(map(_FIRST, held)))
         length = size / self._window_length
         return sorted(term_shares(counts, length, PASSAGE_K1, length_norm))
 
@@ -471,6 +472,7 @@ def _news(first: Set[int], second: Set[int], weights: Sequence[float]) -> float:
 
 
 _Numbers = tuple[int, ...]
+_NOTHING: tuple[_Numbers, _Numbers] = ((), ())
 
 
 class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
@@ -482,11 +484,13 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
     def __init__(self, wanted: Sequence[str], titles: Sequence[str], names: Sequence[str]) -> None:
         """Take the query's terms, the titles, and the phrases by which these are looked for."""
         self._terms = {term: number for number, term in enumerate(wanted)}
+        self._telling = set[str]()
+        """The remembered words that hold a term, or name a title."""
         # A stem begins its word or part of it; only `y` may stand for letters (`ties` has `ty`).
         starts = {re.escape(term.removesuffix("y")) for term in wanted}
-        self._may_hold = re.compile(
-            rf"(?:\A|_|(?<=[a-z0-9])(?=[A-Z]))(?i:{'|'.join(sorted(starts)) or '(?!)'})"
-        ).search
+        either = "|".join(sorted(starts)) or "(?!)"
+        self._may_hold = re.compile(rf"(?:\A|_|(?<=[a-z0-9])(?=[A-Z]))(?i:{either})").search
+        self._has_start = re.compile(either).search
         self._names = names
         # A title is looked for by its longest word: the rarest, and so the fewest phrase searches.
         self._keys: dict[str, _Numbers] = {}
@@ -500,6 +504,33 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
                 key = max(title.split(), key=len)
                 self._keys[key] = (*self._keys.get(key, ()), number)
                 self._longest_title = max(self._longest_title, len(title.split()))
+        self._titled = set(chain(*self._keys.values()))
+
+    def tell(self, words: Iterable[str]) -> set[str]:
+        """Return those of the words that hold a term or may name a title: mostly none."""
+        different = set(words)
+        told = different & self._telling
+        fresh = list(filterfalse(self.__contains__, different))
+        return told | self._learn(fresh) if fresh else told
+
+    def _learn(self, words: Sequence[str]) -> set[str]:
+        """Remember words, and return those of them that tell something."""
+        # Most words of a block are passed over together: one look-up each is dear in ten megabytes.
+        lower = "\n".join(words).lower()
+        rare: Sequence[str] = words
+        if lower.isascii():
+            each = lower.split("\n")
+            rare = ()
+            if self._has_start(lower) or not self._keys.keys().isdisjoint(each):
+                has_start, keys = self._has_start, self._keys
+                rare = [
+                    word
+                    for word, low in zip(words, each, strict=True)
+                    if has_start(low) or low in keys
+                ]
+            room = max(MAX_WORDS_REMEMBERED - len(self), 0)
+            self.update(dict.fromkeys(islice(set(words).difference(rare), room), _NOTHING))
+        return {word for word in rare if self[word] != _NOTHING}
 
     def __missing__(self, word: str) -> tuple[_Numbers, _Numbers]:
         lower = word.lower()
@@ -518,6 +549,8 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         found = (numbers, documents)
         if len(self) < MAX_WORDS_REMEMBERED:
             self[word] = found
+            if found != _NOTHING:
+                self._telling.add(word)
         return found
 
     def count(self, text: str, number: int) -> tuple[Counter[int], list[int], int]:
@@ -533,7 +566,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         for block in split_blocks(text):
             found = split_words(block)
             size += len(found)
-            if self._keys:
+            if self._titled - {number}:
                 before += found
                 mentioned |= self.find_titles(before, number)
                 before = before[-self._longest_title :]
@@ -545,7 +578,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         return counts, sorted(mentioned), size
 
     def _count_windows(self, words: Sequence[str], counts: Counter[int]) -> None:
-        told = {word for word in set(words) if self[word][0]}
+        told = {word for word in self.tell(words) if self[word][0]}
         # The words are walked again only if one of them matters, which in most texts none does.
         if not told:
             return
@@ -560,7 +593,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
 
     def find_titles(self, words: list[str], number: int) -> set[int]:
         """Return the documents but `number` that some words in a row name."""
-        found = {other for word in set(words) for other in self[word][1]}
+        found = {other for word in self.tell(words) for other in self[word][1]}
         found.discard(number)
         if not found:
             return found
