@@ -237,6 +237,20 @@ def test_a_file_among_the_arguments_may_have_a_range(folder: Path) -> None:
     assert "lines count from 1" in run("render", "a.py:3-2").err
 
 
+def test_a_file_without_a_name_that_tells_is_a_text_where_it_holds_no_items(folder: Path) -> None:
+    digest = "Directory structure:\n└── a.py\n\n====\nFILE: a.py\n====\nprint(1)\n"
+    for name in ("digest.txt", "LICENSE"):
+        Path(name).write_text(digest, encoding="utf-8")
+        ran = run("render", name)
+        assert ran.code == 0 and digest in ran.out
+        assert f"note: {name}: read as a text, for it holds no items [PF201]" in ran.err
+    Path("items.txt").write_text('[{"content": "a", "path": "b.md"}]')
+    assert "### b.md" in run("render", "items.txt").out
+    Path("broken.txt").write_text('[{"content": ')
+    assert "not valid JSON" in run("render", "broken.txt").err
+    assert "no such file" in run("render", "none.txt").err
+
+
 @pytest.mark.parametrize(
     "url",
     [

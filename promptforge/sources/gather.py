@@ -28,8 +28,15 @@ from .folders import ALL_FILES, FolderFilter, Progress, leaves_out_secret, narro
 from .item_files import load_items, load_table, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
-from .text_files import Search, is_text_source, load_documents, load_files, search_files
-from .workspace import StrPath, read_text
+from .text_files import (
+    Search,
+    is_text_source,
+    language_of,
+    load_documents,
+    load_files,
+    search_files,
+)
+from .workspace import StrPath, is_stream, read_text, show_path
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -213,6 +220,29 @@ def _load_texts(path: str, read: Callable[..., list[Item]], near: Mapping[str, A
     return read(path, **near)
 
 
+def _load_items_or_text(
+    path: str, read: Callable[..., list[Item]], near: Mapping[str, Any]
+) -> list[Item]:
+    """Return the items of a file, or a file of text without a name that tells, such as LICENSE."""
+    said = Diagnostics()
+    try:
+        items = load_items(path, **{**near, "diagnostics": said})
+    except ItemError as error:
+        if is_stream(path) or language_of(path) not in (None, "text"):
+            raise
+        try:
+            texts = read(path, **near)
+        except ItemError:
+            raise error from None
+        if any((item.content or "").lstrip()[:1] in ("", "[", "{") for item in texts):
+            raise  # broken JSON
+        message = "read as a text, for it holds no items"
+        near["diagnostics"].add("PF201", message, where=show_path(path), severity="info")
+        return texts
+    near["diagnostics"].extend(said)
+    return items
+
+
 def _loaders(
     wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None
 ) -> Iterator[Callable[[], list[Item] | Item]]:
@@ -223,7 +253,8 @@ def _loaders(
             read = partial(load_files, wanted=wanted.wanted, progress=progress)
             yield partial(_load_texts, path, read, near)
         else:
-            yield partial(load_items, path, **near)
+            read = partial(load_files, wanted=wanted.wanted)
+            yield partial(_load_items_or_text, path, read, near)
     for url in wanted.urls:
         yield partial(_load_url, url, diagnostics, wanted.wanted)
     yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
