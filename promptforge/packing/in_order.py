@@ -75,17 +75,16 @@ class PageState:
 
     def drop(self, index: int, reason: str) -> None:
         """Drop an item for a reason, and with it the duplicates it stood for."""
-        self.drop_all((index,), reason)
+        self.drop_all({index: reason})
 
-    def drop_all(self, indices: Sequence[int], reason: str) -> None:
-        """Drop items for a reason, and with them the duplicates they stood for."""
-        reasons = dict.fromkeys(indices, reason)
+    def drop_all(self, reasons: Mapping[int, str]) -> None:
+        """Drop items for their reasons, and with them the duplicates they stood for."""
         for index in reasons.keys() & self.chosen.keys():
             self.remove(index)
+        self.reasons |= reasons
         held = [d for d, holder in self.duplicate_of.items() if holder in reasons]
         for duplicate in held:
-            del self.duplicate_of[duplicate]
-        self.reasons |= reasons | dict.fromkeys(held, reason)
+            self.reasons[duplicate] = reasons[self.duplicate_of.pop(duplicate)]
 
     def drop_duplicate(self, index: int, holder: int) -> None:
         """Drop an item that `holder` contains; its own duplicates are then those of `holder`."""

@@ -524,8 +524,7 @@ def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Pac
         walk = [index for index in walk if index not in packer.chosen]
     free = packer.free_places(step)
     if free is not None:
-        for index in walk[free:]:
-            packer.drop(index, "max_items")
+        packer.drop_all(dict.fromkeys(walk[free:], "max_items"))
         walk = walk[:free]
     if packing == "drop_first":
         walk.reverse()
@@ -712,7 +711,7 @@ def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list
         while left and not fits_within(cost, limit):
             cost = subtract_costs(cost, page.item_cost(left.pop(), STUB_VARIANT))
         cost = page.measure({**packer.chosen, **dict.fromkeys(left, STUB_VARIANT)})
-    packer.drop_all(walk[len(left) :], "budget")
+    packer.drop_all(dict.fromkeys(walk[len(left) :], "budget"))
     return left
 
 

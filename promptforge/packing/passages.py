@@ -79,8 +79,7 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     left = [index for index in step.walk if is_left(index)]
     seen = packer.take_front(left, limit, packer.free_places(step))
     packer.take_rest(left[seen:], limit, step)
-    for index in filter(is_left, left):
-        packer.drop(index, packer.reasons.get(index, "budget"))
+    packer.drop_all({i: packer.reasons.get(i, "budget") for i in filter(is_left, left)})
 
 
 class _ShownPassages:
