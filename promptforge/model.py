@@ -8,7 +8,7 @@ template: an object that is not plain is replaced by its text, or by its type's 
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, time
 from decimal import Decimal
 from importlib import import_module
 from itertools import islice
@@ -580,7 +580,7 @@ def copy_plain(value: object, say: Callable[[str], None]) -> Any:
     return result
 
 
-_WRITTEN_AS_TEXT = (date, datetime, time, Decimal, UUID)
+_WRITTEN_AS_TEXT = (date, time, Decimal, UUID)
 """Types of the columns of databases: their text says all of them."""
 
 
@@ -645,8 +645,8 @@ class _Copier:
         if issubclass(kind, bytes | bytearray):
             self.changes.add("bytes are read as UTF-8")
             return bytes(value[:MAX_OBJECT_TEXT_CHARACTERS]).decode("utf-8", "replace")
-        if kind in _WRITTEN_AS_TEXT:
-            return str(value)
+        if issubclass(kind, _WRITTEN_AS_TEXT) and (text := _own_text(value, kind)) is not None:
+            return text
         if isinstance(value, Mapping):
             return self._pairs(((key, value[key]) for key in value), depth)
         if isinstance(value, Integral):

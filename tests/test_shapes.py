@@ -492,6 +492,20 @@ def test_a_document_of_no_framework_keeps_all_of_its_fields() -> None:
         assert item.origin == "similarity" and item.metadata["page"] == 1
 
 
+def test_an_answer_of_gemini_as_its_client_has_it() -> None:
+    genai = pytest.importorskip("google.genai.types")
+    chunks = [{"retrieved_context": {"title": "T1", "text": text}} for text in (TAR, FIND)]
+    said = {"role": "model", "parts": [{"text": "An answer of the LLM."}]}
+    candidate = {"content": said, "grounding_metadata": {"grounding_chunks": chunks}}
+    given = genai.GenerateContentResponse.model_validate({"candidates": [candidate]})
+    first, second = load(given)
+    assert (first.content, second.content, first.name) == (TAR, FIND, "T1")
+
+
+class Moment(datetime):
+    """A subclass of a date, as pandas has one."""
+
+
 def test_the_sources_of_an_answer_are_read_and_not_its_words() -> None:
     sources = [{"title": "T1", "url": "https://e.org/1", "snippet": text} for text in (TAR, FIND)]
     answer = {"answer": "What an LLM says about it.", "sources": sources}
@@ -517,7 +531,8 @@ def test_a_page_with_highlights_is_one_record() -> None:
 
 def test_dates_and_ids_of_databases_are_no_news() -> None:
     row = {"id": UUID(int=1), "text": TAR, "at": datetime(2026, 1, 2, 3), "price": Decimal("1.50")}
-    (item,) = load([{**row, "owner": UUID(int=2)}])
+    (item,) = load([{**row, "owner": UUID(int=2), "seen": Moment(2026, 1, 2)}])
+    assert item.metadata["seen"] == "2026-01-02 00:00:00"
     assert item.metadata["at"] == "2026-01-02 03:00:00" and item.metadata["price"] == "1.50"
     assert item.metadata["owner"] == str(UUID(int=2))
 
