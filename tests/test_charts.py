@@ -66,6 +66,20 @@ def test_the_parts_are_the_budget(options: dict[str, Any]) -> None:
         ElementTree.fromstring(text)
 
 
+def test_a_reserve_leaves_the_text_its_bar() -> None:
+    """That of an LLM's window is a hundred times the text."""
+    _, svg, html, _ = drawn(max_tokens=120, reserve=128_000)
+    bars = [
+        rect
+        for rect in ElementTree.fromstring(svg).iter(f"{SVG}rect")
+        if rect.get("height") == "28" and rect.find(f"{SVG}title") is not None
+    ]
+    assert sum(float(str(rect.get("width"))) for rect in bars) > 880  # of 912
+    assert not any("answer" in str(rect.findtext(f"{SVG}title")) for rect in bars)
+    assert "for the answer, beside the budget" in svg and 'title="for the answer' not in html
+    assert "for the answer, beside the budget 128,000</li>" in html
+
+
 def test_it_says_everything_in_words_too() -> None:
     result, svg, html, chart = drawn(max_tokens=120)
     root = ElementTree.fromstring(svg)

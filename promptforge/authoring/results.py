@@ -81,7 +81,7 @@ class BudgetChart:
         self._result = result
         self._explanation = result.explain()
         self.parts = [part for part in self._parts() if part.tokens > 0]
-        """The bar, from left to right."""
+        """The bar, from left to right; the reserve last, which only the legend shows."""
         self.points = _points(result)
         """The curve; empty without a budget in tokens."""
 
@@ -118,7 +118,7 @@ class BudgetChart:
         return [
             *parts,
             BudgetPart("free", "free", explanation.left or 0),
-            BudgetPart("reserve", "kept for the answer", reserve or 0),
+            BudgetPart("reserve", "for the answer, beside the budget", reserve or 0),
         ]
 
 
