@@ -237,6 +237,15 @@ def test_a_file_among_the_arguments_may_have_a_range(folder: Path) -> None:
     assert "lines count from 1" in run("render", "a.py:3-2").err
 
 
+def test_a_budget_that_nobody_asked_for_is_said(folder: Path) -> None:
+    Path("a.py").write_text("value = 1\n" * 3_000)
+    said = "note: the budget is 4,000 tokens; --max-tokens N or none takes more"
+    for words in (["a.py"], ["--file", "a.py"]):
+        assert said in run("render", *words).err
+        assert "the budget is" not in run("render", *words, "--max-tokens", "500").err
+        assert "the budget is" not in run("render", *words, "--max-tokens", "none").err
+
+
 def test_a_file_without_a_name_that_tells_is_a_text_where_it_holds_no_items(folder: Path) -> None:
     digest = "Directory structure:\n└── a.py\n\n====\nFILE: a.py\n====\nprint(1)\n"
     for name in ("digest.txt", "LICENSE"):
