@@ -68,10 +68,11 @@ class Preview:
         self.process = process
         self.folder = folder
         self.said: list[str] = []
-        first = process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", first)
-        assert found, first + process.stderr.read()
-        self.said.append(first)
+        found = None
+        while not found:  # warnings about the items come before the link
+            self.said.append(process.stderr.readline())
+            assert self.said[-1], self.said
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", self.said[-1])
         self.link, self.port, self.token = found[0], int(found[1]), found[2]
         self.host = f"127.0.0.1:{self.port}"
         self.cookie = self.key = ""

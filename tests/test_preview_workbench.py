@@ -351,6 +351,27 @@ def test_a_press_outlives_what_is_drawn_meanwhile(bench: Preview, open_page: Ope
     shows(page, "free", place="legend")
 
 
+def test_what_is_wrong_leaves_the_last_account_alone(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench, "?budget=700")
+    for odd in ("-5", "1e"):
+        page.fill("#budget", "")
+        page.type("#budget", odd)
+        shows(page, "the last one still holds", place="place")
+        assert page.get_attribute("#budget", "aria-invalid") == "true"
+    page.fill("#budget", "600")
+    shows(page, "of 600 tokens", place="spent")
+    assert page.get_attribute("#budget", "aria-invalid") == "false"
+    page.wait_for_selector("#next")
+    page.click("#options-open")
+    page.fill("#o-max_items", "many")
+    page.keyboard.press("Tab")
+    page.click("#options-close")
+    page.wait_for_selector("#error:not([hidden])")
+    page.locator("#list").evaluate("list => list.scrollTo(0, 1200)")
+    page.wait_for_selector(".entry.dropped .back")
+    assert "whole number" not in page.inner_text("#dropped")
+
+
 def test_a_remedy_is_pressed(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench, '?o.kinds=["code"]&budget=4000')
     page.click("#dropped .remedy")

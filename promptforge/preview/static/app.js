@@ -88,8 +88,8 @@ async function render() {
   if (now.compare) beside(ask);
   const found = await drawn;
   if (!found) return;
-  asked = ask;
   if (found.error) return fail(found.error);
+  asked = ask;
   succeed(found);
   $("made").title = `Asked and shown in ${Math.round(performance.now() - begun)} ms`;
   if (now.show !== "text") await around(ask, found);
@@ -292,7 +292,7 @@ items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: t
   items.refresh();
   explain(asked, Promise.resolve(page));
 } });
-bar.whenChanged({ budget: (value) => setBudget(value, { push: document.activeElement !== $("slider") && document.activeElement !== $("budget") }), pick: pickItem, other: setOther });
+bar.whenChanged({ budget: (value) => setBudget(value, { push: document.activeElement !== $("slider") && document.activeElement !== $("budget") }), pick: pickItem, other: setOther, odd: () => said("A budget is a whole number from 0 up; the last one still holds.") });
 compare.setUp({
   swap: () => {
     const { other, view } = now;

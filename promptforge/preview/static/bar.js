@@ -8,7 +8,7 @@ const MOST_SEGMENTS = 80; // more items than this are merged into groups with a 
 const MOST_GHOSTS = 24;
 const FAR = 20; // times the text from which on a budget is out of scale
 const SVG = "http://www.w3.org/2000/svg";
-let act = { budget() {}, pick() {}, other() {} };
+let act = { budget() {}, pick() {}, other() {}, odd() {} };
 let top = 0;
 
 export function whenChanged(given) {
@@ -16,9 +16,12 @@ export function whenChanged(given) {
   $("slider").addEventListener("input", () => act.budget(Number($("slider").value)));
   $("slider-b").addEventListener("input", () => act.other(Number($("slider-b").value)));
   $("budget").addEventListener("input", () => {
-    const value = $("budget").value;
-    if (value === "") act.budget("none");
-    else if (/^\d+$/.test(value)) act.budget(Number(value));
+    const { value, validity } = $("budget");
+    const isEmpty = value === "" && !validity.badInput; // what is no number at all has no value either
+    const isOdd = !isEmpty && !/^\d+$/.test(value);
+    $("budget").setAttribute("aria-invalid", String(isOdd));
+    if (isOdd) act.odd();
+    else act.budget(isEmpty ? "none" : Number(value));
   });
   $("bar").addEventListener("click", (event) => {
     if (event.target === $("bar") || event.target.classList.contains("free")) act.budget(Math.round(valueAt(event.clientX)));

@@ -53,9 +53,10 @@ export function write(state, { push = false } = {}) {
   else history.replaceState(null, "", address);
 }
 
-// A view as the server takes it: what is empty is left to the command line and the profile.
+// A view as the server takes it: what is empty is left to the command line and the profile. Later choices do not change it.
 export function asked(view) {
   const kept = Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null && value !== ""));
+  kept.options = { ...kept.options };
   if (kept.max_tokens !== "none") return kept;
   const { max_tokens: _, ...others } = kept;
   return { ...others, options: { ...kept.options, max_tokens: null } };
