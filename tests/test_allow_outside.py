@@ -172,8 +172,10 @@ def test_names_that_no_system_takes_are_left_to_the_reader() -> None:
     assert "an inner text" in run("render", "--job", "job.yaml").out
 
 
-def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(tmp_path: Path) -> None:
-    command = ["--files-from", "list"]
+@pytest.mark.parametrize("command", [["@list"], ["--files-from", "list"], ["--file", "@list"]])
+def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
+    command: list[str], tmp_path: Path
+) -> None:
     inner, secret = Path("docs/inner.txt").resolve(), tmp_path / "secret.txt"
     Path("list").write_text(f"{inner}\n{secret}\n")
     ran = run("render", *command)

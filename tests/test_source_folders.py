@@ -239,9 +239,13 @@ def test_a_list_of_files_is_taken_from_a_file_or_a_pipe(space: Path, separator: 
     ran = run("render", "--files-from", "-", "--json", stdin=names)
     assert [item["path"] for item in json.loads(ran.out)["items"]] == ["app.py", "docs/guide.md"]
     assert run("render", "--files-from", "nowhere").code == 4
-    twice = run("render", "-", "--files-from", "-", stdin=names)
+    for form in (["@list"], ["--file", "@list"], ["@list", "-0"][: 2 if separator == "\0" else 1]):
+        assert paths(*form) == ["app.py", "docs/guide.md"]
+    again = json.loads(run("render", "@-", "--json", stdin=names).out)
+    assert again["text"] == json.loads(ran.out)["text"]
+    twice = run("render", "@-", "--files-from", "-", stdin=names)
     assert (twice.code, "only one input" in twice.err) == (2, True)
-    (space / "@list").write_text("mine\n")
+    (space / "@list").write_text("mine\n")  # a file of that name is meant
     assert paths("--file", "@list") == ["@list"]
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -353,7 +353,9 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
 
     filters = {name: given[name] for name in FOLDER_FILTERS}
     wanted = FolderFilter(**filters, written=_written_paths(given))
-    listed = _listed_files(given["files_from"], given) if given["files_from"] else []
+    items, listed = _split_lists(items)
+    files, more = _split_lists(given["files"])
+    lists = [*more, *listed, *filter(None, [given["files_from"]])]
     return SourceRequest(
         items=[
             *(entry for entry in job.items if isinstance(entry, str)),
@@ -361,7 +363,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
         ],
         urls=[name for name in items if is_url(name)],
         records=[entry for entry in job.items if not isinstance(entry, str)],
-        files=[*job.files, *given["files"], *listed],
+        files=[*job.files, *files, *(n for path in lists for n in _listed_files(path, given))],
         documents=[*job.documents, *given["documents"]],
         man_pages=[*job.man_pages, *given["man_pages"]],
         techniques=[*job.mitre_techniques, *given["techniques"]],
@@ -386,6 +388,13 @@ def _written_paths(given: Mapping[str, Any]) -> re.Pattern[str] | None:
     stem, suffix = map(re.escape, os.path.splitext(os.path.realpath(output)))
     number = r"(\.\d+)?" if given.get("split") else ""
     return re.compile(f"{stem}{number}{suffix}")
+
+
+def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return words without those of the form `@FILE`, and the names of these lists."""
+    words = list(words)
+    lists = [word for word in words if word[:1] == "@" and not os.path.lexists(word)]
+    return tuple(word for word in words if word not in lists), [word[1:] for word in lists]
 
 
 def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
@@ -513,6 +522,7 @@ def _is_stdin_taken(items: tuple[str, ...], given: Mapping[str, Any]) -> bool:
 def _readers(items: tuple[str, ...], given: Mapping[str, Any]) -> list[str]:
     """Return the name of each source that is to come from standard input."""
     readers = ["ITEMS"] * items.count("-") + ["--file"] * given["files"].count("-")
+    readers += ["@-"] * (items.count("@-") + given["files"].count("@-"))
     return readers + ["--files-from"] * (given["files_from"] == "-")
 
 
