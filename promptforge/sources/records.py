@@ -394,7 +394,7 @@ def _no_list(given: object, where: str) -> ItemError:
     expected = "expected a list of items: objects with content or summary, or documents"
     if issubclass(type(given), set | frozenset):
         expected += "; a set has no order"
-    elif isinstance(given, str) and given[:1] in ("[", "{"):
+    elif issubclass(type(given), str) and exact_str(given)[:1] in ("[", "{"):  # type: ignore[arg-type]
         expected += "; a text of JSON is read by json.loads first"
     elif issubclass(type(given), str | bytes | os.PathLike):
         expected += "; promptforge.load reads a file, and [text] is a list of one item"
