@@ -7,11 +7,12 @@ template: an object that is not plain is replaced by its text, or by its type's 
 
 import copy
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from math import isfinite
 from numbers import Integral, Real
 from operator import attrgetter
@@ -31,6 +32,8 @@ Origin = Literal["explicit", "similarity"]
 ScoreOrder = Literal["given", "higher", "lower"]
 MAX_LINE_NUMBER = 2**31 - 1
 """Larger line numbers are taken for mistakes."""
+MAX_CHARS_HASHED = 1 << 20
+"""Characters hashed at once: the bytes of a gigabyte are another."""
 
 
 class UnsoundMetadata(dict[str, Any]):
@@ -139,6 +142,22 @@ def path_with_lines(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return path
     return f"{path}:{start}" if end is None else f"{path}:{start}-{end}"
+
+
+def item_id(item: Item) -> str:
+    """Return the item's own id, or one made of its fields: equal items have equal ids."""
+    if item.id:
+        return item.id
+    place = (item.kind, item.path, item.start_line, item.end_line, item.name)
+    parts = (*place, item.content, item.summary)
+    texts = ["" if part is None else str(part) for part in parts]
+    if sum(map(len, texts)) <= MAX_CHARS_HASHED:  # a long text is not copied whole
+        texts = ["\0".join(texts)]
+    digest = hashlib.sha256()
+    for text in chain(texts[:1], *(("\0", text) for text in texts[1:])):
+        for start in range(0, len(text), MAX_CHARS_HASHED):
+            digest.update(text[start : start + MAX_CHARS_HASHED].encode("utf-8", "surrogatepass"))
+    return f"{item.kind[:40]}-{digest.hexdigest()[:12]}"
 
 
 def item_texts(item: Item) -> Iterator[str]:

@@ -18,8 +18,8 @@ from hostile import ODD, Document, breaking, endless
 from shipped_words import marks
 
 import promptforge as pf
-from promptforge import files, plugins
-from promptforge.rendering import budget_hints, report
+from promptforge import files, model, plugins
+from promptforge.rendering import budget_hints
 from promptforge.selection import query
 from promptforge.templating import language
 from promptforge.trimming import kinds, pieces
@@ -341,12 +341,12 @@ def test_no_budget_is_looked_for_in_texts_that_take_minutes_to_pack(
     assert {item.status for item in result.items} != {"included"}
 
 
-@pytest.mark.parametrize("size", [0, 10, report.MAX_CHARS_HASHED, 2 * report.MAX_CHARS_HASHED + 1])
+@pytest.mark.parametrize("size", [0, 10, model.MAX_CHARS_HASHED, 2 * model.MAX_CHARS_HASHED + 1])
 def test_the_id_of_an_item_is_that_of_its_fields_at_any_size(size: int) -> None:
     item = pf.Item(kind="code", path="a\ud800.py", start_line=3, content="é" * size, summary="s")
     fields = ["code", "a\ud800.py", "3", "", "", "é" * size, "s"]
     digest = hashlib.sha256("\0".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
-    assert report.item_id(item) == f"code-{digest[:12]}"
+    assert model.item_id(item) == f"code-{digest[:12]}"
 
 
 @pytest.mark.parametrize("given", [json, json.dumps, codes, pytest])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from build_vocabulary import format_tiktoken
@@ -378,3 +380,27 @@ def test_a_change_before_the_first_look_is_seen(tmp_path: Path) -> None:
     reloads: list[int] = []
     app = PreviewApp(session, watched=before, reload=lambda: reloads.append(1))
     assert app._follow_items() and not app._follow_items() and reloads == [1]
+
+
+def test_problems_with_items_are_told_to_the_page(tmp_path: Path) -> None:
+    bad = [{"name": "a", "content": "x", "score": "high"}, {"nonsense": 1}]
+    with preview(tmp_path, items=bad) as running:
+        running.enter()
+
+        def notes() -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = running.request("/api/start").json()["notes"]
+            return found
+
+        score, skipped = notes()
+        assert score["where"] == "items.json:1" and "score: expected a number" in score["message"]
+        assert score["item"] == running.draw()["items"][0][0]
+        assert skipped["code"] == "PF204" and skipped["where"] == "items.json:1"
+        (tmp_path / "items.json").write_text('[{"content":', encoding="utf-8")
+        until(lambda: [note["code"] for note in notes()] == ["PF606"])
+        (failed,) = notes()
+        assert failed["where"] == "items.json:1" and str(tmp_path) not in json.dumps(failed)
+        assert "the items of before stay" in failed["message"]
+        assert running.draw()["text"]
+        (tmp_path / "items.json").write_text('[{"content": "mended"}]', encoding="utf-8")
+        until(lambda: not notes())
+        assert "mended" in running.draw()["text"]

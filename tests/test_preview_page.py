@@ -373,6 +373,18 @@ def test_without_edit_everything_is_tried_and_nothing_saved(
     shows(page, "quite another thing")
 
 
+def test_problems_with_items_lead_to_them(reading: Preview, open_page: Opener) -> None:
+    give(reading, [{"content": "sound"}, {"name": "odd", "content": "text", "score": "high"}])
+    page = open_page(reading)
+    page.click("#notes summary")
+    assert "items.json:1: score: expected a number" in page.inner_text("#notes li")
+    page.click("#notes .line:has-text('odd')")
+    assert page.inner_text("#detail h3") == "odd"
+    (reading.folder / "items.json").write_text('[{"content":', encoding="utf-8")
+    shows(page, "not read, so the items of before stay", place="notes")
+    assert "sound" in text(page)
+
+
 def test_no_items_and_no_room_are_said(reading: Preview, open_page: Opener) -> None:
     give(reading, [])
     page = open_page(reading, wait=False)

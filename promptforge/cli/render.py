@@ -26,7 +26,6 @@ from ..errors import (
     ItemError,
     OptionError,
     ProfileError,
-    PromptForgeError,
     StrictError,
     TemplateError,
     pip_install,
@@ -236,8 +235,14 @@ def preview_command(
     with contextlib.suppress(ProfileError, TemplateError):
         Renderer(profile=request.profile, **request.folders, **request.options)
     watched = {path: file_stamp(path) for path in _named_files(request)}
+    before = request.diagnostics.copy()
     loaded = request.gather()
     print_diagnostics(request.diagnostics, quiet=request.quiet)
+
+    def gather() -> tuple[list[Item], Diagnostics]:
+        found = before.copy()
+        return request._replace(diagnostics=found).gather(), found
+
     session = Session(
         loaded,
         request.profile,
@@ -248,12 +253,13 @@ def preview_command(
         tests=tests,
         items_file=_only_item_file(request),
         words=_words_of_text(sys.argv, whole=any(around.texts.values())),
+        notes=list(request.diagnostics),
     )
     run_preview(
         session,
         port=port or 0,
         watched=watched,
-        gather=lambda: _gather_again(request),
+        gather=gather,
         tell=print_message,
     )
 
@@ -290,15 +296,6 @@ def _only_item_file(request: CommandRequest) -> Path | None:
     if len(wanted.items) != 1 or wanted.items[0] == "-":
         return None
     return Path(wanted.workspace, wanted.items[0]).absolute()
-
-
-def _gather_again(request: CommandRequest) -> list[Item] | None:
-    """Read the items anew after a change; None and a message where they cannot be read now."""
-    try:
-        return request._replace(diagnostics=Diagnostics()).gather()
-    except (PromptForgeError, OSError) as error:
-        print_message(str(error))
-        return None
 
 
 class _HostAndPort(click.ParamType[tuple[str, int]]):

@@ -14,7 +14,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -26,7 +26,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..errors import OptionError, PromptForgeError
+from ..errors import Diagnostic, OptionError, PromptForgeError
 from ..files import shipped_folder
 from ..model import Item
 from ..sandbox import Sandbox
@@ -80,13 +80,13 @@ def run_preview(
     *,
     port: int,
     watched: Mapping[Path, Stamp],
-    gather: Callable[[], Sequence[Item] | None],
+    gather: Callable[[], tuple[Sequence[Item], Iterable[Diagnostic]]],
     tell: Callable[[str], None],
 ) -> None:
     """Serve the page until Ctrl-C; port 0 stands for any free one.
 
     `tell` prints a line for the user. `watched` are files as they were before the items were read:
-    after a change, `gather` reads all items anew, or returns None to keep the old ones. Raises
+    after a change, `gather` reads all items anew, and returns them with the problems met. Raises
     `OptionError` where the port is taken.
     """
     try:
@@ -95,9 +95,13 @@ def run_preview(
         raise OptionError(f"port {port} cannot be used: {error.strerror}", option="port") from None
 
     def reload() -> None:
-        found = gather()
-        if found is not None:
-            session.replace_items(found)
+        try:
+            session.replace_items(*gather())
+        except (PromptForgeError, OSError) as error:
+            tell(str(error))
+            message = f"not read, so the items of before stay: {getattr(error, 'bare', error)}"
+            where = getattr(error, "where", None)
+            session.notes = [Diagnostic("PF606", "error", message, where=where)]
 
     with listener:
         secrets = SessionSecrets(
@@ -231,6 +235,7 @@ class PreviewApp:
                 "edit": session.edit,
                 "mine": session.describe_files(own=True),
                 "items": len(session.items),
+                "notes": _plain_notes(map(msgspec.to_builtins, session.notes), session),
                 "changes": self._changes.number,
                 "around": [name for name, text in session.texts._asdict().items() if text],
                 "vocabulary": OPTION_SCHEMAS,
@@ -252,6 +257,7 @@ class PreviewApp:
                 if page and "files" in page:
                     page["files"] = session.describe_files(named=page["files"])
                     page["stamp"] = session.stamp
+                    page["warnings"] = _plain_notes(page["warnings"], session)
             for case in drawn.get("cases", ()):
                 case["problems"] = [_without_roots(text, session) for text in case["problems"]]
             return _json(drawn)
@@ -282,9 +288,9 @@ class PreviewApp:
     async def _take_items(self, request: Request) -> Response:
         given = decode_request(await request.body(), _Given)
         take = self.session.take_items
-        said = await asyncio.to_thread(take, given.text, given.name, sample=given.sample)
+        await asyncio.to_thread(take, given.text, given.name, sample=given.sample)
         self._changes.tell()
-        return _json({"items": len(self.session.items), "said": said})
+        return _json({"items": len(self.session.items)})
 
     async def _words(self, _request: Request) -> Response:
         return _json(await asyncio.to_thread(words_of_templates))
@@ -611,6 +617,15 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
         if getattr(error, fact, None) is not None:
             said[fact] = getattr(error, fact)
     return said
+
+
+def _plain_notes(notes: Iterable[dict[str, Any]], session: Session) -> list[dict[str, Any]]:
+    """Return diagnostics without a path of this machine."""
+    texts = ("message", "where")
+    return [
+        {**note, **{key: note[key] and _without_roots(note[key], session) for key in texts}}
+        for note in notes
+    ]
 
 
 def _without_roots(text: str, session: Session) -> str:

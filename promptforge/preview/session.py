@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from ..authoring.golden import parse_cases
 from ..config.options import OPTION_VOCABULARY, as_command, as_profile, as_python
 from ..config.profiles import find_profiles, load_profile
 from ..errors import (
+    Diagnostic,
     Diagnostics,
     OptionError,
     PromptForgeError,
@@ -228,6 +229,8 @@ class Session:
     items_key: str = ""
     size: int = 0
     """Bytes of the items, roughly."""
+    notes: Sequence[Diagnostic] = ()
+    """Problems met while settings and items were read."""
 
     def __post_init__(self) -> None:
         if self.profile is not None and self.profile.endswith(YAML_SUFFIXES):
@@ -243,12 +246,12 @@ class Session:
         own = self.own_folder("templates") or self.own_folder("profiles")
         if self.tests is None and own is not None:
             self.tests = own.parent.resolve() / "tests"
-        self.replace_items(self.items)
+        self.replace_items(self.items, self.notes)
         self.list_files()
 
-    def replace_items(self, items: Sequence[Item]) -> None:
-        """Replace the items."""
-        self.items = list(items)
+    def replace_items(self, items: Sequence[Item], notes: Iterable[Diagnostic] = ()) -> None:
+        """Replace the items, and the problems met while they were read."""
+        self.items, self.notes = list(items), list(notes)
         self.records = [msgspec.to_builtins(item) for item in items]
         data = repr(self.records).encode("utf-8", "backslashreplace")
         self.size, self.items_key = len(data), hashlib.sha256(data).hexdigest()
@@ -405,8 +408,8 @@ class Session:
             "python": as_python(file, {**named, **folders, **msgspec.to_builtins(options)}),
         }
 
-    def take_items(self, text: str, name: str, *, sample: bool = False) -> list[str]:
-        """Replace the items by those in a text that was pasted or dropped; return what is said.
+    def take_items(self, text: str, name: str, *, sample: bool = False) -> None:
+        """Replace the items by those in a text that was pasted or dropped.
 
         A text that holds no items is one item itself. Raises `ItemError` for half a file of them.
         """
@@ -417,9 +420,8 @@ class Session:
             found = parse_items(text, where=name, diagnostics=diagnostics)
         else:
             found = [Item(kind="document", name=name, content=text)]
-        self.replace_items(found)
+        self.replace_items(found, diagnostics)
         self.items_file = None
-        return [str(each) for each in diagnostics]
 
     def prompt_texts(self, view: View) -> dict[str, Any]:
         """Return the texts around the context; a query typed on the page is the question too."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -44,6 +43,7 @@ from ..model import (
     Source,
     Span,
     Status,
+    item_id,
 )
 from ..packing.pack import Packed
 from ..packing.types import BUDGET_REASONS, SHORTENED_VARIANTS, Variant
@@ -57,8 +57,6 @@ from .context import citation, line_range
 from .page import Page
 from .source_map import map_text
 
-MAX_CHARS_HASHED = 1 << 20
-"""Characters hashed at once: the bytes of a gigabyte are another."""
 MORE_TOKENS = 1000
 """An explanation looks at a budget larger by so many tokens."""
 MAX_SECTIONS_MEASURED = 64
@@ -467,22 +465,6 @@ def _gains(
             tokens=tokens,
             worth=round(worth, 6),
         )
-
-
-def item_id(item: Item) -> str:
-    """Return the item's own id, or one made of its fields: equal items have equal ids."""
-    if item.id:
-        return item.id
-    place = (item.kind, item.path, item.start_line, item.end_line, item.name)
-    parts = (*place, item.content, item.summary)
-    texts = ["" if part is None else str(part) for part in parts]
-    if sum(map(len, texts)) <= MAX_CHARS_HASHED:  # a long text is not copied whole
-        texts = ["\0".join(texts)]
-    digest = hashlib.sha256()
-    for text in chain(texts[:1], *(("\0", text) for text in texts[1:])):
-        for start in range(0, len(text), MAX_CHARS_HASHED):
-            digest.update(text[start : start + MAX_CHARS_HASHED].encode("utf-8", "surrogatepass"))
-    return f"{item.kind[:40]}-{digest.hexdigest()[:12]}"
 
 
 def manifest_of(

@@ -30,6 +30,7 @@ from ..model import (
     copy_plain,
     exact_str,
     is_flat,
+    item_id,
     type_name,
     type_name_of,
 )
@@ -133,7 +134,7 @@ class _Loading:
             except ItemError as error:
                 self._read_inside(record, error, into)
                 return
-            self._said.extend(notes)
+            self._said.extend(replace(note, item=item_id(item)) for note in notes)
         into.append(item)
 
     def _read_inside(self, record: object, error: ItemError, into: list[Item]) -> None:

@@ -83,7 +83,10 @@ def measure(count: int) -> dict[str, Any]:
         for number in range(ROUNDS + UNCOUNTED):
             for what, change in (
                 ("slider", {"target": "spent", "input": "slider", "value": 2000 + 37 * number}),
-                ("query", {"target": "counts", "input": "query", "value": f"what is shown {number}"}),
+                (
+                    "query",
+                    {"target": "counts", "input": "query", "value": f"what is shown {number}"},
+                ),
                 ("key", {"target": "text", "key": "x"}),
             ):
                 before = cpu_ms(own)

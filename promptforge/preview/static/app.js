@@ -212,18 +212,22 @@ function fail(error) {
   editor.fault(error);
   if (page) return $("prompt").classList.add("stale");
   for (const panel of ["text", "messages"]) $(panel).replaceChildren(make("p", { class: "wait" }, "There is no text yet: it shows as soon as what is wrong is mended."));
+  notes([]);
   items.wait("What each item costs is told with the first text.");
   editor.list(start.mine, error.file);
 }
 
-function notes(warnings) {
+// Of the rendering, after those of the settings and items as they were read.
+function notes(rendered) {
+  const warnings = [...start.notes, ...rendered];
   const grave = warnings.filter((each) => each.severity !== "info").length;
   $("notes").hidden = warnings.length === 0;
   $("notes").querySelector("summary").textContent = `${plural(warnings.length, "note", "notes")}${grave ? `, ${count(grave)} to look at` : ""}`;
   redraw($("notes").querySelector("ul"), ...warnings.slice(0, 200).map((each) => {
-    const row = each.item ? page.rows.find((known) => known.id === each.item) : null;
+    const row = each.item ? page?.rows.find((known) => known.id === each.item) : null;
     const leads = row ? [make("button", { type: "button", class: "line", "data-index": row.index, onclick: () => pickItem(row.index) }, row.label), " "] : [];
-    return make("li", { class: each.severity }, ...leads, `${seenText(each.message)} `, make("span", { class: "quiet" }, each.code));
+    const place = each.where ? [make("span", { class: "where" }, seenText(each.where)), ": "] : [];
+    return make("li", { class: each.severity }, ...leads, ...place, `${seenText(each.message)} `, make("span", { class: "quiet" }, each.code));
   }));
 }
 
