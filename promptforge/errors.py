@@ -17,7 +17,6 @@ sources, PF7xx security. Every message is one line: it names the thing, its plac
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -120,6 +119,8 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the closest known name, or the empty string."""
+    from difflib import get_close_matches  # here and below: most runs have no wrong name
+
     for name in get_close_matches(word, sorted(set(known)), n=3):
         if _is_alike(word, name):
             return f'; did you mean "{name}"?'
@@ -157,6 +158,8 @@ def certain_correction(word: str, known: Iterable[str]) -> str | None:
 
 
 def _common_letters(word: str, name: str) -> int:
+    from difflib import SequenceMatcher
+
     blocks = SequenceMatcher(None, name, word, autojunk=False).get_matching_blocks()
     return sum(block.size for block in blocks)
 

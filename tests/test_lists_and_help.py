@@ -433,3 +433,9 @@ def test_the_script_of_each_shell(shell: str) -> None:
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=ran.out.encode(), check=True)
     assert command("completion", shell).out == ran.out
+
+
+def test_the_oldest_click_that_is_allowed_has_no_generic_types() -> None:
+    folder = ROOT / "promptforge" / "cli"
+    bases = re.compile(r"(?m)^class \w+\(click\.\w+\[")
+    assert not [path.name for path in folder.glob("*.py") if bases.search(path.read_text("utf-8"))]

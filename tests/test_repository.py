@@ -202,3 +202,9 @@ def test_a_diff_is_found_by_its_words_among_the_files() -> None:
     shown = _render([*_repository(), diff], "account overdrawn", max_tokens=300).text
     assert "+++ b/net/x.py" in shown
     assert "+    warn_overdrawn()" in shown
+
+
+def test_at_most_asks_for_a_limit_and_again_for_a_retry() -> None:
+    files = [("a.py", FILLER), ("b.py", "limit = 40\n"), ("c.py", "retry = 3\n")]
+    assert rank_chunks("how much at most", files)[0].file == 1
+    assert rank_chunks("what is done again", files)[0].file == 2

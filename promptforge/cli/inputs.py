@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..model import Item, Result
     from ..prompts.messages import Message
     from ..prompts.prompt import Prompt, Renderer
+    from ..rendering.renderer import ContextRenderer
     from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest
     from ..sources.jobs import Job
@@ -54,6 +55,7 @@ from .flags import (
     read_option,
 )
 
+_Renders = typing.TypeVar("_Renders", bound="ContextRenderer")
 TRUSTED_STATES = ("own", "trusted")
 TRUST_STATES = {
     "own": "your own: used, whatever changes",
@@ -216,15 +218,20 @@ class CommandRequest(NamedTuple):
     """The job file; an empty one where none is given."""
 
     def renderer(self) -> Renderer:
-        """Return a renderer with this profile and these folders.
+        """Return a renderer of whole prompts with this profile and these folders."""
+        from ..prompts.prompt import Renderer
+
+        return self.renderer_of(Renderer)
+
+    def renderer_of(self, kind: type[_Renders]) -> _Renders:
+        """Return a renderer of a class.
 
         A folder without a query is packed as a `repository`, unless something sets the packing.
         """
-        from ..prompts.prompt import Renderer
         from ..tokenizers.registry import expect_small_texts
 
         expect_small_texts()
-        renderer = Renderer(profile=self.profile, **self.folders)
+        renderer = kind(profile=self.profile, **self.folders)
         chosen = {*self.options, *renderer.profile.options}
         if not chosen & {"packing", "query"} and self._reads_folder():
             self.options["packing"], self.places["packing"] = "repository", _FOLDER_PLACE
@@ -246,7 +253,7 @@ class CommandRequest(NamedTuple):
         with ReadingProgress() as progress:
             return gather(self.wanted, self.diagnostics, progress.show)
 
-    def render(self, renderer: Renderer, items: list[Item]) -> Result:
+    def render(self, renderer: ContextRenderer, items: list[Item]) -> Result:
         """Render; print the diagnostics to standard error."""
         result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
         print_diagnostics(result.warnings, quiet=self.quiet)

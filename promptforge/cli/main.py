@@ -81,7 +81,7 @@ Exit codes: 0 done; 1 findings (of check, test, diff --exit-code or a strict run
 _NAME_METAVARS = frozenset({"DIR", "DIRECTORY", "FILE", "NAME", "PATH", "PATH[:START[-END]]"})
 
 
-class _Named(click.ParamType[Any]):
+class _Named(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
     """The type of a name.
 
     An empty one, as of a variable that is not set, names no folder; a flag names no file.

@@ -11,7 +11,6 @@ import contextlib
 import functools
 import json
 import os
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,7 +31,6 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..prompts.providers import SHAPES
 from ..selection.group import file_tree
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
@@ -65,7 +63,7 @@ from .output import (
 
 if TYPE_CHECKING:
     from ..model import Item
-    from ..prompts.prompt import Renderer
+    from ..rendering.renderer import ContextRenderer
     from ..tokenizers.counters import Counter
     from ..tokenizers.remote import Calibration
 
@@ -103,7 +101,9 @@ def render_command(
         raise click.UsageError("--split writes files: name them by -o FILE, without --json, --copy")
     request = read_request(items, {**given, "output": output, "split": split})
     # The renderer comes first: a wrong profile is said before the items are read.
-    renderer = request.renderer()
+    from ..rendering.renderer import ContextRenderer
+
+    renderer = request.renderer_of(ContextRenderer)
     if split is not None and output is not None:
         tokens = read_option("max_tokens", split, "--split")
         return _write_parts(request, renderer, tokens, Path(output))
@@ -126,7 +126,9 @@ def render_command(
     return exit_code(result)
 
 
-def _write_parts(request: CommandRequest, renderer: Renderer, tokens: int, output: Path) -> int:
+def _write_parts(
+    request: CommandRequest, renderer: ContextRenderer, tokens: int, output: Path
+) -> int:
     """Write the parts, and say their names."""
     options = {**request.options, "max_tokens": tokens}
     parts = renderer.split(request.gather(), before=tuple(request.diagnostics), **options)
@@ -144,12 +146,24 @@ def _write_parts(request: CommandRequest, renderer: Renderer, tokens: int, outpu
     return exit_code(*parts)
 
 
+class _Shape(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
+    """A value of `to`; `render` starts without the shapes of providers."""
+
+    name = "shape"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return all of them."""
+        from ..prompts.providers import SHAPES
+
+        return f"[{'|'.join(SHAPES)}]"
+
+
 @click.command("prompt", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @text_flags
 @click.option(
     "--to",
-    metavar=f"[{'|'.join(SHAPES)}]",
+    type=_Shape(),
     default="text",
     show_default=True,
     help="The receiver: one text, or the keywords of a provider's call.",
@@ -166,6 +180,7 @@ def prompt_command(
     after the last line is no part of the prompt, and is not counted.
     """
     from ..prompts.prompt import format_prompt
+    from ..prompts.providers import SHAPES
 
     # A typo is found before minutes are spent on reading sources.
     if to not in SHAPES:
@@ -298,7 +313,7 @@ def _only_item_file(request: CommandRequest) -> Path | None:
     return Path(wanted.workspace, wanted.items[0]).absolute()
 
 
-class _HostAndPort(click.ParamType[tuple[str, int]]):
+class _HostAndPort(click.ParamType):  # type: ignore[type-arg]  # as _Shape
     """`PORT` of this machine, or `HOST:PORT`."""
 
     name = "address"
@@ -332,6 +347,8 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
         server.run()
     else:
         host, port = http
+        import socket
+
         try:  # the server itself would end with a code that says something else here
             socket.create_server((host, port)).close()
         except OSError as error:

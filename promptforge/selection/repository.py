@@ -85,6 +85,8 @@ LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
 MAX_CHARACTERS_TAGGED = 4 << 20
 """Characters of a repository that are parsed for names; in the rest, patterns find them."""
 
+_LIMITING_WORDS = frozenset({"again", "few", "most"})
+"""Stop words that a program says otherwise: "at most" is its `limit`, "again" its `retry`."""
 _NAME = late_pattern(rf"[^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}}")
 _DEFINITION = late_pattern(
     r"[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub"
@@ -247,7 +249,8 @@ class _CountedChunk(NamedTuple):
 
 def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChunk]:
     """Return the chunks of files (path and text) that have to do with a query, the best first."""
-    wanted = list(dict.fromkeys(terms_of_text(query)))
+    limits = filter(_LIMITING_WORDS.__contains__, split_words(query.lower()))
+    wanted = list(dict.fromkeys((*terms_of_text(query), *limits)))
     words = _QueryWords(wanted)
     chunks: list[_CountedChunk] = []
     of_files: list[tuple[Counter[int], set[int], int]] = []

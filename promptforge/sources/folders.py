@@ -13,7 +13,6 @@ import contextlib
 import os
 import re
 import stat
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -483,6 +482,8 @@ def run_git(folder: Path, *arguments: str, settings: Mapping[str, str] | None = 
     `settings` come before those of the repository. Raises `ItemError`, with git's own first line,
     where it fails, takes more than `MAX_GIT_SECONDS`, or is not installed.
     """
+    import subprocess
+
     try:
         ran = subprocess.run(
             ["git", *arguments],

@@ -11,7 +11,6 @@ equal input gets an equal nonce, and a provider's prompt cache keeps working.
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -24,7 +23,7 @@ LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """Anything that a reader may take for a line end, as the inside of a character class."""
 UNUSUAL = late_pattern("[^\t\n\r\x20-\x7e]")
 """All but the visible characters of ASCII, the usual line ends and tab."""
-_IS_LINE_END = late_pattern(f"[{LINE_END_CHARACTERS}]").match
+_IS_LINE_END = late_pattern(f"[{LINE_END_CHARACTERS}]")
 LONG_S = "ſ"
 """It looks like an f and is an s, so it folds to itself."""
 MAX_CHARACTERS_REMEMBERED = 50_000
@@ -97,7 +96,7 @@ _NAMED_LETTER = late_pattern(
     r"(?:LATIN (?:(?:CAPITAL|SMALL) )?LETTER (?:SMALL CAPITAL )?|REGIONAL INDICATOR SYMBOL LETTER "
     r"|(?:CROSSED )?(?:NEGATIVE )?(?:SQUARED|CIRCLED|PARENTHESIZED) LATIN (?:CAPITAL|SMALL) "
     r"LETTER )([A-Z])(?: WITH .*)?"
-).fullmatch
+)
 # Letters and digits of ASCII that are one to the eye: `FI1E` is `File`. One character becomes one
 # or none, so the interpreter folds a text of ASCII in one pass.
 _ASCII = str.maketrans('ABCDEFGHIJKLMNOPQRSTUVWXYZi1|0"`', "abcdefghljklmnopqrstuvwxyzlllo''")
@@ -148,7 +147,7 @@ class _Folded(dict[str, str]):
 
 
 def _fold_character(char: str) -> str:
-    if _IS_LINE_END(char):
+    if _IS_LINE_END.match(char):
         return "\n"
     category = unicodedata.category(char)
     if category == "Zs" or char in _BLANKS:
@@ -169,7 +168,7 @@ def _fold_visible(char: str, category: str) -> str:
             return look.translate(_ASCII)
     if category == "Pd":
         return "-"
-    if named := _NAMED_LETTER(unicodedata.name(char, "")):
+    if named := _NAMED_LETTER.fullmatch(unicodedata.name(char, "")):
         return named[1].translate(_ASCII)
     parts = unicodedata.normalize("NFKD", char)
     if parts == char:
@@ -434,7 +433,9 @@ def read_leniently(text: str, keep: str = "") -> str:
     """
     # A reader may take `&lt;content-k1>` or full-width letters for a tag.
     if "&" in text:
-        text = html.unescape(text)
+        from html import unescape
+
+        text = unescape(text)
     if text.isascii():
         if not text.isprintable():
             text = text.translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")

@@ -426,7 +426,7 @@ _YAML_PLAIN = late_pattern(
     r"(?!(?:y|n|yes|no|on|off|true|false|null|none)\Z)[A-Za-z_/][A-Za-z0-9_./()+-]*"
     r"(?: [A-Za-z0-9_./()+-]+)*",
     re.IGNORECASE,
-).fullmatch
+)
 # Characters that no reader takes as they are, and those that it takes for line ends.
 _YAML_UNPRINTABLE = late_pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _YAML_NO_LITERAL = late_pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff]|{_YAML_UNPRINTABLE.pattern}")
@@ -472,7 +472,11 @@ def yaml_value(value: object) -> Safe:
     """Return a value as a scalar, or as a list or mapping on one line."""
     if isinstance(value, Safe):
         return value
-    if isinstance(value, str) and len(value) <= MAX_LABEL_CHARACTERS and _YAML_PLAIN(value):
+    if (
+        isinstance(value, str)
+        and len(value) <= MAX_LABEL_CHARACTERS
+        and _YAML_PLAIN.fullmatch(value)
+    ):
         return Safe(value)
     return Safe(_yaml_flow(value))
 

@@ -20,6 +20,7 @@ class _LatePattern:
 
     def __init__(self, *given: Any) -> None:
         self._given = given
+        self.pattern = given[0]
 
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(*self._given)
@@ -308,6 +309,7 @@ BLANK_CHARACTERS = "\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u20
 WHITE_SPACE_CHARACTERS = "\r\n" + BLANK_CHARACTERS
 _LETTER = "0-9A-Za-zÀ-ÖØ-öø-ÿΑ-ΡΣ-Ωα-ωА-яא-תぁ-ゖァ-ヺ一-龥가-힣"
 _JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
+_NEXT_JOIN, _LAST_JOIN = late_pattern(_JOIN), late_pattern("(?s:.*)" + _JOIN)
 _BLANK_OR_END = late_pattern("[ \t\r\n]")
 _EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _ENDS: dict[Unit, str] = {
@@ -322,12 +324,6 @@ _ENDS: dict[Unit, str] = {
     r"|[\ud800-\udbff](?![\udc00-\udfff])|[\U0001f1e6-\U0001f1ff](?![\U0001f1e6-\U0001f1ff]))"
     r"(?=[^MARKS\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f])",
 }
-
-
-@cache
-def _joins() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compile the searches for the next and the last split point, when first needed."""
-    return re.compile(_JOIN), re.compile("(?s:.*)" + _JOIN)
 
 
 @cache
@@ -362,20 +358,20 @@ def first_split_point(text: str, start: int, stop: int) -> int | None:
     blank = _BLANK_OR_END.search(text, start, stop)
     if blank is None:
         return None
-    found = _joins()[0].search(text, max(start, blank.start() - 1), stop)
+    found = _NEXT_JOIN.search(text, max(start, blank.start() - 1), stop)
     return found.end() if found else None
 
 
 def last_split_point(text: str, start: int, stop: int) -> int | None:
     """Return the last split point after `start` and before `stop`."""
     # The greedy `(?s:.*)` runs to the end, and backtracks from there.
-    found = _joins()[1].match(text, start, stop)
+    found = _LAST_JOIN.match(text, start, stop)
     return found.end() if found else None
 
 
 def is_split_point(text: str, place: int) -> bool:
     """Return True if counts add up at `place`."""
-    return place > 0 and _joins()[0].match(text, place - 1) is not None
+    return place > 0 and _NEXT_JOIN.match(text, place - 1) is not None
 
 
 def split_at_points(text: str, size: int) -> Iterator[str]:
