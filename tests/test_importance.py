@@ -114,6 +114,7 @@ def test_other_limits_hold_too(limits: dict[str, Any]) -> None:
         ("b.py", "from src_pkg import thing", "src/src_pkg/__init__.py"),
         ("web/page.js", 'import { draw } from "./lib/dom.js";', "web/lib/dom.js"),
         ("web/page.js", "const dom = require('./lib')", "web/lib/index.js"),
+        ("web/page.js", f"import {{ {'a, ' * 99}b }} from './lib'", "web/lib/index.js"),
         ("src/task.c", '#include "net/pool.h"', "src/net/pool.h"),
         ("src/task.rs", "use crate::store::Shard;", "src/store.rs"),
         ("cmd/task.go", 'import (\n\t"acme.org/tool/net/pool"\n)', "net/pool/pool.go"),

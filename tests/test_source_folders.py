@@ -350,6 +350,13 @@ def test_with_the_extra_more_kinds_are_found() -> None:
     assert folders.find_credential(url) == "what looks like Basic Auth Credentials"
     for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x"):
         assert folders.find_credential(text) is None
+    for name, text in {
+        "Cloudant": "cloudant_password = '" + "a1b2c3d4" * 8 + "'",
+        "IBM COS HMAC": "cos_secret_access_key='" + "0a1b2c3d4e5f" * 4 + "'",
+        "SoftLayer": "softlayer_api_key='" + "a1" * 32 + "'",
+    }.items():
+        found = folders.find_credential(f"short line\n{text}\n")
+        assert found == f"what looks like {name} Credentials"
 
 
 @pytest.mark.parametrize(

@@ -100,13 +100,16 @@ _DEFINING_WORD = late_pattern(
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
 _SEAM = late_pattern(r"[^_]_[^_]|[a-z0-9][A-Z]")
+# Each begins with letters or a line end, which the machine finds fast; no text begins with one.
 _QUOTED_IMPORT = late_pattern(
-    r"^[^\n\"'<]{0,200}\b(?:from|import|require\w*|include)\b[\s(]{0,3}[\"'<]([\w@./~+-]{1,200})"
-    r"|^[ \t]*(?:[\w.]+[ \t]+)?\"([\w.-]+(?:/[\w.-]+)+)\"[ \t]*$",
-    re.MULTILINE,
+    r"\b(?:from|import|require\w*|include)\b[\s(]{0,3}[\"'<]([\w@./~+-]{1,200})"
 )
+_LISTED_IMPORT = late_pattern(
+    r"\n[ \t]*(?:[\w.]+[ \t]+)?\"([\w.-]+(?:/[\w.-]+)+)\"[ \t]*$", re.MULTILINE
+)
+_QUOTE = late_pattern(r"[\"'<]")
 _IMPORT = late_pattern(
-    r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:from|import|use|mod|using|open)[ \t]+"
+    r"\n[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:from|import|use|mod|using|open)[ \t]+"
     r"(?:static[ \t]+)?([\w.:\\]{1,200})(?:[ \t]+import[ \t]+(\([^)]{1,2000}\)|[^\n(]{1,300}))?",
     re.MULTILINE,
 )
@@ -522,8 +525,14 @@ class _Files:
     def imported(self, text: str, path: str) -> set[int]:
         """Return the files that the imports of a program name, as far as they are there."""
         found: set[int] = set()
-        for quoted, listed in _QUOTED_IMPORT.findall(text):
-            found.update(self._find(_quoted_parts(quoted or listed), path))
+        text = f"\n{text}"
+        quoted = [
+            named[1]
+            for named in _QUOTED_IMPORT.finditer(text)
+            if not _QUOTE.search(text, text.rfind("\n", 0, named.start()), named.start())
+        ]
+        for name in (*quoted, *_LISTED_IMPORT.findall(text)):
+            found.update(self._find(_quoted_parts(name), path))
         for module, names in _IMPORT.findall(text):
             held: set[int] = set()
             for name in re.findall(r"(?:^|[(,])\s*(\w+)", names):
