@@ -48,7 +48,9 @@ class Diagnostic:
         # An id may hold anything: line ends, escape sequences, a megabyte.
         if place and not (place.isprintable() and len(place) <= MAX_PLACE_CHARACTERS):
             place = f'"{ascii(place[:80])[1:-1]}"'
-        return f"{place}: {line}" if place and place not in self.message else line
+        # Said already, or not: a file may be called `pipe`, and a folder `.`.
+        is_said = place and (f'"{place}"' in line or line.startswith((f"{place} ", f"{place}:")))
+        return f"{place}: {line}" if place and not is_said else line
 
 
 class Diagnostics:

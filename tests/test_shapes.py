@@ -1075,3 +1075,10 @@ def test_a_documented_response_without_texts_is_an_error_with_its_fields(name: s
         assert any(word in str(error).partition("; found: ")[2] for word in ("with", "tuple"))
     else:  # another text is there, such as a title in a field for texts
         assert all(item.content or item.summary for item in items)
+
+
+def test_a_repository_packed_as_json_is_its_files() -> None:
+    packed = {"fileSummary": {"notes": "n"}, "files": {"src/a.py": "a = 1", "b.md": "# B"}}
+    loaded = load_records(packed, where="items", diagnostics=Diagnostics())
+    files = [("src/a.py", "a = 1"), ("b.md", "# B")]
+    assert [(item.path, item.content) for item in loaded] == files

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -145,8 +146,9 @@ def test_what_nobody_wants_is_left_out_and_said_once(space: Path) -> None:
     new = {item["path"] for item in json.loads(ran.out)["items"]} - {*TRACKED, *WEB, "new.py"}
     assert new == {"web/long.txt", "about.py"}
     assert ran.err == (
-        "promptforge: note: .: left out files without text: 2, generated files: 1, lock files: 2,"
-        " minified files: 2; name a file that is meant, or give --ignored [PF608]\n"
+        "promptforge: note: .: left out files without text: 2 (image.png, paper.pdf), generated"
+        " files: 1 (api_pb2.py), lock files: 2 (uv.lock, web/package-lock.json), minified files: 2"
+        " (web/bundle.js, web/jquery.min.js); name a file that is meant, or give --ignored [PF608]\n"
     )
     assert paths(".", "--include", "*.lock") == ["uv.lock"]
     assert paths("--file", "uv.lock", "web/jquery.min.js") == ["uv.lock", "web/jquery.min.js"]
@@ -193,6 +195,64 @@ def test_files_of_submodules_are_files_of_the_folder(space: Path, tmp_path: Path
     git(tmp_path / "library", *who, "commit", "-qm", "first")
     git(space, *who, "submodule", "add", "-q", str(tmp_path / "library"), "lib")
     assert "lib/lib.py" in paths(".")
+
+
+def test_what_git_has_and_the_folder_lacks_is_said(space: Path, tmp_path: Path) -> None:
+    test_files_of_submodules_are_files_of_the_folder(space, tmp_path)
+    git(space, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "x")
+    git(tmp_path, "clone", "-q", "space", "copy")
+    copy = tmp_path / "copy"
+    said = pf.load(".", workspace=copy).warnings
+    expected = "left out submodules that are not checked out: 1 (lib); name a file that is meant"
+    assert [(d.where, d.message) for d in said] == [(".", expected)]
+    git(copy, "sparse-checkout", "set", "docs")
+    said = pf.load(".", workspace=copy).warnings
+    assert "tracked files that are not there: 4 (" in said[0].message
+    assert str(said[0]).startswith(".: left out")
+
+
+def test_a_name_that_is_no_text_is_a_name(space: Path) -> None:
+    name = os.fsencode(space) + b"/\xff.py"
+    try:
+        with open(name, "w") as file:
+            file.write("odd = 1\n")
+    except OSError:
+        pytest.skip("this file system has names of text alone")
+    ran = run("render", ".", "--max-tokens", "20000")
+    assert "odd = 1" in ran.out and "\\udcff.py" in ran.out
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_or_socket_in_a_folder_is_said_and_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's name is short
+    make(tmp_path, {"a.py": "a"})
+    os.mkfifo("pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("sock")
+    said = pf.load(".").warnings
+    assert "pipes, sockets and devices: 2 (pipe, sock)" in said[0].message
+    for name in ("pipe", "sock"):
+        ran = run("render", name)
+        assert (ran.code, ran.err) == (
+            4,
+            f"promptforge: {name}: not a file but a pipe, socket or device\n",
+        )
+    assert "pipe: a pipe, socket or device; skipped" in run("render", "--file", "*").err
+
+
+def test_a_notebook_that_is_named_is_a_text_too(space: Path) -> None:
+    make(space, {"n.ipynb": '{"cells": [{"source": ["x"], "outputs": [{"name": "stdout"}]}]}'})
+    ran = run("render", "n.ipynb")
+    assert (ran.code, ran.err) == (0, "") and '"outputs"' in ran.out
+
+
+def test_bytes_are_said_of_files_in_the_text_alone(space: Path) -> None:
+    (space / "app.py").write_bytes(b"app = '\xe9'\n" + b"line = 1\n" * 9)
+    assert "PF301" in run("render", ".", "--max-tokens", "20000").err
+    ran = run("render", ".", "--max-tokens", "60", "--query", "guide", "--packing", "whole")
+    assert "app" not in ran.out and "PF301" not in ran.err
 
 
 def test_a_folder_without_a_repository_heeds_both_sorts_of_files(tmp_path: Path) -> None:

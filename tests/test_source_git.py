@@ -335,3 +335,31 @@ def test_files_of_git_itself_are_no_text(space: Path) -> None:
     assert [item.path for item in pf.load("outer", workspace=space)] == ["outer/note.md"]
     ran = run("render", "outer/bare.git")
     assert ran.code == 4 and "a repository without files" in ran.err
+
+
+def test_before_the_first_commit_all_that_is_added_is_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    git(tmp_path, "init", "-q")
+    ran = run("render", "--git-diff")
+    assert (ran.code, "nothing has changed" in ran.err) == (4, True)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    git(tmp_path, "add", "a.py")
+    assert "+x = 1" in run("render", "--git-diff").out
+    assert "x = 1" in run("render", "--git-changed").out
+
+
+def test_a_conflict_is_shown_as_it_stands(space: Path) -> None:
+    (space / "c.py").write_text("a\n")
+    git(space, "add", "-A")
+    git(space, "commit", "-qm", "0")
+    git(space, "checkout", "-qb", "other")
+    for branch, line in (("other", "theirs"), ("main", "ours")):
+        git(space, "checkout", "-q", branch)
+        (space / "c.py").write_text(f"{line}\n")
+        git(space, "commit", "-qam", line)
+    subprocess.run(["git", *WHO, "merge", "other"], cwd=space, capture_output=True)
+    assert "+<<<<<<< HEAD" in run("render", "--git-diff").out
+    git(space, "checkout", "-qf", "--detach")
+    assert run("render", "--git-diff").code == 4

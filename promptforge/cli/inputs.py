@@ -20,6 +20,7 @@ import click
 
 from ..config.options import OPTION_VOCABULARY
 from ..errors import (
+    Diagnostic,
     Diagnostics,
     ItemError,
     ProfileError,
@@ -256,7 +257,7 @@ class CommandRequest(NamedTuple):
     def render(self, renderer: ContextRenderer, items: list[Item]) -> Result:
         """Render; print the diagnostics to standard error."""
         result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
-        print_diagnostics(result.warnings, quiet=self.quiet)
+        print_diagnostics(_of_what_is_shown(result), quiet=self.quiet)
         if self.places.get("packing") == _FOLDER_PLACE and result.truncated and not self.quiet:
             print_message(
                 'note: the most important files come first; --query "…" asks for others,'
@@ -331,6 +332,19 @@ def read_request(
         diagnostics=diagnostics,
         job=job,
     )
+
+
+def _of_what_is_shown(result: Result) -> list[Diagnostic]:
+    """Return the warnings, but for the bytes of files that are not in the text."""
+    report = result.report
+    pool = report.page.candidates.pool
+    paths = {item.path for number, item in enumerate(pool) if number not in report.packed.chosen}
+    paths -= {pool[number].path for number in report.packed.chosen}
+    return [
+        each
+        for each in result.warnings
+        if each.code not in ("PF301", "PF303") or (each.where or "").rpartition(":")[0] not in paths
+    ]
 
 
 def _read_job(given: Mapping[str, Any], diagnostics: Diagnostics) -> Job:

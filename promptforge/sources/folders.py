@@ -13,7 +13,7 @@ import contextlib
 import os
 import re
 import stat
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 MAX_LISTED_BYTES = 4 << 20
 """Bytes above which a file that nobody named is left out."""
+MAX_NAMES_SHOWN = 3
+"""Files that a message names for each reason to leave some out."""
 MAX_GIT_SECONDS = 60
 MAX_COMMITS_READ = 200
 """Commits that tell which files were changed lately."""
@@ -55,6 +57,9 @@ _GIT_SETTINGS = {
     "i18n.logOutputEncoding": "UTF-8",
     "safe.bareRepository": "explicit",
 }
+_TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
+NEW_FILES = ("ls-files", "-z", "--others", "--exclude-standard")
+"""Asks for files that git neither tracks nor ignores."""
 _PARTS_OF_GIT = ("HEAD", "commondir", "objects", "refs")
 # Objects that a partial clone lacks would be fetched by programs that its settings name.
 _GIT_ENVIRONMENT = {
@@ -65,7 +70,9 @@ _GIT_ENVIRONMENT = {
 }
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _WRITTEN = "files that this run writes"
-_LINKS = "links"
+_LINKS, _DEVICES = "links", "pipes, sockets and devices"
+_ABSENT = "tracked files that are not there"
+_NO_SUBMODULE = "submodules that are not checked out"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
 """Reasons that `--ignored` overrules."""
@@ -144,6 +151,8 @@ class FolderFilter:
 
 
 ALL_FILES = FolderFilter()
+LeftOut = defaultdict[str, list[str]]
+"""Reason → the names of the files that were left out for it."""
 Progress = Callable[[int, int], None]
 """Called with the number of files that have been read, and the number of all."""
 
@@ -232,7 +241,7 @@ def read_folder(
     the names are filtered. Raises `ItemError` where the folder lies outside the workspace, or has
     no file that is wanted.
     """
-    left_out: Counter[str] = Counter()
+    left_out: LeftOut = defaultdict(list)
     count = 0
     top = locate_file(path, workspace)
     names = _list_folder(top, diagnostics, wanted, left_out)
@@ -241,11 +250,11 @@ def read_folder(
             progress(number, len(names))
         place = os.path.normpath(os.path.join(path, name))
         if wanted.written and wanted.written.fullmatch(os.path.join(top, name)):
-            left_out[_WRITTEN] += 1
+            left_out[_WRITTEN].append(name)
             continue
         found = _read_wanted(name, place, workspace, wanted)
         if isinstance(found, str):
-            left_out[found] += 1
+            left_out[found].append(name)
             continue
         count += 1
         if not leaves_out_secret(found[0], place, diagnostics, wanted):
@@ -253,7 +262,7 @@ def read_folder(
     report_left_out(left_out, path, diagnostics)
     if not count:
         message = "a folder without files to read"
-        if +left_out:
+        if left_out:
             message += ", but for those that are left out by default"
         elif wanted.include or wanted.exclude:
             message += ", as they were narrowed down"
@@ -277,12 +286,15 @@ def _read_wanted(
         return _UNREADABLE
 
 
-def report_left_out(left_out: Counter[str], path: str, diagnostics: Diagnostics) -> None:
+def report_left_out(left_out: LeftOut, path: str, diagnostics: Diagnostics) -> None:
     """Say what was left out of a folder or a pattern, and how to have it (PF608)."""
-    left_out = +left_out
     if not left_out:
         return
-    counts = ", ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
+    counts = ", ".join(
+        f"{reason}: {len(names)} ({', '.join(map(show_path, names[:MAX_NAMES_SHOWN]))}"
+        f"{' …' * (len(names) > MAX_NAMES_SHOWN)})"
+        for reason, names in sorted(left_out.items())
+    )
     hint = "name a file that is meant"
     if not left_out.keys().isdisjoint(_UNWANTED):
         hint += ", or give --ignored"
@@ -393,11 +405,11 @@ def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) 
 
 
 def _list_folder(
-    top: Path, diagnostics: Diagnostics, wanted: FolderFilter, left_out: Counter[str]
+    top: Path, diagnostics: Diagnostics, wanted: FolderFilter, left_out: LeftOut
 ) -> list[str]:
     """Return the names of the regular files below a real folder that the filter lets through.
 
-    Links are counted in `left_out`: they may lead anywhere.
+    Links are put into `left_out`: they may lead anywhere.
     """
     names = None if wanted.ignored else _ask_git(top, wanted.hidden)
     if names is None:
@@ -438,7 +450,7 @@ def _is_below_ignored(name: str, is_ignored: Callable[[str], bool]) -> bool:
     return any(map(is_ignored, folders)) or is_ignored(name)
 
 
-def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: Counter[str]) -> bool:
+def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: LeftOut) -> bool:
     """Tell whether it is a file, no link, in a folder that lies in `top` for real."""
     folder = name.rpartition("/")[0]
     if folder not in inside:
@@ -446,10 +458,16 @@ def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: Counter
         inside[folder] = is_inside(os.path.realpath(top / folder), top)
     try:
         mode = os.lstat(top / name).st_mode
-    except OSError:  # tracked, and deleted since
+    except OSError:  # deleted since, or outside of a sparse checkout
+        left_out[_ABSENT].append(name)
         return False
-    left_out[_LINKS] += stat.S_ISLNK(mode) or not inside[folder]
-    return inside[folder] and stat.S_ISREG(mode)
+    if inside[folder] and stat.S_ISREG(mode):
+        return True
+    reason = _NO_SUBMODULE if stat.S_ISDIR(mode) else _DEVICES
+    if stat.S_ISLNK(mode) or not inside[folder]:
+        reason = _LINKS
+    left_out[reason].append(name)
+    return False
 
 
 def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
@@ -460,8 +478,8 @@ def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
         run_git(folder, "check-ignore", "-q", ".")
         return None  # the folder is ignored itself, and was named: all of it is wanted
     try:
-        tracked = run_git(folder, "ls-files", "-z", "--cached", "--recurse-submodules")
-        others = run_git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+        tracked = run_git(folder, *_TRACKED, names=True)
+        others = run_git(folder, *NEW_FILES, names=True)
     except ItemError:
         return None
     found = dict.fromkeys(filter(None, tracked.split("\0")))
@@ -481,7 +499,9 @@ def commits_since_change(folder: Path) -> dict[str, int]:
         return {}
     form = ("--name-only", "--format=%x00", "--no-renames", "--no-ext-diff", "--relative")
     try:
-        printed = run_git(folder, "log", f"--max-count={MAX_COMMITS_READ}", *form, "--", ".")
+        printed = run_git(
+            folder, "log", f"--max-count={MAX_COMMITS_READ}", *form, "--", ".", names=True
+        )
     except ItemError:
         return {}
     found: dict[str, int] = {}
@@ -491,11 +511,17 @@ def commits_since_change(folder: Path) -> dict[str, int]:
     return found
 
 
-def run_git(folder: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
+def run_git(
+    folder: Path,
+    *arguments: str,
+    settings: Mapping[str, str] | None = None,
+    names: bool = False,
+) -> str:
     """Return what a command of git prints in a folder. No program of the repository's is run.
 
-    `settings` come before those of the repository. Raises `ItemError`, with git's own first line,
-    where it fails, takes more than `MAX_GIT_SECONDS`, or is not installed.
+    With `names` it is names of files, as Python writes them, else text. `settings` come before
+    those of the repository. Raises `ItemError`, with git's own first line, where it fails, takes
+    more than `MAX_GIT_SECONDS`, or is not installed.
     """
     import subprocess
 
@@ -518,7 +544,7 @@ def run_git(folder: Path, *arguments: str, settings: Mapping[str, str] | None = 
         if _work_tree(folder) is None:  # git speaks of HEAD, or of usage
             said = f"{show_path(folder.absolute())} is not a git repository"
         raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
-    return ran.stdout.decode("utf-8", "replace")
+    return os.fsdecode(ran.stdout) if names else ran.stdout.decode("utf-8", "replace")
 
 
 def _git_environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:

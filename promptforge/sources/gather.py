@@ -24,7 +24,15 @@ from ..files import GLOB, is_url, list_url, local_copy
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
-from .folders import ALL_FILES, FolderFilter, Progress, leaves_out_secret, narrow_down, run_git
+from .folders import (
+    ALL_FILES,
+    NEW_FILES,
+    FolderFilter,
+    Progress,
+    leaves_out_secret,
+    narrow_down,
+    run_git,
+)
 from .item_files import load_items, load_table, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
@@ -373,7 +381,7 @@ def load_diff(
     `ItemError` where git fails, or nothing has changed.
     """
     # Settings may say otherwise of the prefixes.
-    asked = ("-M", "--src-prefix=a/", "--dst-prefix=b/", *_revisions(revisions))
+    asked = ("-M", "--src-prefix=a/", "--dst-prefix=b/", *_revisions(revisions, Path(workspace)))
     printed = _run_diff(Path(workspace), diagnostics, *asked)
     if not printed:
         raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
@@ -409,10 +417,10 @@ def load_changed(
     among them. Raises `ItemError` where git fails, or no file has changed.
     """
     top = Path(workspace)
-    asked = ("--name-only", "-z", "--diff-filter=d", *_revisions(revisions))
-    names = _run_diff(top, diagnostics, *asked)
+    asked = ("--name-only", "-z", "--diff-filter=d", *_revisions(revisions, Path(workspace)))
+    names = _run_diff(top, diagnostics, *asked, names=True)
     if not revisions:
-        names += run_git(top, "ls-files", "-z", "--others", "--exclude-standard")
+        names += run_git(top, *NEW_FILES, names=True)
     items: list[Item] = []
     for name in sorted({*filter(None, names.split("\0"))}):
         try:
@@ -424,7 +432,7 @@ def load_changed(
     return _without_secrets(items, diagnostics, wanted)
 
 
-def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str) -> str:
+def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bool = False) -> str:
     """Run `git diff` without the filters that the repository's own settings name, and say so.
 
     Git passes each changed file through the program of its filter. Those that the user has set for
@@ -451,7 +459,7 @@ def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str) -> str:
     settings = {
         name: users.get(name, "false" if name.endswith(".required") else "") for name in theirs
     }
-    return run_git(folder, *_DIFF, *arguments, settings=settings)
+    return run_git(folder, *_DIFF, *arguments, settings=settings, names=names)
 
 
 def _without_secrets(
@@ -466,8 +474,13 @@ def _without_secrets(
     ]
 
 
-def _revisions(revisions: str) -> list[str]:
+def _revisions(revisions: str, folder: Path) -> list[str]:
     words = revisions.split() or ["HEAD"]
+    if not revisions:
+        try:
+            run_git(folder, "rev-parse", "--quiet", "--verify", "HEAD")
+        except ItemError:  # before the first commit all files are new: beside the empty tree
+            words = [run_git(folder, "hash-object", "-t", "tree", "--stdin").strip()]
     # `--output=FILE` is a flag of `git diff`; `--end-of-options` does not keep git 2.39 from it.
     if any(word.startswith("-") for word in words):
         message = (

@@ -447,6 +447,9 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
         return _read_columns(found)  # a record: of one with labels, a list holds the parts
     if not found or (found.keys() <= ITEM_FIELDS and type(found.get("summary")) is str):
         return None
+    files = found.get("files")
+    if type(files) is dict and files and {*map(type, files.values())} == {str}:
+        return [[{"path": path, "content": text} for path, text in files.items()]]  # repomix's JSON
     if (columns := _read_columns(found)) is not None:
         return columns
     if (rows := _read_matrix(found)) is not None:

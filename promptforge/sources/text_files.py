@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -38,6 +38,7 @@ from ..text.words import (
 from .folders import (
     ALL_FILES,
     FolderFilter,
+    LeftOut,
     Progress,
     commits_since_change,
     read_folder,
@@ -133,6 +134,8 @@ def is_text_source(path: str, workspace: StrPath) -> bool:
     """Tell whether a path is a folder, or a file that by its name holds a text and no items."""
     if is_stream(path):
         return False
+    if path.endswith(".ipynb"):  # its cells are no records
+        return True
     try:
         path = split_range(path, workspace)[0]
     except ItemError:  # said where the file is read
@@ -416,11 +419,11 @@ def _read_place(
         text = read_text(path, workspace=workspace, diagnostics=said)
         yield os.path.normpath(path), text, said
         return
-    left_out: Counter[str] = Counter()
+    left_out: LeftOut = defaultdict(list)
     for name in expand_pattern(path, workspace=workspace, diagnostics=diagnostics):
         reason = unwanted_content(name, workspace=workspace)
         if reason is not None:
-            left_out[reason] += 1
+            left_out[reason].append(name)
             continue
         said = Diagnostics()
         yield os.path.normpath(name), read_text(name, workspace=workspace, diagnostics=said), said

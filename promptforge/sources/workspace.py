@@ -196,6 +196,8 @@ def _read(real: Path, where: str, diagnostics: Diagnostics, whole: bool) -> byte
                 data = _now(file.read(most + 1))
                 after = os.fstat(file.fileno())
         except (OSError, ValueError) as exc:
+            if getattr(exc, "errno", None) == errno.ENXIO:  # of a socket
+                raise ItemError("not a file but a pipe, socket or device", where=where) from None
             hint = _hint(real, exc)
             if is_url(where):
                 hint = "; of URLs only files of items and rows of a batch are read"
