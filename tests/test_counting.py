@@ -74,12 +74,23 @@ def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) ->
 @pytest.mark.parametrize("name", COUNTERS)
 @SCALE
 @given(parts=PARTS, limit=st.integers(-1, 60))
+@example(parts=["it's 'a', 'b' ", "don't''s '"], limit=1)
 def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
     counter, text = get_tokenizer(name), "".join(parts)
     tokens = counter.count(text)
     assert counter.count_parts(parts) == tokens
     assert counter.count_upto(text, limit) == min(tokens, max(limit, 0) + 1)
     assert 0 <= counter.at_least(text, limit) <= min(tokens, max(limit, 0) + 1)
+    refuses = counter.quick_test(limit)
+    assert refuses is None or not refuses(text) or tokens > limit
+
+
+@pytest.mark.parametrize("text", ["don't do it ", "f('a', 'b', \"c\") ", "''a'' 'b'c d' e "])
+def test_the_quick_test_sees_runs_of_letters_behind_apostrophes(text: str) -> None:
+    counter = get_tokenizer("o200k_base")
+    runs = counter.words_at_least(text, len(text))
+    tests = [counter.quick_test(limit) for limit in range(runs + 1)]
+    assert [bool(test and test(text)) for test in tests] == [True] * runs + [False]
 
 
 @pytest.mark.parametrize("name", COUNTERS)

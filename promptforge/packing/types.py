@@ -170,11 +170,11 @@ class BestFirst(Sequence[int]):
         """Return the owners of these, each once, where its first one stands."""
         first = dict.fromkeys(map(owner_of.__getitem__, self._first))
         ranks = array("d", [-UNLIMITED]) * (max(owner_of, default=0) + 1)
-        for index in self._unordered:
-            owner, rank = owner_of[index], self._ranks[index]
+        owners = list(map(owner_of.__getitem__, self._unordered))
+        for owner, rank in zip(owners, map(self._ranks.__getitem__, self._unordered), strict=True):
             if rank > ranks[owner]:
                 ranks[owner] = rank
-        rest = dict.fromkeys(map(owner_of.__getitem__, self._unordered))
+        rest = dict.fromkeys(owners)
         return BestFirst([*filterfalse(first.__contains__, rest)], ranks, first)
 
     def __len__(self) -> int:

@@ -131,13 +131,13 @@ class _PageRows:
             kinds=self._names,
         )
 
+    def _variant(self, row: int) -> Variant:
+        name = self._names[row]
+        return next(v for v in self._page.variants(self._items[row]) if v.name == name)
+
     def _variants(self, rows: Iterable[int]) -> dict[int, Variant]:
         """Return the items of these rows, each in its variant."""
-        found = {}
-        for row in rows:
-            index, name = self._items[row], self._names[row]
-            found[index] = next(v for v in self._page.variants(index) if v.name == name)
-        return found
+        return {self._items[row]: self._variant(row) for row in rows}
 
     def choose(self, places: int | None) -> list[int]:
         """Return rows that fit on the page and leave next to no room.
@@ -181,7 +181,7 @@ class _PageRows:
         return rows
 
     def _cost(self, row: int) -> float:
-        [(index, variant)] = self._variants([row]).items()
+        index, variant = self._items[row], self._variant(row)
         if not self._page.may_fit(index, variant, self._room):
             # Any cost above the room will do, as long as larger rows cost more.
             return max(self._room[self._unit] + 1, len(variant.text) / 4)

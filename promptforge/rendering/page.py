@@ -146,7 +146,7 @@ class Page:
         """Return the whole variants of these items without their texts."""
         columns, options = self.candidates.columns, self.options
         if columns.plain and not options.number_lines and options.item_max_chars is None:
-            lengths = [columns.lengths[index] for index in indices]
+            lengths = list(map(columns.lengths.__getitem__, indices))
             return VariantColumns(indices, ["content"] * len(indices), lengths)
         rows = [(i, each.name, len(each.text)) for i in indices for each in self.variants(i)]
         items, names, sizes = zip(*rows, strict=True) if rows else ((), (), ())

@@ -364,7 +364,8 @@ def _runs_pattern(count: int) -> re.Pattern[str]:
     # What stands between is listed: less what it is not, the rest of Unicode costs 4 ms to compile.
     between, letters = r"[\0-/:-@[-`{-\x7f]*+", "[0-9A-Za-z]++"
     end = r"[\0-&(-/:-@[-`{-\x7f]"
-    return re.compile(f"{between}{letters}(?:'++{letters})*+{end}" * count)
+    # An apostrophe ends no run: the next one goes on behind it, in `don't` as in `'a', 'b'`.
+    return re.compile(f"{between}{letters}(?:'{between}{letters})*+{end}" * count)
 
 
 def _count_runs(text: str) -> int:
