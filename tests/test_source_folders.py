@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import run
+from commandline import ROOT, run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -280,8 +280,29 @@ def test_a_folder_that_may_not_be_read_is_said(tmp_path: Path) -> None:
 
         patch.setattr(os, "scandir", scan)  # root may read everything
         found = list(folders.read_folder(".", workspace=tmp_path, diagnostics=diagnostics))
+        with pytest.raises(pf.ItemError, match="closed: cannot read it: permission denied"):
+            list(folders.read_folder("closed", workspace=tmp_path, diagnostics=Diagnostics()))
     assert [name for name, _, _ in found] == ["a.py"]
     assert [d.code for d in diagnostics] == ["PF601"]
+
+
+def test_a_folder_that_git_may_not_read_is_said(space: Path) -> None:
+    (space / "closed").mkdir(mode=0)
+    lead: list[str] = []
+    if not os.getuid():  # root reads everything, unless this right is taken from it
+        rights = "-dac_override,-dac_read_search"
+        lead = ["setpriv", "--bounding-set", rights, "--inh-caps", rights]
+        if not shutil.which("setpriv") or subprocess.run([*lead, "true"], check=False).returncode:
+            pytest.skip("root reads everything here")
+    ran = subprocess.run(
+        [*lead, sys.executable, "-m", "promptforge", "render", "."],
+        capture_output=True,
+        check=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert "could not open directory 'closed/': Permission denied [PF601]" in ran.stderr
+    assert "import os" in ran.stdout
 
 
 def test_a_huge_folder_is_cut_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,7 +507,7 @@ def test_without_git_the_same_files_are_ignored(
             continue
     git(top, "init", "-q")
     found = folders._walk(top, Diagnostics(), folders.FolderFilter())
-    by_git = folders._ask_git(top, hidden=False)
+    by_git = folders._ask_git(top, Diagnostics(), hidden=False)
     assert by_git is not None
     assert sorted(found) == sorted(by_git)
 

@@ -411,7 +411,7 @@ def _list_folder(
 
     Links are put into `left_out`: they may lead anywhere.
     """
-    names = None if wanted.ignored else _ask_git(top, wanted.hidden)
+    names = None if wanted.ignored else _ask_git(top, diagnostics, wanted.hidden)
     if names is None:
         names = _walk(top, diagnostics, wanted)
     else:
@@ -470,7 +470,7 @@ def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: LeftOut
     return False
 
 
-def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
+def _ask_git(folder: Path, diagnostics: Diagnostics, hidden: bool) -> list[str] | None:
     """Return the names of the files that git sees in a folder; `None` where git cannot tell."""
     if not any(os.path.exists(above / ".git") for above in (folder, *folder.parents)):
         return None
@@ -479,7 +479,7 @@ def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
         return None  # the folder is ignored itself, and was named: all of it is wanted
     try:
         tracked = run_git(folder, *_TRACKED, names=True)
-        others = run_git(folder, *NEW_FILES, names=True)
+        others = run_git(folder, *NEW_FILES, names=True, diagnostics=diagnostics)
     except ItemError:
         return None
     found = dict.fromkeys(filter(None, tracked.split("\0")))
@@ -516,12 +516,13 @@ def run_git(
     *arguments: str,
     settings: Mapping[str, str] | None = None,
     names: bool = False,
+    diagnostics: Diagnostics | None = None,
 ) -> str:
     """Return what a command of git prints in a folder. No program of the repository's is run.
 
     With `names` it is names of files, as Python writes them, else text. `settings` come before
     those of the repository. Raises `ItemError`, with git's own first line, where it fails, takes
-    more than `MAX_GIT_SECONDS`, or is not installed.
+    more than `MAX_GIT_SECONDS`, or is not installed. Its warnings are added to `diagnostics`.
     """
     import subprocess
 
@@ -544,6 +545,9 @@ def run_git(
         if _work_tree(folder) is None:  # git speaks of HEAD, or of usage
             said = f"{show_path(folder.absolute())} is not a git repository"
         raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
+    if diagnostics is not None:
+        for warning in re.findall("^warning: (.+)", ran.stderr.decode("utf-8", "replace"), re.M):
+            diagnostics.add("PF601", f"skipped: git: {warning}")
     return os.fsdecode(ran.stdout) if names else ran.stdout.decode("utf-8", "replace")
 
 
@@ -590,6 +594,8 @@ def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str
     """Return the names of the files below a folder, but for ignored and hidden ones."""
 
     def say(error: OSError) -> None:
+        if error.filename == os.fspath(top):
+            raise ItemError(f"cannot read it: {system_reason(error)}", where=show_path(top))
         if not isinstance(error, FileNotFoundError):
             where = show_path(error.filename)
             diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=where)
