@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from commandline import run
 
+import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import text_files, workspace
@@ -276,3 +277,35 @@ def test_a_repository_elsewhere_is_cloned_first(folder: Path, url: str) -> None:
         f"promptforge: {url}: a repository; clone it first, `git clone --depth 1`,"
         " and name the folder\n"
     )
+
+
+def test_an_encoding_that_the_file_names_is_heard(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"#!/usr/bin/python\n# -*- coding: latin-1 -*-\nx = '\xe9'\n")
+    (tmp_path / "b.xml").write_bytes(
+        '<?xml version="1.0" encoding="koi8-r"?><a>да</a>'.encode("koi8-r")
+    )
+    (tmp_path / "c.py").write_bytes(b"# coding: iso-8859-99\nx = '\xe9'\n")
+    (tmp_path / "d.py").write_bytes(b"# coding: unicode_escape\nx = '\\x41\xe9'\n")
+    loaded = pf.load(".", workspace=tmp_path)
+    assert [(item.content or "").split("\n")[-1] for item in loaded] == [
+        "x = 'é'",
+        '<?xml version="1.0" encoding="koi8-r"?><a>да</a>',
+        "x = '\ufffd'",
+        "x = '\\x41\ufffd'",
+    ]
+    assert [(d.code, d.where) for d in loaded.warnings] == [
+        ("PF301", "c.py:2"),
+        ("PF301", "d.py:2"),
+    ]
+    assert "PF702" not in {d.code for d in pf.render(loaded).warnings}
+
+
+def test_packed_bytes_without_a_zero_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.br").write_bytes(b"\x1b\x0e\xff\x01packed")
+    (tmp_path / "dos.txt").write_bytes(b"caf\xe9\r\n\x1a")
+    (tmp_path / "long.txt").write_bytes(b"\x01" + b"a" * 8190 + "é".encode())
+    loaded = pf.load(".", workspace=tmp_path)
+    assert [item.path for item in loaded] == ["dos.txt", "long.txt"]
+    assert "files without text: 1 (a.br)" in loaded.warnings[-1].message
+    with pytest.raises(pf.ItemError, match="no text but binary data"):
+        pf.load("a.br", workspace=tmp_path)

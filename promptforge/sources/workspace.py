@@ -17,7 +17,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO
@@ -155,6 +155,18 @@ def read_named(
     return decode_text(data, where=where, diagnostics=diagnostics, zeros=zeros), where
 
 
+# Those of texts are a bell, a backspace, an escape, and DOS's mark of the end.
+_CONTROLS = re.compile(rb"[\x01-\x06\x0e-\x19\x1c-\x1f]")
+_CODECS = (
+    rb"(?i:(latin-?1|iso-?8859-\d\d?|(?:cp|windows-)125\d|koi8-[ru]|euc-(?:jp|kr)|shift_jis"
+    rb"|gbk|gb2312|gb18030|big5))(?![-\w])"
+)
+_ENCODING = re.compile(
+    rb"(?:.*\n)?[ \t]*#.*?coding[:=][ \t]*" + _CODECS + rb"|<\?xml[^>\n]*\sencoding=[\"']" + _CODECS
+)
+"""The line that names a program's encoding (PEP 263), or that of XML; of codecs of texts alone."""
+
+
 def is_stream(path: str) -> bool:
     """Tell whether a path names standard input, or an open file that a shell has made."""
     return path in ("-", "/dev/stdin") or re.fullmatch("/dev/fd/[0-9]{1,4}", path) is not None
@@ -163,7 +175,9 @@ def is_stream(path: str) -> bool:
 def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: bool = False) -> str:
     """Return the text of bytes, UTF-8 but for a byte order mark; wrong ones become U+FFFD.
 
-    Raises `BinaryFileError` by git's own test, a zero in the first 8 KiB, and by a few marks.
+    Where bytes are no UTF-8, the encoding counts that a program or XML names in its first lines.
+    Raises `BinaryFileError` by git's own test, a zero in the first 8 KiB, by a few marks, and for
+    control characters beside bytes that are no UTF-8.
     """
     for mark, kind in _BINARY_MARKS.items():
         if data.startswith(mark):
@@ -180,6 +194,14 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as exc:
+        # Compressed, say, without a zero. The end of a beginning may be half a character.
+        is_wrong = exc.reason != "unexpected end of data" and not zeros
+        if is_wrong and _CONTROLS.search(data, 0, 8192):
+            raise BinaryFileError("no text but binary data", where=where) from None
+        named = _ENCODING.match(data)
+        if named is not None:
+            with suppress(UnicodeDecodeError, LookupError):
+                return data.decode((named[1] or named[2]).decode())
         text = data.decode(encoding, "replace")
         line = data[: exc.start].count(b"\n") + 1
         message = f"bytes that are no {encoding.upper()}, first in line {line}; replaced by U+FFFD"

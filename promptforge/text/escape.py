@@ -110,7 +110,7 @@ MAX_LABEL_CHARACTERS = 2000
 # annotations, tags, private variation selectors, lone surrogates, noncharacters.
 INVISIBLE_CHARACTER = late_pattern(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _JOINED = late_pattern(
