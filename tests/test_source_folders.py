@@ -203,12 +203,32 @@ def test_what_git_has_and_the_folder_lacks_is_said(space: Path, tmp_path: Path) 
     git(tmp_path, "clone", "-q", "space", "copy")
     copy = tmp_path / "copy"
     said = pf.load(".", workspace=copy).warnings
-    expected = "left out submodules that are not checked out: 1 (lib); name a file that is meant"
+    expected = "left out submodules without files and other repositories: 1 (lib); name a file that is meant"
     assert [(d.where, d.message) for d in said] == [(".", expected)]
     git(copy, "sparse-checkout", "set", "docs")
     said = pf.load(".", workspace=copy).warnings
     assert "tracked files that are not there: 4 (" in said[0].message
     assert str(said[0]).startswith(".: left out")
+
+
+def test_a_clone_in_a_folder_is_said(space: Path) -> None:
+    make(space, {"clone/c.py": "c"})
+    git(space / "clone", "init", "-q")
+    said = pf.load(".", workspace=space).warnings
+    assert [d.message for d in said if "repositories: 1 (clone/)" in d.message]
+
+
+def test_files_that_are_marked_as_generated_are_left_out(space: Path) -> None:
+    marks = "api/* linguist-generated=true\n*.pb.go linguist-generated\nkeep.pb.go -linguist-generated\n"
+    make(space, {".gitattributes": marks, "api/a.py": "a", "b.pb.go": "b", "keep.pb.go": "k"})
+    git(space, "add", "-A")
+    found = pf.load(".", workspace=space)
+    assert {"api/a.py", "b.pb.go"}.isdisjoint(item.path for item in found)
+    assert "keep.pb.go" in [item.path for item in found]
+    assert "generated files: 2 (api/a.py, b.pb.go)" in found.warnings[-1].message
+    assert [item.path for item in pf.load(".", workspace=space, include="api/*")] == ["api/a.py"]
+    assert not pf.load("docs", workspace=space).warnings
+    assert "api/a.py" in [item.path for item in pf.load(".", workspace=space, ignored=True)]
 
 
 def test_a_name_that_is_no_text_is_a_name(space: Path) -> None:

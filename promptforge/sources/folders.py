@@ -58,6 +58,10 @@ _GIT_SETTINGS = {
     "safe.bareRepository": "explicit",
 }
 _TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
+_GENERATED_BY_MARK = (
+    *("ls-files", "-z", "--", ":(attr:linguist-generated)"),
+    ":(attr:linguist-generated=true)",
+)
 NEW_FILES = ("ls-files", "-z", "--others", "--exclude-standard")
 """Asks for files that git neither tracks nor ignores."""
 _PARTS_OF_GIT = ("HEAD", "commondir", "objects", "refs")
@@ -72,7 +76,7 @@ _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _WRITTEN = "files that this run writes"
 _LINKS, _DEVICES = "links", "pipes, sockets and devices"
 _ABSENT = "tracked files that are not there"
-_NO_SUBMODULE = "submodules that are not checked out"
+_REPOSITORIES = "submodules without files and other repositories"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
 """Reasons that `--ignored` overrules."""
@@ -416,11 +420,25 @@ def _list_folder(
         names = _walk(top, diagnostics, wanted)
     else:
         is_ignored = IgnoreRules(top, [".ignore"])
+        if not wanted.include and any(name.endswith(".gitattributes") for name in names):
+            names = _without_marked(top, names, left_out)
         names = [name for name in names if not _is_below_ignored(name, is_ignored)]
     names = narrow_down(_without_own_files_of_git(top, names), wanted)
     inside: dict[str, bool] = {}
     found = [name for name in names if _is_regular(top, name, inside, left_out)]
     return sorted(found)
+
+
+def _without_marked(top: Path, names: list[str], left_out: LeftOut) -> list[str]:
+    """Return the names without those of `linguist-generated`, GitHub's mark for generated files."""
+    try:
+        marked = {*run_git(top, *_GENERATED_BY_MARK, names=True).split("\0")}
+    except ItemError:  # an old git, which finds none by their marks
+        return names
+    kept = [name for name in names if name not in marked]
+    if len(kept) < len(names):
+        left_out[_GENERATED] += sorted(marked.intersection(names))
+    return kept
 
 
 def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
@@ -463,7 +481,7 @@ def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: LeftOut
         return False
     if inside[folder] and stat.S_ISREG(mode):
         return True
-    reason = _NO_SUBMODULE if stat.S_ISDIR(mode) else _DEVICES
+    reason = _REPOSITORIES if stat.S_ISDIR(mode) else _DEVICES
     if stat.S_ISLNK(mode) or not inside[folder]:
         reason = _LINKS
     left_out[reason].append(name)
