@@ -268,6 +268,9 @@ def test_a_change_of_branches_is_followed(tmp_path: Path) -> None:
         assert "OF THE BRANCH" in drawn["text"]
         (folder / "new.yaml").write_text("header: OF NOW\n", encoding="utf-8")
         assert "OF NOW" in running.draw(view={"profile": "new"})["text"]  # before the next look
+        until(lambda: "new" in running.request("/api/start").body.decode())
+        (folder / "new.yaml").unlink()
+        assert "no profile" in running.draw(view={"profile": "new"})["error"]["message"]
 
 
 def test_a_tokenizer_file_that_a_profile_names_is_followed(tmp_path: Path) -> None:

@@ -317,12 +317,8 @@ class Session:
         `drafts` maps ids of files to unsaved texts; those of profiles go into `drafts_folder`.
         Raises `OptionError` for a value that an option does not take, and for an unknown file.
         """
-        # Only a name: a path here would read any file of this machine. The folders are read here,
-        # for the list of files is a little behind a `git checkout`.
-        names = [name for name, *_ in find_profiles(self.profiles)] if view.profile else []
-        if view.profile is not None and view.profile not in names:
-            hint = suggest_name(view.profile, names)
-            raise OptionError(f"there is no profile {quote(view.profile)}{hint}")
+        if view.profile is not None:
+            self._expect_profile(view.profile)
         options = dict(self.options)
         if self.texts.user:
             options.setdefault("query", self.texts.user)
@@ -348,6 +344,18 @@ class Session:
             "allow_outside": self.allow_outside,
             "options": msgspec.to_builtins(options),
         }
+
+    def _expect_profile(self, name: str) -> None:
+        """Raise `OptionError` unless it is the name of a profile."""
+        # Only a name: a path here would read any file of this machine.
+        named = [file for file in self.files.values() if file.name == name]
+        if any(file.what == "profiles" and file.path.is_file() for file in named):
+            return
+        # The list of files is a little behind a `git checkout`.
+        names = [each for each, *_ in find_profiles(self.profiles)]
+        if name not in names:
+            hint = suggest_name(name, names)
+            raise OptionError(f"there is no profile {quote(name)}{hint}")
 
     def make_drafts_folder(self) -> Path:
         """Return the folder for unsaved texts; some systems empty theirs after days."""
