@@ -67,7 +67,7 @@ const colours = cm.HighlightStyle.define([
 
 // CodeMirror's style sheets are adopted by a shadow root: the page's policy lets nothing else make any.
 const root = $("editor").attachShadow({ mode: "open" });
-const view = new cm.EditorView({ root, parent: root, state: cm.EditorState.create({ doc: "", extensions: cm.EditorState.readOnly.of(true) }) });
+const view = new cm.EditorView({ root, parent: root, state: cm.EditorState.create({ doc: "", extensions: [cm.EditorState.readOnly.of(true), cm.EditorView.contentAttributes.of({ "aria-label": "No file is open" })] }) });
 
 export function setUp(given, { draft, open, caret }) {
   start = given;

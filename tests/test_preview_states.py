@@ -1,0 +1,380 @@
+"""Every state of the preview's page, one function each: no barrier, no overlap, nothing too wide.
+
+A state is looked at in three widths and two themes; with PROMPTFORGE_SCREENSHOTS its pictures stay.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from preview_browser import (
+    Opener,
+    becomes,
+    entered,
+    give,
+    needs_browser,
+    open_file,
+    settled,
+    shows,
+    type_at_start,
+)
+from preview_process import Preview, preview
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = needs_browser
+AXE = "axe_playwright_python"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+WIDTHS = ((1440, 900), (1024, 768), (390, 844))
+QUESTION = 'how is an "order" refunded'
+ITEMS: list[dict[str, Any]] = [
+    {
+        "kind": "code",
+        "path": "src/shop/refunds/service.py",
+        "start_line": 12,
+        "end_line": 31,
+        "score": 0.94,
+        "content": "def refund(order, amount):\n"
+        + "".join(
+            f'    if order.state == "{state}":\n        raise RefundError("{state}")\n'
+            for state in ("new", "refunded", "cancelled", "disputed", "archived")
+        )
+        + "    return gateway.refund(order.payment, amount)",
+    },
+    {
+        "kind": "document",
+        "name": "Refunds, a guide for the support desk",
+        "score": 0.9,
+        "content": "An order is refunded within 30 days. " * 9
+        + "\n\nA refund goes back to the card. "
+        + "The desk says so to the customer in a letter. " * 24,
+    },
+    {
+        "kind": "error",
+        "name": "RefundError: order 8812 \u202e is disputed",
+        "score": 0.7,
+        "content": "Traceback (most recent call last):\n  a\u200bb 日本語 👍🏽\nRefundError: disputed",
+    },
+    *(
+        {
+            "kind": ("ticket", "man_page", "section")[n % 3],
+            "name": f"Ticket {4100 + n}: {'where is my refund ' * (1 + n % 4)}".strip(),
+            "score": round(0.68 - n / 50, 2),
+            "content": f"Customer {n} asks where the refund of order {n * 37} is. " * (3 + n % 6),
+        }
+        for n in range(14)
+    ),
+    {"kind": "document", "name": "copy", "content": "An order is refunded within 30 days. "},
+]
+OVERLAPS = """() => {
+  const found = [];
+  const seen = e => e.checkVisibility() && e.getBoundingClientRect().width > 0;
+  const top = document.querySelector('dialog[open]') ?? document;
+  const all = [...top.querySelectorAll('button, select, input:not([type=range]), textarea, h1, h2')]
+    .filter(e => seen(e) && !e.closest('.list, .bar, .editor, #detail, .dropped-by, .options-list, .deltas, .sides'));
+  for (const [n, a] of all.entries()) {
+    const x = a.getBoundingClientRect();
+    if (x.right > innerWidth + 1) found.push(`past the edge: ${a.outerHTML.slice(0, 80)}`);
+    for (const b of all.slice(n + 1)) {
+      if (a.contains(b) || b.contains(a)) continue;
+      const y = b.getBoundingClientRect();
+      const wide = Math.min(x.right, y.right) - Math.max(x.left, y.left);
+      const high = Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top);
+      if (wide > 2 && high > 2) found.push(`${a.outerHTML.slice(0, 80)} over ${b.outerHTML.slice(0, 80)}`);
+    }
+  }
+  if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window');
+  return found;
+}"""
+"""What overlaps or leaves the window, of the page or of the dialog before it."""
+AXE_RUN = """rules => axe.run(document, {resultTypes: ['violations'], runOnly: rules}).then(said =>
+  said.violations.flatMap(each => each.nodes.map(node => `${each.id} ${node.html}`)))"""
+
+
+@pytest.fixture(scope="module")
+def bench(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
+    folder = tmp_path_factory.mktemp("bench")
+    (folder / "templates").mkdir()
+    flags = ("--templates", folder / "templates", "--edit", "--max-tokens", "700")
+    around = ("--system", "You answer from the context.", "--query", QUESTION)
+    with preview(folder, *flags, *around, "--profile", "claude", items=ITEMS) as running:
+        yield entered(browser, running)
+
+
+# --- the states -----------------------------------------------------------------------------------
+
+State = Callable[["Page", Preview], None]
+
+
+def hold(page: Page, what: str, error: str | None = None) -> None:
+    """Answer requests of a kind with an error, or never."""
+
+    def route(route: Any) -> None:
+        if error is not None:
+            said = {"error": {"kind": "template", "message": error}}
+            route.fulfill(status=200, content_type="application/json", body=json.dumps(said))
+
+    page.route(f"**/api/{what}", route)
+
+
+def go(page: Page, running: Preview, address: str = "") -> None:
+    page.goto(f"http://{running.host}/{address}")
+
+
+def opened(page: Page, running: Preview, address: str = "") -> None:
+    go(page, running, address)
+    settled(page)
+    page.wait_for_selector("#ghosts i, #curve path", state="attached")
+
+
+def plain(page: Page, running: Preview) -> None:
+    opened(page, running)
+
+
+def no_limit(page: Page, running: Preview) -> None:
+    opened(page, running, "?budget=none&profile=default&format=xml")
+
+
+def item(page: Page, running: Preview) -> None:
+    opened(page, running, "?pane=items")
+    page.click(".entry.dropped .name >> nth=0")
+    page.click(".fields summary")
+    page.wait_for_selector(".fields dd")
+
+
+def list_searched(page: Page, running: Preview) -> None:
+    opened(page, running, "?pane=items")
+    page.fill("#filter", "nothing is called so")
+    shows(page, "No item matches", place="list")
+    page.click(".chip >> nth=0")
+
+
+def list_of_thousands(page: Page, running: Preview) -> None:
+    many = [
+        {"kind": f"kind {n % 17}", "name": f"record {n}", "content": f"order {n}: refund {n % 9}"}
+        for n in range(2000)
+    ]
+    give(running, [*many, {"content": "bad", "score": "high"}])
+    opened(page, running, "?pane=items&budget=9000")
+    page.click(".reason >> nth=0")
+
+
+def first_wait(page: Page, running: Preview) -> None:
+    hold(page, "page")
+    go(page, running)
+    page.wait_for_selector("#text .wait")
+    page.wait_for_selector("#busy:not([hidden])", state="attached")
+
+
+def account_waits(page: Page, running: Preview) -> None:
+    hold(page, "needs")
+    hold(page, "account")
+    go(page, running, "?pane=items")
+    page.wait_for_selector("#list.pending .name", state="attached")
+    page.click(".entry .name >> nth=-1")
+
+
+def account_fails(page: Page, running: Preview) -> None:
+    hold(page, "account", "the templates took more than 20 seconds")
+    go(page, running, "?pane=items")
+    page.wait_for_selector("#dropped .bad")
+
+
+def no_text_at_all(page: Page, running: Preview) -> None:
+    give(running, [{"content": "word " * 90, "required": True}])
+    go(page, running, "?budget=20")
+    page.wait_for_selector("#error button")
+
+
+def template_fails(page: Page, running: Preview) -> None:
+    opened(page, running, "?pane=edit")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_file(page, "documents/item.xml.j2")
+    type_at_start(page, "{{ item.pth }}\n")
+    page.wait_for_selector("#error:not([hidden])")
+
+
+def completion(page: Page, running: Preview) -> None:
+    opened(page, running, "?pane=edit")
+    page.click("#editor .cm-content")
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("{{ item.")
+    page.wait_for_selector(".cm-tooltip-autocomplete")
+
+
+def value_over_a_name(page: Page, running: Preview) -> None:
+    opened(page, running, "?pane=edit&layout=chunks&format=markdown")
+    open_file(page, "chunks/item.md.j2")
+    type_at_start(page, "{{ item.title | upper }}\n")
+    settled(page)
+    page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
+    page.wait_for_selector(".cm-value")
+
+
+def changed_elsewhere(page: Page, running: Preview) -> None:
+    own = running.folder / "templates" / "chunks"
+    own.mkdir()
+    (own / "item.md.j2").write_text("{{ item.title }}\n", encoding="utf-8")
+    opened(page, running, "?pane=edit&layout=chunks&format=markdown")
+    open_file(page, "chunks/item.md.j2")
+    type_at_start(page, "MINE ")
+    (own / "item.md.j2").write_text("{{ item.name }}\n", encoding="utf-8")
+    page.wait_for_selector("#conflict:not([hidden])")
+
+
+def notes(page: Page, running: Preview) -> None:
+    give(running, [*ITEMS, {"name": "late", "content": "x\u202e y", "score": "high"}])
+    opened(page, running)
+    page.click("#notes summary")
+
+
+def tokens(page: Page, running: Preview) -> None:
+    opened(page, running, "?tokens=1")
+    page.wait_for_selector(".tok")
+
+
+def heat(page: Page, running: Preview) -> None:
+    opened(page, running, "?tokens=1&heat=1&profile=default&format=markdown&layout=chunks")
+    page.wait_for_selector(".tok.heat2", state="attached")
+
+
+def messages(page: Page, running: Preview) -> None:
+    opened(page, running, '?show=messages&o.cache_after=["context"]')
+    page.wait_for_selector(".breakpoint")
+
+
+def messages_wait(page: Page, running: Preview) -> None:
+    hold(page, "prompt")
+    go(page, running, "?show=messages")
+    page.wait_for_selector("#messages.pending")
+    settled(page)
+
+
+def request(page: Page, running: Preview) -> None:
+    opened(page, running, "?show=request&to=anthropic")
+    shows(page, '"messages"', place="sent")
+
+
+def options(page: Page, running: Preview) -> None:
+    opened(page, running, '?o.packing="drop_last"')
+    page.keyboard.press("o")
+    page.wait_for_selector("#options[open]")
+
+
+def share(page: Page, running: Preview) -> None:
+    opened(page, running)
+    page.keyboard.press("y")
+    shows(page, "promptforge", place="share-text")
+
+
+def keys(page: Page, running: Preview) -> None:
+    opened(page, running)
+    page.keyboard.press("?")
+
+
+def record(page: Page, running: Preview) -> None:
+    opened(page, running)
+    page.click("#record")
+    page.fill("#case-name", "what is seen")
+    page.click("#case-save:enabled")
+    page.wait_for_selector("#case", state="hidden")
+    page.click("#record")
+    page.click("#case-run:enabled")
+    page.wait_for_selector("#case-outcomes:not([hidden])")
+
+
+def comparison(page: Page, running: Preview) -> None:
+    opened(page, running, "?compare=1&b.budget=250&b.format=markdown")
+    page.click(".changes .name >> nth=0")
+    page.wait_for_selector(".changes .forms pre")
+
+
+def comparison_by_line(page: Page, running: Preview) -> None:
+    opened(page, running, "?compare=1&b.budget=500")
+    page.click("#by-line")
+    page.wait_for_selector("#by-line[aria-pressed=true]")
+
+
+def comparison_waits(page: Page, running: Preview) -> None:
+    hold(page, "comparison")
+    go(page, running, "?compare=1&b.budget=250")
+    shows(page, "comparing", place="verdict")
+    settled(page)
+
+
+def comparison_fails(page: Page, running: Preview) -> None:
+    hold(page, "comparison", "the templates took more than 20 seconds")
+    go(page, running, "?compare=1&b.budget=250")
+    page.wait_for_selector("#both-error button")
+
+
+def no_items(page: Page, running: Preview) -> None:
+    give(running, [])
+    go(page, running)
+    page.wait_for_selector("#welcome:not([hidden])")
+
+
+def no_items_taken(page: Page, running: Preview) -> None:
+    no_items(page, running)
+    page.fill("#welcome-text", '[{"name": 1, "content": ["x"')
+    page.click("#welcome-take")
+    page.wait_for_selector("#welcome-error:not([hidden])")
+
+
+def groups(page: Page, running: Preview) -> None:
+    give(running, [{"kind": f"kind_{n % 90}", "content": f"text {n} " * 9} for n in range(270)])
+    opened(page, running, "?budget=none")
+
+
+def gone(page: Page, running: Preview) -> None:
+    opened(page, running)
+    page.route("**/api/page", lambda route: route.fulfill(status=403, body="refused"))
+    page.fill("#budget", "500")
+    page.wait_for_selector("#error button:has-text('Retry')")
+
+
+STATES: list[State] = [
+    plain, no_limit, item, list_searched, list_of_thousands, first_wait, account_waits,
+    account_fails, no_text_at_all, template_fails, completion, value_over_a_name,
+    changed_elsewhere, notes, tokens, heat, messages, messages_wait, request, options, share, keys,
+    record, comparison, comparison_by_line, comparison_waits, comparison_fails, no_items,
+    no_items_taken, groups, gone,
+]  # fmt: skip
+OWN_ITEMS = (list_of_thousands, no_text_at_all, notes, no_items, no_items_taken, groups)
+
+
+@pytest.mark.skipif(importlib.util.find_spec(AXE) is None, reason=f"needs {AXE}")
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_no_state_has_a_barrier_or_an_overlap(
+    bench: Preview, open_page: Opener, shots: Path, state: State
+) -> None:
+    page = open_page(bench, "icon.svg", wait=False, wide=1440, high=900)
+    page.add_init_script("localStorage.setItem('theme', 'light')")
+    state(page, bench)
+    page.evaluate(files(AXE).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
+    found: list[str] = []
+    for wide, high in WIDTHS:
+        page.set_viewport_size({"width": wide, "height": high})
+        found += [f"{wide}: {each}" for each in page.evaluate(OVERLAPS)]
+        for theme in ("light", "dark"):
+            page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+            if os.environ.get("PROMPTFORGE_SCREENSHOTS"):
+                page.screenshot(path=shots / f"{state.__name__}-{wide}-{theme}.png")
+            # In the dark only the colours are others, and in the middle nothing is.
+            if wide != 1024:
+                rules = RULES if theme == "light" else ["color-contrast"]
+                found += [f"{wide} {theme}: {each}" for each in page.evaluate(AXE_RUN, rules)]
+    if state in OWN_ITEMS:
+        give(bench, ITEMS)
+    # The editor, and its list of completions, are scrolled by its own keys: its text has the focus.
+    own = [each for each in found if "cm-ac-" not in each and '"cm-scroller"' not in each]
+    assert own == [], "\n".join(own)
