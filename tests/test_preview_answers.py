@@ -473,7 +473,7 @@ def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
 
 def test_a_view_goes_home(own: session.Session) -> None:
     view = session.View(profile="claude", max_tokens=5, options={"packing": "drop_last"})
-    own.words = ["promptforge", "render", "my items.json"]
+    own.words = [("", "promptforge", "render", "my items.json")]
     found = own.recipes(view)
     command = "promptforge render 'my items.json' --profile claude --packing drop_last"
     assert found["command"] == f"{command} --max-tokens 5"

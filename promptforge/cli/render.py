@@ -12,7 +12,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -239,6 +239,7 @@ def preview_command(
         ) from None
     from ..prompts.prompt import Renderer
 
+    command = click.get_current_context().command
     request, around = read_prompt_request(items, given)
     if edit and not (request.folders["templates"] or request.folders["profiles"]):
         raise click.UsageError(
@@ -258,6 +259,7 @@ def preview_command(
         found = before.copy()
         return request._replace(diagnostics=found).gather(), found
 
+    whole = any((*around.texts.values(), around.history))
     session = Session(
         loaded,
         request.profile,
@@ -267,7 +269,7 @@ def preview_command(
         texts=PromptTexts(**around.texts, history=around.history),
         tests=tests,
         items_file=_only_item_file(request),
-        words=_words_of_text(sys.argv, whole=any(around.texts.values())),
+        words=_words_of_text(sys.argv[2:], command.params, whole=whole),
         notes=list(request.diagnostics),
     )
     run_preview(
@@ -279,16 +281,27 @@ def preview_command(
     )
 
 
-def _words_of_text(typed: Sequence[str], *, whole: bool) -> list[str]:
-    """Return the command that prints the same text: the words of `preview` but its own flags."""
-    words = ["promptforge", "prompt" if whole else "render"]
-    own = iter(typed[2:])
-    for word in own:
-        if word in ("--port", "--tests"):
-            next(own, None)
-        elif word != "--edit" and not word.startswith(("--port=", "--tests=")):
-            words.append(word)
-    return words
+def _words_of_text(
+    typed: Sequence[str], parameters: Iterable[click.Parameter], *, whole: bool
+) -> list[tuple[str, ...]]:
+    """Return the command that prints the same text: what `preview` was given but its own flags.
+
+    Each part is the name of an option, `--` for all behind that word, or nothing, and its words.
+    """
+    flags = {word: each for each in parameters for word in (*each.opts, *each.secondary_opts)}
+    parts: list[tuple[str, ...]] = [("", "promptforge", "prompt" if whole else "render")]
+    words = iter(typed)
+    for word in words:
+        if word == "--":
+            return [*parts, ("--", word, *words)]
+        # `--query=x` and `-ox` hold their value.
+        flag = flags.get(word.partition("=")[0]) or flags.get(word[:2])
+        is_alone = word in flags and isinstance(flag, click.Option) and not flag.is_flag
+        value = [next(words, "")] if is_alone else []
+        name = (flag and flag.name) or ""
+        if name not in ("port", "tests", "edit"):
+            parts.append((name, word, *value))
+    return parts
 
 
 def _named_files(request: CommandRequest) -> list[Path]:

@@ -305,6 +305,9 @@ def as_flags(options: Mapping[str, Any]) -> str:
             left_out.append(f"leaving out {flag}")
         elif isinstance(value, bool):
             typed.append(flag.replace("--", ("--no-", "--")[value], 1))
+        elif name in ("paths", "query") and isinstance(value, list | tuple):
+            # One of these may hold a comma.
+            typed += [f"{flag} {shlex.quote(each)}" for each in value]
         else:
             typed.append(f"{flag} {shlex.quote(flag_value(value))}")
     return " and ".join(filter(None, [" ".join(typed), *left_out]))

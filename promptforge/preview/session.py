@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
+import shlex
 import shutil
 import stat
 import tempfile
@@ -220,8 +221,11 @@ class Session:
     """Folder for golden cases; `None`: `tests` beside the first of the user's own folders."""
     items_file: Path | None = None
     """The file of all items, if they come from one."""
-    words: Sequence[str] = ()
-    """The command that prints the same text, without the choices of the page."""
+    words: Sequence[Sequence[str]] = (("", "promptforge", "render", "items.json"),)
+    """The command that prints the same text, without the choices of the page.
+
+    Each part is the name of an option, `--` for all behind that word, or nothing, and its words.
+    """
     drafts_folder: Path | None = None
     """A folder for unsaved texts, made for the first one; `close` removes it."""
     stamp: int = 0
@@ -319,9 +323,7 @@ class Session:
         """
         if view.profile is not None:
             self._expect_profile(view.profile)
-        options = dict(self.options)
-        if self.texts.user:
-            options.setdefault("query", self.texts.user)
+        options = self._own_options()
         for name, value in view.chosen().items():
             # A file of a vocabulary is a path too.
             if name == "tokenizer" and ":" in str(value):
@@ -344,6 +346,10 @@ class Session:
             "allow_outside": self.allow_outside,
             "options": msgspec.to_builtins(options),
         }
+
+    def _own_options(self) -> dict[str, Any]:
+        """Return the options of the command line; the question is the query unless one is set."""
+        return {"query": self.texts.user, **self.options} if self.texts.user else {**self.options}
 
     def _expect_profile(self, name: str) -> None:
         """Raise `OptionError` unless it is the name of a profile."""
@@ -404,14 +410,22 @@ class Session:
     def recipes(self, view: View) -> dict[str, str]:
         """Return the view as a command, as a profile of YAML and as Python."""
         chosen = view.chosen()
-        words = [*(self.words or ["promptforge", "render", "items.json"])]
-        profile = {"profile": view.profile} if view.profile else {}
-        options = {**self.options, **chosen}
+        flags = {"profile": view.profile, **chosen} if view.profile else chosen
+        asks = self.prompt_texts(view)["user"]
+        if any(self.texts) and asks != self.texts.user:  # the query of the page is the question
+            flags = {**{n: flags[n] for n in flags if n != "query"}, "user": asks}
+        # A list that was typed and is chosen on the page would hold both.
+        kept = [part for part in self.words if part[0] not in flags]
+        words, behind = (
+            [word for name, *typed in kept if (name == "--") == last for word in typed]
+            for last in (False, True)
+        )
+        options = {**self._own_options(), **chosen}
         folders = {n: [str(each) for each in getattr(self, n)] for n in FOLDERS if getattr(self, n)}
         named = {"profile": view.profile or self.profile} if view.profile or self.profile else {}
         file = str(self.items_file) if self.items_file else None
         return {
-            "command": as_command(words, {**profile, **chosen}),
+            "command": f"{as_command(words, flags)} {shlex.join(behind)}".rstrip(),
             "yaml": as_profile(view.profile or self.profile, msgspec.to_builtins(options)),
             "python": as_python(file, {**named, **folders, **msgspec.to_builtins(options)}),
         }

@@ -164,7 +164,8 @@ async function beside({ view, drafts }) {
   if (!found) return;
   const retry = make("button", { type: "button", onclick: () => beside({ view, drafts }) }, "Retry");
   notice("both-error", found.error, { more: [retry] });
-  if (!found.error) compare.draw(found);
+  if (found.error) $("verdict").textContent = "";
+  else compare.draw(found);
 }
 
 // The files of what is shown: the layout, and the parts of a whole prompt.
@@ -226,7 +227,7 @@ function notes(rendered) {
   redraw($("notes").querySelector("ul"), ...warnings.slice(0, 200).map((each) => {
     const row = each.item ? page?.rows.find((known) => known.id === each.item) : null;
     const leads = row ? [make("button", { type: "button", class: "line", "data-index": row.index, onclick: () => pickItem(row.index) }, row.label), " "] : [];
-    const place = each.where ? [make("span", { class: "where" }, seenText(each.where)), ": "] : [];
+    const place = each.where && !row?.label.includes(seenText(each.where)) ? [make("span", { class: "where" }, seenText(each.where)), ": "] : [];
     return make("li", { class: each.severity }, ...leads, ...place, `${seenText(each.message)} `, make("span", { class: "quiet" }, each.code));
   }));
 }

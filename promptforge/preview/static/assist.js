@@ -1,7 +1,7 @@
 // Help while one types: words to complete, findings of the check with their fixes, values over names, tokens of each line.
 
 import * as cm from "./vendor/codemirror.js";
-import { count, make } from "./dom.js";
+import { count, make, shorten } from "./dom.js";
 import { get, newest } from "./net.js";
 import { seenText } from "./marks.js";
 
@@ -22,7 +22,10 @@ export async function setUp(start, values) {
 
 // --- completion -----------------------------------------------------------------------------------------------------
 
-const option = (label, info, type = "variable", apply) => ({ label, detail: info.length > 70 ? `${info.slice(0, 69)}…` : info, info: info.length > 70 ? info : undefined, type, apply });
+function option(label, meaning, type, apply) {
+  const info = meaning.replaceAll("`", "");
+  return { label, detail: shorten(info, 70), info: info.length > 70 ? info : undefined, type, apply };
+}
 const list = (found, type) => Object.entries(found ?? {}).map(([name, info]) => option(name, info, type));
 
 function completeTemplate(context) {

@@ -10,9 +10,11 @@ const FAR = 20; // times the text from which on a budget is out of scale
 const SVG = "http://www.w3.org/2000/svg";
 let act = { budget() {}, pick() {}, other() {}, odd() {} };
 let top = 0;
+let far = null; // the budget, where it is out of scale
 
 export function whenChanged(given) {
   act = given;
+  new ResizeObserver(axis).observe($("bar"));
   $("slider").addEventListener("input", () => act.budget(Number($("slider").value)));
   $("slider-b").addEventListener("input", () => act.other(Number($("slider-b").value)));
   $("budget").addEventListener("input", () => {
@@ -54,7 +56,8 @@ export function place(budget, page, other = null) {
   $("slider-b").hidden = other === null;
   $("slider").setAttribute("aria-valuetext", budget === null ? "no limit" : `${count(budget)} tokens`);
   if (document.activeElement !== $("budget")) $("budget").value = budget ?? "";
-  axis(isFar ? budget : null);
+  far = isFar ? budget : null;
+  axis();
 }
 
 // The budget that brings the sixth next item back: as far as the scale has to reach. It stays while budgets are being tried.
@@ -69,7 +72,8 @@ function nice(number) {
   return Math.ceil(number / step) * step;
 }
 
-function axis(far) {
+function axis() {
+  if (!top) return;
   const rough = top / Math.min(8, Math.max(3, innerWidth / 75));
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * unit).find((each) => each >= rough);

@@ -49,6 +49,7 @@ const theme = cm.EditorView.theme({
   ".cm-value b:not(:first-child)": { marginTop: "6px" },
   ".cm-value div": { maxHeight: "9em", overflow: "auto" },
   ".cm-value i": { display: "block", color: "var(--quiet)" },
+  ".cm-completionIcon": { display: "none" },
   ".cm-tooltip-autocomplete .cm-completionDetail": { color: "var(--quiet)", fontStyle: "normal", fontFamily: "var(--sans)" },
   ".cm-tooltip-autocomplete li[aria-selected] .cm-completionDetail": { color: "inherit" },
   ".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "50%", width: "9px", height: "9px", margin: "5px 2px" },

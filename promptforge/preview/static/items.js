@@ -251,7 +251,7 @@ function summary() {
     sort();
   }
   const asked = failed.needs ?? failed.account ?? failed.remedies ?? failed.curve;
-  if (asked) rows.push(make("li", { class: "bad" }, `${asked.message} `, make("button", { type: "button", onclick: () => act.retry() }, "Retry")));
+  if (asked) rows.push(make("li", { class: "bad" }, `${failed.needs ? "What items need" : "What brings items back"} is not known: ${asked.message} `, make("button", { type: "button", onclick: () => act.retry() }, "Retry")));
   else if (found.length && remedies === null) {
     const what = page.told.next !== undefined ? "options that bring items back" : page.told.full.size ? "the budgets that bring items back" : "what items need";
     rows.push(make("li", { class: "quiet waits" }, `Working out ${what}…`));

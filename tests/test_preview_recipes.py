@@ -1,0 +1,105 @@
+"""What the preview's page gives to copy, run in a shell: the very text that the page shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import ROOT
+from preview_process import ITEMS, preview
+
+QUOTES = """how "do" 'they' end, in $HOME `ls` \\n?"""
+FOLDER = 'a b\'c "d" ünï $HOME'
+FLAGS: dict[str, list[str]] = {
+    "none": [],
+    "short numbers": ["--max-tokens", "1k", "--context-window", "20k", "--reserve", "1k"],
+    "quotes": ["--query", QUOTES],
+    "several queries": ["--query", QUOTES, "--query", "-x is no flag"],
+    "lists": ["--kinds", "code", "--kinds", "document", "--max-items", "none"],
+    "objects": ["--section-budgets", '{"src/greet.py": {"share": 0.5}}'],
+    "texts": ["--header", "a: b # c\n'é' \u2028", "--separator", "\n", "--marker", ""],
+    "profile": ["--profile", "claude", "--max-tokens", "150"],
+    "behind": ["--max-tokens=1000", "--", "more.json"],
+    "question": ["--user", QUOTES, "--system", "Answer: 'yes' or \"no\"."],
+}
+VIEWS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "choices": {"format": "xml", "layout": "context", "max_tokens": 120, "query": QUOTES},
+    "dashes": {"query": "-q --query", "options": {"header": "--header"}},
+    "options": {
+        "profile": "claude",
+        "options": {
+            "kinds": ["code", "error"],
+            "max_tokens": None,
+            "marker": "…\n",
+            "headers": False,
+            "section_budgets": {"src/greet.py": {"share": 0.25}},
+        },
+    },
+    "no query": {"query": ""},
+}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Any:
+    """Run a text in a POSIX shell, where `promptforge` is this checkout's."""
+    program = tmp_path / "bin" / "promptforge"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m promptforge "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+
+    def go(text: str, folder: Path) -> str:
+        env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "HOME": "/nowhere"}
+        done = subprocess.run(
+            ["sh", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (text, done.stderr)
+        return done.stdout
+
+    return go
+
+
+@pytest.mark.parametrize("given", FLAGS)
+def test_what_is_copied_prints_what_is_seen(tmp_path: Path, shell: Any, given: str) -> None:
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+    (folder / "more.json").write_text('[{"content": "more of it"}]', encoding="utf-8")
+    with preview(folder, *FLAGS[given], items=ITEMS) as running:
+        running.enter()
+        for name, view in VIEWS.items():
+            seen = running.draw(view=view)["text"]
+            found = running.request("/api/recipes", "POST", body={"view": view}).json()
+            if given == "question":
+                to = {"to": "text", "view": view}
+                whole = running.request("/api/prompt", "POST", body=to).json()["sent"]
+                command = f"{found['command']} --to text"
+                assert shell(command, folder).rstrip("\n") == whole.rstrip("\n"), (name, command)
+            else:
+                assert shell(found["command"], folder) == f"{seen}\n", (name, found["command"])
+            if given == "behind":  # items of two files are named by neither
+                continue
+            (folder / "copied.py").write_text(found["python"], encoding="utf-8")
+            assert shell(f"'{sys.executable}' copied.py", folder) == f"{seen}\n", found["python"]
+            (folder / "copied.yaml").write_text(found["yaml"], encoding="utf-8")
+            printed = shell("promptforge render items.json --profile ./copied.yaml", folder)
+            assert printed == f"{seen}\n", (name, found["yaml"])
+            case = running.draw("as_case", view=view)["source"]
+            (folder / "case.yaml").write_text(case, encoding="utf-8")
+            shell("promptforge test case.yaml", folder)
+
+
+def test_a_case_of_pasted_items_holds_them(tmp_path: Path, shell: Any) -> None:
+    with preview(tmp_path, items=[]) as running:
+        running.enter()
+        items = [{"name": "é 'x'", "content": "pasted: # \u202e \n  text"}]
+        body = {"text": json.dumps(items), "name": "pasted"}
+        assert running.request("/api/items", "POST", body=body).json() == {"items": 1}
+        case = running.draw("as_case")["source"]
+    (tmp_path / "case.yaml").write_text(case, encoding="utf-8")
+    shell("promptforge test case.yaml", tmp_path)
