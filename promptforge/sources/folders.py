@@ -58,10 +58,8 @@ _GIT_SETTINGS = {
     "safe.bareRepository": "explicit",
 }
 _TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
-_GENERATED_BY_MARK = (
-    *("ls-files", "-z", "--", ":(attr:linguist-generated)"),
-    ":(attr:linguist-generated=true)",
-)
+_MARK = ":(attr:linguist-generated{})"
+_GENERATED_BY_MARK = ("ls-files", "-z", "--", _MARK.format(""), _MARK.format("=true"))
 NEW_FILES = ("ls-files", "-z", "--others", "--exclude-standard")
 """Asks for files that git neither tracks nor ignores."""
 _PARTS_OF_GIT = ("HEAD", "commondir", "objects", "refs")
@@ -369,11 +367,9 @@ _COVERED = late_pattern(
     r"|Public IP|Secret Keyword)\b"
 )
 """Detectors of detect-secrets that are not asked."""
-_IN_LONG_WORDS = frozenset(
-    {
-        *("Cloudant Credentials", "IBM COS HMAC Credentials", "IBM Cloud IAM Key"),
-        "SoftLayer Credentials",
-    }
+_IN_LONG_WORDS = (
+    *("Cloudant Credentials", "SoftLayer Credentials"),
+    *("IBM COS HMAC Credentials", "IBM Cloud IAM Key"),
 )
 """Detectors that take two thirds of the time for all; their credentials are 24 letters or more."""
 _LONG_WORD = late_pattern(r"[\w-]{24}")
