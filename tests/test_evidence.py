@@ -403,6 +403,16 @@ def test_the_sentence_that_names_the_next_page_is_shown() -> None:
     assert first > third and second > third
 
 
+def test_an_opened_text_does_not_fill_the_room_with_what_says_nothing_of_the_query() -> None:
+    silent = "It lives in the wide open sea and sleeps by day. " * 6
+    pages = [
+        RankedText("Squid", f"The squid has ten arms and ink. {silent}", 9.0),
+        RankedText("Octopus", f"The octopus has eight arms and three hearts. {silent}", 8.5),
+    ]
+    evidence = reading("How many arms and hearts has the octopus or the squid?", pages)
+    assert take(evidence, 40).picks == [PassageId(1, 0), PassageId(0, 0)]
+
+
 def test_words_told_together_are_those_told_one_by_one() -> None:
     wanted, titles = ["socket", "tie", "ソケット", "y"], ["Python Sockets", "Bo Dunn", "Bo Dunn"]
     text = "openSocket OpenSocket reSocket re_socket tied ties x Sockets dunn python ſocket"

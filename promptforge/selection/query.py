@@ -35,7 +35,7 @@ from ..text.format import plural
 from ..text.words import terms_of_text
 from ..trimming.kinds import Trimmers
 from ..trimming.pieces import Pieces, Slices, divide_prose
-from .evidence import DividedText, Evidence, RankedText
+from .evidence import PASSAGE_PRIOR_WEIGHT, DividedText, Evidence, RankedText
 
 MAX_CANDIDATES_READ = 200
 """Candidates that are read closely: those that score best and hold most of the query's words."""
@@ -57,6 +57,9 @@ WORD_DECAY = 0.7
 """Worth of a query's word after each opened document that holds it, as a share."""
 STRUCTURE_MATCH_WEIGHT = 2.0
 """Weight of a passage of a structure in its value, in place of the words of all its document."""
+SILENT_SHARE = 0.8
+"""Worth of a passage without a word of the query, as a share: an opened document would fill the
+room with them before the next document is opened."""
 HEADING_SHARE = 0.3
 """Value of a heading that a passage may stand without, as a share of the passage's."""
 # What a text keeps without a query in some room it keeps with any query in 1.25 times that room:
@@ -678,7 +681,10 @@ class _Chooser:
         if (number, passage) in self._lifted:
             return self._lifted[number, passage]
         match, base, times = self._match(number)
-        return float((base + times * match[passage]) ** WORTH_EXPONENT)
+        value = base + times * match[passage]
+        if match[passage] <= PASSAGE_PRIOR_WEIGHT and times < STRUCTURE_MATCH_WEIGHT:
+            value *= SILENT_SHARE
+        return float(value**WORTH_EXPONENT)
 
     def _ratio(self, number: int, passage: int) -> float:
         """Return the value, less where the passage's own cost is a small share of what it brings.
