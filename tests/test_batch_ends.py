@@ -102,6 +102,29 @@ def test_a_node_that_does_not_start_in_time_is_an_error(monkeypatch: pytest.Monk
         batch.run("in.jsonl", "out.jsonl", engine="ray")
 
 
+@pytest.mark.skipif(not HAS_RAY, reason="needs ray")
+def test_an_actor_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = make_spec("context", None, None, None, ".", None, {})
+    task = msgspec.msgpack.encode((Shard(0, [(1, b'{"items": [{"content": "a"}]}')]), ""))
+    with batch.ray_workers(spec, fingerprint_of(hash_inputs(spec)), None, 1) as make:
+        worker = make()
+        worker.start()
+        assert b'"text"' in worker.render(task)
+        [process] = workers("ray")
+        monkeypatch.setattr(batch, "MAX_ANSWER_SECONDS", 1.0)
+        os.kill(process, signal.SIGSTOP)
+        with pytest.raises(WorkerDied, match="timed out"):
+            worker.render(task)
+        monkeypatch.undo()
+        worker.start()
+        assert b'"text"' in worker.render(task)
+        worker.close()
+        monkeypatch.setattr(batch, "CPUS_PER_ACTOR", 1000)  # no node has room for it
+        monkeypatch.setattr(batch, "MAX_ACTOR_START_SECONDS", 1.0)
+        with pytest.raises(pf.PromptForgeError, match=r"no worker within 1 s: .* fewer --workers"):
+            make().start()
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[tuple[str, dict[str, str]]]:
     """Give the address of a cluster that asks for a token, and the environment of who has it."""

@@ -129,8 +129,7 @@ def run(  # noqa: PLR0913  its options are public
       folder for everything.
     - `to`: `context`, a shape of `Renderer.prompt`, or a batch service: `openai-batch`,
       `openai-responses-batch`, `anthropic-batch`, `gemini-batch`, `bedrock-batch`. A batch service
-      but Bedrock's needs a `model`;
-      `body` holds more keywords for each of its requests.
+      but Bedrock's needs a `model`; `body` holds more keywords for each of its requests.
     - `options`: as in `Renderer`; a row's own options win. `workspace` holds the files rows name.
     - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
       `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.
@@ -571,16 +570,14 @@ class LocalWorker:
         self._log.truncate()
         if log.startswith("Timeout ("):  # by `faulthandler`
             return f"no result within {MAX_ROW_SECONDS:g} s"
-        reason = f"exit code {code}"
-        if code < 0:
-            reason = f"signal {-code} ({signal.strsignal(-code)})"
+        reason = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit code {code}"
         last = log[-2000:].rpartition("\n")[2]
         return f"{reason}: {last}" if last else reason
 
     def stop(self) -> None:
         """See `Worker`."""
         self._stopped = True
-        if self._process is not None:
+        if self._process:
             self._process.kill()
 
     def close(self) -> None:
@@ -675,12 +672,15 @@ def _receive(pipe: IO[bytes]) -> bytes | None:
 
 # --- actors of Ray --------------------------------------------------------------------------------
 
-# They get one shard at a time, not a Ray Dataset. The input is never held whole, its order stays, a
+# They get one shard at a time, not a Ray Dataset: the input is never held whole, its order stays, a
 # row that kills its process costs no other row, and only the process of the run writes files.
-# `RenderBatch` is for pipelines of Ray Data.
 
 CPUS_PER_ACTOR = 0.5
 """CPUs per actor: below one, so that a cluster with all CPUs but a part of one taken has room."""
+MAX_ACTOR_START_SECONDS = 300.0
+"""Seconds for an actor to begin; a cluster without room never begins it."""
+MAX_ANSWER_SECONDS = 2 * MAX_ROW_SECONDS
+"""Seconds for the answer to a shard, which Ray may lose; then its rows are done one by one."""
 MIN_RAY_VERSION = (2, 54)
 """The first version of Ray that can ask for a token."""
 # Ray raises the same error for a cluster that is not there and for one that refuses us.
@@ -725,10 +725,8 @@ def ray_workers(
         if count * CPUS_PER_ACTOR > free:
             most = int(free / CPUS_PER_ACTOR)
             remedy = f"--workers {most}" if most else "wait until something ends there"
-            message = (
-                f"{count} actors need {count * CPUS_PER_ACTOR:g} CPUs and Ray has {free:g} free"
-            )
-            raise OptionError(f"{message}: {remedy}")
+            need = f"{count} actors need {count * CPUS_PER_ACTOR:g} CPUs"
+            raise OptionError(f"{need} and Ray has {free:g} free: {remedy}")
         yield lambda: RayWorker(spec, fingerprint)
     finally:
         if mine:
@@ -747,37 +745,43 @@ class RayWorker:
         """See `Worker`."""
         if self._stopped:
             raise PromptForgeError("the run was stopped")
+        self._kill()  # an actor that does not answer would keep its CPUs from the next
         # No restarts by Ray: the run makes new actors, and counts the deaths that a row causes.
         actor = _ray().remote(ShardServer).options(num_cpus=CPUS_PER_ACTOR, max_restarts=0)
         self._actor = actor.remote(self._settings)
-        refusal: str = self._wait(self._actor.refusal.remote())
-        if refusal:
+        begun = self._actor.refusal.remote()
+        if not _ray().wait([begun], timeout=MAX_ACTOR_START_SECONDS)[0]:
+            raise PromptForgeError(
+                f"Ray began no worker within {MAX_ACTOR_START_SECONDS:g} s: see `ray status`; give"
+                " fewer --workers, or run the same command again later: it goes on"
+            )
+        if refusal := self._get(begun):
             raise PromptForgeError(refusal)
 
     def render(self, task: bytes) -> bytes:
         """See `Worker`."""
-        answer: bytes = self._wait(self._actor.render.remote(task))
-        return answer
+        return bytes(self._get(self._actor.render.remote(task)))
 
     def stop(self) -> None:
         """See `Worker`."""
         self._stopped = True
-        if self._actor is not None:
-            with contextlib.suppress(Exception):  # it has gone already, or Ray has
-                _ray().kill(self._actor)
+        self._kill()
 
-    def close(self) -> None:
-        """See `Worker`."""
-        self.stop()
+    close = stop
 
-    def _wait(self, reference: Any) -> Any:
+    def _get(self, reference: Any) -> Any:
         exceptions = _ray().exceptions
         try:
-            return _ray().get(reference)
+            return _ray().get(reference, timeout=MAX_ANSWER_SECONDS)
         except exceptions.RayTaskError:  # raised inside of the actor: no death
             raise
         except exceptions.RayError as error:
             raise WorkerDied(str(error).strip().partition("\n")[0]) from None
+
+    def _kill(self) -> None:
+        if self._actor is not None:
+            with contextlib.suppress(Exception):  # it has gone already, or Ray has
+                _ray().kill(self._actor)
 
 
 def _ray() -> Any:
@@ -787,7 +791,6 @@ def _ray() -> Any:
         message = f"the engine ray needs Ray, which is not installed: {pip_install('ray')}"
         raise OptionError(message, option="engine") from None
     if tuple(map(int, ray.__version__.split(".")[:2])) < MIN_RAY_VERSION:
-        raise OptionError(
-            f"Ray {ray.__version__} is too old: 2.54 or later is needed", option="engine"
-        )
+        message = f"Ray {ray.__version__} is too old: 2.54 or later is needed"
+        raise OptionError(message, option="engine")
     return ray
