@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from preview_process import Preview, preview
+from preview_process import Preview, preview, write_items
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -158,9 +158,7 @@ def start(running: Preview) -> Any:
 def give(running: Preview, items: list[dict[str, Any]]) -> None:
     """Let the preview be of other items; pages that are opened now hear of no change."""
     heard = start(running)["changes"]
-    new = running.folder / "items.json.new"
-    new.write_text(json.dumps(items), encoding="utf-8")
-    new.replace(running.folder / "items.json")  # at one stroke: one change
+    write_items(running.folder, json.dumps(items))
     until(lambda: start(running)["changes"] > heard and start(running)["items"] == len(items))
 
 

@@ -49,6 +49,13 @@ ITEMS = [
 ]
 
 
+def write_items(folder: Path, text: str) -> None:
+    """Write the file of items at one stroke: an empty one, seen meanwhile, has no items."""
+    new = folder / "items.json.new"
+    new.write_text(text, encoding="utf-8")
+    new.replace(folder / "items.json")
+
+
 class Reply(NamedTuple):
     """An answer as it came: nothing at all has the status 0."""
 

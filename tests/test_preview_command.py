@@ -16,7 +16,7 @@ import pytest
 from build_vocabulary import format_tiktoken
 from commandline import run
 from preview_browser import PATIENCE, until
-from preview_process import Preview, preview
+from preview_process import Preview, preview, write_items
 
 
 def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
@@ -398,12 +398,12 @@ def test_problems_with_items_are_told_to_the_page(tmp_path: Path) -> None:
         assert score["where"] == "items.json:1" and "score: expected a number" in score["message"]
         assert score["item"] == running.draw()["items"][0][0]
         assert skipped["code"] == "PF204" and skipped["where"] == "items.json:1"
-        (tmp_path / "items.json").write_text('[{"content":', encoding="utf-8")
+        write_items(tmp_path, '[{"content":')
         until(lambda: [note["code"] for note in notes()] == ["PF606"])
         (failed,) = notes()
         assert failed["where"] == "items.json:1" and str(tmp_path) not in json.dumps(failed)
         assert "the items of before stay" in failed["message"]
         assert running.draw()["text"]
-        (tmp_path / "items.json").write_text('[{"content": "mended"}]', encoding="utf-8")
+        write_items(tmp_path, '[{"content": "mended"}]')
         until(lambda: not notes())
         assert "mended" in running.draw()["text"]

@@ -21,7 +21,7 @@ from preview_browser import (
     text,
     type_at_start,
 )
-from preview_process import ITEMS, Preview
+from preview_process import ITEMS, Preview, write_items
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -367,7 +367,7 @@ def test_without_edit_everything_is_tried_and_nothing_saved(
     assert list((reading.folder / "templates").iterdir()) == []
     give(reading, [{"content": "quite another thing"}])
     shows(page, "quite another thing")
-    (reading.folder / "items.json").write_text("[not json", encoding="utf-8")
+    write_items(reading.folder, "[not json")
     page.fill("#budget", "150")
     shows(page, "of 150", place="spent")
     shows(page, "quite another thing")
@@ -380,7 +380,7 @@ def test_problems_with_items_lead_to_them(reading: Preview, open_page: Opener) -
     assert "items.json:1: score: expected a number" in page.inner_text("#notes li")
     page.click("#notes .line:has-text('odd')")
     assert page.inner_text("#detail h3") == "odd"
-    (reading.folder / "items.json").write_text('[{"content":', encoding="utf-8")
+    write_items(reading.folder, '[{"content":')
     shows(page, "not read, so the items of before stay", place="notes")
     assert "sound" in text(page)
 
