@@ -186,7 +186,7 @@ class Composer:
             return 0
         weight = weigh(block.original)
         shown = sum(map(media.image, weight.images)) + sum(map(media.file, weight.files))
-        return shown + weight.hidden_bytes // BYTES_PER_TOKEN
+        return shown - (-weight.hidden_bytes // BYTES_PER_TOKEN)  # rounded up
 
     def unprinted(self, composed: ComposedPrompt) -> list[tuple[str, str]]:
         """Return the parts that are not printed, each with the template at fault."""
