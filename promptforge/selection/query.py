@@ -135,9 +135,11 @@ class Reranker:
             if inspect.isawaitable(scores):
                 scores = self._wait_for(scores)
             numbers = [float(score) for score in scores]
-            if len(numbers) != len(batch) or not all(map(math.isfinite, numbers)):
-                message = f"it returned {plural(len(numbers), 'score', 'scores')}"
-                raise _BadScoresError(f"{message}; expected a finite number for each text")
+            odd = [f"{score}" for score in numbers if not math.isfinite(score)]
+            if odd or len(numbers) != len(batch):
+                returned = odd[0] if odd else plural(len(numbers), "score", "scores")
+                message = f"it returned {returned}; expected a finite number for each text"
+                raise _BadScoresError(message)
             made |= zip(batch, numbers, strict=True)
         with _lock:
             # All at once: which ones are old is not worth an order, and a full list comes rarely.
