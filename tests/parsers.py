@@ -186,7 +186,11 @@ NODE_XML = ("saxes", "fast-xml-parser")
 
 
 MAX_READING_SECONDS = 120
-"""Pandoc may go back and forth in one text for an hour."""
+"""Pandoc goes back and forth without end in a line of 28 brackets `[` and one with `x[^1]`."""
+
+
+class ReaderGaveUpError(Exception):
+    """A reader ended, or was ended, before it had read a text: it judges nothing."""
 
 
 class Program:
@@ -199,7 +203,7 @@ class Program:
     def read(self, format: str, text: str) -> str:
         """Return the HTML of a text in a format of the program.
 
-        Raises `ValueError` where the program ends, or takes too long and is ended.
+        Raises `ReaderGaveUpError` where the program ends, or takes too long and is ended.
         """
         pipe = subprocess.PIPE
         if self._process is None or self._process.poll() is not None:
@@ -216,7 +220,7 @@ class Program:
         size = stdout.readline()
         limit.cancel()
         if not size:
-            raise ValueError(f"{self._command[0]} gave up on a text of {len(data):,} bytes")
+            raise ReaderGaveUpError(f"{self._command[0]} gave up on a text of {len(data):,} bytes")
         # An escape of a lone surrogate comes back as one.
         return _plain(stdout.read(int(size)).decode(errors="replace"))
 

@@ -21,7 +21,7 @@ import hostile
 import judges
 import parsers
 import pytest
-from campaigns import disguises
+from campaigns import disguises, items
 from campaigns.disguises import RECORDS, disguised, frame_lines
 from example_counts import MULTIPLIER, cases
 from hypothesis import example, given
@@ -147,8 +147,21 @@ def test_other_readers_see_what_they_see_of_harmless_labels(page: str, a: str, b
 
 def test_a_reader_that_finds_no_end_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsers, "MAX_READING_SECONDS", 0.1)
-    with pytest.raises(ValueError, match="sleep gave up on a text of 3 bytes"):
+    with pytest.raises(parsers.ReaderGaveUpError, match="sleep gave up on a text of 3 bytes"):
         parsers.Program("sleep", "60").read("gfm", "# a")
+
+
+@pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
+def test_an_item_that_a_reader_gives_up_on_is_counted_and_no_break(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parsers, "MAX_READING_SECONDS", 1)
+    content = f"-----\n{'[' * 28}\nx[^1]"
+    endless = {"content": content, "path": "x", "start_line": 1, "end_line": 3}
+    with pytest.raises(parsers.ReaderGaveUpError) as gave_up:
+        items.check([endless], "chunks", "markdown", "fenced")
+    found = items._culprits([endless], "chunks", "markdown", "fenced", gave_up.value)
+    assert found == ([], 1)
 
 
 @pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")

@@ -50,7 +50,7 @@ def run(cases: int, seed: int = 1) -> Report:
         Counter[str](),
     )
     tried = Counter[str]()
-    number = turn = 0
+    number = turn = given_up = 0
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
         own, *others = FRAMINGS[FORMAT_EXTENSIONS[format]]
@@ -60,7 +60,9 @@ def run(cases: int, seed: int = 1) -> Report:
         try:
             compared += check(records, layout, format, framing)
         except Exception as whole:
-            report.broken += _culprits(records, layout, format, framing, whole)
+            broken, unread = _culprits(records, layout, format, framing, whole)
+            report.broken += broken
+            given_up += unread
         for record in records:
             _control(record["content"], controls, tried)
         seen[f"{format}, {framing}"] += len(records)
@@ -70,6 +72,7 @@ def run(cases: int, seed: int = 1) -> Report:
     report.figures["parsers"] = ", ".join(parsers.names())
     report.figures |= {f"items in {name}": count for name, count in sorted(seen.items())}
     report.figures["contents read back and compared"] = compared
+    report.figures["items that a reader gave up on"] = given_up
     for name in _controls():
         report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(tried[name], 1)
         if not controls[name]:
@@ -98,19 +101,25 @@ def _culprits(
     format: str,
     framing: str,
     whole: Exception,
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the records that break a text, and how many others a reader gave up on."""
+
     def broken(of: list[dict[str, Any]], error: Exception) -> dict[str, Any]:
         said = f"{type(error).__name__}: {str(error)[:300]}"
         where = {"layout": layout, "format": format, "framing": framing}
         return {"promise": "structure", **where, "records": ascii(of), "said": said}
 
-    found = []
+    found, given_up = [], 0
     for record in records:
         try:
             check([record], layout, format, framing)
+        except parsers.ReaderGaveUpError:
+            given_up += 1
         except Exception as alone:
             found.append(broken([record], alone))
-    return found or [_together(records, layout, format, framing, whole, broken)]
+    if not (found or given_up or isinstance(whole, parsers.ReaderGaveUpError)):
+        found.append(_together(records, layout, format, framing, whole, broken))
+    return found, given_up
 
 
 def _together(
