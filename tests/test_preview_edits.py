@@ -12,8 +12,10 @@ from preview_browser import (
     open_file,
     settled,
     shows,
+    start,
     text,
     type_at_start,
+    until,
 )
 from preview_process import Preview
 
@@ -114,9 +116,10 @@ def test_what_breaks_is_said_in_its_place_and_the_last_text_stays(
 def test_what_is_broken_from_the_start_is_mended_here(
     edited: Preview, open_page: Opener, shots: Path
 ) -> None:
-    own = item_of(edited)
+    own, heard = item_of(edited), start(edited)["changes"]
     own.parent.mkdir()
     own.write_text("{# One. Uses: item. #}\n{{ item.content | fench }}\n", encoding="utf-8")
+    until(lambda: start(edited)["changes"] > heard)
     page = open_page(edited, wait=False)
     page.wait_for_selector("#error:not([hidden])")
     assert "item.md.j2:2" in page.inner_text(

@@ -232,7 +232,7 @@ def _raise(query: str, texts: list[str]) -> list[float]:
     [
         (_raise, "KeyError: \"'model'\""),
         (lambda query, texts: [1.0], "it returned 1 score; expected a finite number for each text"),
-        (lambda query, texts: [math.nan] * len(texts), "it returned 4 scores; expected a finite"),
+        (lambda query, texts: [math.nan] * len(texts), "it returned nan; expected a finite"),
         (lambda query, texts: None, "TypeError"),
         (lambda query: [1.0], "TypeError"),
         (lambda query, texts: ["x"] * len(texts), "ValueError"),
