@@ -137,6 +137,25 @@ def test_thoughts_citations_and_tools_of_anthropic(claude: Any, whole: bool) -> 
     assert not made.exact
 
 
+def test_fields_named_like_keywords_of_python_go_back_by_their_own_names() -> None:
+    beta = pytest.importorskip("anthropic.types.beta", reason="needs the library of Anthropic")
+    models = {"from": {"model": "a"}, "to": {"model": "b"}, "trigger": {"type": "refusal"}}
+    content: list[Data] = [{"type": "fallback", **models}, {"type": "text", "text": "x"}]
+    edits: list[Data] = [{"type": "clear_thinking_20251015", "cleared_input_tokens": 5}]
+    accounts = {"context_management": {"applied_edits": edits}, "input_transformations": edits}
+    given = {**said_by_claude(content), **accounts}
+    for answer in (beta.BetaMessage.construct(**given), given):
+        history = [{"role": "user", "content": "q"}, answer]
+        made = prompt(history, "anthropic", user="go on")
+        # An account of the answer is no part of it, so nothing is lost.
+        assert made[1]["content"] == content and not made.warnings
+    responses = pytest.importorskip("openai.types.responses", reason="needs the library of OpenAI")
+    call = {**OUTPUT[3], "async": True}
+    history = [*OUTPUT[2:3], responses.ResponseCustomToolCall.construct(**call)]
+    history.append({"type": "custom_tool_call_output", "call_id": "c2", "output": "total 0"})
+    assert prompt(history, "openai-responses")[1] == call
+
+
 def test_the_server_refuses_what_anthropic_refuses(claude: Any) -> None:
     anthropic = pytest.importorskip("anthropic")
     asked: list[Any] = [{"role": "user", "content": "q"}]

@@ -99,7 +99,7 @@ _KNOWN_FIELDS = {
     *("index", "usage", "usage_metadata", "response_metadata", "stop_reason", "stop_sequence"),
     *("stop_details", "finish_reason", "finishReason", "logprobs", "example", "meta", "parsed"),
     *("artifact", "tool_call_chunks", "chunk_position", "phase", "container", "diagnostics"),
-    *("__openai_function_call_ids__", _SIGNATURES),
+    *("context_management", "input_transformations", "__openai_function_call_ids__", _SIGNATURES),
 }
 # Fields of Gemini's answers that name sources.
 _SOURCES_FIELDS = (

@@ -47,7 +47,9 @@ class Dumper:
             self.owner = OWNERS[library]
             # As the SDK itself sends it: with the fields that came, `null` among them.
             hidden = getattr(value, "__api_exclude__", None)
-            return write(value, mode="json", exclude_unset=True, exclude=hidden, warnings=False)
+            # Python's keywords have other names there: `from_` is sent as "from", `async_` too.
+            how: Data = {"mode": "json", "exclude_unset": True, "warnings": False}
+            return write(value, exclude=hidden, by_alias=self.owner != "gemini", **how)
         if callable(write):
             # LlamaIndex keeps base64 as bytes, which are a text in JSON.
             mode = "json" if library == "llama_index" else "python"
