@@ -619,9 +619,6 @@ def gemini_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
         for i, is_there in enumerate(answered[:calls])
         if is_there
     ]
-    # The first call carries the signature of all: it is answered, or none is.
-    if not answered[0]:
-        results = []
     said = {"role": "model", "parts": uses}
     return [said, {"role": "user", "parts": results}] if results else [said]
 
