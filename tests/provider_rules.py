@@ -171,15 +171,17 @@ def responses(body: Data, signed: list[Data]) -> str | None:
         return f"No tool output found for function call {sorted(calls - outputs)}."
     if outputs - calls:
         return f"No tool call found for function call output {sorted(outputs - calls)}."
+    reasoned = False
     for n, item in enumerate(items):
         kind, id_ = item.get("type"), item.get("id", "")
-        before = items[n - 1].get("type") if n else None
+        # Parallel calls share the thought before the first of them.
+        reasoned = kind == "reasoning" or (reasoned and id_.startswith(("fc_", "ctc_")))
         after = items[n + 1].get("id", "") if n + 1 < len(items) else ""
         if kind == "reasoning" and not after.startswith(
-            ("msg_", "fc_", "ctc_", "ws_", "cu_", "ci_")
+            ("msg_", "fc_", "ctc_", "ws_", "cu_", "ci_", "ig_")
         ):
             return f"Item '{id_}' of type 'reasoning' was provided without its required following item."
-        if id_.startswith(("fc_", "ctc_")) and before != "reasoning":
+        if id_.startswith(("fc_", "ctc_")) and not reasoned:
             return f"Item '{id_}' was provided without its required 'reasoning' item."
     return changed(body, signed)
 

@@ -301,6 +301,33 @@ def test_reasoning_and_custom_tools_of_responses() -> None:
         assert [d.code for d in made.warnings if d.severity != "info"] == []
 
 
+def test_parallel_calls_and_images_of_responses() -> None:
+    types = pytest.importorskip("openai.types.responses", reason="needs the library of OpenAI")
+    calls = [OUTPUT[0], OUTPUT[1], {**OUTPUT[3], "call_id": "c2"}]
+    image: Data = {
+        "id": "ig_1", "type": "image_generation_call", "status": "completed", "result": PNG,
+        "revised_prompt": "a dot", "size": "1024x1024",
+    }  # fmt: skip
+    outputs: list[Data] = [
+        {"type": "function_call_output", "call_id": "c1", "output": "word " * 90},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": "word " * 90},
+    ]
+    first, second = (
+        types.Response.model_validate(response(output)) for output in (calls, [LAST[0], image])
+    )
+    history: list[Any] = [{"role": "user", "content": "q"}, *first.output, *outputs]
+    history += [*second.output, {"role": "user", "content": "and b?"}, *first.output, *outputs]
+    whole = prompt(history, "openai-responses")
+    assert list(whole)[1:8] == [*calls, *outputs, LAST[0], image]
+    for window in range(5, whole.tokens + 20, 20):
+        try:
+            made = prompt(history, "openai-responses", context_window=window, reserve=0)
+        except pf.BudgetError:
+            continue
+        assert provider_rules.responses(made.request, [*calls, LAST[0]]) is None
+        assert list(made)[-5:] == [*calls, *outputs]
+
+
 def test_calls_without_results_take_their_reasoning_along() -> None:
     with serving([response(LAST)]) as server, openai_client(server) as client:
         server.signed += OUTPUT
@@ -600,7 +627,8 @@ def claude_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
 def response_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
     made: list[Data] = []
     for i in range(calls):
-        made.append({**OUTPUT[0], "id": f"rs_{n}_{i}"})
+        if i != 1:  # the second of parallel calls shares the thought of the first
+            made.append({**OUTPUT[0], "id": f"rs_{n}_{i}"})
         call = {"id": f"fc_{n}_{i}", "call_id": f"c{n}_{i}", "name": "f", "arguments": "{}"}
         made.append({"type": "function_call", **call})
     outputs = [
