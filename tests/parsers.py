@@ -220,6 +220,9 @@ class Program:
         size = stdout.readline()
         limit.cancel()
         if not size:
+            # A program closes its pipes a moment before it has ended: the next text would go to it.
+            self._process.kill()
+            self._process.wait()
             raise ReaderGaveUpError(f"{self._command[0]} gave up on a text of {len(data):,} bytes")
         # An escape of a lone surrogate comes back as one.
         return _plain(stdout.read(int(size)).decode(errors="replace"))

@@ -149,6 +149,13 @@ def test_a_reader_that_finds_no_end_is_ended_and_named(monkeypatch: pytest.Monke
     monkeypatch.setattr(parsers, "MAX_READING_SECONDS", 0.1)
     with pytest.raises(parsers.ReaderGaveUpError, match="sleep gave up on a text of 3 bytes"):
         parsers.Program("sleep", "60").read("gfm", "# a")
+    # This one closes its pipe, and ends later: it is gone before the next text.
+    for_two = parsers.Program("sh", "-c", "read line; exec >&-; exec sleep 60")
+    for _ in range(2):
+        with pytest.raises(parsers.ReaderGaveUpError, match="sh gave up"):
+            for_two.read("gfm", "# a")
+        assert for_two._process is not None
+        assert for_two._process.poll() is not None
 
 
 @pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
