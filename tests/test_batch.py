@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from batch_runs import ENGINES, ROWS, records, shard_files
 from commandline import command, run
@@ -29,6 +30,7 @@ from promptforge.batch.store import (
     BATCH_SERVICES,
     RequestFiles,
     RequestSettings,
+    RunManifest,
     ShardSummary,
     json_lines_writer,
     write_results,
@@ -263,6 +265,99 @@ def test_a_damaged_manifest_costs_no_result() -> None:
         Path("out.jsonl").write_bytes(b"")
         assert batch.run("in.jsonl", "out.jsonl", limit=30, part_rows=10).kept == 30
         assert written_files("out.jsonl") == whole
+
+
+def _stamp(data: bytes) -> dict[str, Any]:
+    return {"bytes": len(data), "sha256": digest(data)}
+
+
+EDITS: dict[str, dict[str, Any]] = {
+    "of no run": {"errors": -5},
+    "errors of nobody": {"errors": 7},
+    "no number of rows": {"errors": 10**400},
+    "a file beside it": {"files": {"other.txt": _stamp(b"precious")}},
+    "a file outside": {"files": {"../other.txt": _stamp(b"precious")}},
+    "result of somebody else": {"files": {"out.jsonl": _stamp(b"precious")}},
+    "a name too long": {"files": {"a" * 5000: _stamp(b"")}},
+    "a name with NUL": {"files": {"a\0b": _stamp(b"")}},
+}
+
+
+# Who takes the pains to hash it again can still name no file but ours.
+@pytest.mark.parametrize(
+    "edit, sealed",
+    [*product(EDITS, [False]), *((edit, True) for edit in EDITS if edit[:2] == "a ")],
+)
+def test_a_manifest_that_somebody_edited_is_not_believed(edit: str, sealed: bool) -> None:
+    Path("work").mkdir()
+    os.chdir("work")
+    Path("../other.txt").write_text("precious")
+    Path("other.txt").write_text("precious")
+    rows = [{"items": [{"content": "x"}]}]
+    whole = batch.run(rows, "out.jsonl")
+    text = Path("out.jsonl").read_bytes()
+    manifest = Path("out.jsonl.batch/manifest.json")
+    edited = json.loads(manifest.read_bytes()) | EDITS[edit]
+    if sealed:
+        bare = RunManifest(**edited | {"sha256": ""})
+        edited["sha256"] = digest(msgspec.json.encode(bare))
+    if edit == "result of somebody else":
+        Path("out.jsonl").write_text("precious")
+    manifest.write_text(json.dumps(edited))
+    report = batch.run(rows, "out.jsonl")
+    assert (report.errors, report.kept, report.files) == (0, 1, whole.files)
+    assert Path("out.jsonl").read_bytes() == text
+    assert Path("other.txt").read_text() == Path("../other.txt").read_text() == "precious"
+
+
+DEEP = b'{"a":' * 100_000
+
+
+def test_a_manifest_that_nests_without_end_costs_no_result() -> None:
+    batch.run("in.jsonl", "out.jsonl", limit=3)
+    Path("out.jsonl.batch/manifest.json").write_bytes(DEEP)
+    assert batch.run("in.jsonl", "out.jsonl", limit=3).kept == 3
+
+
+@pytest.mark.parametrize("other", ["pipe", "device", "folder", "deep", "dead link"])
+def test_what_is_no_shard_is_not_waited_for(expected: bytes, other: str) -> None:
+    batch.run("in.jsonl", "out.jsonl", part_rows=60)
+    folder = Path("out.jsonl.batch/parts")
+    path = folder / shard_files("out.jsonl.batch")[0]
+    path.unlink()
+    Path("out.jsonl").unlink()
+    if other == "pipe":
+        os.mkfifo(path)
+    elif other == "deep":
+        path.write_bytes(DEEP + b"\n")
+    elif other == "folder":  # where a shard of another run would be: it is nobody's to remove
+        (folder / f"000000-{'0' * 32}.jsonl").mkdir()
+    else:
+        path.symlink_to("/dev/zero" if other == "device" else "nowhere")
+    assert batch.run("in.jsonl", "out.jsonl", part_rows=60).kept == ROWS - 60
+    assert Path("out.jsonl").read_bytes() == expected
+
+
+@pytest.mark.parametrize("device", ["pipe", "link"])
+def test_a_manifest_that_is_no_file_is_refused(device: str) -> None:
+    batch.run("in.jsonl", "out.jsonl", limit=3)
+    manifest = Path("out.jsonl.batch/manifest.json")
+    manifest.unlink()
+    if device == "pipe":
+        os.mkfifo(manifest)
+    else:
+        manifest.symlink_to("/dev/zero")
+    with pytest.raises(OSError, match="not a file but a folder, a pipe or a device"):
+        batch.run("in.jsonl", "out.jsonl", limit=3)
+
+
+def test_files_that_only_look_like_shards_stay() -> None:
+    # `parts` may be a link to a folder that holds more than shards.
+    mine = Path("out.jsonl.batch/parts/000000-notes.jsonl")
+    batch.run("in.jsonl", "out.jsonl", limit=3)
+    mine.write_text("precious")
+    batch.run("in.jsonl", "out.jsonl")
+    assert mine.read_text() == "precious"
 
 
 def test_error_records_of_nobody_are_removed() -> None:

@@ -16,6 +16,7 @@ import io
 import os
 import re
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,12 +24,20 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 from filelock import FileLock, Timeout
+from msgspec.structs import replace
 
 from .._version import __version__
 from ..config.options import Options
 from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError
-from ..files import UNFINISHED_SUFFIX, naming_path, remove_unfinished, shipped_folder, write_whole
+from ..files import (
+    UNFINISHED_SUFFIX,
+    naming_path,
+    read_bytes,
+    remove_unfinished,
+    shipped_folder,
+    write_whole,
+)
 from ..tokenizers.registry import get_tokenizer
 from .rows import (
     ERROR_PREFIX,
@@ -46,7 +55,9 @@ _FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 # Suffixes of files that no batch writes: a folder of such a name would be a surprise.
 _OTHER_SUFFIXES = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")
 LOCK_NAME = "lock"
-_SHARD_NAME = re.compile(r"[0-9]+-.*\.jsonl")
+_SHARD_NAME = re.compile(r"[0-9]{6,}-[0-9a-f]{32}\.jsonl")
+_RESULT_NAME = re.compile(r"(results|index|errors|requests-[0-9]{5,})\.jsonl?")
+"""Names of result files in an output that is a folder."""
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +97,7 @@ class FileStamp(msgspec.Struct, frozen=True):
 class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `manifest.json`: inputs and outcome of the last run into a folder."""
 
-    batch: int = 1
+    batch: int = 2
     """Version of this shape."""
     made_of: dict[str, str]
     """Hash of each input that all results depend on."""
@@ -98,6 +109,13 @@ class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
     """Rows without a result, those that a batch service would refuse included."""
     files: dict[str, FileStamp] = {}
     """Result files by their path, as seen from the folder of the results."""
+    sha256: str = ""
+    """Hash of all fields before this one: a file that somebody edited is none of ours."""
+
+    def seal(self) -> RunManifest:
+        """Return it with its hash."""
+        bare = replace(self, sha256="")
+        return replace(bare, sha256=digest(msgspec.json.encode(bare)))
 
 
 class OutputPaths:
@@ -121,14 +139,18 @@ class OutputPaths:
         self._manifest = self.folder / "manifest.json"
 
     def read_manifest(self) -> RunManifest | None:
-        """Read the manifest of an earlier run, if there is one.
+        """Read the manifest of an earlier run, if there is a whole one.
 
         Raises `OptionError` for a folder that holds the files of somebody else.
         """
         try:
             with naming_path(self._manifest):
-                return msgspec.json.decode(self._manifest.read_bytes(), type=RunManifest)
-        except (FileNotFoundError, msgspec.DecodeError):
+                manifest = msgspec.json.decode(read_bytes(self._manifest), type=RunManifest)
+            if manifest == manifest.seal() and all(map(self._is_result, manifest.files)):
+                return manifest
+            self._refuse_strangers()
+        # The nesting of hostile JSON ends in the last of these.
+        except (FileNotFoundError, msgspec.DecodeError, RecursionError):
             self._refuse_strangers()
         except NotADirectoryError:
             file = next(path for path in (self.folder, *self.folder.parents) if path.exists())
@@ -147,6 +169,12 @@ class OutputPaths:
                 raise OptionError(
                     f"{message}; give another output, such as results.jsonl", option="output"
                 )
+
+    def _is_result(self, name: str) -> bool:
+        # No file of somebody else passes for a result: it would be named as one, and copied.
+        if self.is_file:
+            return self.path(name) in (self.results, self.errors)
+        return _RESULT_NAME.fullmatch(name) is not None
 
     def damaged(self, files: Mapping[str, FileStamp]) -> list[Path]:
         """Return the result files that no longer hold the bytes that an earlier run wrote."""
@@ -167,7 +195,8 @@ class OutputPaths:
         """Write the manifest; make the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with write_whole(self._manifest) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+            written = msgspec.json.encode(manifest.seal())
+            file.write(msgspec.json.format(written, indent=2) + b"\n")
 
 
 class ShardSummary(msgspec.Struct, frozen=True, tag="part"):
@@ -202,7 +231,7 @@ class ShardStore:
         """Shards asked for that earlier runs had done with other inputs only."""
         try:
             remove_unfinished(folder)
-            for name in filter(_SHARD_NAME.fullmatch, os.listdir(folder)):
+            for name in filter(self._is_shard, os.listdir(folder)):
                 self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
         except BaseException:
             self.close()
@@ -215,11 +244,11 @@ class ShardStore:
         if name not in there:
             self.outdated += bool(there)
             return None
-        # Without the last line end; a file cut short has another last line, or none.
-        body, _, last = self._read(name)[:-1].rpartition(b"\n")
         try:
+            # Without the last line end; a file cut short has another last line, or none.
+            body, _, last = self._read(name)[:-1].rpartition(b"\n")
             summary = msgspec.json.decode(last, type=ShardSummary)
-        except msgspec.DecodeError:
+        except (OSError, msgspec.DecodeError, RecursionError):  # it cannot be read, or means naught
             return None
         # The file was written at one stroke; but disks fail, and people edit files.
         whole = summary.name == name and summary.sha256 == digest(body + b"\n")
@@ -276,10 +305,13 @@ class ShardStore:
         data = self._read(name)
         return data[: data[:-1].rfind(b"\n") + 1]
 
+    def _is_shard(self, name: str) -> bool:
+        return bool(_SHARD_NAME.fullmatch(name)) and not (self._folder / name).is_dir()
+
     def _read(self, name: str) -> bytes:
         path = self._folder / name
         with naming_path(path):
-            return path.read_bytes()
+            return read_bytes(path, sys.maxsize)
 
     def close(self) -> None:
         """Release the lock."""
