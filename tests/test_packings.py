@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from typing import Any
 
@@ -278,11 +279,20 @@ def test_vectors_of_the_caller_add_to_the_words() -> None:
     def embed(texts: list[str]) -> list[tuple[float, float]]:
         return [next((v for w, v in meaning.items() if w in text), (0.0, 0.0)) for text in texts]
 
-    renderer = pf.Renderer(embed=embed, layout="context")
-    result = renderer.render(
-        [{"name": "guide", "content": GUIDE}], query="feline habits", max_tokens=40
-    )
-    assert "Cats sleep" in result.text
+    async def embed_later(texts: list[str]) -> list[tuple[float, float]]:
+        await asyncio.sleep(0)
+        return embed(texts)
+
+    def text(function: Any) -> str:
+        renderer = pf.Renderer(embed=function, layout="context")
+        guide = {"name": "guide", "content": GUIDE}
+        return renderer.render([guide], query="feline habits", max_tokens=40).text
+
+    async def within() -> str:
+        return text(embed_later)
+
+    assert "Cats sleep" in text(embed)
+    assert text(embed_later) == asyncio.run(within()) == text(embed)
 
 
 @pytest.mark.parametrize("vectors", [None, [], [[1.0]] * 99, ["text"], [[1.0, float("nan")]]])

@@ -20,7 +20,7 @@ from ..model import Item, Result, type_name_of
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
 from ..rendering.renderer import ContextRenderer, TemplateSet, load_items
 from ..rendering.report import manifest_of
-from ..selection.query import Embed
+from ..selection.query import AnyEmbed
 from ..templating.loader import Templates
 from ..text.control_tokens import ControlTokens
 from ..text.format import plural
@@ -172,8 +172,9 @@ class Renderer(ContextRenderer):
     """Render contexts and whole prompts by one profile, one set of templates and options.
 
     `profile` is a name or a `.yaml` file. `templates` and `profiles` are folders that come before
-    the shipped ones; `templates` may also be texts by name. `embed` maps a list of texts to
-    vectors: with a query it adds to the words, with `rerank: mmr` it finds texts that are alike.
+    the shipped ones; `templates` may also be texts by name. `embed`, async or not, maps a list of
+    texts to vectors: with a query it adds to the words, with `rerank: mmr` it finds texts that are
+    alike.
     `options` are the words of a profile.
 
     Files are read once, when the renderer is made. With `follow_edits`, template files are read
@@ -197,7 +198,7 @@ class Renderer(ContextRenderer):
         profile: str | Path | None = None,
         templates: TemplateSources = None,
         profiles: Folders = None,
-        embed: Embed | None = None,
+        embed: AnyEmbed | None = None,
         before: tuple[Diagnostic, ...] = (),
         **options: Unpack[OptionKeywords],
     ) -> Prompt:

@@ -7,6 +7,7 @@ found. The same candidates can be packed again into another budget, on pages tha
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 import time
@@ -49,7 +50,7 @@ from ..packing.types import (
     subtract_costs,
 )
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
-from ..selection.query import Embed, Language, Reranker
+from ..selection.query import AnyEmbed, Language, Reranker, Vectors
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
@@ -94,9 +95,9 @@ class Pipeline:
     It remembers views of items from one rendering to the next.
     """
 
-    def __init__(self, profile: Profile, embed: Embed | None) -> None:
+    def __init__(self, profile: Profile, embed: AnyEmbed | None) -> None:
         self._profile = profile
-        self._embed = embed
+        self._embed = _AwaitedEmbed(embed) if embed else None
         self._views = ViewMemory()
         self._language_tags = LanguageTags(profile.language_tags)
         self._language = _language_by(tuple(sorted(profile.language_tags.items())))
@@ -264,6 +265,24 @@ def wait_for(made: Awaitable[Any]) -> Any:
     # This thread's loop waits for the rendering, so another one has to wait for the function.
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(asyncio.run, wait()).result()
+
+
+class _AwaitedEmbed:
+    """A caller's function from texts to vectors; what an async one makes is waited for."""
+
+    def __init__(self, embed: AnyEmbed) -> None:
+        self._embed = embed
+        self._embed_queries: AnyEmbed = getattr(embed, "queries", embed)
+
+    def __call__(self, texts: list[str]) -> Vectors:
+        return self._settled(self._embed(texts))
+
+    def queries(self, texts: list[str]) -> Vectors:
+        return self._settled(self._embed_queries(texts))
+
+    def _settled(self, made: Vectors | Awaitable[Vectors]) -> Vectors:
+        vectors: Vectors = wait_for(made) if inspect.isawaitable(made) else made
+        return vectors
 
 
 class _Made(NamedTuple):

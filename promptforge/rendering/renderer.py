@@ -21,7 +21,7 @@ from ..config.profiles import Profile, load_profile
 from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError
 from ..files import Folders, TemplateSources, folder_paths, template_sources
 from ..model import Item, Result
-from ..selection.query import Embed
+from ..selection.query import AnyEmbed
 from ..sources.records import load_records, to_item
 from ..templating.loader import FollowedTemplates, Templates
 from ..tokenizers.registry import get_tokenizer
@@ -48,7 +48,7 @@ class ContextRenderer:
         profile: str | Path | None = None,
         templates: TemplateSources = None,
         profiles: Folders = None,
-        embed: Embed | None = None,
+        embed: AnyEmbed | None = None,
         follow_edits: bool = False,
         allow_outside: bool = False,
         **options: Unpack[OptionKeywords],
@@ -143,7 +143,7 @@ class ContextRenderer:
         profile: str | Path | None = None,
         templates: TemplateSources = None,
         profiles: Folders = None,
-        embed: Embed | None = None,
+        embed: AnyEmbed | None = None,
         before: tuple[Diagnostic, ...] = (),
         **options: Unpack[OptionKeywords],
     ) -> Result:
@@ -255,7 +255,7 @@ def render(
     profile: str | Path | None = None,
     templates: TemplateSources = None,
     profiles: Folders = None,
-    embed: Embed | None = None,
+    embed: AnyEmbed | None = None,
     allow_outside: bool = False,
     **options: Unpack[OptionKeywords],
 ) -> Result:

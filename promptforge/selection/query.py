@@ -75,11 +75,14 @@ MIN_DOCUMENTS_OPENED = 3
 _READ_FIELDS = operator.attrgetter(
     "kind", "name", "path", "language", "content", "expanded", "summary"
 )
-Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+Vectors = Sequence[Sequence[float]]
+Embed = Callable[[list[str]], Vectors]
 """Returns a vector for each text.
 
 A query is embedded by its attribute `queries`, a function too, where it has one.
 """
+AnyEmbed = Callable[[list[str]], Vectors | Awaitable[Vectors]]
+"""The same of a caller: it may be async."""
 Language = Callable[[Item], str | None]
 
 
