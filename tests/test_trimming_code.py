@@ -7,6 +7,7 @@ import random
 import subprocess
 import sysconfig
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import hostile
@@ -254,11 +255,15 @@ type T struct {
 """
 
 
-@pytest.mark.parametrize("installed", [True, False])
-def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not installed:  # then the depth of lines tells as much here
+@pytest.mark.parametrize("parser", ["installed", "not installed", "0.25.2", "0.26.0", "1.0rc1"])
+def test_the_outline_of_go(parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code._load_grammar.cache_clear()
+    if parser == "not installed":  # then the depth of lines tells as much here
         monkeypatch.setattr(code, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
-        code._load_grammar.cache_clear()
+    elif parser != "installed":
+        monkeypatch.setattr("importlib.metadata.version", lambda name: parser)
+    used = parser in ("installed", "1.0rc1") and bool(find_spec("tree_sitter_go"))
+    assert (code.parse_syntax("package a\n", "go") is not None) == used
     variants = divided(PROGRAMS["go"], "go").variants()
     outline = next(found.text for found in variants if found.name == "outline")
     code._load_grammar.cache_clear()

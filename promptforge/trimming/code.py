@@ -8,6 +8,7 @@ syntax tree where the grammar of the language is installed, else from the depth 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -348,6 +349,9 @@ GRAMMARS = {
     "php": ("tree_sitter_php", "language_php"),
 }
 """Language → the module of its grammar, and the function there that returns it."""
+MIN_PARSER = (0, 26, 1)
+"""An earlier tree-sitter ends the process where a function is told of the progress of a parse, as
+0.25.2 and 0.26.0 do on some tens of kilobytes of Java, or it has no such function."""
 MAX_BYTES_PARSED = 100_000
 """A longer text is not parsed: 50,000 bytes of junk took over a second."""
 _CHUNK_BYTES = 8192
@@ -431,13 +435,16 @@ def parse_syntax(text: str, language: str | None) -> Node | None:
 
 @lru_cache(maxsize=64)
 def _load_grammar(language: str) -> Language | None:
-    """Return the grammar of a language, None if it is not installed."""
+    """Return the grammar of a language, None if it, or a parser for it, is not installed."""
     if language not in GRAMMARS:
         return None
     module, name = GRAMMARS[language]
     try:
         from tree_sitter import Language
 
+        found = importlib.metadata.version("tree-sitter")
+        if tuple(map(int, re.findall(r"\d+", found)[:3])) < MIN_PARSER:
+            return None
         return Language(getattr(importlib.import_module(module), name)())
     except (ImportError, AttributeError, ValueError):
         # ValueError: made for another version of tree-sitter.
