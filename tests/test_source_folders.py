@@ -203,19 +203,28 @@ def test_what_git_has_and_the_folder_lacks_is_said(space: Path, tmp_path: Path) 
     git(tmp_path, "clone", "-q", "space", "copy")
     copy = tmp_path / "copy"
     said = pf.load(".", workspace=copy).warnings
-    expected = "left out submodules without files and other repositories: 1 (lib); name a file that is meant"
+    fetch = "git submodule update --init fetches the files of submodules"
+    expected = f"left out submodules without files: 1 (lib); {fetch}"
     assert [(d.where, d.message) for d in said] == [(".", expected)]
     git(copy, "sparse-checkout", "set", "docs")
     said = pf.load(".", workspace=copy).warnings
     assert "tracked files that are not there: 4 (" in said[0].message
     assert str(said[0]).startswith(".: left out")
+    back = "git restore, or git sparse-checkout add, brings tracked files back"
+    assert said[0].message.endswith(f"; {back}; {fetch}")
+    git(copy, "sparse-checkout", "add", "web")
+    git(copy, "-c", "protocol.file.allow=always", "submodule", "update", "--init")
+    back_again = {item.path for item in pf.load(".", workspace=copy)}
+    assert {"lib/lib.py", "web/kept.log"} < back_again
 
 
 def test_a_clone_in_a_folder_is_said(space: Path) -> None:
     make(space, {"clone/c.py": "c"})
     git(space / "clone", "init", "-q")
     said = pf.load(".", workspace=space).warnings
-    assert [d.message for d in said if "repositories: 1 (clone/)" in d.message]
+    expected = "left out other repositories: 1 (clone/); name another repository that is meant"
+    assert [d.message for d in said] == [expected]
+    assert [item.path for item in pf.load("clone", workspace=space)] == ["clone/c.py"]
 
 
 def test_files_that_are_marked_as_generated_are_left_out(space: Path) -> None:

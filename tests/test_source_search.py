@@ -94,9 +94,7 @@ def test_what_git_ignores_and_what_is_hidden_is_not_searched(space: Path) -> Non
         "kept.log",
         "docs/tar.md",
     }
-    assert said == [
-        "PF608 .: left out files without text: 1 (docs/picture.png); name a file that is meant"
-    ]
+    assert said == ["PF608 .: left out files without text: 1 (docs/picture.png)"]
 
 
 def test_a_file_that_is_named_is_searched_whatever_git_ignores(space: Path) -> None:
@@ -147,7 +145,7 @@ def test_texts_of_two_bytes_a_character_are_texts(space: Path) -> None:
 def test_bad_bytes_are_said_of_what_is_found_alone(space: Path) -> None:
     (space / "docs/bad.txt").write_bytes(b"\xff zebra")
     assert load(space, "archive", "docs")[1] == [
-        "PF608 docs: left out files without text: 1 (picture.png); name a file that is meant"
+        "PF608 docs: left out files without text: 1 (picture.png)"
     ]
     assert load(space, "zebra", "docs")[1][-1].startswith("PF301 docs/bad.txt:1")
 

@@ -74,10 +74,19 @@ _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _WRITTEN = "files that this run writes"
 _LINKS, _DEVICES = "links", "pipes, sockets and devices"
 _ABSENT = "tracked files that are not there"
-_REPOSITORIES = "submodules without files and other repositories"
+_SUBMODULES, _REPOSITORIES = "submodules without files", "other repositories"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
 """Reasons that `--ignored` overrules."""
+_REMEDIES = {
+    _ABSENT: "git restore, or git sparse-checkout add, brings tracked files back",
+    _REPOSITORIES: "name another repository that is meant",
+    _SUBMODULES: "git submodule update --init fetches the files of submodules",
+    _UNREADABLE: "name a file to hear why it cannot be read",
+    # Named they are no text either, and a run does not read what it writes.
+    **dict.fromkeys((_NO_TEXT, _DEVICES, _WRITTEN), ""),
+}
+"""Reason → what brings the files back; for all others a file is named."""
 _LOCK_NAME = late_pattern(
     r"(?i).*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|packages\.lock\.json"
     r"|go\.(work\.)?sum|bun\.lockb|\.terraform\.lock\.hcl"
@@ -297,10 +306,12 @@ def report_left_out(left_out: LeftOut, path: str, diagnostics: Diagnostics) -> N
         f"{' …' * (len(names) > MAX_NAMES_SHOWN)})"
         for reason, names in sorted(left_out.items())
     )
-    hint = "name a file that is meant"
+    name_it = "name a file that is meant"
     if not left_out.keys().isdisjoint(_UNWANTED):
-        hint += ", or give --ignored"
-    diagnostics.add("PF608", f"left out {counts}; {hint}", where=show_path(path), severity="info")
+        name_it += ", or give --ignored"
+    hints = {_REMEDIES.get(reason, name_it) for reason in left_out} - {""}
+    message = "; ".join([f"left out {counts}", *sorted(hints)])
+    diagnostics.add("PF608", message, where=show_path(path), severity="info")
 
 
 def leaves_out_secret(
@@ -477,7 +488,9 @@ def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: LeftOut
         return False
     if inside[folder] and stat.S_ISREG(mode):
         return True
-    reason = _REPOSITORIES if stat.S_ISDIR(mode) else _DEVICES
+    reason = _DEVICES
+    if stat.S_ISDIR(mode):
+        reason = _REPOSITORIES if os.path.lexists(top / name / ".git") else _SUBMODULES
     if stat.S_ISLNK(mode) or not inside[folder]:
         reason = _LINKS
     left_out[reason].append(name)
