@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -338,6 +339,20 @@ class _HostAndPort(click.ParamType):  # type: ignore[type-arg]  # as _Shape
         return host or "127.0.0.1", int(port)
 
 
+class _LogLines(logging.Handler):
+    """Prints what the library logs, a line for each record.
+
+    The library's own handler draws a picture of the stack for each client that hangs up amid a
+    request: a thousand of them kept the server busy for a minute.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            said += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+        print_message(said, "error" if record.levelno >= logging.ERROR else "warning")
+
+
 @click.command("mcp", cls=GroupedCommand)
 @option_flags
 @click.option(
@@ -355,6 +370,7 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
         from ..integrations.mcp import make_mcp_server
     except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
+    logging.basicConfig(level=logging.WARNING, handlers=[_LogLines()])
     server = make_mcp_server(profile=profile, **folders, **options)
     if http is None:
         server.run()

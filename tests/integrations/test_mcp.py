@@ -354,8 +354,22 @@ def test_the_command_serves_over_http_too(host: str) -> None:
             # A page of another site that has made its own name lead here, and the inspector.
             assert _status(port, f"http://evil.example:{port}") in (403, 421)
             assert _status(port, "http://localhost:6274") == 200
+            for _ in range(40):  # each hangs up amid its request: the log has a line of it
+                with socket.create_connection(("127.0.0.1", port)) as client:
+                    client.sendall(_HALF_A_REQUEST % port)
+            assert not call("render_context", f"http://127.0.0.1:{port}/mcp", items=ITEMS)[0]
         finally:
             process.terminate()
+        assert process.stderr is not None
+        log = process.stderr.readlines()
+    assert sum("ClientDisconnect" in line for line in log) == 40
+    assert not [line for line in log if "Traceback" in line]
+
+
+_HALF_A_REQUEST = (
+    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+    b"Accept: application/json, text/event-stream\r\nContent-Length: 100\r\n\r\n{"
+)
 
 
 def _status(port: int, origin: str) -> int:
