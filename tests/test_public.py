@@ -363,6 +363,12 @@ def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
     assert not vocabularies(opened)
 
 
+def test_a_small_file_is_rendered_without_libraries_for_others(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("def double(x):\n    return 2 * x\n")
+    modules, _ = run("render", str(tmp_path / "one.py"))
+    assert not modules & {"email", "importlib.metadata", "pathspec", "tree_sitter", "zipfile"}
+
+
 def test_an_import_loads_no_heavy_library() -> None:
     modules, opened = watch("import promptforge")
     assert not modules & {*HEAVY, "click"}

@@ -8,7 +8,6 @@ syntax tree where the grammar of the language is installed, else from the depth 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -440,10 +439,11 @@ def _load_grammar(language: str) -> Language | None:
         return None
     module, name = GRAMMARS[language]
     try:
+        from importlib.metadata import version  # a tenth of the start of a small render
+
         from tree_sitter import Language
 
-        found = importlib.metadata.version("tree-sitter")
-        if tuple(map(int, re.findall(r"\d+", found)[:3])) < MIN_PARSER:
+        if tuple(map(int, re.findall(r"\d+", version("tree-sitter"))[:3])) < MIN_PARSER:
             return None
         return Language(getattr(importlib.import_module(module), name)())
     except (ImportError, AttributeError, ValueError):

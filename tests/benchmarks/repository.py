@@ -56,7 +56,7 @@ class Question(NamedTuple):
 
     package: str
     half: str
-    """`tune` or `report`; `fresh` where it was written when nothing was changed any more."""
+    """`tune` or `report`; `fresh` and then `unseen` where it was written after the last change."""
     ask: str
     plain: bool
     """True where no identifier of the answer is in it."""
@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--half", choices=["tune", "report", "fresh"], action="append")
+    parser.add_argument("--half", choices=["tune", "report", "fresh", "unseen"], action="append")
     parser.add_argument("--package", action="append", help="only questions to this package")
     parser.add_argument("--plain", action="store_true", help="only those without identifiers")
     parser.add_argument("--subject", action="append", help="only these subjects")
