@@ -461,12 +461,15 @@ def test_with_the_extra_more_kinds_are_found() -> None:
     for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x"):
         assert folders.find_credential(text) is None
     for name, text in {
-        "Cloudant": "cloudant_password = '" + "a1b2c3d4" * 8 + "'",
-        "IBM COS HMAC": "cos_secret_access_key='" + "0a1b2c3d4e5f" * 4 + "'",
-        "SoftLayer": "softlayer_api_key='" + "a1" * 32 + "'",
+        "Cloudant Credentials": "cloudant_password = '" + "a1b2c3d4" * 8 + "'",
+        "IBM COS HMAC Credentials": "cos_secret_access_key='" + "0A1b2c3d4e5f" * 4 + "'",
+        "IBM Cloud IAM Key": "ibm_api_key='" + "a1_-" * 11 + "'",
+        "SoftLayer Credentials": "softlayer_api_key='" + "a1" * 32 + "'",
+        "Artifactory Credentials": "key: AP6" + "a1B2c3D4" * 2,
+        "Mailchimp Access Key": "a1b2c3d4" * 4 + "-us21",
     }.items():
-        found = folders.find_credential(f"short line\n{text}\n")
-        assert found == f"what looks like {name} Credentials"
+        assert folders.find_credential(f"short line\n{text}\n") == f"what looks like {name}"
+    assert folders.find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user
 
 
 @pytest.mark.parametrize(

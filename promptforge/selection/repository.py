@@ -464,10 +464,11 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
         text = item.content or ""
         imported: set[int] = set()
         if _is_program(item, language(item)):
-            imported = files.imported(text, item.path or "") - {number}
+            quoted = language(item) != "python"
+            imported = files.imported(text, item.path or "", quoted=quoted) - {number}
         weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
         # Sorted: sums of fractions depend on their order.
-        for name in sorted({*_NAME.findall(text)} & telling.keys()):
+        for name in sorted(telling.keys() & split_words(text)):
             held = telling[name]
             if number in held:
                 continue
@@ -522,16 +523,14 @@ class _Files:
             if {*above} <= _SOURCE_ROOTS:
                 self._at_top[last].append(path)
 
-    def imported(self, text: str, path: str) -> set[int]:
-        """Return the files that the imports of a program name, as far as they are there."""
+    def imported(self, text: str, path: str, *, quoted: bool) -> set[int]:
+        """Return the files that the imports of a program name, as far as they are there.
+
+        Where imports are not `quoted`, such as in Python, a name in quotes is none.
+        """
         found: set[int] = set()
         text = f"\n{text}"
-        quoted = [
-            named[1]
-            for named in _QUOTED_IMPORT.finditer(text)
-            if not _QUOTE.search(text, text.rfind("\n", 0, named.start()), named.start())
-        ]
-        for name in (*quoted, *_LISTED_IMPORT.findall(text)):
+        for name in _quoted_imports(text) if quoted else ():
             found.update(self._find(_quoted_parts(name), path))
         for module, names in _IMPORT.findall(text):
             held: set[int] = set()
@@ -580,6 +579,15 @@ class _Files:
             key=lambda path: (len(posixpath.commonprefix([path, folder + "/"])), path),
         )
         return self._by_path[nearest]
+
+
+def _quoted_imports(text: str) -> list[str]:
+    names = [
+        named[1]
+        for named in _QUOTED_IMPORT.finditer(text)
+        if not _QUOTE.search(text, text.rfind("\n", 0, named.start()), named.start())
+    ]
+    return names + _LISTED_IMPORT.findall(text)
 
 
 def _quoted_parts(name: str) -> list[str]:

@@ -345,12 +345,12 @@ def find_credential(text: str, place: str = "") -> str | None:
     if not _more_detectors():
         return None
     lines = "\n".join(line for line in text.split("\n") if _LONG_WORD.search(line))
-    found = (
-        name
-        for name, find in _more_detectors()
-        if next(iter(find(lines if name in _IN_LONG_WORDS else text)), None)
-    )
-    return next((f"what looks like {name}" for name in found), None)
+    for name, find in _more_detectors():
+        looked_in = lines if name in _IN_LONG_WORDS else text
+        shape = _IN_LONG_WORDS.get(name) or _IN_TEXT.get(name)
+        if (shape is None or shape.search(looked_in)) and any(True for _ in find(looked_in)):
+            return f"what looks like {name}"
+    return None
 
 
 @cache
@@ -378,11 +378,21 @@ _COVERED = late_pattern(
     r"|Public IP|Secret Keyword)\b"
 )
 """Detectors of detect-secrets that are not asked."""
-_IN_LONG_WORDS = (
-    *("Cloudant Credentials", "SoftLayer Credentials"),
-    *("IBM COS HMAC Credentials", "IBM Cloud IAM Key"),
-)
-"""Detectors that take two thirds of the time for all; their credentials are 24 letters or more."""
+_IN_LONG_WORDS = {
+    "Cloudant Credentials": late_pattern(r"[0-9A-Fa-f]{64}|[A-Za-z]{24}"),
+    "SoftLayer Credentials": late_pattern(r"[0-9A-Za-z]{64}"),
+    "IBM COS HMAC Credentials": late_pattern(r"[0-9A-Fa-f]{48}"),
+    "IBM Cloud IAM Key": late_pattern(r"[\w-]{44}"),
+}
+"""Detectors with credentials of 24 letters or more → their shape.
+
+Without it they would take two thirds of the time for all: each looks for many a name first.
+"""
+_IN_TEXT = {
+    "Artifactory Credentials": late_pattern(r"AKC[0-9A-Za-z]{10}|AP[0-9A-F][0-9A-Za-z]{8}"),
+    "Mailchimp Access Key": late_pattern(r"-us[0-9]"),
+}
+"""The same of shorter ones, or of a part of them."""
 _LONG_WORD = late_pattern(r"[\w-]{24}")
 
 
