@@ -459,6 +459,7 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
         for name, held in _definitions(items, language).items()
         if len(held) <= MAX_DEFINING_FILES
     }
+    found_anywhere = set(filter(_SEAM.search, telling))
     links = []
     for number, item in enumerate(items):
         text = item.content or ""
@@ -468,14 +469,13 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
             imported = files.imported(text, item.path or "", quoted=quoted) - {number}
         weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
         # Sorted: sums of fractions depend on their order.
-        for name in sorted(telling.keys() & split_words(text)):
+        for name in sorted(telling.keys() & set(split_words(text))):
             held = telling[name]
             if number in held:
                 continue
             share = (0.1 if name[0] == "_" else 1.0) / len(held)
-            for other in held:
-                if other in imported or _SEAM.search(name):
-                    weights[other] = weights.get(other, 0.0) + share
+            for other in held if name in found_anywhere else imported.intersection(held):
+                weights[other] = weights.get(other, 0.0) + share
         total = max(MIN_LINKS_WEIGHT, sum(weights.values()))
         links.append({other: weight / total for other, weight in weights.items()})
     return links
