@@ -101,6 +101,12 @@ TYPE_NAME = type.__dict__["__name__"].__get__
 """The name of a type, whatever its metaclass says."""
 MAX_NAMES_LISTED = 60
 """Names in one message; of more, only the number is given."""
+MAX_NAMES_COMPARED = 200
+"""Names that a wrong one is compared with: a comparison takes 0.1 ms, and a template may set 1,000
+variables."""
+MAX_GUESSES = 100
+"""Wrong names of one template that are compared with others: 700 of them would take a minute."""
+_MAX_COMPARED_CHARS = 200  # of a name: two of 100,000 letters would be compared for ever
 _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead of one
 
 
@@ -123,7 +129,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the closest known name, or the empty string."""
     from difflib import get_close_matches  # here and below: most runs have no wrong name
 
-    for name in get_close_matches(word, sorted(set(known)), n=3):
+    names = sorted(set(known))
+    if len(names) > MAX_NAMES_COMPARED:
+        names = sorted(names, key=lambda name: abs(len(name) - len(word)))[:MAX_NAMES_COMPARED]
+    names = [name for name in names if max(len(name), len(word)) <= _MAX_COMPARED_CHARS]
+    for name in get_close_matches(word, names, n=3):
         if _is_alike(word, name):
             return f'; did you mean "{name}"?'
     return ""
@@ -153,8 +163,11 @@ def certain_correction(word: str, known: Iterable[str]) -> str | None:
     # `check --fix` writes this into files, so it must be the only name in reach.
     known = set(known)
     wrong = 1 + (len(word) >= _LONG_WORD_LETTERS)
+    near = [name for name in known if abs(len(word) - len(name)) <= wrong]
+    if len(near) > MAX_NAMES_COMPARED or len(word) > _MAX_COMPARED_CHARS:
+        return None
     near = [
-        name for name in known if _common_letters(word, name) >= max(len(word), len(name)) - wrong
+        name for name in near if _common_letters(word, name) >= max(len(word), len(name)) - wrong
     ]
     return near[0] if len(near) == 1 and word not in known else None
 

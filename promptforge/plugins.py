@@ -54,7 +54,7 @@ def find_plugin(
     plugin = Plugin(None, _distribution(points[0]))
     try:
         return plugin._replace(value=points[0].load())
-    except (KeyboardInterrupt, SystemExit):
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # a module may raise anything at all when it is imported
         raise refusal(failure_message(plugin, f"{group[:-1]} {quote(name)}", error)) from error
@@ -71,7 +71,7 @@ def call_plugin(
     """Call a plug-in; whatever it raises becomes the error that `refusal` makes of the message."""
     try:
         return plugin.value(*given, **named)
-    except (PromptForgeError, KeyboardInterrupt, SystemExit):
+    except (PromptForgeError, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise refusal(failure_message(plugin, what, error)) from error

@@ -38,6 +38,7 @@ o200k_base = "{module}.broken:Letters"
 both = "{module}:Letters"
 panicking = "{module}:Panicking"
 hiding = "{module}:hiding"
+leaving = "{module}:leaving"
 
 [project.entry-points."promptforge.sources"]
 notes = "{module}:notes"
@@ -92,6 +93,10 @@ class Hiding:
 
 
 hiding = Hiding()
+
+
+def leaving():
+    raise SystemExit(0)  # as a script without a guard does: the run ended without a word
 
 
 def nothing():
@@ -231,6 +236,7 @@ def test_a_tokenizer_is_found_by_its_name_and_called_so(site: Path) -> None:
         ("lettrs", 'unknown tokenizer "lettrs"; did you mean "letters"?'),
         ("panicking", 'tokenizer "panicking": count() failed on a text of'),
         ("hiding", 'tokenizer "hiding", a plug-in of plug-one 1.2, failed: Panic: "count"'),
+        ("leaving", 'tokenizer "leaving", a plug-in of plug-one 1.2, failed: SystemExit: "0"'),
     ],
 )
 def test_a_tokenizer_that_fails_names_its_distribution(site: Path, name: str, message: str) -> None:

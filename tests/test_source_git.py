@@ -297,6 +297,18 @@ def test_files_that_look_like_a_repository_are_none(
     load_everything(canary)
 
 
+@pytest.mark.parametrize("setting", ["mailmap.file", "diff.orderFile"])
+def test_a_pipe_that_a_repository_names_is_not_waited_for(
+    space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_SECONDS", 5)
+    (space / "a.py").write_text("x = 3\n")
+    os.mkfifo(space / ".git/pipe")
+    git(space, "config", setting, str(space / ".git/pipe"))
+    assert len(pf.load(git_log=9)) == 2
+    assert "+x = 3" in "".join(item.content or "" for item in pf.load(git_diff=""))
+
+
 def test_files_of_a_folder_know_how_many_commits_ago_they_changed(space: Path) -> None:
     ages = {item.path: item.metadata.get("commits_ago") for item in pf.load(".")}
     assert ages["a.py"] == 1 and ages["b name.md"] == ages["sub/c.py"] == 2

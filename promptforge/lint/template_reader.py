@@ -16,7 +16,7 @@ import jinja2
 from jinja2 import nodes
 from jinja2.visitor import NodeVisitor
 
-from ..errors import PromptForgeError, certain_correction, did_you_mean, suggest_name
+from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_mean, suggest_name
 from ..plugins import plugin_names
 from ..templating.autoescape import TemplateReader, references, template_syntax
 from ..templating.failures import (
@@ -487,7 +487,7 @@ class _ScopeWalk(NodeVisitor):
         elif node.name == "super":
             self._say(node, "PF802", "super() stands in a block")
         else:
-            known = set(scope) - {"super"}
+            known = set(scope) - {"super"} if len(self.problems) < MAX_GUESSES else set()
             message = f'unknown variable "{node.name}"{suggest_name(node.name, known)}'
             self._say(node, "PF802", message, certain_correction(node.name, known))
 

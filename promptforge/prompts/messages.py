@@ -205,7 +205,9 @@ def weigh(value: Any) -> Weight:
             files.append(part)
         else:
             for key, member in reversed(part.items()):
-                if key in _HIDDEN and isinstance(member, str):
+                # The `data` of a document is its text where its type says so.
+                read = key == "data" and part.get("type") == "text"
+                if key in _HIDDEN and isinstance(member, str) and not read:
                     hidden += len(member) * 3 // 4
                 elif key not in _NAMES:
                     waiting.append(member)

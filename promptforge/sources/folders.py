@@ -54,6 +54,9 @@ _GIT_SETTINGS = {
     "core.quotePath": "false",
     "log.showSignature": "false",  # it would run `gpg.program`
     "log.follow": "false",
+    # Two that name a file: a pipe there is waited for.
+    "log.mailmap": "false",
+    "diff.orderFile": os.devnull,
     "i18n.logOutputEncoding": "UTF-8",
     "safe.bareRepository": "explicit",
 }
