@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -148,3 +151,43 @@ def test_what_a_failed_template_made_the_engine_say_is_said_once(tmp_path: Path)
     records = [{"content": "x", "score": 7, "origin": "similarity"}]
     codes = [d.code for d in pf.render(records, templates=tmp_path, min_score=0.5).warnings]
     assert sorted(codes) == ["PF103", "PF401"]
+
+
+FORKS = """
+import os, signal, sys, threading
+import promptforge as pf
+
+items = [{"content": f"def f():\\n    return {n}\\n" * 20, "score": n / 10} for n in range(20)]
+renderer = pf.Renderer()
+stopped = threading.Event()
+
+def keep_rendering():
+    while not stopped.is_set():
+        for query in (None, "return 3"):
+            renderer.render(items, max_tokens=200, query=query)
+        pf.Renderer(tokenizer="cl100k_base").render(items[:2])
+
+threads = [threading.Thread(target=keep_rendering) for _ in range(3)]
+for thread in threads:
+    thread.start()
+worst = 0
+for _ in range(60):
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        text = renderer.render(items, max_tokens=300, query="return 3").text
+        os._exit(not text)
+    worst = max(worst, os.waitpid(child, 0)[1])
+stopped.set()
+for thread in threads:
+    thread.join()
+sys.exit(worst and 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
+def test_a_process_forked_while_other_threads_render_renders() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=300
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -18,7 +18,6 @@ import sys
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -54,6 +53,7 @@ from ..sources.item_files import decode_json, load_messages, report_repeated_key
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
 from ..sources.objects import table_rows
 from ..sources.workspace import show_path
+from ..text.words import late_property
 
 Row = tuple[int, bytes]
 """Number of the line (or of the row, where there are no lines) from 1, and its JSON.
@@ -591,7 +591,7 @@ class RowRenderer:
             given, locate = load_messages(given, diagnostics=said, workspace=workspace)
         return None if given is None else read_history(given, where, said, locate)
 
-    @cached_property
+    @late_property
     def _attack(self) -> TechniqueIndex:
         # Read once a process: the public bundle has 50 MB, and thousands of rows look into it.
         return read_attack(

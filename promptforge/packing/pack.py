@@ -7,9 +7,9 @@ all of it together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Literal, NamedTuple
 
+from ..text.words import late_property
 from .in_order import NO_SECTION_LIMITS, Packer
 from .passages import PassageSource, pack_passages
 from .types import (
@@ -90,7 +90,7 @@ class Reasons(Mapping[int, str]):
         self.found = {i: reason for i, reason in found.items() if i not in chosen}
         """The reasons that were found on the way."""
 
-    @cached_property
+    @late_property
     def _all(self) -> dict[int, str]:
         every = (index for walk in self._walks for index in walk)
         reasons = {**dict.fromkeys(every, "budget"), **self.found}
@@ -104,7 +104,7 @@ class Reasons(Mapping[int, str]):
     def __iter__(self) -> Iterator[int]:
         return iter(self._all)
 
-    @cached_property
+    @late_property
     def _length(self) -> int:
         if len(self._walks) == 1:
             return len(self._walks[0]) - len(self._chosen)

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..config.options import PROMPT_PARTS, Options
@@ -24,6 +23,7 @@ from ..templating.loader import PROMPTS_FOLDER, Templates
 from ..text.control_tokens import ControlTokens, TokenBreaker
 from ..text.delimiters import TemplateLines, pick_nonce, read_leniently
 from ..text.escape import Content, Safe, syntax_of, to_label
+from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from .messages import (
     ROLES,
@@ -193,7 +193,7 @@ class Composer:
         names = [part.name for part in composed.parts if self.one_text or part.name in self.texts]
         return self.templates.unprinted(names, one_text=self.one_text)
 
-    @cached_property
+    @late_property
     def files(self) -> list[str]:
         """Names of the templates that may print this prompt."""
         if self.one_text:

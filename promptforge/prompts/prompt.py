@@ -24,6 +24,7 @@ from ..selection.query import AnyEmbed
 from ..templating.loader import Templates
 from ..text.control_tokens import ControlTokens
 from ..text.format import plural
+from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
@@ -122,7 +123,7 @@ class Prompt(Sequence[dict[str, Any]]):
     manifest: dict[str, Any]
     """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
 
-    @functools.cached_property
+    @late_property
     def _messages(self) -> list[dict[str, Any]]:
         if self.to == "text":
             return [{"role": "user", "content": self.text}]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +18,7 @@ from ..errors import BudgetError, TemplateError
 from ..model import Item, Remedy
 from ..packing.pack import FIXED_SET_PACKINGS, Packed
 from ..packing.types import BUDGET_REASONS, UNLIMITED, Cost, Variant
+from ..text.words import late_property
 from .page import Page
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class BudgetHints:
             return True
         return False
 
-    @cached_property
+    @late_property
     def _cost_of_everything(self) -> int | None:
         """The cost of a page with every item whole, if that is allowed."""
         cost = self._page.measure({i: self._page.variants(i)[0] for i in self._order})

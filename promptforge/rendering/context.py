@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -36,6 +36,7 @@ from ..text.escape import (
     plain_line,
 )
 from ..text.format import Marks, number_lines
+from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..trimming.kinds import Trimmers
 from ..trimming.pieces import append_marker
@@ -161,7 +162,7 @@ class Setting:
     nonce: str | None = None
     """With a nonce, contents stand verbatim between tags that carry it."""
 
-    @cached_property
+    @late_property
     def trimmers(self) -> Trimmers:
         """The ways to shorten items, in the words of the layout."""
         return self.layout.trimmers(self.options.marker)

@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from itertools import filterfalse
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple, cast
@@ -38,6 +37,7 @@ from ..selection.repository import RepositoryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
+from ..text.words import late_property
 from ..trimming.pieces import Pieces
 from .context import (
     CleaningNotes,
@@ -527,7 +527,7 @@ class LowerBounds:
         self._empty: dict[str, EmptyItemCost] = {}
         self._max_characters = page.options.item_max_chars
 
-    @cached_property
+    @late_property
     def _lengths(self) -> array[int]:
         # Characters of each content; 0 where a summary may stand in for it.
         lengths = self._columns.lengths

@@ -12,7 +12,7 @@ from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -51,6 +51,7 @@ from ..templating.loader import Templates
 from ..text.delimiters import BrokenDelimiterError
 from ..text.escape import FENCE_TAG, INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
 from ..text.format import plural
+from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from .budget_hints import BudgetHints, find_remedies, packing_order
 from .context import citation, line_range
@@ -95,23 +96,23 @@ class Report:
 
     # --- items --------------------------------------------------------------------------------
 
-    @cached_property
+    @late_property
     def order(self) -> list[int]:
         """The items of the text, in the order of the page."""
         return self.page.order(self.packed.chosen)
 
-    @cached_property
+    @late_property
     def trimmed(self) -> frozenset[int]:
         """The items of the text that are shorter than they could be."""
         return _trimmed(self.page, self.packed)
 
-    @cached_property
+    @late_property
     def ranked(self) -> list[int]:
         """All items: the candidates in packing order, then the others in the caller's order."""
         others = (index for index in range(len(self.given)) if index not in self._ranks)
         return [*self._ranks, *others]
 
-    @cached_property
+    @late_property
     def _ranks(self) -> dict[int, int]:
         return {index: rank for rank, index in enumerate(packing_order(self.page), 1)}
 
@@ -132,7 +133,7 @@ class Report:
             return "required" if self.given[index].required else "fits"
         return self.reasons.get(index, "fits")
 
-    @cached_property
+    @late_property
     def reasons(self) -> Mapping[int, str]:
         """The reason of every dropped item; a range given twice shares the fate of the one kept."""
         candidates, packed = self.page.candidates, self.packed
@@ -143,7 +144,7 @@ class Report:
                 reasons[index] = reasons.get(kept, "budget")
         return reasons
 
-    @cached_property
+    @late_property
     def counts(self) -> Counts[str]:
         """The number of items dropped, by the reason; quicker than to ask for each."""
         candidates, reasons = self.page.candidates, self.packed.reasons
@@ -174,12 +175,12 @@ class Report:
         """Return True if the text shows an item whole, alone or as a part of a joined range."""
         return self.status(index) == "included" or self.reason(index) == "merged"
 
-    @cached_property
+    @late_property
     def placed(self) -> dict[int, PlacedItem]:
         """The items of the text by index, in the order of the page."""
         return place_items(self.page, self.packed)
 
-    @cached_property
+    @late_property
     def items(self) -> tuple[ResultItem, ...]:
         """Every given item with its status and reason."""
         return tuple(map(self.item, range(len(self.given))))
@@ -229,7 +230,7 @@ class Report:
 
     # --- other budgets ------------------------------------------------------------------------
 
-    @cached_property
+    @late_property
     def hints(self) -> BudgetHints:
         """Budgets that bring back the items that this budget trimmed or dropped."""
         page = self.page.as_given()  # a budget that holds ranges apart holds them joined
@@ -256,12 +257,12 @@ class Report:
         """Yield, for each reason of dropped items, options that bring them back."""
         return find_remedies(self, lambda changes: self.rerender(changes).report)
 
-    @cached_property
+    @late_property
     def remedies(self) -> tuple[Remedy, ...]:
         """For each reason of dropped items, options that bring them back."""
         return tuple(self.find_remedies())
 
-    @cached_property
+    @late_property
     def explanation(self) -> Explanation:
         """Where the budget went, and what 1,000 tokens more would add."""
         budget, overhead = self.page.options.max_tokens, self.page.count(self.page.render({}))
@@ -312,7 +313,7 @@ class Report:
 
     # --- the text -----------------------------------------------------------------------------
 
-    @cached_property
+    @late_property
     def sections(self) -> tuple[ResultSection, ...]:
         """The sections of the page."""
         return tuple(
@@ -325,7 +326,7 @@ class Report:
             for section in self.page.sections(self.packed.chosen)
         )
 
-    @cached_property
+    @late_property
     def shown(self) -> tuple[ShownItem, ...]:
         """The contents that the text shows."""
         chosen = self.packed.chosen
@@ -338,7 +339,7 @@ class Report:
             for index in (self.order if self.text else ())
         )
 
-    @cached_property
+    @late_property
     def map(self) -> tuple[Span, ...]:
         """The template line that printed each part of the text."""
         if not self.text:
@@ -355,7 +356,7 @@ class Report:
         finally:
             self.page.show_sources(shown=False)
 
-    @cached_property
+    @late_property
     def sources(self) -> tuple[Source, ...]:
         """The items of the text as sources."""
         items = map(self._item, self.order)
@@ -371,23 +372,23 @@ class Report:
         with self._as_printed():
             return "".join(self.page.render(chosen, only=origin))
 
-    @cached_property
+    @late_property
     def explicit_text(self) -> str:
         """The page with the explicit items alone."""
         return self.text_of("explicit")
 
-    @cached_property
+    @late_property
     def similarity_text(self) -> str:
         """The page with the similarity items alone."""
         return self.text_of("similarity")
 
-    @cached_property
+    @late_property
     def explicit_sources(self) -> tuple[str, ...]:
         """Names of the explicit items in the text."""
         items = map(self._item, self.order)
         return tuple(citation(item)["name"] for item in items if item.origin == "explicit")
 
-    @cached_property
+    @late_property
     def manifest(self) -> dict[str, Any]:
         """Versions and hashes of everything that the text depends on."""
         page = self.page

@@ -9,7 +9,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import compress, islice
 from operator import attrgetter, is_not, mul
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from ..config.options import Options
 from ..errors import Diagnostics, OptionError
 from ..model import Item, ScoreOrder, closeness
 from ..text.format import plural
-from ..text.words import split_words, terms_of_word
+from ..text.words import late_property, split_words, terms_of_word
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry, drop_duplicates, tail_of
 from .query import (
@@ -92,7 +91,7 @@ class Columns:
         columns, known = Columns(items), self.__dict__
         new = [items[place] for place in places]
         if scores := known.get("scores"):
-            columns.scores = scores[:]
+            columns.__dict__["scores"] = scores[:]
             for place, item in zip(places, new, strict=True):
                 columns.scores[place] = item.score
         if known.get("_texts"):
@@ -116,7 +115,7 @@ class Columns:
         tails = self._texts.tails
         return len(tails) == len(self.items) and "" not in tails
 
-    @cached_property
+    @late_property
     def every_kind(self) -> frozenset[str]:
         """The kinds that there are."""
         return frozenset(self._read("kind"))
@@ -126,7 +125,7 @@ class Columns:
         """The characters of each content; 0 without one."""
         return self._texts.lengths
 
-    @cached_property
+    @late_property
     def _texts(self) -> _Texts:
         lengths, tails = array("q"), list[str]()
         # Some at a time: so the head of each text is read from memory once. Hashing 48 characters
@@ -141,38 +140,38 @@ class Columns:
             tails += map(tail_of, contents)
         return _Texts(lengths, dict.fromkeys(tails))
 
-    @cached_property
+    @late_property
     def scores(self) -> array[float]:
         """The score of each."""
         return _numbers("d", self._read("score"))
 
-    @cached_property
+    @late_property
     def origins(self) -> frozenset[str]:
         """The origins that there are."""
         return frozenset(self._read("origin"))
 
-    @cached_property
+    @late_property
     def score_orders(self) -> frozenset[ScoreOrder]:
         """The meanings of scores that there are."""
         return frozenset(self._read("score_order"))
 
-    @cached_property
+    @late_property
     def has_metadata(self) -> bool:
         """True if any item has metadata."""
         return any(self._read("metadata"))
 
-    @cached_property
+    @late_property
     def requires(self) -> bool:
         """True if any item is required."""
         return True in self._read("required")
 
-    @cached_property
+    @late_property
     def plain(self) -> bool:
         """True if each has a content and no other variant."""
         expanded = list(self._read("expanded"))
         return not self.summarized and expanded.count(None) == len(expanded)
 
-    @cached_property
+    @late_property
     def summarized(self) -> list[int]:
         """The items with a summary."""
         summaries = list(self._read("summary"))
@@ -217,7 +216,7 @@ class Candidates(Mapping[int, Entry]):
     given: Columns | None = None
     """The items as they were given."""
 
-    @cached_property
+    @late_property
     def columns(self) -> Columns:
         """The fields of all that were given."""
         return self.given or Columns(self.pool)

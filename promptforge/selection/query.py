@@ -10,10 +10,9 @@ import heapq
 import inspect
 import math
 import operator
-import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import (
     Awaitable,
     Callable,
@@ -129,8 +128,9 @@ class Reranker:
         known = _scores_of(self._function)
         # By text: of equal ones, one is asked for.
         keys = {text: (query, _digest(text)) for text in texts}
-        with _lock:  # another thread may clear it
-            made = {text: known[key] for text, key in keys.items() if key in known}
+        # Without a lock, which a fork might copy while it is held: another thread may clear it.
+        remembered = {text: known.get(key) for text, key in keys.items()}
+        made = {text: score for text, score in remembered.items() if score is not None}
         fresh = [text for text in keys if text not in made]
         for start in range(0, len(fresh), MAX_TEXTS_A_CALL):
             batch = fresh[start : start + MAX_TEXTS_A_CALL]
@@ -144,11 +144,10 @@ class Reranker:
                 message = f"it returned {returned}; expected a finite number for each text"
                 raise _BadScoresError(message)
             made |= zip(batch, numbers, strict=True)
-        with _lock:
-            # All at once: which ones are old is not worth an order, and a full list comes rarely.
-            if len(known) + len(fresh) > MAX_SCORES_REMEMBERED:
-                known.clear()
-            known.update((keys[text], made[text]) for text in fresh)
+        # All at once: which ones are old is not worth an order, and a full list comes rarely.
+        if len(known) + len(fresh) > MAX_SCORES_REMEMBERED:
+            known.clear()
+        known.update({keys[text]: made[text] for text in fresh})
         return [made[text] for text in texts]
 
 
@@ -169,9 +168,8 @@ def _scores_of(function: Rerank) -> _Scores:
     """Return the scores of a function that are known; of a method, with the object it is of."""
     owner = getattr(function, "__self__", function)
     try:
-        with _lock:
-            known = _scores_by_function.setdefault(owner, {})
-            return known.setdefault(getattr(function, "__name__", ""), {})
+        known = _scores_by_function.setdefault(owner, {})
+        return known.setdefault(getattr(function, "__name__", ""), {})
     except TypeError:  # an object that cannot be a key, or not one that may go
         return {}
 
@@ -364,8 +362,7 @@ class QueryRelevance(Relevance):
 
 
 _Found = TypeVar("_Found", bound=Relevance)
-_relevance_by_key: OrderedDict[Any, Any] = OrderedDict()
-_lock = threading.Lock()
+_relevance_by_key: dict[Any, Any] = {}
 
 
 def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
@@ -384,16 +381,14 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
         tuple(asked.ranked.items()),
         tuple(fields),
     )
-    with _lock:
-        # Taken out and put back at the end, so the first of the dict is the one longest unused.
-        # Two threads that ask for the same at once work it out twice, and never wait.
-        found: _Found | None = _relevance_by_key.pop(key, None)
+    # Taken out and put back at the end, so the first of the dict is the one longest unused. Two
+    # threads that ask for the same at once work it out twice, and never wait.
+    found: _Found | None = _relevance_by_key.pop(key, None)
     if found is None:
         found = kind(asked)
-    with _lock:
-        _relevance_by_key[key] = found
-        while len(_relevance_by_key) > MAX_RELEVANCES_REMEMBERED:
-            _relevance_by_key.popitem(last=False)
+    _relevance_by_key[key] = found
+    for oldest in list(_relevance_by_key)[:-MAX_RELEVANCES_REMEMBERED]:
+        _relevance_by_key.pop(oldest, None)
     return found
 
 

@@ -50,6 +50,7 @@ from ..text.format import (
     to_text,
     truncate,
 )
+from ..text.words import late_property
 from .autoescape import TemplateFacts, TemplateReader, template_syntax
 from .failures import LineNumber, TemplateMistake, find_mistake
 from .limits import (
@@ -503,7 +504,7 @@ class CompiledTemplate:
     """True with a plug-in's filter, which only its own environment has."""
     code: Any = None
 
-    @functools.cached_property
+    @late_property
     def facts(self) -> TemplateFacts:
         """Facts about the template, without those of others that it draws on."""
         # A name that is set anywhere in it is its own, as a loop's or macro's is.

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from ..files import (
 )
 from ..text.delimiters import TemplateLines
 from ..text.escape import Safe, syntax_of
+from ..text.words import late_property
 from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
 from .autoescape import PRINTED_TITLE, LineParts, TemplateFacts
 from .failures import excerpt_at, explain_failure
@@ -434,12 +435,12 @@ class Layout:
         self._names: frozenset[str] | None = None
         self._source_text: str | None = None
 
-    @cached_property
+    @late_property
     def kind_titles(self) -> dict[str, str]:
         """The titles of kinds."""
         return self.settings.of_kinds("title")
 
-    @cached_property
+    @late_property
     def kind_categories(self) -> dict[str, str]:
         """The categories of kinds."""
         return self.settings.of_kinds("category")

@@ -10,9 +10,11 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args, overload
+
+T = TypeVar("T")
 
 
 class _LatePattern:
@@ -32,6 +34,30 @@ class _LatePattern:
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return a pattern as `re.compile` does, at no cost until it is used."""
     return cast("re.Pattern[str]", _LatePattern(pattern, flags))
+
+
+class late_property(Generic[T]):  # noqa: N801  a decorator
+    """A property that is worked out when it is first read, as `functools.cached_property` is.
+
+    That of Python 3.11 holds one lock for all objects of a class. A process forked while another
+    thread worked something out waited for that lock for ever.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make, self.__doc__ = make, make.__doc__
+        self._name = make.__name__
+
+    @overload
+    def __get__(self, owner: None, kind: type[object]) -> Self: ...
+    @overload
+    def __get__(self, owner: object, kind: type[object]) -> T: ...
+    def __get__(self, owner: object | None, kind: type[object]) -> Self | T:
+        if owner is None:
+            return self
+        made = self._make(owner)
+        # Of two threads at once, both get what the first one made.
+        found: T = owner.__dict__.setdefault(self._name, made)
+        return found
 
 
 # Thai, Lao, Burmese, Khmer, kana and Han, which have no blanks between words, and Hangul, which

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import math
+import os
 import re
 import threading
 import unicodedata
@@ -57,6 +58,15 @@ _RUN_TABLE = re.sub(rb"[^a'\x80-\xff]", b" ", _RUN_TABLE)
 _NO_WORD_ENDS = ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")
 
 
+LOADING = threading.RLock()
+"""Held while a table loads: one for all threads."""
+if hasattr(os, "register_at_fork"):
+    # Else a process forked while another thread loads a table would wait for the copied lock.
+    os.register_at_fork(
+        before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
+    )
+
+
 class _Part(NamedTuple):
     """A part of a text, broken at its first and last split points."""
 
@@ -96,7 +106,6 @@ class BytePairCounter(Counter):
         self._longest = longest
         self._additive = additive
         self._normal_form = normal_form
-        self._lock = threading.RLock()
         self._encoding: Encoding | None = None
         self._blanks: Encoding | None = None
         self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
@@ -299,7 +308,7 @@ class BytePairCounter(Counter):
     def prepare(self) -> Encoding:
         """Load the encoding, if that was not done yet."""
         if self._encoding is None:
-            with self._lock:
+            with LOADING:
                 if self._encoding is None:
                     # Asked again under the lock: two threads with their first texts load one table.
                     self._encoding = self._make(*self._load())
@@ -322,7 +331,7 @@ class BytePairCounter(Counter):
         The encoding for it has only those tokens that blanks can be made of.
         """
         if self._blanks is None:
-            with self._lock:
+            with LOADING:
                 _, ranks = self._load()
                 alphabet = set("".join(_BLANKS.findall("".join(map(chr, range(0x3001))))).encode())
                 blanks = {

@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import re
-import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
@@ -30,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 from ..errors import TokenizerError, did_you_mean, pip_install, quote, suggest_name
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE, read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
-from .bpe import BytePairCounter, replace_surrogates
+from .bpe import LOADING, BytePairCounter, replace_surrogates
 from .counters import (
     FAMILY_ESTIMATES,
     MAX_CHARS_CACHED,
@@ -119,7 +118,6 @@ _TOKENIZER_OF_LLM = {
     },
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
-_lock = threading.RLock()
 _counters: dict[str, Counter] = {}
 
 
@@ -210,8 +208,8 @@ def _find(name: str) -> Counter:
         return _scale(f"{base}*{factor}", base, Fraction(factor))
     if name.startswith(TOKENIZER_FILE):
         return _from_file(name)
-    # Again under the lock, which is held while a table loads: one for all threads.
-    with _lock:
+    # Again under the lock.
+    with LOADING:
         found = _counters.get(name)
         if found is None:
             found = _counters[name] = _make(name)
@@ -224,7 +222,7 @@ def _scale(name: str, base: str, factor: Fraction) -> Counter:
         raise TokenizerError(f"tokenizer {quote(name)}: {wrong}; write it as o200k_base*1.35")
     counter = _find(base)
     key = f"{name}\0{counter.fingerprint}"
-    with _lock:
+    with LOADING:
         # With the fingerprint of its base: a file may change, and its factor then counts anew.
         return _counters.setdefault(key, ScaledCounter(name, counter, factor))
 
@@ -239,7 +237,7 @@ def _from_file(name: str) -> Counter:
         raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {reason}") from None
     # By content, not by time: a file copied over another may keep the old one's.
     key = f"{TOKENIZER_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
-    with _lock:
+    with LOADING:
         if key not in _counters:
             _counters[key] = load_file(name, path, content)
         return _counters[key]

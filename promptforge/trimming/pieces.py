@@ -13,12 +13,11 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from ..text.format import Marks, number_lines
-from ..text.words import late_pattern, unit_ends
+from ..text.words import late_pattern, late_property, unit_ends
 
 Slice = TypeVar("Slice")
 ALWAYS = math.inf
@@ -290,7 +289,7 @@ class Pieces:
         run.line_ends = self._line_ends[stop] - self._line_ends[start]
         return run
 
-    @cached_property
+    @late_property
     def _line_ends(self) -> list[int]:
         """The number of line ends before each piece."""
         return list(accumulate((part.text.count("\n") for part in self.parts), initial=0))
