@@ -61,9 +61,11 @@ def serving(answers: list[Data]) -> Iterator[RuleServer]:
     with RuleServer(answers) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        try:
+            yield server
+        finally:  # a test that fails must not leave a thread that the process waits for
+            server.shutdown()
+            thread.join()
 
 
 SIGNED_KEYS = {"signature", "encrypted_content", "thoughtSignature", "redactedContent"}

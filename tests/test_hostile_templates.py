@@ -240,6 +240,16 @@ def test_very_many_wrong_names_are_all_found(tmp_path: Path) -> None:
     assert ["did you mean" in one.message for one in found] == [True] * 100 + [False] * 9
 
 
+@pytest.mark.parametrize(
+    "source", ["{{ %s }}", "{{ item.%s }}", "{{ item | %s }}", "{% set %s = 1 %}"]
+)
+def test_a_name_without_end_is_no_name(source: str) -> None:
+    # It stood in the message, and was compared with others of its length, letter by letter.
+    with pytest.raises(TemplateError, match="a name of more than 200 characters") as caught:
+        render(source.replace("%s", "a" * 100_000))
+    assert len(str(caught.value)) < 200
+
+
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("source", "words"),

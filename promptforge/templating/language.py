@@ -679,6 +679,9 @@ def _counted(tokens: Iterable[Token]) -> Iterator[Token]:
         if number > MAX_TAG_TOKENS:
             message = f"more than {MAX_TAG_TOKENS:,} words and marks in tags"
             raise jinja2.TemplateSyntaxError(message, token.lineno)
+        if token.type == "name" and len(token.value) > MAX_FIELD_NAME_CHARS:
+            message = f"a name of more than {MAX_FIELD_NAME_CHARS} characters"
+            raise jinja2.TemplateSyntaxError(message, token.lineno)
         yield token
 
 
