@@ -295,10 +295,30 @@ def test_vectors_of_the_caller_add_to_the_words() -> None:
     assert text(embed_later) == asyncio.run(within()) == text(embed)
 
 
-@pytest.mark.parametrize("vectors", [None, [], [[1.0]] * 99, ["text"], [[1.0, float("nan")]]])
-def test_vectors_that_are_none_are_an_error_that_says_so(vectors: Any) -> None:
-    with pytest.raises(pf.OptionError, match="embed"):
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        (None, "embed failed on 1 text: TypeError"),
+        ([], "returned 0 vectors for 1 text; it must return one"),
+        ([[1.0]] * 99, "returned 99 vectors for 1 text; it must"),
+        (["text"], "embed failed on 1 text: ValueError"),
+        ([[1.0, float("nan")]], "returned a number that is not finite for text 1; it must"),
+    ],
+)
+def test_vectors_that_are_none_are_an_error_that_says_so(vectors: Any, said: str) -> None:
+    with pytest.raises(pf.OptionError, match=said):
         pf.render([{"content": GUIDE}], query="cats", max_tokens=30, embed=lambda texts: vectors)
+
+
+def test_vectors_of_unequal_lengths_are_an_error_that_names_the_text() -> None:
+    said = "returned 1 and 2 numbers for the texts 1 and 2; it must"
+    with pytest.raises(pf.OptionError, match=said):
+        pf.render(
+            [{"content": GUIDE}, {"content": "Dogs bark."}],
+            query="cats",
+            rerank="mmr",
+            embed=lambda texts: [[1.0] * n for n in range(1, len(texts) + 1)],
+        )
 
 
 def test_a_caller_s_embed_that_fails_is_named() -> None:

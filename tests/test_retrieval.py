@@ -264,5 +264,5 @@ def test_an_async_embedding_is_refused_amid_a_loop_and_its_failure_is_said() -> 
 
     with pytest.raises(pf.OptionError, match="await the async method of the bridge"):
         asyncio.run(blocked())
-    with pytest.raises(pf.OptionError, match="embed failed on 1 texts: KeyError"):
+    with pytest.raises(pf.OptionError, match="embed failed on 1 text: KeyError"):
         Bridge(embed=broken).fit(LONG, "xyzzy")

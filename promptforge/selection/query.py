@@ -399,13 +399,22 @@ def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
     except OptionError:  # from a bridge to a framework, which says better what is wrong
         raise
     except Exception as error:
-        message = f"embed failed on {len(texts)} texts: {type(error).__name__}: {quote(str(error))}"
+        count = plural(len(texts), "text", "texts")
+        message = f"embed failed on {count}: {type(error).__name__}: {quote(str(error))}"
         raise OptionError(message, option="embed") from error
-    finite = all(math.isfinite(number) for vector in vectors for number in vector)
-    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1 or not finite:
-        message = f"embed returned {len(vectors)} vectors for {len(texts)} texts"
-        expected = "it must return one each, all of one length, of finite numbers"
-        raise OptionError(f"{message}; {expected}", option="embed")
+    expected = "it must return one for each text, all of one length, of finite numbers"
+    wrong = ""
+    if len(vectors) != len(texts):
+        count = plural(len(texts), "text", "texts")
+        wrong = f"{plural(len(vectors), 'vector', 'vectors')} for {count}"
+    for number, vector in enumerate(vectors, 1):
+        if len(vector) != len(vectors[0]):
+            lengths = f"{len(vectors[0]):,} and {len(vector):,}"
+            wrong = wrong or f"{lengths} numbers for the texts 1 and {number}"
+        if not all(map(math.isfinite, vector)):
+            wrong = wrong or f"a number that is not finite for text {number}"
+    if wrong:
+        raise OptionError(f"embed returned {wrong}; {expected}", option="embed")
     return vectors
 
 
