@@ -175,8 +175,7 @@ class Renderer(ContextRenderer):
     `profile` is a name or a `.yaml` file. `templates` and `profiles` are folders that come before
     the shipped ones; `templates` may also be texts by name. `embed`, async or not, maps a list of
     texts to vectors: with a query it adds to the words, with `rerank: mmr` it finds texts that are
-    alike.
-    `options` are the words of a profile.
+    alike. `options` are the words of a profile.
 
     Files are read once, when the renderer is made. With `follow_edits`, template files are read
     again when they change; a set that does not compile is not used (PF402). A profile may name a

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
@@ -250,8 +250,10 @@ def _language_by(tags: tuple[tuple[str, str], ...]) -> Language:
     return LanguageTags(dict(tags)).tags(_DEFAULTS, LayoutSettings())
 
 
-def wait_for(made: Awaitable[Any]) -> Any:
-    """Return the result of an awaitable, also in a thread that runs a loop."""
+def wait_for(made: Any) -> Any:
+    """Return the result of an awaitable, also in a thread that runs a loop; else what is given."""
+    if not inspect.isawaitable(made):
+        return made
     import asyncio  # 20 ms, with the next, that only an async function is worth
     from concurrent.futures import ThreadPoolExecutor
 
@@ -275,13 +277,11 @@ class _AwaitedEmbed:
         self._embed_queries: AnyEmbed = getattr(embed, "queries", embed)
 
     def __call__(self, texts: list[str]) -> Vectors:
-        return self._settled(self._embed(texts))
+        vectors: Vectors = wait_for(self._embed(texts))
+        return vectors
 
     def queries(self, texts: list[str]) -> Vectors:
-        return self._settled(self._embed_queries(texts))
-
-    def _settled(self, made: Vectors | Awaitable[Vectors]) -> Vectors:
-        vectors: Vectors = wait_for(made) if inspect.isawaitable(made) else made
+        vectors: Vectors = wait_for(self._embed_queries(texts))
         return vectors
 
 

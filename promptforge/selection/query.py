@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
@@ -96,11 +95,11 @@ class Reranker:
         function: Rerank,
         queries: Sequence[str],
         diagnostics: Diagnostics,
-        wait_for: Callable[[Awaitable[Any]], Any],
+        wait_for: Callable[[Any], Any],
     ) -> None:
         """Take the function and the queries; a text is worth the best of its scores.
 
-        `wait_for` returns the result of an awaitable: the function may be async.
+        `wait_for` returns the result of an awaitable, as the function may be async.
         """
         self._function = function
         self._wait_for = wait_for
@@ -134,9 +133,7 @@ class Reranker:
         fresh = [text for text in keys if text not in made]
         for start in range(0, len(fresh), MAX_TEXTS_A_CALL):
             batch = fresh[start : start + MAX_TEXTS_A_CALL]
-            scores = self._function(query, list(batch))
-            if inspect.isawaitable(scores):
-                scores = self._wait_for(scores)
+            scores = self._wait_for(self._function(query, list(batch)))
             numbers = [float(score) for score in scores]
             odd = [f"{score}" for score in numbers if not math.isfinite(score)]
             if odd or len(numbers) != len(batch):
@@ -402,20 +399,24 @@ def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
         count = plural(len(texts), "text", "texts")
         message = f"embed failed on {count}: {type(error).__name__}: {quote(str(error))}"
         raise OptionError(message, option="embed") from error
-    expected = "it must return one for each text, all of one length, of finite numbers"
-    wrong = ""
-    if len(vectors) != len(texts):
-        count = plural(len(texts), "text", "texts")
-        wrong = f"{plural(len(vectors), 'vector', 'vectors')} for {count}"
+    if wrong := _wrong_vectors(vectors, len(texts)):
+        expected = "it must return one for each text, all of one length, of finite numbers"
+        raise OptionError(f"embed returned {wrong}; {expected}", option="embed")
+    return vectors
+
+
+def _wrong_vectors(vectors: Sequence[Sequence[float]], count: int) -> str | None:
+    """Return the first fault of the vectors for `count` texts, if there is one."""
+    if len(vectors) != count:
+        given = plural(len(vectors), "vector", "vectors")
+        return f"{given} for {plural(count, 'text', 'texts')}"
     for number, vector in enumerate(vectors, 1):
         if len(vector) != len(vectors[0]):
             lengths = f"{len(vectors[0]):,} and {len(vector):,}"
-            wrong = wrong or f"{lengths} numbers for the texts 1 and {number}"
+            return f"{lengths} numbers for the texts 1 and {number}"
         if not all(map(math.isfinite, vector)):
-            wrong = wrong or f"a number that is not finite for text {number}"
-    if wrong:
-        raise OptionError(f"embed returned {wrong}; {expected}", option="embed")
-    return vectors
+            return f"a number that is not finite for text {number}"
+    return None
 
 
 def _cosine(a: Sequence[float], b: Sequence[float]) -> float:

@@ -1,14 +1,13 @@
 """Rank the files of a repository that came without scores.
 
-With a query, by their passages that answer it. Files are cut into chunks of about 30 lines. A chunk
-is worth the query's words in it (BM25), in the names it stands in, and in its file; words of a
-related meaning count too. A chunk lends worth to its neighbours. What the best chunks name is the
-next hop: the chunk that defines it gains a share of their worth.
+A query ranks them by passages. Files are cut into chunks of about 30 lines. A chunk is worth the
+query's words in it (BM25), in the names around it, and in its file; words of a related meaning
+count too. A chunk lends worth to its neighbours. The best chunks name others: a chunk that defines
+such a name gains a share of their worth.
 
-Without one, by PageRank (Brin and Page 1998): a file passes its rank on to the files that it
-imports, and to those that define the names it uses. So what many files use, and what those use,
-comes first. Tests and data come after programs, what changed lately before what is as old as the
-repository.
+Without a query PageRank ranks them (Brin and Page 1998): a file passes its rank on to the files
+that it imports, and to those that define the names it uses. Tests and data come after programs,
+what changed lately before what is as old as the repository.
 """
 
 from __future__ import annotations

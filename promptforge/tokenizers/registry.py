@@ -208,7 +208,7 @@ def _find(name: str) -> Counter:
         return _scale(f"{base}*{factor}", base, Fraction(factor))
     if name.startswith(TOKENIZER_FILE):
         return _from_file(name)
-    # Again under the lock.
+    # Asked again under the lock: another thread may have loaded it meanwhile.
     with LOADING:
         found = _counters.get(name)
         if found is None:
