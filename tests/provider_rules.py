@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.server.got.append(body)
             answer = self.server.answers.pop(0)
-            self.server.signed += signed_blocks(answer)
+            self.server.signed += [*signed_blocks(answer), ties(answer)]
         text = json.dumps(answer).encode()
         self.send_response(400 if problem else 200)
         self.send_header("Content-Type", "application/json")
@@ -68,6 +68,8 @@ def serving(answers: list[Data]) -> Iterator[RuleServer]:
             thread.join()
 
 
+STAND_IN = "skip_thought_signature_validator"
+"""Google documents it for calls that Gemini did not make."""
 SIGNED_KEYS = {"signature", "encrypted_content", "thoughtSignature", "redactedContent"}
 
 
@@ -84,13 +86,29 @@ def signed_blocks(answer: Any) -> list[Data]:
     return [block for block in walk(answer) if block.keys() & SIGNED_KEYS or is_redacted(block)]
 
 
+def ties(given: Any) -> Data:
+    """Return the id of an item → the id of the thought before it, as OpenAI remembers them."""
+    tied: Data = {}
+    for value in walk({"all": given}):
+        for items in (member for member in value.values() if isinstance(member, list)):
+            thought = None
+            for item in (each for each in items if isinstance(each, dict)):
+                if item.get("type") == "reasoning":
+                    thought = item["id"]
+                elif item.get("role") == "user":
+                    thought = None
+                elif thought and "id" in item:
+                    tied[item["id"]] = thought
+    return {"tied": tied}
+
+
 def is_redacted(block: Data) -> bool:
     return block.get("type") == "redacted_thinking"
 
 
 def changed(body: Data, signed: list[Data]) -> str | None:
     for block in signed_blocks(body):
-        if block not in signed:
+        if block not in signed and STAND_IN not in block.values():
             return f"Invalid signature in block: {json.dumps(block)[:200]}"
     return None
 
@@ -173,18 +191,21 @@ def responses(body: Data, signed: list[Data]) -> str | None:
         return f"No tool output found for function call {sorted(calls - outputs)}."
     if outputs - calls:
         return f"No tool call found for function call output {sorted(outputs - calls)}."
-    reasoned = False
+    tied = {id_: thought for each in signed for id_, thought in each.get("tied", {}).items()}
+    seen = set()
     for n, item in enumerate(items):
         kind, id_ = item.get("type"), item.get("id", "")
-        # Parallel calls share the thought before the first of them.
-        reasoned = kind == "reasoning" or (reasoned and id_.startswith(("fc_", "ctc_")))
+        seen.add(id_)
         after = items[n + 1].get("id", "") if n + 1 < len(items) else ""
         if kind == "reasoning" and not after.startswith(
             ("msg_", "fc_", "ctc_", "ws_", "cu_", "ci_", "ig_")
         ):
             return f"Item '{id_}' of type 'reasoning' was provided without its required following item."
-        if id_.startswith(("fc_", "ctc_")) and not reasoned:
-            return f"Item '{id_}' was provided without its required 'reasoning' item."
+        # Calls of one answer share the thought before the first of them.
+        if id_ in tied and tied[id_] not in seen:
+            return (
+                f"Item '{id_}' was provided without its required 'reasoning' item: '{tied[id_]}'."
+            )
     return changed(body, signed)
 
 
@@ -201,7 +222,7 @@ def gemini(body: Data, signed: list[Data]) -> str | None:
         results = [part for part in after if "functionResponse" in part]
         if len(calls) != len(results):
             return "the number of function response parts must equal that of function call parts"
-        if calls and n > begin and "thoughtSignature" not in calls[0]:
+        if calls and n > begin and not calls[0].keys() & {"thoughtSignature", "thought_signature"}:
             return "Function call is missing a thought_signature in functionCall parts."
     return changed(body, signed)
 

@@ -17,7 +17,7 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from provider_rules import Data, RuleServer, serving
+from provider_rules import STAND_IN, Data, RuleServer, serving
 
 import promptforge as pf
 from promptforge.prompts.prompt import format_prompt
@@ -324,7 +324,8 @@ def test_parallel_calls_and_images_of_responses() -> None:
             made = prompt(history, "openai-responses", context_window=window, reserve=0)
         except pf.BudgetError:
             continue
-        assert provider_rules.responses(made.request, [*calls, LAST[0]]) is None
+        signed = [*calls, LAST[0], provider_rules.ties([calls, [LAST[0], image]])]
+        assert provider_rules.responses(made.request, signed) is None
         assert list(made)[-5:] == [*calls, *outputs]
 
 
@@ -344,6 +345,37 @@ def test_calls_without_results_take_their_reasoning_along() -> None:
             'the call of "run" has no result; it was left out',
             "a thought has nothing after it; it was left out",
         ]
+
+
+def test_a_call_goes_with_the_thought_before_an_earlier_call_of_its_answer() -> None:
+    calls: list[Data] = [
+        {"id": f"fc_{n}", "type": "function_call", "call_id": f"c{n}", "name": "look",
+         "arguments": "{}"} for n in range(2)
+    ]  # fmt: skip
+    outputs: list[Data] = [
+        {"type": "function_call_output", "call_id": f"c{n}", "output": "word " * 90}
+        for n in range(2)
+    ]
+    answer = [OUTPUT[0], calls[0], outputs[0], calls[1], outputs[1]]
+    question = {"role": "user", "content": "q"}
+    later = [OUTPUT[2], {**calls[0], "id": "fc_9", "call_id": "c9"}]
+    later.append({**outputs[0], "call_id": "c9"})
+    history = [question, *answer, *later]
+    whole = prompt(history, "openai-responses")
+    made = prompt(history, "openai-responses", context_window=int(whole.tokens * 0.8), reserve=0)
+    assert list(made)[1:] == later
+    assert [d.message for d in made.warnings if d.code == "PF116"] == [
+        "1 step of the newest turn was left out, the oldest, to keep the window"
+    ]
+    with pytest.raises(pf.BudgetError):
+        prompt([question, *answer], "openai-responses", context_window=150, reserve=0)
+    # The first call is lost, and so is what its result was taken for; the thought stays.
+    stray = {"type": "function_call_output", "call_id": "other", "output": "x"}
+    made = prompt([question, *answer[:2], stray, *answer[3:]], "openai-responses")
+    assert list(made)[1:] == [OUTPUT[0], calls[1], outputs[1]]
+    assert (
+        provider_rules.responses(made.request, [OUTPUT[0], provider_rules.ties([answer])]) is None
+    )
 
 
 def test_messages_of_chat_completions() -> None:
@@ -451,6 +483,47 @@ def test_signatures_of_gemini(form: str) -> None:
         ask(made)
         assert plain(server.got[-1]["contents"][3]["parts"]) == final
         assert [d.code for d in made.warnings if d.severity != "info"] == []
+
+
+@pytest.mark.parametrize("shape", ["openai", "gemini"])
+def test_calls_without_a_signature_of_gemini_carry_the_stand_in(shape: str) -> None:
+    genai = pytest.importorskip("google.genai", reason="the library of Google is not installed")
+    options = genai.types.HttpOptions
+    if shape == "openai":
+        call: Data = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
+        calls = [{**call, "id": "c1"}, {**call, "id": "c2"}]
+        said: list[Data] = [{"role": "assistant", "content": None, "tool_calls": calls}]
+        said += [{"role": "tool", "tool_call_id": c["id"], "content": "x"} for c in calls]
+        question: Data = {"role": "user", "content": "q"}
+    else:  # of Gemini 2.5, or by a client that lost the signature
+        parts = [{"functionCall": {"name": "look", "args": {}}}] * 2
+        result = {"functionResponse": {"name": "look", "response": {"output": "x"}}}
+        said = [{"role": "model", "parts": parts}, {"role": "user", "parts": [result, result]}]
+        question = {"role": "user", "parts": [{"text": "q"}]}
+    answered: Data = {"role": "assistant", "content": "done"}
+    if shape == "gemini":
+        answered = {"role": "model", "parts": [{"text": "done"}]}
+    with serving([said_by_gemini([{"text": "x"}])] * 3) as server:
+        http = options(base_url=server.url, timeout=9000)
+        client = genai.Client(api_key="none", http_options=http)
+
+        def ask(made: pf.Prompt) -> list[Data]:
+            client.models.generate_content(model="gemini-3-pro", **made.request)
+            return [
+                p for c in server.got[-1]["contents"] for p in c["parts"] if "functionCall" in p
+            ]
+
+        made = prompt([question, *said, *said], "gemini")
+        signatures = [part.get("thoughtSignature") for part in ask(made)]
+        assert signatures == [STAND_IN, None] * 2
+        (note,) = [d for d in made.warnings if d.code == "PF208"]
+        assert "in 2 answers of the newest turn" in note.message and note.severity == "info"
+        # Merged with the results, the question begins no turn, and the call is still checked.
+        merged = prompt([question, *said], "gemini", user="and b?")
+        assert [part.get("thoughtSignature") for part in ask(merged)] == [STAND_IN, None]
+        closed = prompt([question, *said, answered], "gemini", user="and b?")
+        assert not [part for part in ask(closed) if "thoughtSignature" in part]
+        assert not [d for d in closed.warnings if d.code == "PF208"]
 
 
 # --- Bedrock --------------------------------------------------------------------------------------
@@ -626,16 +699,18 @@ def claude_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
 
 def response_step(n: int, calls: int, answered: list[bool]) -> list[Data]:
     made: list[Data] = []
+    outputs: list[Data] = []
     for i in range(calls):
         if i != 1:  # the second of parallel calls shares the thought of the first
             made.append({**OUTPUT[0], "id": f"rs_{n}_{i}"})
         call = {"id": f"fc_{n}_{i}", "call_id": f"c{n}_{i}", "name": "f", "arguments": "{}"}
         made.append({"type": "function_call", **call})
-    outputs = [
-        {"type": "function_call_output", "call_id": f"c{n}_{i}", "output": "word " * 9}
-        for i, is_there in enumerate(answered[:calls])
-        if is_there
-    ]
+        # Agents put each output after its call, or all after the last call.
+        where = outputs if n % 2 else made
+        if answered[i]:
+            where.append(
+                {"type": "function_call_output", "call_id": call["call_id"], "output": "word " * 9}
+            )
     return made + outputs
 
 
@@ -698,7 +773,8 @@ def test_law_whatever_is_lost_or_cut_the_provider_takes_the_rest(
     assert made.tokens <= window
     request = json.loads(json.dumps(made.request))  # plain data
     body = {**request, "thinking": {"type": "enabled"}, "messages": request.get("messages", [])}
-    assert request[key] and rule(body, provider_rules.signed_blocks(history)) is None
+    known = [*provider_rules.signed_blocks(history), provider_rules.ties(history)]
+    assert request[key] and rule(body, known) is None
 
 
 def test_control_tokens_in_what_passes_are_broken_up_too() -> None:

@@ -244,7 +244,8 @@ def test_thoughts_of_litellm_go_to_their_own_family_too() -> None:
     assert claude[1]["content"] == [*thoughts, words("I look."), USE]
     assert not said_of(claude)
     lost = 'fields of the message were left out: "reasoning_content", "thinking_blocks"'
-    assert said_of(prompt(LITELLM, "gemini")) == [lost]
+    closed = [*LITELLM, {"role": "assistant", "content": "done"}, LITELLM[0]]
+    assert said_of(prompt(closed, "gemini")) == [lost]
     # No family takes a thought as the last block, so one that stays alone goes.
     alone = [LITELLM[0], {**LITELLM[1], "content": None, "tool_calls": []}]
     made = prompt(alone, "anthropic", user="go on")

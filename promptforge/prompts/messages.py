@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import count, groupby
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -237,7 +238,11 @@ def join_messages(messages: Iterable[Message]) -> list[Message]:
     """Merge neighbouring messages of the same role."""
     joined: list[Message] = []
     for message in messages:
-        if joined and joined[-1].role == message.role and not _has_fields(joined[-1], message):
+        if (
+            joined
+            and joined[-1].role == message.role
+            and not (_has_fields(joined[-1].blocks) or _has_fields(message.blocks))
+        ):
             last = joined.pop()
             moved = tuple(len(last.blocks) + n for n in message.breaks)
             message = Message(message.role, last.blocks + message.blocks, last.breaks + moved)
@@ -245,13 +250,9 @@ def join_messages(messages: Iterable[Message]) -> list[Message]:
     return joined
 
 
-def _has_fields(*messages: Message) -> bool:
+def _has_fields(blocks: Iterable[MessageBlock | None]) -> bool:
     # Fields of a message, such as a name, are not those of its neighbour.
-    return any(
-        isinstance(block, OpaqueBlock) and block.kind == FIELDS
-        for message in messages
-        for block in message.blocks
-    )
+    return any(isinstance(block, OpaqueBlock) and block.kind == FIELDS for block in blocks)
 
 
 def keep_for(
@@ -361,7 +362,11 @@ def _drop_loose_thoughts(
 ) -> list[Message]:
     """Make messages of the blocks that are left, but of no thought without a block after it."""
     made = []
-    for role, row in rows:
+    left = [(role, row) for role, row in rows if any(block is not None for block in row)]
+    apart = count(1)
+    # A thought's call may follow after a result that was left out, so its row is joined.
+    for (role, _), same in groupby(left, lambda one: (one[0], next(apart) * _has_fields(one[1]))):
+        row = [block for _, part in same for block in part]
         kept = tuple(_without_loose_thoughts(row))
         for _ in range(len(row) - row.count(None) - len(kept)):
             text = "a thought has nothing after it; it was left out"

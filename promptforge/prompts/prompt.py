@@ -46,7 +46,7 @@ from .messages import (
     message_texts,
     replace_surrogates,
 )
-from .providers import SHAPES, SYSTEM_ROLES, ProviderShape
+from .providers import GEMINI_STAND_IN, SHAPES, SYSTEM_ROLES, ProviderShape, stand_ins
 from .window import (
     FittedPrompt,
     Verify,
@@ -431,7 +431,15 @@ class _PromptMaker:
         # The LLM sees calls, outputs and cited items in a form that only the provider knows.
         blocks = [block for message in composed.messages for block in message.blocks]
         plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
+        request = self.shape.make(composed.messages)
         diagnostics = self._report(fitted, history)
+        if unsigned := stand_ins(request):
+            message = (
+                f"calls without a signature of Gemini, in {plural(unsigned, 'answer', 'answers')}"
+                f" of the newest turn, carry {GEMINI_STAND_IN} in its place: Gemini 3 refuses them"
+                " without, and may answer less well than after calls of its own"
+            )
+            diagnostics.add("PF208", message, where="history", severity="info")
         if self.verify is None:
             hidden = sum(map(fitter.composer.hidden_cost, blocks))
             _report_count(counter, counted, hidden, diagnostics)
@@ -445,7 +453,7 @@ class _PromptMaker:
             text = "\n\n".join(part.text for part in composed.parts)
         return Prompt(
             to=self.to,
-            request=self.shape.make(composed.messages),
+            request=request,
             text=text,
             tokens=composed.tokens if counted is None else counted,
             window=self.window,
@@ -483,8 +491,9 @@ class _PromptMaker:
         diagnostics, shape, options = Diagnostics(), self.shape, self.options
         notes = []
         if history.dropped:
+            were = "was" if history.dropped == 1 else "were"
             message = (
-                f"{history.dropped} of {history.kept + history.dropped} turns of the history were"
+                f"{history.dropped} of {history.kept + history.dropped} turns of the history {were}"
                 " left out, the oldest, to keep the window"
             )
             diagnostics.add("PF116", message, severity="info")
@@ -510,10 +519,9 @@ class _PromptMaker:
         for note in notes:
             diagnostics.add("PF118", note, severity="info")
         if fitted.steps_dropped:
-            message = (
-                f"{fitted.steps_dropped} steps of the newest turn were left out, the oldest, to"
-                " keep the window"
-            )
+            one, many = "step of the newest turn was", "steps of the newest turn were"
+            message = plural(fitted.steps_dropped, one, many)
+            message += " left out, the oldest, to keep the window"
             diagnostics.add("PF116", message, severity="info")
         return diagnostics
 

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -33,6 +33,13 @@ Request = dict[str, Any]
 SYSTEM_ROLES = ("system", "developer")
 _ANTHROPIC_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OPENAI_CACHE_MARK = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+_GEMINI_CALLS = {"function_call", "functionCall"}
+_GEMINI_RESULTS = {"function_response", "functionResponse"}
+_GEMINI_SIGNATURES = {"thought_signature", "thoughtSignature"}
+GEMINI_STAND_IN = "skip_thought_signature_validator"
+"""Google's documented signature for calls that Gemini did not make. Without one, Gemini 3 answers
+400; Gemini 2.5 takes calls with and without.
+"""
 _ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -241,10 +248,31 @@ def gemini(messages: Sequence[Message]) -> Request:
         return list(map(_gemini_part, message.blocks))
 
     system, turns = _system_and_turns(messages, parts_of, "parts", "model")
+    for parts in _running_calls(turns):
+        if not parts[0].keys() & _GEMINI_SIGNATURES:
+            parts[0]["thought_signature"] = GEMINI_STAND_IN
     request: Request = {"contents": turns}
     if system:
         request["config"] = {"system_instruction": {"parts": system}}
     return request
+
+
+def _running_calls(turns: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the calls of each answer of the running turn: Gemini 3 checks their signatures."""
+    # As Google's own command does: a question merged with results does not begin a turn, so calls
+    # before it are still checked.
+    for turn in reversed(turns):
+        parts = turn["parts"]
+        if turn["role"] == "user" and not any(part.keys() & _GEMINI_RESULTS for part in parts):
+            return
+        if calls := [part for part in parts if part.keys() & _GEMINI_CALLS]:
+            yield calls
+
+
+def stand_ins(request: Request) -> int:
+    """Return the number of answers in a request that carry Gemini's stand-in."""
+    answers = request.get("contents", ())
+    return sum(p.get("thought_signature") == GEMINI_STAND_IN for a in answers for p in a["parts"])
 
 
 def _gemini_part(block: MessageBlock) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import BudgetError, TokenizerError, quote
 from ..model import Result
 from .compose import ComposedPrompt, Composer, PromptContext
-from .messages import Message, OpaqueBlock
+from .messages import Message, MessageBlock, OpaqueBlock
 
 CUT_STEPS = 4
 """The number of steps in the room: the cut of a history moves by a fourth of it."""
@@ -273,16 +273,26 @@ def split_steps(turn: Sequence[Message]) -> list[list[Message]]:
     """Split a turn into its question and its steps: an answer with the results of its calls."""
     steps: list[list[Message]] = []
     waiting: set[str] = set()
+    thought = False
     for message in turn:
-        # The result of a provider's own tool may come in a later answer, and then belongs here.
-        if not steps or (message.role == "assistant" and not waiting):
+        # The result of a provider's own tool may come in a later answer, and then belongs here. So
+        # does a call of an answer whose thought stands before an earlier call and its result.
+        tied = thought and _has_id_of_responses(message.blocks[0])
+        if not steps or (message.role == "assistant" and not waiting and not tied):
             steps.append([])
         steps[-1].append(message)
         for block in message.blocks:
             if isinstance(block, OpaqueBlock):
                 waiting |= {block.call_id} - {""}
                 waiting.discard(block.answers)
+                thought |= block.reasoning
     return steps
+
+
+def _has_id_of_responses(block: MessageBlock) -> bool:
+    """Return whether OpenAI knows the item by its id, and so the thought that it demands."""
+    thought = isinstance(block, OpaqueBlock) and block.reasoning
+    return block.family == "openai-responses" and not thought and "id" in (block.original or {})
 
 
 def count_turns_to_keep(costs: Sequence[int], room: int) -> int:
