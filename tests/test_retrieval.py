@@ -255,14 +255,19 @@ def test_who_is_cancelled_leaves_no_embedding_behind() -> None:
     assert seen == ["asked", "cancelled"]
 
 
-def test_an_async_embedding_is_refused_amid_a_loop_and_its_failure_is_said() -> None:
+def test_an_async_embedding_is_awaited_amid_a_loop_too_and_its_failure_is_said() -> None:
     async def broken(texts: list[str]) -> list[list[float]]:
         raise KeyError("no such model")
 
-    async def blocked() -> None:
-        Bridge(embed=by_number).fit(LONG, "xyzzy")
+    async def rerank(query: str, texts: list[str]) -> list[float]:
+        return [float("number 11 " in text) for text in texts]
 
-    with pytest.raises(pf.OptionError, match="await the async method of the bridge"):
-        asyncio.run(blocked())
+    async def fitted(**options: Any) -> Any:
+        return Bridge(max_tokens=60, **options).fit(LONG, "xyzzy").result.text
+
+    for option in ({"embed": by_number}, {"rerank": rerank}):
+        assert "number 11 " in asyncio.run(fitted(**option))
+    with pytest.raises(pf.OptionError, match="embed failed on 1 text: KeyError"):
+        asyncio.run(fitted(embed=broken))
     with pytest.raises(pf.OptionError, match="embed failed on 1 text: KeyError"):
         Bridge(embed=broken).fit(LONG, "xyzzy")

@@ -11,9 +11,8 @@ import asyncio
 import contextlib
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future
-from contextvars import ContextVar
 from decimal import Decimal
 from functools import partial
 from math import isfinite
@@ -37,7 +36,7 @@ from ..errors import (
 )
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
-from ..rendering.pipeline import log_diagnostics
+from ..rendering.pipeline import LOOP_OF_CALLER, log_diagnostics, wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.query import Embed
 from ..sources.records import to_item
@@ -152,9 +151,6 @@ class Bridge:
         self._on_result = on_result
         self._asks = "query" not in options
         self._set: Mapping[str, Any] = {**set_already, **checked}
-        rerank: Any = options.get("rerank")
-        if _is_async(rerank):
-            options["rerank"] = lambda *asked: _await_from_thread(rerank(*asked), "rerank")
         self._counter = get_tokenizer(self.setting("tokenizer"))
         self._renderer = ContextRenderer(
             profile=profile,
@@ -465,7 +461,7 @@ def _haystack_calls(
             message = "this retriever wants a vector; give embed=, a function from texts to vectors"
             raise OptionError(message, option="embed")
         embedder = embedding(embed)
-        (vector,) = getattr(embedder, "queries", embedder)([query])
+        (vector,) = wait_for(getattr(embedder, "queries", embedder)([query]))
         return {"query_embedding": list(vector), **options}
 
     async def run_async() -> Any:
@@ -573,8 +569,9 @@ def embedding(embedder: Any) -> Embed:
     """Turn an embedding into a function for `Renderer(embed=...)`.
 
     Takes an embedding of LangChain or LlamaIndex, a text embedder of Haystack, or a function from a
-    list of texts to a vector each. An async function is awaited: on the loop that called the async
-    method of a bridge, else on a loop of its own. Raises `OptionError` for any other object.
+    list of texts to a vector each. The renderer awaits an async function: on the loop that called
+    the async method of a bridge, else on a loop of its own. Raises `OptionError` for any other
+    object.
     """
     # LangChain; LlamaIndex.
     for texts, query in (
@@ -588,8 +585,6 @@ def embedding(embedder: Any) -> Embed:
         return lambda texts: [embedder.run(text=text)["embedding"] for text in texts]
     if callable(embedder) and not isinstance(embedder, type):
         function: Callable[[list[str]], Any] = embedder
-        if _is_async(embedder):
-            return lambda texts: _await_from_thread(function(texts), "embed")
         return function
     message = (
         "embed takes a function from a list of texts to a vector each, or an embedding of LangChain"
@@ -620,12 +615,6 @@ def _is_async(function: object) -> bool:
 # --- loops and threads ----------------------------------------------------------------------------
 
 
-# Awaits a coroutine for the thread, on the loop that the thread works for.
-_WAIT: ContextVar[Callable[[Coroutine[Any, Any, Any]], Any] | None] = ContextVar(
-    "wait", default=None
-)
-
-
 async def run_in_thread(work: Callable[[], T]) -> T:
     """Do `work` in a thread; coroutines that it has to await run on this loop.
 
@@ -640,7 +629,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
             future.cancel()
         return future.result()
 
-    token = _WAIT.set(wait)  # `to_thread` copies it into the thread
+    token = LOOP_OF_CALLER.set(wait)  # `to_thread` copies it into the thread
     try:
         return await asyncio.to_thread(work)
     except asyncio.CancelledError:
@@ -649,25 +638,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
             future.cancel()
         raise
     finally:
-        _WAIT.reset(token)
-
-
-def _await_from_thread(made: Awaitable[T], option: str) -> T:
-    # For a thread that runs no loop itself: one cannot wait for a loop that waits for oneself.
-    async def wait() -> T:
-        return await made
-
-    coroutine: Coroutine[Any, Any, T] = wait()
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        result: T = (_WAIT.get() or asyncio.run)(coroutine)
-        return result
-    for unused in (coroutine, made):  # else Python warns that nobody awaited them
-        if hasattr(unused, "close"):
-            unused.close()
-    method = "await the async method of the bridge"
-    raise OptionError(f"{option} is async, and this thread runs a loop; {method}", option=option)
+        LOOP_OF_CALLER.reset(token)
 
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:

@@ -12,7 +12,8 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
@@ -250,6 +251,12 @@ def _language_by(tags: tuple[tuple[str, str], ...]) -> Language:
     return LanguageTags(dict(tags)).tags(_DEFAULTS, LayoutSettings())
 
 
+LOOP_OF_CALLER: ContextVar[Callable[[Coroutine[Any, Any, Any]], Any] | None] = ContextVar(
+    "loop_of_caller", default=None
+)
+"""Runs a coroutine for a thread on the loop that the thread works for, and returns its result."""
+
+
 def wait_for(made: Any) -> Any:
     """Return the result of an awaitable, also in a thread that runs a loop; else what is given."""
     if not inspect.isawaitable(made):
@@ -263,7 +270,7 @@ def wait_for(made: Any) -> Any:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(wait())
+        return (LOOP_OF_CALLER.get() or asyncio.run)(wait())
     # This thread's loop waits for the rendering, so another one has to wait for the function.
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(asyncio.run, wait()).result()
