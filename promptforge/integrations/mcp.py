@@ -6,6 +6,8 @@ or profile is refused. Only the operator names folders, when he starts the serve
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, TypedDict
@@ -24,13 +26,20 @@ from ..tokenizers.registry import list_tokenizers
 from .bridge import missing_extra
 
 try:
+    import anyio
     from mcp import MCPError
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
     from mcp.types import (
         INVALID_PARAMS,
+        INVALID_REQUEST,
+        PARSE_ERROR,
         CallToolResult,
         Completion,
+        ErrorData,
+        JSONRPCError,
         PromptReference,
         Resource,
         TextContent,
@@ -120,6 +129,14 @@ class _Server(MCPServer):
             for name in names
         ]
 
+    async def run_stdio_async(self) -> None:
+        server = self._lowlevel_server
+        options = server.create_initialization_options()
+        send, messages = anyio.create_memory_object_stream[Any]()
+        async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+            tasks.start_soon(_pass_messages, read, send, write)
+            await server.run(messages, write, options)
+
     def streamable_http_app(self, **given: Any) -> Any:
         app: Any = super().streamable_http_app(**given)
         app.add_middleware(_RefusePages)
@@ -168,6 +185,33 @@ class _Server(MCPServer):
         return await super().get_prompt(name, arguments, context)
 
 
+async def _pass_messages(read: Any, send: Any, write: Any) -> None:
+    """Pass messages on; answer a line that is none with an error, as the library drops it."""
+    async with send:
+        async for message in read:
+            if not isinstance(message, ValidationError):
+                await send.send(message)
+            elif answer := _refusal(message.errors()):
+                await write.send(SessionMessage(answer))
+
+
+def _refusal(errors: list[Any]) -> JSONRPCError | None:
+    code, said = INVALID_REQUEST, "this is no message of JSON-RPC 2.0"
+    found = [each["input"] for each in errors]
+    if errors[0]["type"] == "json_invalid":
+        if not found[0].strip():
+            return None
+        code, said = PARSE_ERROR, errors[0]["msg"]
+        # Python reads what the library refuses, such as "\\ud800", so that the id is found.
+        with contextlib.suppress(ValueError, RecursionError):
+            found = [json.loads(found[0])]
+    id_ = next((each["id"] for each in found if isinstance(each, dict) and "id" in each), None)
+    if isinstance(id_, bool) or not isinstance(id_, int | str) or not str(id_).isascii():
+        id_ = None
+    error = ErrorData(code=code, message=said)
+    return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
+
+
 class _RefusePages:
     """Middleware that refuses the pages of other sites, in any browser that reaches the server.
 
@@ -179,17 +223,24 @@ class _RefusePages:
         self._app = app
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-        origins = [value for name, value in scope.get("headers", ()) if name == b"origin"]
-        if all(map(_LOCAL_PAGE, origins)):
+        given = scope.get("headers", ())
+        origins = [value for name, value in given if name == b"origin"]
+        hosts = [value for name, value in given if name == b"host"]
+        # The library looks at the start of the first: 127.0.0.1:8000@evil.example has a good one.
+        if scope["type"] == "http" and not (len(hosts) == 1 and _HOST(hosts[0])):
+            status, said = 400, b"one Host header, a name or an address with a port or without"
+        elif not all(map(_LOCAL_PAGE, origins)):
+            status, said = 403, b"not from the page of another site"
+        else:
             await self._app(scope, receive, send)
             return
         headers = [(b"content-type", b"text/plain")]
-        await send({"type": "http.response.start", "status": 403, "headers": headers})
-        said = b"not from the page of another site"
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": said})
 
 
 _LOCAL_PAGE = re.compile(rb"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?").fullmatch
+_HOST = re.compile(rb"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?").fullmatch
 
 
 def _short(schema: Any, nullable: bool = True) -> Any:

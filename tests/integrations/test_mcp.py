@@ -354,6 +354,9 @@ def test_the_command_serves_over_http_too(host: str) -> None:
             # A page of another site that has made its own name lead here, and the inspector.
             assert _status(port, f"http://evil.example:{port}") in (403, 421)
             assert _status(port, "http://localhost:6274") == 200
+            assert _answer_to(port, b"Host: 127.0.0.1:%d" % port) == 200
+            for hosts in (b"Host: 127.0.0.1:%d@evil.example", b"Host: a\r\nHost: 127.0.0.1:%d"):
+                assert _answer_to(port, hosts % port) == 400
             for _ in range(40):  # each hangs up amid its request: the log has a line of it
                 with socket.create_connection(("127.0.0.1", port)) as client:
                     client.sendall(_HALF_A_REQUEST % port)
@@ -370,13 +373,30 @@ _HALF_A_REQUEST = (
     b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
     b"Accept: application/json, text/event-stream\r\nContent-Length: 100\r\n\r\n{"
 )
+_HELLO: dict[str, Any] = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "page", "version": "1"},
+}
+
+
+def _frame(id_: int, method: str, params: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+
+
+def _answer_to(port: int, hosts: bytes) -> int:
+    """Return the status of the answer to a greeting with these lines for its hosts."""
+    body = _frame(1, "initialize", _HELLO).encode()
+    head = b"POST /mcp HTTP/1.1\r\n%b\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    head += b"Accept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(head % (hosts, len(body)) + body)
+        return int(client.makefile("rb").readline().split()[1])
 
 
 def _status(port: int, origin: str) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
-    hello["clientInfo"] = {"name": "page", "version": "1"}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    body = _frame(1, "initialize", _HELLO)
     headers = {"Origin": origin, "Content-Type": "application/json"}
     headers["Accept"] = "application/json, text/event-stream"
     if origin.startswith("http://evil"):
@@ -402,3 +422,39 @@ def test_the_command_speaks_to_whoever_started_it() -> None:
     )
     failed, said = call("render_context", command, items=ITEMS)
     assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text
+
+
+_CALL = _frame(
+    7, "tools/call", {"name": "render_context", "arguments": {"items": [{"content": ""}]}}
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "answered", "code"),
+    [
+        # Half of a pair of UTF-16: a cut in the middle of an emoji leaves one.
+        (_CALL.replace('""', r'"\ud83d"'), 7, -32700),
+        (_CALL.replace("7", r'"\ud83d"'), None, -32700),
+        (_CALL[:-1], None, -32700),
+        (_CALL.replace("[", "[" * 3000).replace("]", "]" * 3000), None, -32700),
+        (_CALL.replace("2.0", "1.0"), 7, -32600),
+        (f"[{_CALL}]", None, -32600),
+        ("7", None, -32600),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
+    line: str, answered: int | None, code: int
+) -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp"]
+    lines = [_frame(1, "initialize", _HELLO), line, "", _frame(2, "nothing", {})]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.writelines(f"{each}\n" for each in lines)
+        process.stdin.flush()
+        # At the end of its input it drops what it has not answered yet, so that comes last.
+        answers = [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.stdin.close()
+    assert process.returncode == 0
+    said = {each["id"]: each.get("error", {}).get("code") for each in answers}
+    assert said == {1: None, answered: code, 2: -32601}
