@@ -45,7 +45,7 @@ try:
         TextContent,
         ToolAnnotations,
     )
-    from pydantic import Field, ValidationError
+    from pydantic import BeforeValidator, Field, ValidationError
 except ImportError as error:
     raise missing_extra("mcp", error) from error
 
@@ -92,7 +92,19 @@ Items = Annotated[
     list[dict[str, Any]], Field(description=f"Objects with content, and optionally {_ITEM_KEYS}.")
 ]
 Query = Annotated[str | None, Field(description="A question; it chooses items and passages.")]
-Budget = Annotated[int | None, Field(description="The most tokens that the text may cost.", ge=0)]
+
+
+def _refuse_bool(value: Any) -> Any:
+    if isinstance(value, bool):  # pydantic takes True for 1
+        raise ValueError("Input should be a whole number")
+    return value
+
+
+Budget = Annotated[
+    int | None,
+    BeforeValidator(_refuse_bool),
+    Field(description="The most tokens that the text may cost.", ge=0),
+]
 Name = Annotated[str | None, Field(description="A name, as list_layouts gives it.")]
 OtherOptions = Annotated[
     dict[str, Any] | None, Field(description="Other options by name; list_layouts lists them.")
@@ -138,7 +150,10 @@ class _Server(MCPServer):
             await server.run(messages, write, options)
 
     def streamable_http_app(self, **given: Any) -> Any:
-        app: Any = super().streamable_http_app(**given)
+        # The library's own limit is 4 MiB; over standard input it has none.
+        app: Any = super().streamable_http_app(
+            **{**given, "max_request_body_size": MAX_REQUEST_CHARS}
+        )
         app.add_middleware(_RefusePages)
         return app
 
@@ -175,13 +190,14 @@ class _Server(MCPServer):
         self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
     ) -> Any:
         given = arguments or {}
-        for prompt in await self.list_prompts():
-            if prompt.name == name:
-                known = prompt.arguments or ()
-                _refuse_unknown(given, [each.name for each in known], _invalid)
-                for each in known:
-                    if each.required and each.name not in given:
-                        raise _invalid(f"the argument {quote(each.name)} is missing")
+        prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
+        if name not in prompts:
+            raise _invalid(f"there is no prompt {quote(name)}{suggest_name(name, prompts)}")
+        known = prompts[name].arguments or ()
+        _refuse_unknown(given, [each.name for each in known], _invalid)
+        for each in known:
+            if each.required and each.name not in given:
+                raise _invalid(f"the argument {quote(each.name)} is missing")
         return await super().get_prompt(name, arguments, context)
 
 

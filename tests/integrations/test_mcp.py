@@ -146,6 +146,7 @@ def test_layouts_are_listed_and_are_prompts() -> None:
         ({"max_token": 9}, 'there is no argument "max_token"; did you mean "max_tokens"?'),
         ({"packing": "value"}, 'there is no argument "packing"; it is one of the options'),
         ({"max_tokens": -1}, "greater than or equal to 0"),
+        ({"max_tokens": True}, "max_tokens: Value error, Input should be a whole number"),
         ({"items": "text"}, "items: Input should be a valid list"),
         ({"items": [1]}, "items.0: Input should be a valid dictionary"),
     ],
@@ -301,6 +302,14 @@ def test_templates_and_profiles_are_resources_and_names_are_completed(tmp_path: 
     ]
 
 
+def test_a_prompt_that_there_is_not_is_said() -> None:
+    async def work(client: Any) -> None:
+        with pytest.raises(MCPError, match='there is no prompt "chunkz"; did you mean "chunks"'):
+            await client.get_prompt("chunkz", {"items": "[]"})
+
+    talk(work)
+
+
 async def _read_resources(client: Any) -> dict[str, Any]:
     resources = (await client.list_resources()).resources
     read = {one.uri: (await client.read_resource(one.uri)).contents[0] for one in resources}
@@ -351,6 +360,10 @@ def test_the_command_serves_over_http_too(host: str) -> None:
             )
             failed, said = call("render_context", f"http://127.0.0.1:{port}/mcp", items=ITEMS)
             assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text
+            # More than the library takes by itself.
+            many = [{"content": "word " * 900_000}]
+            failed, said = call("render_context", f"http://127.0.0.1:{port}/mcp", items=many)
+            assert not failed and said["items_trimmed"] == 1
             # A page of another site that has made its own name lead here, and the inspector.
             assert _status(port, f"http://evil.example:{port}") in (403, 421)
             assert _status(port, "http://localhost:6274") == 200
