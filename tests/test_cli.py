@@ -372,21 +372,63 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert process.returncode == 0
 
 
+_FULL = "no space left on device"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
-def test_a_standard_output_that_takes_nothing_is_said(redirection: str) -> None:
-    line = f'exec "{sys.executable}" -m promptforge render items.json {redirection}'
-    done = subprocess.run(
-        ["/bin/sh", "-c", line],
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("render items.json >/dev/full", f"standard output: {_FULL}"),
+        ("render items.json --json >/dev/full", f"standard output: {_FULL}"),
+        ("render items.json >&-", "standard output: it is closed"),
+        ("render items.json --json >&-", "standard output: it is closed"),
+        ("render items.json -o /dev/full", f"/dev/full: {_FULL}"),
+        ("count items.json >/dev/full", f"standard output: {_FULL}"),
+        ("render - <&-", "<stdin>: cannot read it: it is closed"),
+        ("prompt --user-file - <&-", "<stdin>: cannot read it: it is closed"),
+        ("batch - -o made.jsonl <&-", "<stdin>: cannot read it: it is closed"),
+        ("render nope.json 2>/dev/full", None),
+        ("render nope.json 2>&-", None),
+    ],
+)
+def test_a_stream_that_takes_or_gives_nothing_is_said(line: str, words: str | None) -> None:
+    ran = in_shell(line)
+    assert ran.returncode == 4
+    assert ran.stderr == (f"promptforge: {words}\n" if words else "")
+
+
+def test_notes_that_nobody_can_read_leave_the_text_as_it_is() -> None:
+    write("long.json", [{"content": "word " * 90}])
+    line = "render long.json --max-tokens 30"
+    heard, unheard = in_shell(line), in_shell(f"{line} 2>/dev/full")
+    assert "PF111" in heard.stderr
+    assert (unheard.returncode, unheard.stdout) == (0, heard.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["list"], 0), (["--help"], 0), (["render", "nope.json"], 4)]
+)
+def test_a_pipe_without_a_reader_does_not_change_the_exit_code(
+    arguments: list[str], code: int
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "promptforge", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run(words, stdout=writer, stderr=writer, env=env).returncode == code
+    os.close(writer)
+
+
+def in_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line with its redirections, as a process of its own."""
+    return subprocess.run(
+        ["/bin/sh", "-c", f'exec "{sys.executable}" -m promptforge {line}'],
         stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        capture_output=True,
+        text=True,
         check=False,
-        cwd=Path.cwd(),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 4
-    assert done.stderr.decode().startswith("promptforge: ") and done.stderr.count(b"\n") == 1, (
-        done.stderr
     )
 
 

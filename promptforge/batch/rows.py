@@ -171,6 +171,8 @@ class BatchInput:
             table = table_rows(self._source)
             for number, mapping in enumerate(self._source if table is None else table, 1):
                 yield number, _row(mapping)
+        elif self._source == "-" and sys.stdin is None:
+            raise ItemError("cannot read it: it is closed", where="<stdin>")
         elif self._source == "-":
             yield from _lines(_unpacked(cast(Any, sys.stdin.buffer), "standard input"))
         before = last = 0

@@ -37,6 +37,7 @@ from .flags import (
 from .inputs import or_local_folders, take_folders
 from .output import (
     Column,
+    print_line,
     print_message,
     printable,
     screen_columns,
@@ -575,4 +576,4 @@ def _write(files: Sequence[NewFile], steps: Sequence[str], pretend: bool, as_jso
     write_lines(names)
     print_message(heading)
     for step in steps:
-        click.echo(f"  {step}", err=True)
+        print_line(f"  {step}")

@@ -167,7 +167,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit; no error ends in a traceback."""
     if arguments is None:
         arguments = sys.argv[1:]
-    for stream in (sys.stdout, sys.stderr):
+    stdout = sys.stdout
+    for stream in (stdout, sys.stderr):
         # A character outside the terminal's encoding must not end the run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -178,8 +179,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         )
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone, as with `| head`. Python would complain while it flushes at exit.
+    except (BrokenPipeError, SystemExit) as end:
+        # The reader has gone, as with `| head`: click exits with 1 then, and puts another stream
+        # in place. Python would complain while it flushes at exit.
+        if isinstance(end, SystemExit) and sys.stdout is stdout:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except click.exceptions.Abort:
@@ -199,7 +203,14 @@ def report_error(
     `places` are the places of options by name, such as `promptforge.toml:2`.
     """
     from .inputs import JobPlace
-    from .output import JSON_VERSION, excerpt_lines, print_diagnostics, print_message
+    from .output import (
+        JSON_VERSION,
+        excerpt_lines,
+        print_diagnostics,
+        print_line,
+        print_message,
+        write_or_discard,
+    )
 
     # `promptforge` alone prints the help: that is no message to put into one line.
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
@@ -210,17 +221,21 @@ def report_error(
     code, message = _describe(error, arguments, places or {})
     print_message(message)
     # A program that asked for JSON gets its error as JSON too; click has not parsed the flag yet.
-    if "--json" in arguments and sys.stdout is not None:
+    text = ""
+    if "--json" in arguments:
         import json
 
         keys = ("where", "field", "option", "needed", "largest")
         facts = {key: value for key in keys if (value := getattr(error, key, None))}
         report = {"code": code, "message": message, **facts}
-        click.echo(json.dumps({"promptforge": JSON_VERSION, "error": report}))
+        text = json.dumps({"promptforge": JSON_VERSION, "error": report}) + "\n"
+    # The error may be that standard output takes nothing; it then still holds what it was given.
+    if sys.stdout is not None:
+        write_or_discard(sys.stdout, lambda: click.echo(text, nl=False))
     if isinstance(error, TemplateError) and error.excerpt is not None:
         line_number, source, column, end = error.excerpt
         for line in excerpt_lines(source, line_number, column, end):
-            click.echo(line, err=True)
+            print_line(line)
     # A file that cannot be read, and an input that nests too deeply, are bad input: 4.
     exit_code: int = getattr(error, "exit_code", 4)
     return 4 if isinstance(_place_of(error, places or {}), JobPlace) else exit_code
@@ -241,7 +256,7 @@ def _describe(
     if isinstance(error, OSError):
         message = error.strerror or message
         if error.filename:
-            message += f": {error.filename}"
+            message = f"{error.filename}: {message.lower()}"
         return "file", message
     place = _place_of(error, places)
     if place and not place.startswith("--"):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import Diagnostic, ItemError, did_you_mean, quote, suggest_name
-from ..files import is_template_name, is_url, remove_unfinished, write_whole
+from ..files import is_template_name, is_url, naming_path, remove_unfinished, write_whole
 from ..text.escape import show_invisible, to_label
 
 JSON_VERSION = 1
@@ -39,22 +39,23 @@ def write_output(text: str, path: str | None = None) -> None:
     followed. Raises `ItemError` where `path` is a folder or lies in none.
     """
     if path is None or path == "-":
-        if sys.stdout is None:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
-        stream = sys.stdout.buffer
-        if stream.isatty():
-            # No item may steer the reader's screen, or show him another order of its letters.
-            text = show_invisible(text)
-            text = f"{text.removesuffix(chr(10))}\n"  # the shell's prompt begins a line
-        stream.write(text.encode("utf-8", "replace"))
-        stream.flush()
+        with naming_path(Path("standard output")):
+            if sys.stdout is None:
+                raise OSError(errno.EBADF, "it is closed")
+            stream = sys.stdout.buffer
+            if stream.isatty():
+                # No item may steer the reader's screen, or show him another order of its letters.
+                text = show_invisible(text)
+                text = f"{text.removesuffix(chr(10))}\n"  # the shell's prompt begins a line
+            stream.write(text.encode("utf-8", "replace"))
+            stream.flush()
         return
     target = Path(path)
     if target.is_dir():
         raise ItemError("is a folder; name a file in it", where=path)
     if target.exists() and not target.is_file():
         # No new file can take the place of /dev/stdout or of a named pipe.
-        with target.open("wb") as device:
+        with naming_path(target), target.open("wb") as device:
             device.write(text.encode("utf-8", "replace"))
         return
     if target.is_symlink():
@@ -219,8 +220,30 @@ def print_message(message: str, severity: str = "") -> None:
     begun = ""
     if severity:
         begun = click.style(f"{severity}:", fg=_COLORS[severity]) + " "
-    _wipe_line()
-    click.echo(f"promptforge: {begun}{show_invisible(message)}", err=True, color=color)
+    print_line(f"promptforge: {begun}{show_invisible(message)}", color)
+
+
+def print_line(line: str, color: bool | None = None) -> None:
+    """Print one line to standard error."""
+
+    def write() -> None:
+        _wipe_line()
+        click.echo(line, err=True, color=color)
+
+    write_or_discard(sys.stderr, write)
+
+
+def write_or_discard(stream: Any, write: Callable[[], None]) -> None:
+    """Write to a stream; if that fails, it goes nowhere, and all that follows.
+
+    A message that cannot be said ends no run. Python would write the rest at exit, complain about a
+    full disk or a reader that has gone, and end with code 120.
+    """
+    try:
+        write()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class ReadingProgress:

@@ -434,16 +434,18 @@ def count_command(
         facts = {"tokenizer": counter.name, "exact": counter.exact, "files": rows}
         write_json({**facts, "tokens": total})
         return
+    lines = []
     if tree:
         tokens = {os.path.normpath(row["file"]): row["tokens"] for row in rows}
         for entry in file_tree(tokens, largest_first=True):
             end = "/" if entry.folder else ""
-            click.echo(f"{entry.tokens:>9,}  {'  ' * entry.depth}{printable(entry.name)}{end}")
+            name = f"{'  ' * entry.depth}{printable(entry.name)}{end}"
+            lines.append(f"{entry.tokens:>9,}  {name}")
     else:
-        for row in rows:
-            click.echo(f"{row['tokens']:>9,}  {printable(row['file'])}")
+        lines = [f"{row['tokens']:>9,}  {printable(row['file'])}" for row in rows]
     if len(rows) != 1:
-        click.echo(f"{total:>9,}  total")
+        lines.append(f"{total:>9,}  total")
+    write_lines(lines)
     print_message(f"{('approximate', 'exact')[counter.exact]}, by {counter.name}")
 
 

@@ -146,6 +146,8 @@ def read_named(
             where = path
             with open(int(path.removeprefix("/dev/fd/")), "rb", closefd=False) as stream:
                 data = stream.read(most + 1)
+        elif sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed")
         else:
             data = sys.stdin.buffer.read(most + 1)
     except OSError as exc:
