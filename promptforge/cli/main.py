@@ -256,7 +256,7 @@ def _describe(
     if isinstance(error, OSError):
         message = error.strerror or message
         if error.filename:
-            message = f"{error.filename}: {message.lower()}"
+            message = f"{error.filename}: {message[:1].lower()}{message[1:]}"
         return "file", message
     place = _place_of(error, places)
     if place and not place.startswith("--"):
