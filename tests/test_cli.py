@@ -46,6 +46,17 @@ def test_several_files_of_items_in_their_order() -> None:
     assert out.index("first") < out.index("second") < out.index("x = 1")
 
 
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"items": []}'])
+def test_a_file_without_items_is_named(content: str) -> None:
+    write("none.json", content)
+    assert run("render", "none.json") == (
+        0,
+        "",
+        "promptforge: note: none.json: holds no items [PF115]\n",
+    )
+    assert run("render", "none.json", "items.json").out == TEXT
+
+
 def test_a_file_and_its_range() -> None:
     write("src/b.py", "one = 1\ntwo = 2\nthree = 3\n")
     whole, part = run("render", "--file", "src/b.py"), run("render", "--file", "src/b.py:2-2")

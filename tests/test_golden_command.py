@@ -185,3 +185,10 @@ def test_any_text_can_be_taken_over(text: str) -> None:
     (again,) = load_cases(path)
     assert again.keys["text"].rstrip("\n") == text.rstrip("\n")
     assert again.keys["lacks"] == ("q",) and after.startswith("# c\ncases:")
+
+
+def test_the_cases_of_a_project_are_found_from_outside(folder: Path) -> None:
+    assert run("init", "desk").code == 0
+    for arguments in (["desk"], ["desk/tests"], ["desk/tests/mine.yaml"]):
+        ran = run("test", *arguments)
+        assert ran.code == 0 and "2 cases passed" in ran.err, ran

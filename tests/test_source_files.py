@@ -81,7 +81,7 @@ def test_ranges_that_are_not_there(space: Path) -> None:
     for spec, message in (
         ("ten.txt:0-3", "lines count from 1"),
         ("ten.txt:5-3", "lines count from 1"),
-        ("ten.txt:11", "line 11 lies past the end; there are 10 lines"),
+        ("ten.txt:11", "line 11 lies past the end; the last line is 10"),
         ("ten.txt:x-3", "no such file"),
     ):
         with pytest.raises(ItemError, match=message):
@@ -241,7 +241,8 @@ def test_a_file_among_the_arguments_may_have_a_range(folder: Path) -> None:
 def test_a_budget_that_nobody_asked_for_is_said(folder: Path) -> None:
     Path("a.py").write_text("value = 1\n" * 3_000)
     said = "note: the budget is 4,000 tokens; --max-tokens N or none takes more"
-    for words in (["a.py"], ["--file", "a.py"]):
+    Path("items.yaml").write_text("- content: " + "value " * 5_000)
+    for words in (["a.py"], ["--file", "a.py"], ["--doc", "a.py"], ["items.yaml"]):
         assert said in run("render", *words).err
         assert "the budget is" not in run("render", *words, "--max-tokens", "500").err
         assert "the budget is" not in run("render", *words, "--max-tokens", "none").err

@@ -222,6 +222,8 @@ def copy_item_template(
         layout = templates.layout(of, one)
         ending = _ending(layout)
         by_stem = {_stem(file): file for file in layout.files()}
+        if like and like not in by_stem and (hint := did_you_mean(like, by_stem)):
+            raise OptionError(f'the layout "{of}" has no template of the kind {quote(like)}{hint}')
         original = by_stem.get(like or name) or by_stem.get("item")
         if original is None:
             raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')

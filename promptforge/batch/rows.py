@@ -52,6 +52,7 @@ from ..sources.gather import SourceRequest, gather
 from ..sources.item_files import decode_json, load_messages, report_repeated_keys
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
 from ..sources.objects import table_rows
+from ..sources.shapes import ITEM_FIELDS
 from ..sources.workspace import show_path
 from ..text.words import late_property
 
@@ -376,6 +377,7 @@ CONTEXT_ONLY = "context"
 ERROR_PREFIX = b'{"error":'
 """First bytes of an error record; the line of a result begins otherwise."""
 _OWN_KEYS = {"id", "profile", "items", "files", "knowledge", "user", "history", *PROMPT_TEXT_KEYS}
+_ROW = 'a row is a request, such as {"items": [{"content": "…"}], "max_tokens": 900}'
 # Figures of a prompt that has no context.
 _NO_CONTEXT = {"items_included": 0, "items_trimmed": 0, "items_dropped": 0, "truncated": False}
 
@@ -626,10 +628,9 @@ def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
         if raw in (b"[", b"{"):  # the first line of JSON that is printed over many
             reason += "; a row is one object in one line"
         raise ItemError(f"not valid JSON: {reason}") from None
-    if value is None:
-        raise ItemError("expected an object, found null")
     if not isinstance(value, dict):
-        raise ItemError(f"expected an object, found {type(value).__name__}")
+        found = "null" if value is None else type(value).__name__
+        raise ItemError(f"expected an object, found {found}; {_ROW}")
     return value
 
 
@@ -688,7 +689,9 @@ def _understand(value: dict[str, Any], to: str) -> tuple[Job, str | None]:
 
 def _check_option(name: str, value: object) -> None:
     if name not in OPTION_VOCABULARY:
-        hint = suggest_name(name, [*_OWN_KEYS, *OPTION_VOCABULARY])
+        hint = f"; {_ROW}"
+        if name not in ITEM_FIELDS:  # else the row is an item, and no request
+            hint = suggest_name(name, [*_OWN_KEYS, *OPTION_VOCABULARY])
         raise OptionError(f"unknown key {quote(name)}{hint}", option=name)
     if name == "tokenizer" and isinstance(value, str) and value.startswith("file:"):
         raise OptionError("tokenizer: only the whole run can take one from a file", option=name)

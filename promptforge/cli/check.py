@@ -304,8 +304,8 @@ def test_command(
 ) -> int:
     """Render cases and compare them with their expected texts.
 
-    PATHS are YAML files of cases, or folders of them; without any, ./tests. The guide to templates
-    describes a case. Templates and profiles come from --templates and --profiles (or the
+    PATHS are YAML files of cases, folders of them, or projects; without any, ./tests. The guide to
+    templates describes a case. Templates and profiles come from --templates and --profiles (or the
     environment), else from ./templates and ./profiles.
 
     Exit codes: 0 all pass; 1 some fail; 2 usage; 4 a file that cannot be read. A case with a
@@ -361,11 +361,14 @@ def _case_files(paths: tuple[Path, ...]) -> list[Path]:
             found.append(path)
             continue
         # A folder of tests may hold other YAML: a file of cases has the key `cases`.
-        files = sorted(each for each in path.iterdir() if each.suffix in YAML_SUFFIXES)
-        cases = [each for each in files if is_cases_file(each)]
-        if not cases:
-            folder = quote(str(path))
-            message = f"the folder {folder} holds no file of cases (`cases:` in a .yaml file)"
+        # The folder of a project has them in its `tests`.
+        for folder in filter(Path.is_dir, (path, path / "tests")):
+            files = sorted(each for each in folder.iterdir() if each.suffix in YAML_SUFFIXES)
+            if cases := [each for each in files if is_cases_file(each)]:
+                break
+        else:
+            name = quote(str(path))
+            message = f"the folder {name} holds no file of cases (`cases:` in a .yaml file)"
             raise click.UsageError(message)
         found += cases
     return list(dict.fromkeys(found))

@@ -263,19 +263,12 @@ class CommandRequest(NamedTuple):
                 'note: the most important files come first; --query "…" asks for others,'
                 " --max-tokens N or none takes more"
             )
-        elif result.truncated and not self.quiet and self._reads_files():
+        elif result.truncated and not self.quiet:
             chosen = {*self.options, *renderer.profile.options}
             if not chosen & {"max_tokens", "max_chars"}:  # a budget that nobody asked for
                 budget = f"the budget is {result.max_tokens:,} tokens"
                 print_message(f"note: {budget}; --max-tokens N or none takes more")
         return result
-
-    def _reads_files(self) -> bool:
-        from ..sources.text_files import is_text_source
-
-        wanted = self.wanted
-        named = any(is_text_source(name, wanted.workspace) for name in wanted.items)
-        return bool(wanted.files) or named
 
 
 def _refuse_to_overwrite(wanted: SourceRequest) -> None:

@@ -435,7 +435,9 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
         return f"{error.option_name} needs a value"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return _describe_value(error, error.param)
-    return error.format_message()
+    # Click's own words for a second NAME where one is taken.
+    words = error.format_message()
+    return re.sub(r"Got unexpected extra arguments? \((.*)\)", r"too many words: \1", words)
 
 
 def _guess_flag(error: click.NoSuchOption, context: click.Context | None) -> str:
@@ -453,6 +455,11 @@ def _describe_value(error: click.BadParameter, parameter: click.Parameter) -> st
     message = error.message
     given = re.match(r"(?:Directory |File |Path )?'(.*?)' (.*)", message, re.DOTALL)
     at = _describe_parameter(parameter)
+    if isinstance(parameter.type, click.IntRange):
+        most = "" if parameter.type.max is None else f" to {parameter.type.max:,}"
+        value = quote(given[1]) if given else message.partition(" ")[0]
+        least = f"{parameter.type.min:,}{most or ' up'}"
+        return f"{at} takes a whole number from {least}; got {value}"
     if given is None:
         return f"{at}: {message}"
     if isinstance(parameter.type, click.Choice):

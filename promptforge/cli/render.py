@@ -107,6 +107,8 @@ def render_command(
     renderer = request.renderer_of(ContextRenderer)
     if split is not None and output is not None:
         tokens = read_option("max_tokens", split, "--split")
+        if not isinstance(tokens, int) or tokens < 1:
+            raise click.UsageError(f"--split takes a number of tokens, as 8k; got {quote(split)}")
         return _write_parts(request, renderer, tokens, Path(output))
     result = request.render(renderer, request.gather())
     if copy:

@@ -18,7 +18,7 @@ import msgspec
 from ..config.layouts import LayoutSettings
 from ..config.options import OPTION_VOCABULARY, OptionKeywords, Options, apply_options
 from ..config.profiles import Profile, load_profile
-from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError
+from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError, quote
 from ..files import Folders, TemplateSources, folder_paths, template_sources
 from ..model import Item, Result
 from ..selection.query import AnyEmbed
@@ -318,7 +318,7 @@ def _cut(item: Item, fits: Callable[[Item], bool]) -> tuple[Item, Item]:
         chars = _most(len(text) - 1, lambda number: fits(piece(text[:number], first)))
     if not chars:
         name = item.path or item.name or item.id or item.kind
-        message = f"a part has no room for any of {name!r}; raise max_tokens"
+        message = f"a part has no room for any of {quote(name)}; raise max_tokens (--split)"
         raise BudgetError(message, needed=0, largest=0)
     return piece(text[:chars], first), piece(text[chars:], first + text.count("\n", 0, chars))
 

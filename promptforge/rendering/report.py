@@ -515,9 +515,9 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     """Add what a user should know of a rendering."""
     page, packed, items = report.page, report.packed, report.given
     reasons = report.counts
-    if not items:
+    if not items and "PF115" not in {d.code for d in diagnostics}:  # else a file is named
         diagnostics.add("PF115", "there were no items", severity="info")
-    elif not packed.chosen:
+    elif items and not packed.chosen:
         _say_all_dropped(items, reasons, diagnostics)
     _say_of_items(page, packed, diagnostics)
     if not page.counter.exact and page.options.max_tokens is not None:

@@ -265,7 +265,7 @@ def reduce_items(
     if options.comments and options.empty_lines and not options.outline:
         return items
     if options.number_lines:
-        message = "number_lines takes whole texts: leave out outline, comments and empty_lines"
+        message = "number_lines takes whole texts: not with outline, no comments or no empty lines"
         raise OptionError(message, option="number_lines")
     whole = dict.fromkeys(("outline", "comments"), 0)
 

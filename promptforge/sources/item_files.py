@@ -119,6 +119,8 @@ def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item
     Raises `ItemError` as `load_items` does.
     """
     records, locate = _RecordFile(text, where, diagnostics, _ITEMS).read()
+    if not records:
+        diagnostics.add("PF115", "holds no items", where=where, severity="info")
     return load_records(records, where=where, diagnostics=diagnostics, locate=locate)
 
 

@@ -106,7 +106,7 @@ def load_files(
             return file_item(place, text)
         lines = split_lines(text)
         if start > len(lines):
-            message = f"line {start} lies past the end; there are {len(lines)} lines"
+            message = f"line {start} lies past the end; the last line is {len(lines)}"
             raise ItemError(message, where=show_path(name))
         last = len(lines)
         if end is not None and end > last:
