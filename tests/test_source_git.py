@@ -297,16 +297,42 @@ def test_files_that_look_like_a_repository_are_none(
     load_everything(canary)
 
 
-@pytest.mark.parametrize("setting", ["mailmap.file", "diff.orderFile"])
+@pytest.mark.parametrize(
+    "setting", ["mailmap.file", "diff.orderFile", "core.excludesFile", "core.attributesFile"]
+)
 def test_a_pipe_that_a_repository_names_is_not_waited_for(
-    space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+    space: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
-    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_SECONDS", 5)
+    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_SECONDS", 10)
     (space / "a.py").write_text("x = 3\n")
     os.mkfifo(space / ".git/pipe")
-    git(space, "config", setting, str(space / ".git/pipe"))
+    git(space, "config", setting, ".git/pipe")
     assert len(pf.load(git_log=9)) == 2
     assert "+x = 3" in "".join(item.content or "" for item in pf.load(git_diff=""))
+    ran = run("render", ".", "--tree")
+    assert ran.code == 0 and "git: " not in ran.err and "PF601" not in ran.err
+
+
+def test_a_repository_in_which_git_waits_is_asked_once(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_SECONDS", 1)
+    (space / ".git/index").unlink()
+    os.mkfifo(space / ".git/index")
+    ran = run("render", ".", "--git-diff", "--max-tokens", "2k")
+    assert "listed without it: git did not answer" in ran.err and "x = 2" in ran.out
+    monkeypatch.setenv("PATH", "")  # no git is started any more
+    with pytest.raises(pf.ItemError, match="did not answer before, and is not asked again"):
+        pf.load(git_log=9)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing limits another process's memory")
+def test_git_has_a_limit_of_memory(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_BYTES", 64 << 20)
+    (space / "a.py").write_text("x = 3\n")
+    (space / ".git/info/attributes").symlink_to("/dev/zero")
+    with pytest.raises(pf.ItemError, match="Out of memory"):
+        pf.load(git_diff="")
 
 
 def test_files_of_a_folder_know_how_many_commits_ago_they_changed(space: Path) -> None:

@@ -13,10 +13,11 @@ import contextlib
 import os
 import re
 import stat
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ from .workspace import (
 )
 
 if TYPE_CHECKING:
+    from subprocess import CompletedProcess
+
     from pathspec import GitIgnoreSpec
 
 MAX_LISTED_BYTES = 4 << 20
@@ -43,6 +46,8 @@ MAX_LISTED_BYTES = 4 << 20
 MAX_NAMES_SHOWN = 3
 """Files that a message names for each reason to leave some out."""
 MAX_GIT_SECONDS = 60
+MAX_GIT_BYTES = 4 << 30
+"""Memory of git: it reads a device that stands for its attributes without end."""
 MAX_COMMITS_READ = 200
 """Commits that tell which files were changed lately."""
 # Inside a hook these name the repository of the hook, not the one of the folder.
@@ -54,12 +59,16 @@ _GIT_SETTINGS = {
     "core.quotePath": "false",
     "log.showSignature": "false",  # it would run `gpg.program`
     "log.follow": "false",
-    # Two that name a file: a pipe there is waited for.
+    # Two that name a file: a pipe there is waited for. (`_FILE_SETTINGS` are two more.)
     "log.mailmap": "false",
     "diff.orderFile": os.devnull,
     "i18n.logOutputEncoding": "UTF-8",
     "safe.bareRepository": "explicit",
 }
+# The user may have set these for all repositories, so they count where they name a file.
+_FILE_SETTINGS = ("config", "-z", "--path", "--get-regexp", r"^core\.(attributes|excludes)file$")
+_unanswered: set[Path | None] = set()
+"""Repositories in which git was waited for in vain: it is not asked there again."""
 _TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
 _MARK = ":(attr:linguist-generated{})"
 _GENERATED_BY_MARK = ("ls-files", "-z", "--", _MARK.format(""), _MARK.format("=true"))
@@ -520,7 +529,9 @@ def _ask_git(folder: Path, diagnostics: Diagnostics, hidden: bool) -> list[str] 
     try:
         tracked = run_git(folder, *_TRACKED, names=True)
         others = run_git(folder, *NEW_FILES, names=True, diagnostics=diagnostics)
-    except ItemError:
+    except ItemError as error:
+        message = f"git cannot list the files, so they are listed without it: {error.bare}"
+        diagnostics.add("PF601", message, where=show_path(folder))
         return None
     found = dict.fromkeys(filter(None, tracked.split("\0")))
     for name in filter(None, others.split("\0")):
@@ -562,24 +573,10 @@ def run_git(
 
     With `names` it is names of files, as Python writes them, else text. `settings` come before
     those of the repository. Raises `ItemError`, with git's own first line, where it fails, takes
-    more than `MAX_GIT_SECONDS`, or is not installed. Its warnings are added to `diagnostics`.
+    more than `MAX_GIT_SECONDS`, or is not installed. Where it took more, it is not asked again. Its
+    warnings are added to `diagnostics`.
     """
-    import subprocess
-
-    try:
-        ran = subprocess.run(
-            ["git", *arguments],
-            cwd=folder,
-            env=_git_environment(folder, _GIT_SETTINGS | dict(settings or {})),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=MAX_GIT_SECONDS,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise ItemError("git is not installed", where="git") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
+    ran = _ask(folder, arguments, _GIT_SETTINGS | _without_devices(folder) | dict(settings or {}))
     if ran.returncode:
         said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         if _work_tree(folder) is None:  # git speaks of HEAD, or of usage
@@ -591,11 +588,68 @@ def run_git(
     return os.fsdecode(ran.stdout) if names else ran.stdout.decode("utf-8", "replace")
 
 
-def _git_environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+def _ask(
+    folder: Path, arguments: tuple[str, ...], settings: Mapping[str, str]
+) -> CompletedProcess[bytes]:
+    import subprocess
+
+    top, command, pipe = _work_tree(folder), ["git", *arguments], subprocess.PIPE
+    if top in _unanswered:
+        raise ItemError("git did not answer before, and is not asked again", where="git")
+    environment, quiet = _git_environment(top, settings), subprocess.DEVNULL
+    try:
+        with subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=quiet, stdout=pipe, stderr=pipe
+        ) as process:
+            _limit_memory(process.pid)
+            try:
+                out, errors = process.communicate(timeout=MAX_GIT_SECONDS)
+            except BaseException:
+                process.kill()
+                raise
+    except FileNotFoundError:
+        raise ItemError("git is not installed", where="git") from None
+    except subprocess.TimeoutExpired:
+        _unanswered.add(top)
+        message = f"git did not answer in {MAX_GIT_SECONDS} s: is one of its files a pipe?"
+        raise ItemError(message, where="git") from None
+    except OSError as error:
+        raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
+def _limit_memory(process: int) -> None:
+    if sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(OSError):  # it has ended, or may use even less
+            resource.prlimit(process, resource.RLIMIT_DATA, (MAX_GIT_BYTES, MAX_GIT_BYTES))
+
+
+def _without_devices(folder: Path) -> dict[str, str]:
+    """Return the settings that name a pipe or a device in the place of a file, each with none."""
+    top = _work_tree(folder) or folder.absolute()
+    with contextlib.suppress(OSError):
+        return _devices_set_to_none(top, os.stat(top / ".git/config").st_mtime_ns)
+    return _devices_set_to_none(top, 0)
+
+
+@lru_cache(maxsize=64)
+def _devices_set_to_none(top: Path, _changed: int) -> dict[str, str]:
+    said = os.fsdecode(_ask(top, _FILE_SETTINGS, _GIT_SETTINGS).stdout)
+    named = dict(setting.partition("\n")[::2] for setting in filter(None, said.split("\0")))
+    return {name: os.devnull for name, path in named.items() if _is_device(top / path)}
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+def _git_environment(top: Path | None, settings: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
     kept |= _GIT_ENVIRONMENT
     # `core.worktree` could name any folder, whose files would be shown as changes.
-    if top := _work_tree(folder):
+    if top:
         kept["GIT_WORK_TREE"] = str(top)
     # Not `-c`: a name that holds `=` would be read as another one.
     count = kept.get("GIT_CONFIG_COUNT", "")
