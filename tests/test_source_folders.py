@@ -156,6 +156,34 @@ def test_what_nobody_wants_is_left_out_and_said_once(space: Path) -> None:
     assert "image.png" not in paths(".", "--ignored")
 
 
+@pytest.mark.parametrize("look", [(), ("--format", "xml"), ("--outline",), ("--number-lines",)])
+def test_an_earlier_output_is_left_out_and_hides_no_source(
+    space: Path, look: tuple[str, ...]
+) -> None:
+    functions = "\n\n".join(
+        f'def task_{n}(x: int) -> int:\n    """Do task {n} < {n + 1}."""\n    return x + {n}'
+        for n in range(30)
+    )
+    make(space, {"tasks.py": functions, "more.py": functions.replace("task", "step")})
+    before = paths(".", "--max-tokens", "none")
+    assert run("render", ".", "--max-tokens", "none", "-o", "old.md", *look).code == 0
+    assert run("render", ".", "--split", "700", "-o", "parts.md", *look).code == 0
+    assert len(list(space.glob("parts.*.md"))) > 2
+    ran = run("render", ".", "--max-tokens", "none", "--json")
+    assert [item["path"] for item in json.loads(ran.out)["items"]] == before
+    assert "left out texts packed of the other files:" in ran.err
+    assert "old.md" in paths("old.md", "tasks.py", "--max-tokens", "none")
+    assert "old.md" in paths(".", "--ignored", "--max-tokens", "none")
+
+
+def test_a_page_that_quotes_or_copies_others_is_no_earlier_output(space: Path) -> None:
+    page = "# guide.md\n\nSee app.py for more of what this program does and how it is used.\n"
+    quoting = "# A tour\n\nThe program starts here.\n\n## app.py\n\nimport os\nprint(os.name)\n\nAnd so it ends.\n"
+    make(space, {"guide.md": page, "docs/guide.md": page + "One more.\n", "tour.md": quoting})
+    make(space, {"files.txt": "".join(f"# {name}\n" for name in TRACKED)})
+    assert {"docs/guide.md", "tour.md", "files.txt"} <= set(paths(".", "--max-tokens", "none"))
+
+
 def test_a_repository_runs_no_program_and_leads_nowhere_else(space: Path, tmp_path: Path) -> None:
     make(tmp_path, {"outside/secret.py": "secret"})
     (space / "hook").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")

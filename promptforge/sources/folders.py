@@ -84,6 +84,7 @@ _GIT_ENVIRONMENT = {
 }
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _WRITTEN = "files that this run writes"
+_PACKED = "texts packed of the other files"
 _LINKS, _DEVICES = "links", "pipes, sockets and devices"
 _ABSENT = "tracked files that are not there"
 _SUBMODULES, _REPOSITORIES = "submodules without files", "other repositories"
@@ -152,6 +153,15 @@ _PASSWORD = late_pattern(
     r"[\"']?[^\s\"'#$<{]{6,}"
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
 )
+_MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml)")
+_HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|file:|source:|path:).*")
+_PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
+_FRAME = late_pattern(r"[ \t]*(?:```|</|.*\blines? left out\b)")
+_LINE_NUMBER = late_pattern(r"\s*\d+[:|\t ]")
+MIN_PACKED_SHARE, MIN_PACKED_OF_ONE = 0.75, 0.95
+"""Share of a text that is lines of the files its headers name, above which it is packed of them:
+of several, or of one, as a part of `--split` may be. Outlines had 0.83 and more, manuals up to 0.4.
+"""
 MIN_LETTERS_OF_A_SECRET = 10
 """Different characters of a credential; `ghp_xxxx…` in a manual has fewer."""
 
@@ -265,7 +275,7 @@ def read_folder(
     no file that is wanted.
     """
     left_out: LeftOut = defaultdict(list)
-    count = 0
+    read: list[tuple[str, str, Diagnostics]] = []
     top = locate_file(path, workspace)
     names = _list_folder(top, diagnostics, wanted, left_out)
     for number, name in enumerate(names):
@@ -279,17 +289,65 @@ def read_folder(
         if isinstance(found, str):
             left_out[found].append(name)
             continue
-        count += 1
-        if not leaves_out_secret(found[0], place, diagnostics, wanted):
-            yield place, *found
+        read.append((place, *found))
+    packed = set() if wanted.include or wanted.ignored else find_packed([each[:2] for each in read])
+    if packed:
+        left_out[_PACKED] += sorted(os.path.relpath(place, path) for place in packed)
+    for place, text, said in read:
+        if place not in packed and not leaves_out_secret(text, place, diagnostics, wanted):
+            yield place, text, said
     report_left_out(left_out, path, diagnostics)
-    if not count:
+    if not read:
         message = "a folder without files to read"
         if left_out:
             message += ", but for those that are left out by default"
         elif wanted.include or wanted.exclude:
             message += ", as they were narrowed down"
         raise ItemError(message, where=show_path(path))
+
+
+def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the paths of those files (path and text) that were packed of the others.
+
+    An earlier `-o context.md` says everything twice, and hides the files that it holds.
+    """
+    by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for file in files:
+        by_name[file[0].rpartition("/")[2]].append(file)
+
+    def named(path: str, header: str) -> Iterator[tuple[str, str]]:
+        for word in _PATH_IN_HEADER.findall(header):
+            for other in by_name.get(word.rpartition("/")[2], ()):
+                # Either may have been read from a folder above.
+                whole, end = sorted((f"/{word}", f"/{other[0]}"), key=len, reverse=True)
+                # Two copies of a page have its headers in common.
+                if other[0] != path and whole.endswith(end) and header not in other[1]:
+                    yield other
+
+    packed: set[str] = set()
+    for path, text in files:
+        if not _MAY_BE_PACKED.fullmatch(path):
+            continue
+        headers = {line: list(named(path, line)) for line in set(_HEADER.findall(text))}
+        sources = dict(file for found in headers.values() for file in found)
+        if sources.keys() - packed:
+            known = {_bare(line) for source in sources.values() for line in source.split("\n")}
+            sizes = [0, 0]
+            for line in text.split("\n"):
+                if not headers.get(line) and not _FRAME.match(line):
+                    sizes[_bare(line) in known] += len(_bare(line))
+            least = MIN_PACKED_SHARE if len(sources) > 1 else MIN_PACKED_OF_ONE
+            if sizes[True] > least * sum(sizes):
+                packed.add(path)
+    return packed
+
+
+def _bare(line: str) -> str:
+    """Return the letters and digits of a line, which formats neither escape nor frame."""
+    from html import unescape  # a table that few folders need
+
+    number = _LINE_NUMBER.match(line)
+    return "".join(re.findall(r"\w+", unescape(line[number.end() if number else 0 :])))
 
 
 def _read_wanted(
