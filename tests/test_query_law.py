@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,133 @@ def _object(size: int) -> tuple[str, list[str]]:
     return f'{{"hat": 1,\n{rows},\n"end": 2}}', ['"hat"', '"end"']
 
 
+# What Java 17, Node 20, Ruby 3, Rust, .NET, Go and PostgreSQL print, shortened; what must stay is
+# between « and ».
+FAILURES = {
+    "java": """\
+Exception in thread "main" java.lang.IllegalStateException: «checkout failed»
+\tat «Shop.main(Shop.java:8)»
+\tat java.base/java.lang.reflect.Method.invoke(Method.java:569)
+Caused by: Shop$HatError: «cannot load hat»
+\tat «Shop.load(Shop.java:5)»
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+\tSuppressed: java.lang.IllegalStateException: «connection not closed»
+\t\t... 6 more
+Caused by: java.util.NoSuchElementException: «no stock row for hat»
+\tat Shop.lambda$fetch$0(Shop.java:4)
+\tat java.base/java.util.Optional.orElseThrow(Optional.java:403)
+""",
+    "node": """\
+AggregateError: «checkout failed»
+    at checkout (/app/shop.js:4:64)
+    ... 5 lines matching cause stack trace ...
+    at node:internal/main/run_main_module:28:49 {
+  [cause]: Error: «cannot load hat»
+      at load (/app/shop.js:3:61)
+      at Module._compile (node:internal/modules/cjs/loader:1521:14) {
+    [cause]: SyntaxError: «Unterminated string in JSON»
+        at JSON.parse (<anonymous>)
+        at fetchHat («/app/shop.js:2:28»)
+        at Array.map (<anonymous>)
+  },
+  [errors]: [
+    TypeError: «second failure»
+        at checkout (/app/shop.js:4:86)
+        at node:internal/main/run_main_module:28:49
+""",
+    "ruby": """\
+shop.rb:5:in `rescue in checkout': «checkout failed» (RuntimeError)
+\tfrom shop.rb:6:in `<main>'
+shop.rb:4:in `rescue in load_hat': «cannot load hat» (HatError)
+\tfrom «shop.rb:5:in `checkout'»
+\tfrom /usr/lib/ruby/gems/3.1.0/gems/rack-2.2.4/lib/rack.rb:9:in `call'
+shop.rb:3:in `fetch': «key not found: :hat» (KeyError)
+\tfrom shop.rb:3:in `fetch'
+""",
+    "rust": """\
+thread '<unnamed>' (22878) panicked at «rs/main.rs:3:32»:
+cannot load hat: "«no stock row for hat»"
+stack backtrace:
+   0: __rustc::rust_begin_unwind
+             at /rustc/59807616/library/std/src/panicking.rs:689:5
+   1: main::load
+             at «./rs/main.rs:3:31»
+
+thread 'main' (22877) panicked at rs/main.rs:5:57:
+«checkout failed»: Any { .. }
+""",
+    "dotnet": """\
+Unhandled exception. System.InvalidOperationException: «checkout failed»
+ ---> Shop.HatException: «cannot load hat»
+ ---> System.Collections.Generic.KeyNotFoundException: «The given key 'hat' was not present»
+   at System.Collections.Generic.Dictionary`2.get_Item(TKey key)
+   at Shop.Store.Fetch(String k) in «/app/Store.cs:line 12»
+   --- End of inner exception stack trace ---
+   at Microsoft.AspNetCore.Routing.EndpointMiddleware.Invoke(Endpoint endpoint)
+   at Program.<Main>$(String[] args) in «/app/Program.cs:line 5»
+""",
+    "go": """\
+panic: «cannot load hat: no stock row» [recovered]
+\tpanic: «second failure: rollback»
+
+goroutine 1 [running]:
+testing.tRunner.func1.2({0x5111c0, 0xc00001a0a0})
+\t/usr/local/go/src/testing/testing.go:1631 +0x24a
+main.(*Store).Load(...)
+\t«/app/store.go:57»
+""",
+    "log": """\
+10:01:00 UTC [99] shop@orders «ERROR:  deadlock detected»
+10:01:00 UTC [99] shop@orders DETAIL:  Process 99 waits for ShareLock.
+""",
+}
+LAST_OUTPUTS = {
+    "psql": 'shop=# select * from hats;\n«ERROR:  relation "hats" does not exist»\n',
+    "terraform": "$ terraform validate\n╷\n│ «Error: Reference to undeclared input variable»\n",
+    "kubectl": "$ kubectl logs hat-0\n«Error from server (BadRequest): ImagePullBackOff»\n",
+    "gcc": "$ make\n«hat.c:3:5: error: unknown type name 'hat'»\n",
+    "ipython": "In [9]: sell(hat)\n«ValueError: the hat is sold»\n\n",
+}
+
+
+def _marked(text: str) -> tuple[str, list[str]]:
+    return re.sub("[«»]", "", text), re.findall("«(.*?)»", text)
+
+
+def _failure(size: int, name: str) -> tuple[str, list[str]]:
+    text, facts = _marked(FAILURES[name])
+    around = [NOISE.format(number) for number in range(size)]
+    return "".join([*around, text, *around[: size // 4]]), facts
+
+
+def _outputs(size: int, name: str) -> tuple[str, list[str]]:
+    failed, facts = _marked(LAST_OUTPUTS[name])
+    prompt = re.match(r"In \[|\S+ ", failed)[0]  # type: ignore[index]
+    prompt = prompt.replace("In [", "In [7]: ")
+    asked = [f"{prompt}login({i})\n" + NOISE.format(i) * (1 + i % 7) for i in range(size)]
+    last = [f"{prompt}again({i})\n{NOISE.format(i)}" for i in range(3)]
+    return "".join([*asked, failed, *last]), [*facts, "again(2)"]
+
+
+def _settings(size: int) -> tuple[str, list[str]]:
+    heads = [f"[shop.hats-{number}]" for number in range(2 + size // 8)]
+    lines = "".join(f'login{line} = "{NOISE.format(line).strip()}"\n' for line in range(size))
+    return "\n".join(f"{head}\n{lines}" for head in heads), ["|".join(heads)]
+
+
+def _combined_diff(size: int) -> tuple[str, list[str]]:
+    around = "".join(f"  {NOISE.format(line)}" for line in range(size))
+    changed = ["- thirty hats\n", " -red hats\n", "++dreissig\n"]
+    text = "diff --cc f\nindex 8d0d8c1,1f0f0b1..3d0d7ad\n--- a/f\n+++ b/f\n"
+    text += f"@@@ -1,60 -1,60 +1,60 @@@ def sell\n{around}{''.join(changed)}{around}"
+    return text, ["+++ b/f", *changed]
+
+
 KINDS = {
+    **{f"error {name}": partial(_failure, name=name) for name in FAILURES},
+    **{f"terminal {name}": partial(_outputs, name=name) for name in LAST_OUTPUTS},
+    "file toml": _settings,
+    "diff combined": _combined_diff,
     "error": _trace,
     "repl-history": lambda size: _session(size, ">>> "),
     "terminal": lambda size: _session(size, "$ "),
@@ -84,7 +211,7 @@ KINDS = {
     "code": _program,
     "json": _object,
 }
-LANGUAGES = {"code": "python", "json": "json"}
+LANGUAGES = {"code": "python", "json": "json", "file toml": "toml"}
 WORDS = st.sampled_from([*re.findall(r"\w+", NOISE), "hat", "login(3)", "zebra", "line"])
 
 
@@ -97,7 +224,7 @@ WORDS = st.sampled_from([*re.findall(r"\w+", NOISE), "hat", "login(3)", "zebra",
 @settings(max_examples=6, deadline=None)
 def test_no_query_costs_a_fact(kind: str, size: int, budget: int, query: str) -> None:
     text, facts = KINDS[kind](size)
-    item = Item(kind=kind, content=text, language=LANGUAGES.get(kind))
+    item = Item(kind=kind.split()[0], content=text, language=LANGUAGES.get(kind))
     renderer = Renderer()
 
     def kept(max_tokens: int, query: str | None) -> set[str]:

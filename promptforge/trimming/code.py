@@ -33,7 +33,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     """Return a program as pieces; None for a text with lines of one depth only."""
     blocks = read_syntax(text, language)
     found = blocks.pieces(language, marks) if blocks else None
-    if found is None and (blocks := read_indentation(text)):
+    if found is None and (blocks := read_indentation(text, sections=language in _SECTIONED)):
         return blocks.pieces(language, marks)
     return found
 
@@ -674,6 +674,8 @@ _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
+_SECTIONED = ("ini", "properties", "toml")
+_SECTION = late_pattern(r"\[{1,2}[\w.\"'\t :/-]+\]{1,2}\s*(?:[#;].*)?$")
 _SKELETON_DEPTH = 2
 """Headers less deep than this are skeleton: functions, and the methods of classes."""
 
@@ -686,15 +688,16 @@ class _Header(NamedTuple):
     body: int
 
 
-def read_indentation(text: str) -> Blocks | None:
+def read_indentation(text: str, *, sections: bool = False) -> Blocks | None:
     """Return the lines of a program as blocks, each under the shallower line before it.
 
     None if no line is deeper than another. A line with deeper lines below it is a header, and the
     deeper run its body. The next line of the header's depth belongs to it too if it begins as the
-    end of a block does (`}`, `end`, `else`).
+    end of a block does (`}`, `end`, `else`). With `sections` a line `[name]` is a header of all up
+    to the next.
     """
     lines = split_lines(text)
-    depths = [_depth(line) for line in lines]
+    depths = _depths(lines, sections)
     if len({depth for depth in depths if depth >= 0}) < 2:
         return None
     blocks = Blocks(lines)
@@ -733,6 +736,17 @@ def _depth(line: str) -> int:
     if not bare.strip():
         return -1
     return len(line[: len(line) - len(bare)].expandtabs(8))
+
+
+def _depths(lines: Sequence[str], sections: bool) -> list[int]:
+    """Return the depth of each line; with `sections` all but their headings are one deeper."""
+    found = map(_depth, lines)
+    if not sections:
+        return list(found)
+    return [
+        0 if _SECTION.match(line) else depth + (depth >= 0)
+        for line, depth in zip(lines, found, strict=True)
+    ]
 
 
 def _next_depths(depths: Sequence[int]) -> list[int]:

@@ -33,9 +33,10 @@ _VAGUE_PROMPTS = {
     "bash sh shell console shell-session terminal zsh": (r"(?:# |% )", r"> "),
 }
 _FAILED = re.compile(
-    r"Traceback \(most|\w*(?:Error|Exception)\b|error(?::|\[)|fatal:|panic|debugger invoked|"
-    r".*(?:command not found|No such file|Permission denied|[Uu]nhandled"
-    r"|[Ee]xit (?:code|status) [1-9])",
+    r"(?:│ )?(?:Traceback \(most|\w*(?:Error|Exception)\b|error(?::|\[)|fatal:|panic|"
+    r"debugger invoked|(?:ERROR|FATAL|PANIC)\b|npm ERR!|"
+    r".*(?:command not found|No such file|Permission denied|[Uu]nhandled|: error:|: \*\*\* "
+    r"|[Ee]xit (?:code|status) [1-9]))",
 )
 _LINES_NEAR_END = 5
 """Lines at each end of an output that stay longer than its middle."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end, split_lines
+from ..text.words import late_pattern
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end, line_gap, split_lines
 
 FRAME, REPEAT = "frame", "repeated frame"
 _INNERMOST_FRAMES = 2
@@ -18,6 +20,9 @@ _REPEATED, _AROUND, _ASIDE, _LIBRARY_FRAME, _OWN_FRAME, _LIBRARY_NEAR, _OWN_NEAR
 """The order of leaving. A frame has up to 1 less, by its distance from the innermost."""
 _FACTS = _LIBRARY_FRAME
 """Least `keep` of the frames that no query moves: the program's own, and the innermost."""
+_FAILED = late_pattern(
+    r"(?i:\b(?:error|fatal|panic|critical|severe|failed|failure)\b)|\w(?:Error|Exception)\b"
+)
 _MAX_MESSAGE_LINES = 200
 """Lines above a trace that are searched for its exception."""
 
@@ -34,18 +39,30 @@ class _Trace(NamedTuple):
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
-    """Return a text with a trace of Python, JavaScript, Java, .NET, Go or Rust in it as pieces.
+    """Return a text with a trace of Python, JavaScript, Java, .NET, Ruby, Go or Rust as pieces.
 
-    None without one. The exceptions and their messages, chained ones too, always stay. Repeated
-    frames go first, then the text around, libraries' frames, the program's own; the outermost of
-    each first.
+    The exceptions and their messages, chained ones too, always stay. Repeated frames go first, then
+    the text around, libraries' frames, the program's own; the outermost of each first. Of a log
+    without a trace the lines that say that something failed stay longest; None without those.
     """
     lines = split_lines(text)
     for read in _READERS:
         traces = list(read(lines))
         if any(trace.frames for trace in traces):
             return Pieces(_parts(lines, traces), _gap, marks, under_query=UnderQuery(_FACTS))
-    return None
+    failed = [number for number, line in enumerate(lines) if _FAILED.search(line)]
+    if not failed or 2 * len(failed) > len(lines):
+        return None
+    return Pieces(list(_log(lines, failed)), line_gap, marks, under_query=UnderQuery(_FACTS))
+
+
+def _log(lines: Sequence[str], failed: Sequence[int]) -> Iterator[Piece]:
+    """Yield the lines of a log: those that failed stay longest, then the lines near them."""
+    for number, line in enumerate(lines):
+        at = bisect_left(failed, number)
+        distance = min(abs(number - other) for other in failed[max(0, at - 1) : at + 1])
+        late = number / (len(lines) + 1)
+        yield Piece(line, (1 + late) / distance if distance else _FACTS + late)
 
 
 def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:
@@ -117,6 +134,7 @@ _LIBRARY = re.compile(
     | [\\/](?:lib64|lib|Lib)[\\/]python[\d.]*[\\/](?!(?:site|dist)-packages)(?P<stdlib>[^\\/"]+)
     | <(?P<frozen>frozen\ [\w.]+|string|__array_function__\ internals)>
     | [\\/]Lib[\\/](?!site-packages)(?P<windows>[\w.]+)
+    | [\\/]gems[\\/](?P<gem>[\w-]+?)-\d
     | node_modules[\\/](?P<npm>(?:@[^\\/]+[\\/])?[^\\/:)]+)
     | \((?P<node>node|internal|native|webpack-internal|<anonymous>)[:)\\/]
     | \bat\ (?P<node2>node|internal|native):
@@ -211,15 +229,19 @@ def _end_of_message(lines: Sequence[str], start: int) -> int:
     return len(lines)
 
 
-_AT = re.compile(r"[ \t]*(?:at\s+\S|\.\.\. \d+ (?:more|common))|^[^\s@]*@\S+:\d+:\d+\s*$")
+_AT = re.compile(
+    r"[ \t]*(?:at\s+\S|\.\.\. \d+ (?:more|common)|from \S+:\d+:in )|^[^\s@]*@\S+:\d+:\d+\s*$"
+)
+_INNER = re.compile(r"\s*---> ")
+"""Of .NET, whose exceptions stand above all frames."""
 _ERROR = re.compile(
     r"\s*(?:Exception in thread|Caused by:|Suppressed:|Uncaught|Unhandled|---> |\[cause\]:|"
-    r"(?:[\w$.]+[.$])?[A-Z]\w*(?:Exception|Error|Throwable)\b)"
+    r"(?:[\w$.]+[.$])?[A-Z]\w*(?:Exception|Error|Throwable)\b|\S+:\d+:in [`'].*': )"
 )
 
 
 def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
-    """Read traces of `at` lines: JavaScript, Java, Kotlin, .NET."""
+    """Read traces of `at` lines: JavaScript, Java, Kotlin, .NET; Ruby's `from` lines too."""
     line = last = 0
     while line < len(lines):
         if not _AT.match(lines[line]):
@@ -227,14 +249,15 @@ def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
             continue
         start, line = line, _skip(lines, line, _AT.match)
         above = range(start - 1, max(last, start - _MAX_MESSAGE_LINES) - 1, -1)
-        error = next((up for up in above if _ERROR.match(lines[up])), start - 1)
+        errors = [up for up in above if _ERROR.match(lines[up])] or [start - 1]
+        error = next((up for up in errors if not _INNER.match(lines[up])), errors[-1])
         said = [(error, start)] * (error >= last)
         yield _Trace([(frame, frame + 1) for frame in range(start, line)], said)
         last = line
 
 
 _GO_PANIC = re.compile(
-    r"(?:panic:|fatal error:|\[signal |runtime error:|goroutine \d+ \[|created by )"
+    r"(?:\t*panic:|fatal error:|\[signal |runtime error:|goroutine \d+ \[|created by )"
 )
 _GO_CALL = re.compile(r"[\w./*(]")
 _GO_PLACE = re.compile(r"\t\S+\.\w+:\d+")
