@@ -220,12 +220,16 @@ WORDS = st.sampled_from([*re.findall(r"\w+", NOISE), "hat", "login(3)", "zebra",
     size=st.integers(12, 40),
     budget=st.integers(80, 900),
     query=st.lists(WORDS, min_size=1, max_size=6).map(" ".join),
+    look=st.sampled_from(["context markdown", "knowledge json"]),
 )
-@settings(max_examples=6, deadline=None)
-def test_no_query_costs_a_fact(kind: str, size: int, budget: int, query: str) -> None:
+@settings(max_examples=8, deadline=None)
+def test_no_query_costs_a_fact(kind: str, size: int, budget: int, query: str, look: str) -> None:
     text, facts = KINDS[kind](size)
     item = Item(kind=kind.split()[0], content=text, language=LANGUAGES.get(kind))
-    renderer = Renderer()
+    layout, syntax = look.split()
+    if syntax == "json":
+        facts = [json.dumps(fact, ensure_ascii=False)[1:-1] for fact in facts]
+    renderer = Renderer(layout=layout, format=syntax)
 
     def kept(max_tokens: int, query: str | None) -> set[str]:
         shown = renderer.render([item], max_tokens=max_tokens, query=query).text
@@ -275,6 +279,15 @@ def test_a_short_man_page_answers_with_an_option_too() -> None:
     item = Item(kind="man_page", name="kettle", content=page)
     found = Renderer(layout="chunks").render([item], max_tokens=110, query="how to be quiet")
     assert "--quiet\n              Do not whistle" in found.text
+
+
+def test_no_passage_is_cut_to_a_lone_word() -> None:
+    formula = "x" * 40 + "".join(f"^{{{number}}}_y" for number in range(90))
+    text = f"The pump is oiled every eleven days by hand. Let {formula} be its oil. " + "It hums. "
+    renderer = Renderer(layout="chunks", format="plain")
+    for most in range(30, 60):
+        shown = renderer.render([Item(content=text)], query="pump oil", max_tokens=most).text
+        assert "pump is oiled" in shown and not shown.rstrip().endswith("Let …")
 
 
 def test_found_items_of_little_worth_are_left_out_and_said() -> None:

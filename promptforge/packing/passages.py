@@ -8,13 +8,13 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from .in_order import Packer
-from .types import Cost, PackingStep, Variant, budget_unit, fits_within, subtract_costs
+from .types import Cost, PackingStep, Variant, budget_unit, fits_within
 
 MAX_PASSAGES_RETRIED = 12
 """Passages set aside that are tried again when the page leaves room after all."""
 
-MIN_TOKENS_TO_CUT_A_PASSAGE = 8
-"""With fewer tokens left over, no passage is cut to fill them."""
+MIN_TOKENS_OF_A_CUT_PASSAGE = 8
+"""Fewer tokens of a passage say nothing: a word before a long formula."""
 
 
 class ChosenPassage(NamedTuple):
@@ -25,6 +25,16 @@ class ChosenPassage(NamedTuple):
     """Its place among the passages of the item, from 0."""
 
 
+class PassageRoom(NamedTuple):
+    """Room for passages."""
+
+    size: float
+    beside: float
+    """What an item adds to the page beyond its own cost: a separator, deeper indentation."""
+    unit: int
+    """0 for tokens, 1 for characters."""
+
+
 class PassageSource(Protocol):
     """The passages of the candidates, as packing sees them."""
 
@@ -33,7 +43,7 @@ class PassageSource(Protocol):
         ...
 
     def choose(
-        self, walk: Sequence[int], room: float, unit: int, max_items: int | None
+        self, walk: Sequence[int], room: PassageRoom, max_items: int | None
     ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
         """Return the passages to show within `room`, the best first, and those set aside."""
         ...
@@ -65,8 +75,7 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     packer.drop_duplicates(duplicate_of)
     packer.cost = packer.page.measure(packer.chosen)
     shown = _ShownPassages(packer, passages, limit, max_items)
-    room = subtract_costs(limit, packer.cost)[shown.unit]
-    shown.fill(*passages.choose(list(found), room, shown.unit, max_items))
+    shown.fill(*passages.choose(list(found), shown.measure_room(list(found)), max_items))
     for index, variant in shown.variants().items():
         packer.put(index, variant, shown.cost)
     packer.cost = shown.cost
@@ -95,6 +104,20 @@ class _ShownPassages:
         self._limit = limit
         self._max_items = max_items
         self._partial: dict[int, Variant] = {}
+
+    def measure_room(self, items: Sequence[int]) -> PassageRoom:
+        """Return the room for passages of these items."""
+        page, unit = self._packer.page, self.unit
+        shown: dict[int, Variant] = {}
+        own, around = 0.0, [self._packer.cost[unit]]
+        # JSON has objects and lists around the first item, and indents all of them.
+        for index in items[:2]:
+            shown[index] = self._source.variant(index, ())
+            own += page.item_cost(index, shown[index])[unit]
+            around.append(page.measure({**self._packer.chosen, **shown})[unit] - own)
+        first, *more = around[1:] or around
+        beside = max(0.0, more[0] - first) if more else 0.0
+        return PassageRoom(self._limit[unit] - first, beside, unit)
 
     def variants(self) -> dict[int, Variant]:
         """Return the shown items, each with its passages."""
@@ -176,13 +199,14 @@ class _ShownPassages:
 
     def _cut(self, passages: Sequence[ChosenPassage]) -> None:
         """Show the beginning of one more passage of an item that is shown already."""
+        before, tried = self.cost, 0
         for passage in passages:
             shown = self.numbers.get(passage.item)
             if shown is None or passage.number in shown:
                 continue
-            if self._room() < MIN_TOKENS_TO_CUT_A_PASSAGE:
-                continue
-            before = self.cost
+            if self._room() < MIN_TOKENS_OF_A_CUT_PASSAGE or tried == MAX_PASSAGES_RETRIED:
+                return
+            tried += 1
             # The seam to the text before it may cost a token or two: try again with less room.
             for room in (self._room(), self._room() - 3):
                 variant = self._source.variant_with_beginning(passage, shown, room, self.unit)
@@ -191,5 +215,5 @@ class _ShownPassages:
                 self._partial = {passage.item: variant}
                 if self._fits():
                     return
-            self._partial, self.cost = {}, before
-            return
+                self.cost = before
+            self._partial = {}

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..packing.pack import CHARACTERS_PER_TOKEN
-from ..packing.passages import ChosenPassage
+from ..packing.passages import MIN_TOKENS_OF_A_CUT_PASSAGE, ChosenPassage, PassageRoom
 from ..packing.types import (
     UNLIMITED,
     Cost,
@@ -60,9 +60,11 @@ MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
 EMPTY_VARIANT = Variant("trimmed", "", cut=True)
 _NO_TEXT = TrimmedText("")
-_VISIBLE = re.compile(r"\S")
+_VISIBLE, _BLANK_LINES = re.compile(r"\S"), re.compile(r"\A(?:[ \t]*\n)+")
 SPARED_TOKENS = 5
 """Passages may come out cheaper than their sum: choose some more, the page decides."""
+MAX_HEADER_TOKENS_COMPARED = 14
+"""About the header of plain text: JSON, with twice as much around an item, opens as many."""
 GAP_TOKENS = 12
 """About so many tokens has the mark of a gap between two chunks of a program."""
 MAX_CHUNKS_IN_VAIN = 32
@@ -360,7 +362,7 @@ class Passages(ABC):
 
     @abstractmethod
     def choose(
-        self, walk: Sequence[int], room: float, unit: int, most: int | None
+        self, walk: Sequence[int], room: PassageRoom, most: int | None
     ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
 
@@ -372,7 +374,21 @@ class Passages(ABC):
         bare = index in self._bare
         kept = divided.without_dear_gaps(passages, bare) if passages else ()
         text = divided.text(kept, bare=bare)
-        return whole if text == whole.text else Variant("trimmed", text)
+        return (
+            whole if text == whole.text else Variant("trimmed", self._without_ends(divided, text))
+        )
+
+    def _without_ends(self, divided: Pieces, text: str) -> str:
+        """Return sentences without blank lines around them: JSON writes two tokens for each."""
+        if not divided.cuttable:
+            return text
+        gap = self._page.setting.trimmers.marks.gap
+        text = _BLANK_LINES.sub("", text.rstrip())
+        if text.startswith(f"{gap}\n"):
+            text = f"{gap} {text[len(gap) :].lstrip()}"
+        if text.endswith(f"\n{gap}"):
+            text = f"{text[: -len(gap)].rstrip()} {gap}"
+        return text
 
     def cost(self, pick: ChosenPassage, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a passage."""
@@ -400,9 +416,10 @@ class Passages(ABC):
             return None
         counter = (self._page.counter, get_tokenizer("characters"))[unit]
         text = counter.cut(divided.parts[pick.number].text, int(room) - 1, "word").rstrip()
-        if not text:
+        if self._page.counter.count(text) < MIN_TOKENS_OF_A_CUT_PASSAGE:
             return None
-        return Variant("trimmed", divided.text(passages, (pick.number, text + " ")))
+        text = divided.text(passages, (pick.number, text + " "))
+        return Variant("trimmed", self._without_ends(divided, text))
 
 
 class QueryPassages(Passages):
@@ -413,14 +430,15 @@ class QueryPassages(Passages):
         self._evidence = asked.evidence
 
     def choose(
-        self, walk: Sequence[int], room: float, unit: int, most: int | None
+        self, walk: Sequence[int], room: PassageRoom, most: int | None
     ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
         order, numbers = self._asked.index_of, self._asked.number_of
+        unit = room.unit
 
         # Where name and introduction of a long text would take much of the room, they are passages
         # like others, and the answer comes first.
-        share = room / (2 + len(walk))
+        share = room.size / (2 + len(walk))
 
         @cache
         def header(number: int) -> float:
@@ -436,18 +454,19 @@ class QueryPassages(Passages):
             return self._facts(order[number], header(number), most, unit)
 
         per_document = (TOKENS_PER_DOCUMENT, 4 * TOKENS_PER_DOCUMENT)[unit]
-        allowed = max(MIN_DOCUMENTS_OPENED, int(room / per_document))
+        allowed = max(MIN_DOCUMENTS_OPENED, int(room.size / per_document))
         choice = choose_passages(
             self._evidence,
             PassageCosts(
-                header,
+                lambda number: header(number) + room.beside,
                 lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
                 facts=facts,
+                most_header=(MAX_HEADER_TOKENS_COMPARED, 4 * MAX_HEADER_TOKENS_COMPARED)[unit],
                 exceeds=lambda number, passage, most: self.exceeds(
                     ChosenPassage(order[number], passage), most, unit
                 ),
             ),
-            room=room + SPARED_TOKENS,
+            room=room.size + SPARED_TOKENS,
             max_documents=allowed if most is None else min(allowed, most),
             among=[numbers[index] for index in walk],
         )
@@ -479,10 +498,10 @@ class FilePassages(Passages):
         self._extents_of = asked.extents_of
 
     def choose(
-        self, walk: Sequence[int], room: float, unit: int, most: int | None
+        self, walk: Sequence[int], room: PassageRoom, most: int | None
     ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
         """Return the passages of the best chunks within `room`, and some of those put aside."""
-        among, taken = {*walk}, dict[int, set[int]]()
+        among, taken, unit = {*walk}, dict[int, set[int]](), room.unit
         picks: list[ChosenPassage] = []
         aside: list[ChosenPassage] = []
         spent = put_aside = 0.0
@@ -495,17 +514,18 @@ class FilePassages(Passages):
             header = self._gap_cost(unit)
             if is_new:
                 header += self._page.item_cost(chunk.file, self.variant(chunk.file, ()))[unit]
-            left = room - spent - header
+                header += room.beside
+            left = room.size - spent - header
             fresh, needed, cost = self._longest(chunk, shown, left, unit, is_best=not picks)
             cost += header
-            if spent + cost <= room:
+            if spent + cost <= room.size:
                 spent += cost
                 picks += fresh
                 taken.setdefault(chunk.file, set()).update(needed)
                 in_vain = 0
                 continue
             in_vain += 1
-            if put_aside < room:
+            if put_aside < room.size:
                 put_aside += cost
                 aside += fresh
             if in_vain == MAX_CHUNKS_IN_VAIN:
