@@ -30,7 +30,7 @@ class PassageRoom(NamedTuple):
 
     size: float
     beside: float
-    """What an item adds to the page beyond its own cost: a separator, deeper indentation."""
+    """Cost of an item on the page beyond its own: a separator, deeper indentation."""
     unit: int
     """0 for tokens, 1 for characters."""
 

@@ -233,7 +233,7 @@ _AT = re.compile(
     r"[ \t]*(?:at\s+\S|\.\.\. \d+ (?:more|common)|from \S+:\d+:in )|^[^\s@]*@\S+:\d+:\d+\s*$"
 )
 _INNER = re.compile(r"\s*---> ")
-"""Of .NET, whose exceptions stand above all frames."""
+"""Exceptions of .NET stand above all frames."""
 _ERROR = re.compile(
     r"\s*(?:Exception in thread|Caused by:|Suppressed:|Uncaught|Unhandled|---> |\[cause\]:|"
     r"(?:[\w$.]+[.$])?[A-Z]\w*(?:Exception|Error|Throwable)\b|\S+:\d+:in [`'].*': )"
