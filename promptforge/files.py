@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import stat
 import tempfile
 import time
@@ -54,7 +55,8 @@ def shipped_folder(name: str) -> Path:
     return inside if inside.is_dir() else _HERE.parent / name
 
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# With what fsspec puts before, as in `simplecache::s3://bucket/rows.jsonl`.
+_URL = re.compile(r"(?:[a-z]+::)*[A-Za-z][A-Za-z0-9+.-]+://")
 GLOB = re.compile(r"[*?[]")
 """The characters that make a pattern of a name."""
 
@@ -120,7 +122,10 @@ def copy_to_url(files: Mapping[str, Path], url: str) -> list[str]:
         target = f"{remote.rstrip('/')}/{name}"
         try:
             store.makedirs(target.rpartition("/")[0], exist_ok=True)
-            store.put_file(str(path), target)
+            with contextlib.suppress(
+                shutil.SameFileError
+            ):  # file:// of the folder they were made in
+                store.put_file(str(path), target)
         except Exception as error:
             raise OptionError(f"{url}: cannot write {name}: {_reason(error)}") from None
         copied.append(f"{url.rstrip('/')}/{name}")

@@ -601,6 +601,12 @@ def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert "2 rows, 2 of them by an earlier run" in again.err
     assert not Path("memory:").exists()
+    here = Path.cwd()
+    for url in (f"file://{here}/same.jsonl", f"simplecache::file://{here}/deep/chain.jsonl"):
+        ran = run("batch", "memory://rows/in.jsonl", "-o", url, "--workers", "1")
+        assert ran.code == 1 and f"results: {url}" in ran.err
+    made = ("same.jsonl", "deep/chain.jsonl")
+    assert [Path(one).read_bytes() for one in made] == [Path("out.jsonl").read_bytes()] * 2
     lost = run("batch", "memory://rows/none.jsonl", "-o", "out2.jsonl")
     assert lost.code == 4 and "memory://rows/none.jsonl: cannot be read" in lost.err
     with pytest.raises(OptionError, match=r"s3://b/x\.jsonl is a URL"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import promptforge as pf
 from promptforge import batch
 from promptforge.batch import rows
 from promptforge.batch.rows import RenderBatch, RowRenderer, Shard, make_spec
-from promptforge.errors import OptionError
+from promptforge.errors import ItemError, OptionError
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
 
@@ -293,6 +295,8 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch)
     [
         (b"PK\x03\x04rest\n", "zip"),
         ('{"items": []}\n'.encode("utf-16"), "UTF-16"),
+        (bz2.compress(b'{"items": []}\n'), "bzip2"),
+        (lzma.compress(b'{"items": []}\n'), "xz"),
         (b"PAR1\x15\x04\n", "Parquet"),
     ],
 )
@@ -384,6 +388,21 @@ def test_large_rows_make_small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(shard.rows) for shard in shards] == [2, 2, 1]
 
 
+@pytest.mark.parametrize("given", [{"id": "a"}, b"in.jsonl", 5, None])
+def test_what_holds_no_rows_is_refused(given: Any) -> None:
+    with pytest.raises(ItemError, match="a list of mappings, or a table; found"):
+        batch.run(given, "none.jsonl", workers=1)
+
+
+def test_two_columns_of_one_name_and_a_date_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    items = [{"content": "x", "metadata": {"day": pandas.Timestamp("2020-01-02")}}]
+    assert batch.run(pandas.DataFrame({"items": [items]}), "day.jsonl", workers=1).errors == 0
+    twice = pandas.DataFrame([[items, []]], columns=["items", "items"])
+    with pytest.raises(ItemError, match="two columns have one name"):
+        batch.run(twice, "twice.jsonl", workers=1)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_a_table_is_rows(library: str) -> None:
     module = pytest.importorskip(library)
@@ -397,6 +416,9 @@ def test_a_table_is_rows(library: str) -> None:
         table = module.sql(f"select * from (values {rows}) as t(id, items)")
     else:
         table = module.DataFrame(columns)
+    if library == "pyarrow":
+        dataset = pytest.importorskip("pyarrow.dataset")
+        assert batch.run(dataset.dataset(table), "dataset.jsonl", workers=1).errors == 0
     report = batch.run(table, "table.jsonl", workers=1)
     assert (report.rows, report.errors) == (2, 0)
     assert [json.loads(line)["id"] for line in Path("table.jsonl").read_text().splitlines()] == [

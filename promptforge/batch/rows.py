@@ -18,6 +18,7 @@ import sys
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -32,16 +33,10 @@ from ..errors import (
     PromptForgeError,
     pip_install,
     quote,
+    show_value,
     suggest_name,
 )
-from ..files import (
-    GLOB,
-    Folders,
-    folder_paths,
-    is_url,
-    list_url,
-    local_copy,
-)
+from ..files import GLOB, Folders, folder_paths, is_url, list_url, local_copy
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
@@ -76,6 +71,9 @@ _SUFFIXES = (".parquet", *(f"{s}{p}" for s in (".jsonl", ".ndjson") for p in (""
 _FOREIGN = {
     b"PK\x03\x04": "zip",
     b"PAR1": "Parquet, which needs a name that ends in .parquet",
+    b"ARRO": "Arrow",
+    b"BZh": "bzip2",
+    b"\xfd7zX": "xz",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
@@ -169,8 +167,7 @@ class BatchInput:
         """
         self._places = []
         if not isinstance(self._source, str | os.PathLike):
-            table = table_rows(self._source)
-            for number, mapping in enumerate(self._source if table is None else table, 1):
+            for number, mapping in enumerate(_given_rows(self._source), 1):
                 yield number, _row(mapping)
         elif self._source == "-" and sys.stdin is None:
             raise ItemError("cannot read it: it is closed", where="<stdin>")
@@ -183,6 +180,24 @@ class BatchInput:
                 last = before + number
                 yield last, row
             before = last
+
+
+def _given_rows(source: Any) -> Iterable[object]:
+    """Return the rows of a table, or the mappings themselves; raises `ItemError` for neither."""
+    names = source.columns if hasattr(source, "iterrows") else getattr(source, "column_names", ())
+    _refuse_repeated_names(names, "the table")
+    if (rows := table_rows(source)) is not None:
+        return rows
+    if isinstance(source, Mapping | bytes | bytearray) or not isinstance(source, Iterable):
+        message = "expected a file, folder, pattern or URL, a list of mappings, or a table; found"
+        raise ItemError(f"{message} {show_value(source)}", where="the input")
+    return source
+
+
+def _refuse_repeated_names(names: Iterable[object], where: str) -> None:
+    named = [str(name) for name in names]
+    if len(set(named)) < len(named):
+        raise ItemError("two columns have one name", where=where)
 
 
 def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
@@ -292,9 +307,7 @@ def _parquet(path: Path, where: str) -> Iterator[Row]:
         number = 0
         try:
             stored = pyarrow.parquet.ParquetFile(file)
-            names = stored.schema_arrow.names
-            if len(set(names)) < len(names):
-                raise ItemError("two columns have one name", where=where)
+            _refuse_repeated_names(stored.schema_arrow.names, where)
             for table in stored.iter_batches(batch_size=256):
                 for row in _records(table):
                     number += 1
@@ -364,6 +377,9 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _refuse(value: Any) -> Any:
+    # pandas has a date of its own, which pyarrow makes of the nanoseconds in Parquet.
+    if isinstance(value, date):
+        return value.isoformat()
     raise TypeError(f"found a value of type {type(value).__name__}")
 
 
@@ -678,12 +694,9 @@ def _understand(value: dict[str, Any], to: str) -> tuple[Job, str | None]:
     for name, inner in job.options.items():
         _check_option(name, inner)
     if to == CONTEXT_ONLY and (job.texts or job.history is not None):
-        key = "user"
-        if "question" not in job.texts:
-            key = next(iter(job.texts), "history")
-        raise OptionError(
-            f"{key}: a context alone has no place for it; --to text or openai makes a prompt"
-        )
+        key = "user" if "question" in job.texts else next(iter(job.texts), "history")
+        message = "a context alone has no place for it; --to text or openai makes a prompt"
+        raise OptionError(f"{key}: {message}")
     return job, profile
 
 

@@ -218,6 +218,8 @@ def table_rows(value: Any) -> list[Any] | None:
     """Return the rows of a cursor or a table: pandas, polars, all with the Arrow interface."""
     if hasattr(type(value), "collect") and not hasattr(type(value), "to_dicts"):  # polars, lazy
         value = value.collect()
+    elif hasattr(type(value), "count_rows"):  # a dataset of Arrow, or a scanner of one
+        value = value.to_table()
     kind = type(value)
     if hasattr(kind, "named_results"):  # ClickHouse
         return list(map(Row, value.named_results()))
