@@ -13,6 +13,7 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,15 @@ TemplateSources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping
 """The same for templates. They may also be texts by name, such as `chunks/item.md.j2`."""
 TemplateSource = Path | Mapping[str, str]
 """One of these: a folder, or texts by name."""
+
+
+def fork_safe_lock() -> threading.RLock:
+    """Return a lock that is free in a process forked while another thread holds it."""
+    lock = threading.RLock()
+    if hasattr(os, "register_at_fork"):
+        release = lock.release
+        os.register_at_fork(before=lock.acquire, after_in_parent=release, after_in_child=release)
+    return lock
 
 
 def shipped_folder(name: str) -> Path:

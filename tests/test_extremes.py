@@ -154,17 +154,22 @@ def test_what_a_failed_template_made_the_engine_say_is_said_once(tmp_path: Path)
 
 
 FORKS = """
-import os, signal, sys, threading
+import itertools, os, signal, sys, threading
 import promptforge as pf
 
 items = [{"content": f"def f():\\n    return {n}\\n" * 20, "score": n / 10} for n in range(20)]
 renderer = pf.Renderer()
 stopped = threading.Event()
 
+def new_items(start):  # each file is parsed once
+    return [item | {"path": f"{start}.py", "content": f"{item['content']}# {start}"} for item in items]
+
 def keep_rendering():
-    while not stopped.is_set():
+    for number in itertools.count():
         for query in (None, "return 3"):
-            renderer.render(items, max_tokens=200, query=query)
+            renderer.render(new_items(number), max_tokens=200, query=query)
+        if stopped.is_set():
+            return
 
 for query in (None, "return 3"):  # so that Python's own locks of imports are out of it
     renderer.render(items, max_tokens=200, query=query)
@@ -172,11 +177,11 @@ threads = [threading.Thread(target=keep_rendering) for _ in range(3)]
 for thread in threads:
     thread.start()
 worst = 0
-for _ in range(60):
+for turn in range(60):
     child = os.fork()
     if not child:
         signal.alarm(60)
-        text = renderer.render(items, max_tokens=300, query="return 3").text
+        text = renderer.render(new_items(-turn), max_tokens=300, query="return 3").text
         os._exit(not text)
     worst = max(worst, os.waitpid(child, 0)[1])
 stopped.set()

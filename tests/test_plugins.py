@@ -57,6 +57,7 @@ breakout = "{module}:breakout"
 marked = "{module}:marked"
 emptied = "{module}:emptied"
 failing = "{module}:failing"
+odd = "{module}:odd"
 upper = "{module}.broken:never"
 
 [tool.hatch.build.targets.wheel]
@@ -145,6 +146,10 @@ def emptied(value, other=None):
     for each in (value, *(other or ())):
         each.clear()
     return "emptied"
+
+
+def odd(value):
+    return {"a": [object()]}
 
 
 def marked(value):
@@ -393,6 +398,8 @@ def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -
         '"no luck"' in ran.err
     )
     assert ran.code == 5 and "abc" in ran.out, "the shipped template stands in"
+    ran = shown("\n{{ item.name | odd }}")
+    assert "returned no plain data" in ran.err and "a value of type object" in ran.err
     assert 'unknown filter "bakwards"' in shown("{{ item.name | bakwards }}").err
     assert 'unknown variable "itm"' in shown("{{ itm | backwards }}").err
     (own / "item.md.j2").write_text(

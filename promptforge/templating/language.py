@@ -24,7 +24,7 @@ from jinja2.runtime import LoopContext
 
 from ..errors import TemplateError, suggest_name
 from ..model import copy_plain
-from ..plugins import Plugin, call_plugin, find_plugin
+from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from ..text.escape import (
     PLACES,
     VERBATIM,
@@ -419,14 +419,18 @@ def _own_copy(value: Any) -> Any:
 
 def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]:
     """Return a plug-in's filter; its result is plain data, cleaned and escaped like its input."""
+    label = f'filter "{name}"'
+
+    def refuse(change: str) -> None:
+        failed = failure_message(plugin, label, ValueError("it returned no plain data"))
+        raise TemplateError(f"{failed}: {change}")
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
         if isinstance(value, jinja2.Undefined):
             str(value)  # raises, with the name of what is missing
-        label = f'filter "{name}"'
         given = map(_own_copy, (value, *arguments))
         made = call_plugin(plugin, label, TemplateError, *given, **named)
-        found = copy_plain(made, lambda change: None)
+        found = copy_plain(made, refuse)
         if not isinstance(found, str):
             burn_for_value(found, deep=True)
             return found

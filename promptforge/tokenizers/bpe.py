@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import codecs
 import math
-import os
 import re
-import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ..files import fork_safe_lock
 from ..text.escape import SURROGATE
 from ..text.words import (
     BLANK_CHARACTERS,
@@ -58,13 +57,8 @@ _RUN_TABLE = re.sub(rb"[^a'\x80-\xff]", b" ", _RUN_TABLE)
 _NO_WORD_ENDS = ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")
 
 
-LOADING = threading.RLock()
+LOADING = fork_safe_lock()
 """Held while a table loads: one for all threads."""
-if hasattr(os, "register_at_fork"):
-    # Else a process forked while another thread loads a table would wait for the copied lock.
-    os.register_at_fork(
-        before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
-    )
 
 
 class _Part(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..files import fork_safe_lock
 from ..text.format import Marks
 from .code import (
     COMMENT_ONLY,
@@ -32,7 +32,7 @@ _MIN_LINES_OPENED = 8
 """An `if`, a loop, a `with` or a `try` of fewer lines is one piece."""
 _TRIPLE = re.compile(r"[rRuU]{0,2}(\"\"\"|''')")
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_quiet = threading.Lock()
+_quiet = fork_safe_lock()
 
 
 def divide(text: str, *, marks: Marks, language: str | None = "python") -> Pieces | None:
