@@ -65,7 +65,7 @@ def items(draw: st.DrawFn) -> Fields:
     """A hostile item as templates see it; its content may stand between delimiters."""
     texts = {
         name: draw(st.none() | LABEL)
-        for name in ("id", "name", "path", "lines", "line_range", "language", "origin")
+        for name in ("id", "name", "path", "url", "lines", "line_range", "language", "origin")
     }
     syntax = draw(st.sampled_from(["md", "xml", "json", "txt", VERBATIM]))
     content, summary = (
@@ -75,6 +75,7 @@ def items(draw: st.DrawFn) -> Fields:
         content = VerbatimContent(content, "nonce")
     return Fields(
         **texts,
+        kind_title=draw(st.none() | LABEL),
         kind=draw(LABEL),
         title=draw(LABEL),
         form=draw(st.sampled_from(["content", "summary"])),
@@ -179,3 +180,87 @@ def test_a_label_is_remembered_for_the_class_of_its_text_alone() -> None:
     for name, text in ((plain, "&lt;b>"), (clean_content(plain, "md").text, "&lt;b>")):
         assert show(Fields(name=name), 0)[0] == text
     assert [show(Fields(name=text), 0)[1] for text in STRINGS] == [0] * len(STRINGS)
+
+
+PAGES = [
+    "{% for item in items %}{{ item.text }}{% if not loop.last %}{{ separator }}{% endif %}{% endfor %}",
+    "{% for item in items %}{{ loop.index }}/{{ loop.length }} {{ item.title }}{{ item.text }}\n{% endfor %}",
+    "{{ items | length }}{% for item in items %}{% if loop.first %}{{ header }}{% endif %}{{ loop.index0 }}"
+    "{% for tool in item.metadata.tools %}{{ tool }}{{ loop.last }}{% endfor %}{{ loop.index }}{% endfor %}",
+    "{% for item in items %}{{ item.text }}{% else %}nothing{% endfor %}{{ footer }}",
+    "{% if header or tree %}b {{ header }}{% endif %}{% for item in items %}{{ item.nope }}{% endfor %}",
+    "{% for item in items if item.name %}{{ item.name }}{% endfor %}{{ item.name }}",
+    "{% for item in items %}{{ loop.previtem.title }}{{ item.text }}{{ loop.revindex }}{% endfor %}",
+    "{% for section in sections %}{{ section.title }}\n{% for item in section.items %}{{ item.text }}"
+    "{{ separator }}{% endfor %}{{ loop.index }}{% endfor %}{% for x in header %}{{ x }}{% endfor %}",
+    '{% extends "base.md.j2" %}{% block body scoped %}{{ item.name }}{{ loop.last }}{% endblock %}{{ item.x }}',
+    '{% extends "base.md.j2" %}{% block end %}{% include "end.md.j2" %}{% endblock %}',
+    '{% for item in items %}{% include "each.md.j2" %}{% if item.name %}{% include "end.md.j2" %}{% endif %}{% endfor %}',
+    '{% for item in items %}{% block a %}{{ item.name }}{% endblock %}{% endfor %}',
+    '{% extends "base.md.j2" %}{% block body %}{{ super() }}{% endblock %}',
+    '{{ footer }}{% include "end.md.j2" ignore missing %}{% include "end.md.j2" without context %}',
+    "{% for a in items %}{% for b in items %}{{ a.name }}{{ b.content | fence }}{% endfor %}x{% endfor %}",
+]  # fmt: skip
+
+
+BESIDE = {
+    "base.md.j2": "{{ header }}{% for item in items %}{% block body scoped %}{{ item.text }}{% endblock %}"
+    "{% block title %}{{ total }}{% endblock %}{% endfor %}{% block end %}{% endblock %}{{ footer }}",
+    "end.md.j2": "{{ separator }}{% for item in items %}{{ item.kind }}{{ loop.index }}{% endfor %}",
+    "each.md.j2": "{{ item.text }}{{ loop.index }}",
+}
+
+
+def page_printed(layout: Layout, variables: dict[str, Any], fuel: int) -> Any:
+    tank = FuelTank(fuel)
+    tank.own_lines = TemplateLines([("Source: ", PRINTED_VALUE), ("abc",), ("word",)])
+    try:
+        pieces, marked = layout.render_page(variables, tank)
+    except TemplateError as error:
+        return str(error), error.where, error.excerpt, tank.left, tank.spent is None
+    return pieces, list(map(type, pieces)), marked, tank.left, tank.imitations
+
+
+@given(
+    st.sampled_from([*PAGES, *LAYOUTS]),
+    st.lists(items(), min_size=8, max_size=12),
+    st.fixed_dictionaries({name: st.none() | LABEL for name in ("header", "footer")}),
+    LABEL,
+    st.sampled_from([3_000_000, 0, -7_000, -20_000]),
+)  # fmt: skip
+def test_a_page_prints_the_same_both_ways(
+    page: str | Layout, shown: list[Fields], around: dict[str, Any], separator: str, fuel: int
+) -> None:
+    layout = page
+    if isinstance(layout, str):
+        files = {
+            "own/item.md.j2": "{{ item.content | fence }}",
+            "own/layout.md.j2": layout,
+            **BESIDE,
+        }
+        layout = Templates([files]).layout("own", "markdown")
+    flags = {"headers": True, "line_numbers": True, "scores": True, "code": True, "query": None}
+    show = layout.printer("text", flags)
+    for item in shown:
+        item["text"] = show(item, count_chars(item.values()))[0]
+    variables = {**around, "separator": separator, "items": shown, "total": len(shown)}
+    variables |= dict.fromkeys(("query", "sources", "tree"))
+    sections = [Fields(key="a", title="A", items=shown[:5]), Fields(key="b", title="B", items=shown[5:])]  # fmt: skip
+    variables |= {"sections": sections, "explicit": sections[:1], "similarity": sections[1:]}
+    by_function = page_printed(layout, variables, fuel)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Layout, "_function", lambda *given: None)
+        by_jinja = page_printed(layout, variables, fuel)
+    assert by_function == by_jinja
+
+
+def test_shipped_pages_have_functions() -> None:
+    names = ("header", "footer", "query", "sources", "tree")
+    variables: dict[str, Any] = {**dict.fromkeys(names), "separator": "", "total": 1}
+    lists: dict[str, Any] = {"items": [], "sections": [], "explicit": [], "similarity": []}
+    missing = {
+        layout.page_name
+        for layout in LAYOUTS
+        if not layout._function(layout._page, variables | lists)
+    }
+    assert missing == {"knowledge/layout.json.j2"}  # it sets a variable

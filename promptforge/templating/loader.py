@@ -46,7 +46,7 @@ from .language import (
     locate_mistake,
 )
 from .limits import FuelTank, count_chars, use_tank
-from .specialiser import ItemFunction, specialise
+from .specialiser import TemplateFunction, folded, specialise
 
 SHIPPED = "shipped/"
 """Before the name of a layout or template: the original behind a user's file of that name."""
@@ -56,6 +56,8 @@ MAX_TEMPLATE_CHAIN = 50
 """Length of a chain of templates that extend, include or import from each other."""
 MAX_REMEMBERED = 1000
 """Kinds and titles come with the items: an endless supply of them must not fill the memory."""
+MIN_ITEMS_SPECIALISED = 8
+"""On a page of fewer items its function saves less than it takes to compile."""
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 Mend = Callable[[list[str]], list[str]]
@@ -327,6 +329,7 @@ class Templates:
 
     def tree(self, name: str) -> nodes.Template:
         """Return the tree of a compiled template, escaped and metered."""
+        self.compile(name)
         return self._environment.compiled_tree(name)
 
     def facts(self, name: str, seen: tuple[str, ...] = ()) -> TemplateFacts:
@@ -423,7 +426,7 @@ class Layout:
         self._files = files
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
-        self._functions: dict[tuple[object, ...], ItemFunction | None] = {}
+        self._functions: dict[tuple[object, ...], TemplateFunction | None] = {}
         self._trimmers: dict[str, Trimmers] = {}
         self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
@@ -504,12 +507,13 @@ class Layout:
                 self._items[kind] = template
         return template
 
-    def _function(self, template: jinja2.Template, flags: Mapping[str, Any]) -> ItemFunction | None:
+    def _function(
+        self, template: jinja2.Template, flags: Mapping[str, Any]
+    ) -> TemplateFunction | None:
         name = template.name or ""
-        key = (name, *((flag, value) for flag, value in flags.items() if isinstance(value, bool)))
+        key = (name, *folded(flags))
         if key not in self._functions:
-            tree = self._templates.tree(name)
-            self._functions[key] = specialise(tree, template, flags)
+            self._functions[key] = specialise(template, flags, self._templates.tree)
         return self._functions[key]
 
     def printer(
@@ -568,7 +572,16 @@ class Layout:
         items = variables["items"]
         # The texts of the items have been paid for; the page copies them.
         use_tank(tank, len(items), sum(len(item["text"]) for item in items))
-        before = tank.imitations
+        left, before = tank.left, tank.imitations
+        if len(items) >= MIN_ITEMS_SPECIALISED:
+            function = self._function(self._page, variables)
+            if function is not None:
+                try:
+                    tank.left -= function.fuel
+                    pieces = isolate_fences(function.pieces({}, variables))
+                    return pieces, tank.imitations - before
+                except Exception:  # as for an item: Jinja says what is wrong
+                    tank.left, tank.imitations = left, before
         context = self._page.new_context(variables, shared=True)
         try:
             pieces = isolate_fences(self._page.root_render_func(context))

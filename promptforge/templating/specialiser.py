@@ -1,8 +1,9 @@
-"""One Python function for one item template: quicker than Jinja, and equal to it.
+"""One Python function for one template: quicker than Jinja, and equal to it.
 
-A template of an item is mostly text, fields, filters and conditions on options. From its tree, as
-Jinja would compile it (checked, escaped, metered), `specialise` writes one Python function: the
-options that are yes or no are folded in, a field is one lookup, the fuel of entering is a constant.
+A template is mostly text, fields, filters, loops and conditions on options. From its tree, as Jinja
+would compile it (checked, escaped, metered), `specialise` writes one Python function: the options
+that are yes, no or nothing are folded in, an item's field is one lookup, the fuel of entering is a
+constant.
 Filters, escapes, tests and payments are those of the environment, so nothing has a second meaning.
 A node that is not listed here leaves the template to Jinja. So does anything that goes wrong in the
 function: Jinja then runs the template again from the start, and says what is wrong and where.
@@ -24,16 +25,25 @@ _VALUE, _FENCE = "\0", "\1"
 """A printed value on one line, and a fence, in the end of a printed text."""
 _BEFORE_FENCE = re.compile(r"(?s:.*)\n(?:[ \t]*[^<\s\0\1][^\n\1]*)?\n")
 """A text with a fence after it: a blank line, or a line that begins no block of HTML."""
+_CONSTANTS = {"True": True, "False": False, "None": False}
+"""Expressions with one value, and whether it is yes."""
+_LOOP_FIELDS = {
+    "first": "(place{0} == 0)",
+    "last": "(place{0} + 1 == len(values{0}))",
+    "index": "(place{0} + 1)",
+    "index0": "place{0}",
+    "length": "len(values{0})",
+}
 MAX_ENDS = 64
 """Ends of a printed text that are followed; each condition may double them."""
 MAX_END_CHARS = 200
 
 
-class ItemFunction(NamedTuple):
-    """An item template as a function."""
+class TemplateFunction(NamedTuple):
+    """A template as a function."""
 
     pieces: Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
-    """From an item's fields and the options, the pieces that the template prints."""
+    """From an item's fields and the other variables, the pieces that the template prints."""
     fuel: int
     """Units for entering the template."""
     isolated: bool
@@ -44,19 +54,27 @@ class _UnknownNodeError(Exception):
     """The template holds something that only Jinja knows."""
 
 
+def folded(variables: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return the variables that are yes, no or nothing: their values are part of a function."""
+    return tuple(pair for pair in variables.items() if isinstance(pair[1], bool | None))
+
+
 def specialise(
-    root: nodes.Template, template: jinja2.Template, options: Mapping[str, Any]
-) -> ItemFunction | None:
-    """Return the function of `template`, compiled from `root`; `None` where Jinja is to run it."""
-    writer = _Writer(template.environment, options)
+    template: jinja2.Template, options: Mapping[str, Any], tree: Callable[[str], nodes.Template]
+) -> TemplateFunction | None:
+    """Return the function of `template`; `None` where Jinja has to run it.
+
+    `options` are its variables, but for `item`; `tree` gives what a template was compiled from.
+    """
+    writer = _Writer(template.environment, options, tree)
     try:
-        writer.block(root.body, "    ")
+        writer.template(template.name or "")
         source = "\n".join(["def pieces(item, options):", "    out = []", *writer.lines])
         code = compile(f"{source}\n    return out\n", template.name or "<template>", "exec")
         exec(code, writer.scope)
     except (_UnknownNodeError, SyntaxError, RecursionError, MemoryError, ValueError):
         return None
-    return ItemFunction(writer.scope["pieces"], writer.fuel, writer.isolated)
+    return TemplateFunction(writer.scope["pieces"], writer.fuel, writer.isolated)
 
 
 def _is_fence(node: nodes.Node | None) -> bool:
@@ -78,21 +96,62 @@ class _Writer:
         **{"in": "in", "notin": "not in"},
     }
 
-    def __init__(self, environment: jinja2.Environment, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        environment: jinja2.Environment,
+        options: Mapping[str, Any],
+        tree: Callable[[str], nodes.Template],
+    ) -> None:
         self.lines: list[str] = []
         self.fuel = 0
         self.isolated = True
         # The ends that the printed text may have here. Where nothing is printed yet, a line begins.
         self._ends = {"\n\n"}
         self.scope: dict[str, Any] = {
-            "__builtins__": {"tuple": tuple, "type": type, "str": str, "len": len},
+            "__builtins__": {each.__name__: each for each in (tuple, type, str, len, enumerate)},
             "Safe": Safe,
             "harmless": MD_HARMLESS,
             "field": environment.getattr,
         }
-        self._environment, self._options = environment, options
+        self._environment, self._options, self._tree = environment, options, tree
+        self._blocks: dict[str, nodes.Block] = {}
+        # Names of the template → names of the function.
+        self._given: Mapping[str, str] = {} if "items" in options else {"item": "item"}
+        self._locals: Mapping[str, str] = self._given
+        self._loops, self._loop = 0, 0
 
     # --- statements -------------------------------------------------------------------------------
+
+    def template(self, name: str) -> None:
+        """Write a template; of one that extends another, the other with its blocks."""
+        body = self._tree(name).body
+        parents = [node for node in body if isinstance(node, nodes.Extends)]
+        if not parents:
+            self.block(body, "    ")
+            return
+        start = body.index(parents[0])
+        self.block(body[:start], "    ")
+        for node in body[start + 1 :]:  # of these Jinja runs nothing but the blocks
+            if isinstance(node, nodes.Block):
+                self._blocks.setdefault(node.name, node)
+            elif not isinstance(node, nodes.Output):
+                raise _UnknownNodeError
+        self.template(self._name(parents[0].template))
+
+    def _name(self, node: nodes.Expr) -> str:
+        """Return the name of a template that another one draws on."""
+        if not isinstance(node, nodes.Const) or not isinstance(node.value, str):
+            raise _UnknownNodeError
+        return node.value
+
+    def _inside(
+        self, body: Iterable[nodes.Node], indent: str, names: Mapping[str, str], loop: int = 0
+    ) -> None:
+        """Write statements that see these names, and the fields of this loop."""
+        outside, loop_outside = self._locals, self._loop
+        self._locals, self._loop = names, loop
+        self.block(body, indent)
+        self._locals, self._loop = outside, loop_outside
 
     def block(self, body: Iterable[nodes.Node], indent: str) -> None:
         """Write the statements of a template or branch."""
@@ -103,8 +162,16 @@ class _Writer:
                 self.lines.append(f"{indent}out += ({printed},)")
             elif isinstance(node, nodes.If):
                 self._if(node, indent)
+            elif isinstance(node, nodes.For):
+                self._for(node, indent)
+            elif isinstance(node, nodes.Block):
+                block = self._blocks.get(node.name, node)
+                # Whether it sees the loop is said where it stands, not by what takes its place.
+                self._inside(block.body, indent, self._locals if node.scoped else self._given)
+            elif isinstance(node, nodes.Include):
+                self._include(node, indent)
             elif isinstance(node, nodes.ExprStmt):
-                self._enter(node.node)
+                self._enter(node.node, indent)
             else:
                 raise _UnknownNodeError
         if len(self.lines) == written:
@@ -112,8 +179,8 @@ class _Writer:
 
     def _if(self, node: nodes.If, indent: str) -> None:
         test = self.expression(node.test)
-        if test in ("True", "False") and not node.elif_:
-            self.block(node.body if test == "True" else node.else_, indent)
+        if test in _CONSTANTS and not node.elif_:
+            self.block(node.body if _CONSTANTS[test] else node.else_, indent)
             return
         before, after = self._ends, set[str]()
         heads = [f"if {test}:", *(f"elif {self.expression(each.test)}:" for each in node.elif_)]
@@ -127,10 +194,40 @@ class _Writer:
         if len(after) > MAX_ENDS:
             raise _UnknownNodeError
 
-    def _enter(self, paid: nodes.Node) -> None:
+    def _for(self, node: nodes.For, indent: str) -> None:
+        if node.test or node.recursive or not isinstance(node.target, nodes.Name):
+            raise _UnknownNodeError
+        number = self._loops = self._loops + 1
+        values = self.expression(node.iter)
+        self.lines.append(f"{indent}values{number} = {values}")
+        self.lines.append(f"{indent}for place{number}, value{number} in enumerate(values{number}):")
+        # Of what an earlier round printed nothing is known but that it does not end in a fence.
+        before = self._ends
+        self._ends = before | {_VALUE}
+        names = {**self._locals, node.target.name: f"value{number}"}
+        self._inside(node.body, f"{indent}    ", names, number)
+        if any(end.endswith(_FENCE) for end in self._ends):
+            self.isolated = False
+        self._ends = before
+        if node.else_:
+            self.lines.append(f"{indent}if not values{number}:")
+            self.block(node.else_, f"{indent}    ")
+        self._ends = self._ends | {_VALUE}
+
+    def _include(self, node: nodes.Include, indent: str) -> None:
+        body = self._tree(self._name(node.template)).body
+        own = any(isinstance(each, nodes.Block | nodes.Extends) for each in body)
+        if own or node.ignore_missing or not node.with_context:
+            raise _UnknownNodeError
+        self._inside(body, indent, self._locals)
+
+    def _enter(self, paid: nodes.Node, indent: str) -> None:
         if not isinstance(paid, nodes.Filter) or not isinstance(paid.node, nodes.Const):
             raise _UnknownNodeError
-        self.fuel += paid.node.value
+        if len(indent) > 4:  # as often as it is entered
+            self.lines.append(f"{indent}{self.expression(paid)}")
+        else:
+            self.fuel += paid.node.value
 
     def _printed(self, node: nodes.Expr) -> str:
         if isinstance(node, nodes.TemplateData):
@@ -172,37 +269,41 @@ class _Writer:
         return repr(node.value)
 
     def _write_name(self, node: nodes.Name) -> str:
-        if node.name == "item":
-            return "item"
+        if node.name in self._locals:
+            return self._locals[node.name]
         if node.name not in self._options:
             raise _UnknownNodeError
-        if isinstance(self._options[node.name], bool):
+        if isinstance(self._options[node.name], bool | None):
             return repr(self._options[node.name])
         return f"options[{node.name!r}]"
 
     def _write_getattr(self, node: nodes.Getattr) -> str:
+        if isinstance(node.node, nodes.Name) and node.node.name == "loop" and self._loop:
+            if node.attr not in _LOOP_FIELDS:
+                raise _UnknownNodeError
+            return _LOOP_FIELDS[node.attr].format(self._loop)
         # A field that is not there raises `KeyError`: Jinja says so in the author's words.
-        if isinstance(node.node, nodes.Name) and node.node.name == "item":
+        if (owner := self.expression(node.node)) == "item":
             return f"item[{node.attr!r}]"
-        return f"field({self.expression(node.node)}, {node.attr!r})"
+        return f"field({owner}, {node.attr!r})"
 
     def _write_and(self, node: nodes.And) -> str:
         _check_varies(node.left)
         left = self.expression(node.left)
-        if left in ("True", "False"):
-            return self.expression(node.right) if left == "True" else left
+        if left in _CONSTANTS:
+            return self.expression(node.right) if _CONSTANTS[left] else left
         return f"({left} and {self.expression(node.right)})"
 
     def _write_or(self, node: nodes.Or) -> str:
         _check_varies(node.left)
         left = self.expression(node.left)
-        if left in ("True", "False"):
-            return self.expression(node.right) if left == "False" else left
+        if left in _CONSTANTS:
+            return left if _CONSTANTS[left] else self.expression(node.right)
         return f"({left} or {self.expression(node.right)})"
 
     def _write_not(self, node: nodes.Not) -> str:
         inner = self.expression(node.node)
-        return {"True": "False", "False": "True"}.get(inner) or f"(not {inner})"
+        return repr(not _CONSTANTS[inner]) if inner in _CONSTANTS else f"(not {inner})"
 
     def _write_condexpr(self, node: nodes.CondExpr) -> str:
         _check_varies(node.test)
