@@ -298,12 +298,16 @@ def read_folder(
             yield place, text, said
     report_left_out(left_out, path, diagnostics)
     if not read:
-        message = "a folder without files to read"
-        if left_out:
-            message += ", but for those that are left out by default"
-        elif wanted.include or wanted.exclude:
-            message += ", as they were narrowed down"
-        raise ItemError(message, where=show_path(path))
+        raise _no_files(path, wanted, left_out)
+
+
+def _no_files(path: str, wanted: FolderFilter, left_out: LeftOut) -> ItemError:
+    message = "a folder without files to read"
+    if left_out:
+        message += ", but for those that are left out by default"
+    elif wanted.include or wanted.exclude:
+        message += ", as they were narrowed down"
+    return ItemError(message, where=show_path(path))
 
 
 def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
@@ -330,16 +334,21 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
             continue
         headers = {line: list(named(path, line)) for line in set(_HEADER.findall(text))}
         sources = dict(file for found in headers.values() for file in found)
-        if sources.keys() - packed:
-            known = {_bare(line) for source in sources.values() for line in source.split("\n")}
-            sizes = [0, 0]
-            for line in text.split("\n"):
-                if not headers.get(line) and not _FRAME.match(line):
-                    sizes[_bare(line) in known] += len(_bare(line))
-            least = MIN_PACKED_SHARE if len(sources) > 1 else MIN_PACKED_OF_ONE
-            if sizes[True] > least * sum(sizes):
-                packed.add(path)
+        least = MIN_PACKED_SHARE if len(sources) > 1 else MIN_PACKED_OF_ONE
+        between = (line for line in text.split("\n") if not headers.get(line))
+        if sources.keys() - packed and _share_known(between, sources.values()) > least:
+            packed.add(path)
     return packed
+
+
+def _share_known(lines: Iterable[str], sources: Iterable[str]) -> float:
+    """Return the share of the characters of `lines` that stand in lines of `sources`."""
+    known = {_bare(line) for source in sources for line in source.split("\n")}
+    sizes = [0, 0]
+    for line in lines:
+        if not _FRAME.match(line):
+            sizes[_bare(line) in known] += len(_bare(line))
+    return sizes[True] / (sum(sizes) or 1)
 
 
 def _bare(line: str) -> str:
