@@ -22,7 +22,6 @@ from ..packing.types import Cost, JoinedVariant, Variant, VariantColumns, fits_w
 from ..selection.filter import Candidates, RefusedItems
 from ..selection.group import (
     ContainedTexts,
-    Entry,
     Section,
     file_tree,
     flatten_sections,
@@ -185,10 +184,10 @@ class Page:
             if left < 0:
                 break
             batch.append((index, variant))
-        for index, variant in batch:
-            self.views.view(index, variant)
-        for index, variant in batch:
-            self.item_cost(index, variant)
+        texts = [self.text(*each) for each in batch]
+        for each, text in zip(batch, texts, strict=True):
+            if each not in self._costs:
+                self._costs[each] = self.count([text]), len(text)
 
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""
@@ -396,7 +395,12 @@ class Page:
         for known in self._last:
             if known.chosen == chosen:
                 return known.order
-        return [entry.index for entry in flatten_sections(self.sections(chosen))]
+        return self._in_order(chosen)
+
+    def _in_order(self, indices: Iterable[int]) -> list[int]:
+        if self.group_by == "none" and self.options.order == "score":
+            return sorted(sorted(indices), key=self.candidates.ranks.__getitem__, reverse=True)
+        return [entry.index for entry in flatten_sections(self.sections(indices))]
 
     def section_key_of(self, by: str) -> Callable[[Item], str]:
         """Return the function from an item to its section's key."""
@@ -435,19 +439,20 @@ class Page:
     ) -> dict[str, Any]:
         """Return what the template of the page sees."""
         indices = [i for i in chosen if only is None or self._items[i].origin == only]
-        sections = self.sections(indices)
-        entries = flatten_sections(sections)
         variables: dict[str, Any] = dict(self._around)
-        self._order = [entry.index for entry in entries]
+        if "sections" in self.layout.page_uses:
+            sections = self.sections(indices)
+            variables["sections"] = self._section_fields(sections, chosen)
+            self._order = [entry.index for entry in flatten_sections(sections)]
+        else:
+            self._order = self._in_order(indices)
         variables["items"] = [self.views.view(index, chosen[index]) for index in self._order]
         variables["total"] = len(self.candidates)
         variables["sources"] = None
         if self._shows_sources:
-            items = (self.views.break_up_labels(entry.item)[0] for entry in entries)
+            items = (self.views.break_up_labels(self._items[i])[0] for i in self._order)
             variables["sources"] = [Fields(citation(item)) for item in items]
-        variables["tree"] = self._tree_fields(entries, chosen) if self.options.tree else None
-        if "sections" in self.layout.page_uses:
-            variables["sections"] = self._section_fields(sections, chosen)
+        variables["tree"] = self._tree_fields(chosen) if self.options.tree else None
         for origin in {"explicit", "similarity"} & self.layout.page_uses:
             these = self.sections([i for i in indices if self._items[i].origin == origin])
             variables[origin] = self._section_fields(these, chosen)
@@ -463,17 +468,15 @@ class Page:
         self.notes = tuple((code, f"where texts meet on the page, {said}") for code, said in notes)
         return parts
 
-    def _tree_fields(
-        self, entries: Iterable[Entry], chosen: Mapping[int, Variant]
-    ) -> list[Fields] | None:
-        """Return the folders and files of these items; None where no item has a path."""
+    def _tree_fields(self, chosen: Mapping[int, Variant]) -> list[Fields] | None:
+        """Return the folders and files of the page's items; None where no item has a path."""
         tokens: dict[str, int] = {}
-        for entry in entries:
-            path = self.views.break_up_labels(entry.item)[0].path
+        for index in self._order:
+            path = self.views.break_up_labels(self._items[index])[0].path
             if path:
-                number = self.item_cost(entry.index, chosen[entry.index])[0]
+                number = self.item_cost(index, chosen[index])[0]
                 if not self._in_tokens:
-                    number = self.count([self.text(entry.index, chosen[entry.index])])
+                    number = self.count([self.text(index, chosen[index])])
                 tokens[path] = tokens.get(path, 0) + int(number)
         rows = [Fields(each._asdict()) for each in file_tree(tokens)]
         for row in rows:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import jinja2
 from jinja2 import nodes
 
-from ..text.escape import MD_HARMLESS, Safe
+from ..text.escape import MD_HARMLESS, DelimitedBlock, FencedBlock, FenceEnd, FenceStart, Safe
 from .limits import MAX_FREE_CHARS
 
 _VALUE, _FENCE = "\0", "\1"
@@ -27,6 +27,11 @@ _BEFORE_FENCE = re.compile(r"(?s:.*)\n(?:[ \t]*[^<\s\0\1][^\n\1]*)?\n")
 """A text with a fence after it: a blank line, or a line that begins no block of HTML."""
 _CONSTANTS = {"True": True, "False": False, "None": False}
 """Expressions with one value, and whether it is yes."""
+_PASSING = frozenset(
+    {"md.line", "md.joined", "xml.text", "xml.joined", "json.value", "yaml.value", "txt.inline"}
+)
+"""Escapes that return a safe text itself, and let it burn no fuel."""
+_SAFE_TEXTS = frozenset({Safe, FencedBlock, FenceStart, FenceEnd, DelimitedBlock})
 _LOOP_FIELDS = {
     "first": "(place{0} == 0)",
     "last": "(place{0} + 1 == len(values{0}))",
@@ -34,6 +39,9 @@ _LOOP_FIELDS = {
     "index0": "place{0}",
     "length": "len(values{0})",
 }
+MAX_INCLUDED = 16
+"""Templates written out in one function: thirty that include the next one twice are a thousand
+million."""
 MAX_ENDS = 64
 """Ends of a printed text that are followed; each condition may double them."""
 MAX_END_CHARS = 200
@@ -111,6 +119,7 @@ class _Writer:
             "__builtins__": {each.__name__: each for each in (tuple, type, str, len, enumerate)},
             "Safe": Safe,
             "harmless": MD_HARMLESS,
+            "safe": _SAFE_TEXTS,
             "field": environment.getattr,
         }
         self._environment, self._options, self._tree = environment, options, tree
@@ -119,6 +128,7 @@ class _Writer:
         self._given: Mapping[str, str] = {} if "items" in options else {"item": "item"}
         self._locals: Mapping[str, str] = self._given
         self._loops, self._loop = 0, 0
+        self._included = 0
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -218,6 +228,9 @@ class _Writer:
         body = self._tree(self._name(node.template)).body
         own = any(isinstance(each, nodes.Block | nodes.Extends) for each in body)
         if own or node.ignore_missing or not node.with_context:
+            raise _UnknownNodeError
+        self._included += 1
+        if self._included > MAX_INCLUDED:
             raise _UnknownNodeError
         self._inside(body, indent, self._locals)
 
@@ -326,22 +339,31 @@ class _Writer:
     def _write_filter(self, node: nodes.Filter) -> str:
         if node.name.startswith("md.") and _is_fence(node.node):
             return self.expression(node.node)  # safe text: no escape of Markdown changes it
+        change = self._environment.filters[node.name]
         if node.name in ("md.heading", "md.inline") and isinstance(node.node, nodes.Getattr):
             # A short harmless label is safe as it is, and burns no fuel: most labels are.
-            called = f"call_{node.name.replace('.', '_')}"
-            self.scope[called] = self._environment.filters[node.name]
+            called = self._called(node, change)
             value = self.expression(node.node)
             usual = f"type(label := {value}) is str and len(label) <= {MAX_FREE_CHARS}"
             return f"(Safe(label) if {usual} and harmless(label) else {called}(label))"
-        change = self._environment.filters[node.name]
         if ".plugged." in node.name:  # a stranger's function runs once, whatever it does
             raise _UnknownNodeError
+        if node.name in _PASSING and not self._given:
+            # A page prints texts of its items and of the caller: most are safe as they are.
+            called = self._called(node, change)
+            value = self.expression(node.node)
+            return f"(text if type(text := {value}) in safe else {called}(text))"
         # The payments take Jinja's context, and do not look at it.
         return self._call(node, change, ["None"] if node.name.startswith("fuel.") else [])
 
-    def _call(self, node: nodes.Test | nodes.Filter, called: Any, before: list[str]) -> str:
+    def _called(self, node: nodes.Test | nodes.Filter, function: Any) -> str:
+        """Return the name by which the lines call the function of a filter or test."""
         name = f"call_{node.name.replace('.', '_')}"
-        self.scope[name] = called
+        self.scope[name] = function
+        return name
+
+    def _call(self, node: nodes.Test | nodes.Filter, called: Any, before: list[str]) -> str:
+        name = self._called(node, called)
         given = [*before, self.expression(node.node), *map(self.expression, node.args)]
         given += [f"{each.key}={self.expression(each.value)}" for each in node.kwargs]
         return f"{name}({', '.join(given)})"
