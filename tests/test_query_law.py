@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,7 @@ def _combined_diff(size: int) -> tuple[str, list[str]]:
     return text, ["+++ b/f", *changed]
 
 
-KINDS = {
+KINDS: dict[str, Callable[[int], tuple[str, list[str]]]] = {
     **{f"error {name}": partial(_failure, name=name) for name in FAILURES},
     **{f"terminal {name}": partial(_outputs, name=name) for name in LAST_OUTPUTS},
     "file toml": _settings,
