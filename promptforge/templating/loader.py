@@ -57,7 +57,7 @@ MAX_TEMPLATE_CHAIN = 50
 MAX_REMEMBERED = 1000
 """Kinds and titles come with the items: an endless supply of them must not fill the memory."""
 MIN_ITEMS_SPECIALISED = 8
-"""On a page of fewer items its function saves less than it takes to compile."""
+"""For fewer items the function of a page saves less than it takes to compile."""
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 Mend = Callable[[list[str]], list[str]]
@@ -426,6 +426,7 @@ class Layout:
         self._files = files
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
+        self._items_printed = 0
         self._functions: dict[tuple[object, ...], TemplateFunction | None] = {}
         self._trimmers: dict[str, Trimmers] = {}
         self._lines = frozenset[LineParts]()
@@ -573,7 +574,8 @@ class Layout:
         # The texts of the items have been paid for; the page copies them.
         use_tank(tank, len(items), sum(len(item["text"]) for item in items))
         left, before = tank.left, tank.imitations
-        if len(items) >= MIN_ITEMS_SPECIALISED:
+        self._items_printed += len(items)
+        if self._items_printed >= MIN_ITEMS_SPECIALISED:
             function = self._function(self._page, variables)
             if function is not None:
                 try:
