@@ -1010,6 +1010,20 @@ def test_a_cursor_has_the_names_of_its_columns() -> None:
     assert (item.id, item.content, item.path) == ("1", TAR, "t.md")
 
 
+@pytest.mark.parametrize("library", ["sqlite3", "pandas", "pyarrow"])
+def test_two_columns_of_one_name_are_both_there(library: str) -> None:
+    module = pytest.importorskip(library)
+    if library == "sqlite3":
+        with closing(module.connect(":memory:")) as base:
+            query = "select a.text, b.text from (select 'one' text) a, (select 'two' text) b"
+            (item,) = load(base.execute(query))
+    elif library == "pandas":
+        (item,) = load(module.DataFrame([["one", "two"]], columns=["text", "text"]))
+    else:
+        (item,) = load(module.table([["one"], ["two"]], names=["text", "text"]))
+    assert item.content == "one" and "two" in str(item.metadata)
+
+
 def test_an_id_that_stands_for_a_text_is_said() -> None:
     said = Diagnostics()
     load_records([("doc-17", 0.9)], where="items", diagnostics=said)

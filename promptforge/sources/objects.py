@@ -225,26 +225,38 @@ def table_rows(value: Any) -> list[Any] | None:
         return list(map(Row, value.named_results()))
     marks = ("__arrow_c_stream__", "to_pylist", "iterrows")
     if hasattr(kind, "fetchall") and not hasattr(kind, marks[0]):  # a cursor of a database
-        names = [str(column[0]) for column in value.description or ()]
+        names = _distinct(column[0] for column in value.description or ())
         rows = value.fetchall()
         return [Row(zip(names, row, strict=False)) if type(row) is tuple else row for row in rows]
     if not any(hasattr(kind, mark) for mark in marks):
         return None
-    if hasattr(kind, "to_pylist"):
-        rows = value.to_pylist()
-    elif hasattr(kind, "to_dicts"):
+    if hasattr(kind, "to_dicts"):
         rows = value.to_dicts()
     elif hasattr(kind, "iterrows"):
-        rows = value.to_dict("records")
+        rows = value.set_axis(_distinct(value.columns), axis=1).to_dict("records")
     else:
-        import pyarrow
+        if not hasattr(kind, "to_pylist"):
+            import pyarrow
 
-        rows = pyarrow.table(value).to_pylist()
+            value = pyarrow.table(value)
+        if hasattr(type(value), "rename_columns"):
+            value = value.rename_columns(_distinct(value.column_names))
+        rows = value.to_pylist()
     # A missing cell of pandas is NaN, which equals nothing, itself neither.
     return [
         Row({str(k): v for k, v in row.items() if _is_there(v)}) if type(row) is dict else row
         for row in rows
     ]
+
+
+def _distinct(names: Iterable[object]) -> list[str]:
+    # A join of two tables has two columns of one name; in a mapping only the last would stay.
+    found: dict[str, None] = {}
+    for name in map(str, names):
+        while name in found:
+            name += "_2"
+        found[name] = None
+    return list(found)
 
 
 def _is_there(value: object) -> bool:
