@@ -394,6 +394,24 @@ def test_what_holds_no_rows_is_refused(given: Any) -> None:
         batch.run(given, "none.jsonl", workers=1)
 
 
+@pytest.mark.parametrize("library", ["pandas", "numpy"])
+def test_a_gap_in_a_column_of_numbers_is_no_value(library: str) -> None:
+    module = pytest.importorskip(library)
+    texts = [[{"content": "word " * 5000, "score": float("nan")}]] * 2
+    columns: Any = {"items": texts, "max_tokens": [100, None], "id": [7, None]}
+    if library == "pandas":
+        columns = module.DataFrame(columns)
+        report = batch.run(columns, "gap.jsonl", workers=1)
+        assert report.errors == 0
+        lines = Path("gap.jsonl").read_text("utf-8").splitlines()
+        assert [json.loads(line)["id"] for line in lines] == ["7", "row-2"]
+    else:
+        columns["max_tokens"] = module.array([100, module.nan])
+    made = RenderBatch()(columns)
+    # Without a value the default holds; null would mean: no limit.
+    assert made["error"] == ["", ""] and made["tokens"] == [100, 4000]
+
+
 def test_two_columns_of_one_name_and_a_date_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     items = [{"content": "x", "metadata": {"day": pandas.Timestamp("2020-01-02")}}]

@@ -46,7 +46,7 @@ from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.gather import SourceRequest, gather
 from ..sources.item_files import decode_json, load_messages, report_repeated_keys
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
-from ..sources.objects import table_rows
+from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
 from ..sources.workspace import show_path
 from ..text.words import late_property
@@ -353,6 +353,8 @@ def encode_row(mapping: object) -> bytes:
         return whole.strip()
     try:
         plain = _without_nulls(whole if isinstance(whole, dict) else mapping)
+        if isinstance(plain, dict):
+            plain = {key: without_point(inner) for key, inner in plain.items()}
         try:
             return msgspec.json.encode(plain, enc_hook=_refuse)
         except UnicodeEncodeError:  # a lone surrogate: the renderer replaces it and says so
@@ -363,11 +365,7 @@ def encode_row(mapping: object) -> bytes:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        found = {}
-        for key, inner in value.items():
-            if inner is not None:
-                found[_without_nulls(key)] = _without_nulls(inner)
-        return found
+        return {_without_nulls(k): _without_nulls(v) for k, v in value.items() if is_there(v)}
     if isinstance(value, bytes):
         # Some programs write text to Parquet as bytes, which would come out as Base64.
         return value.decode()

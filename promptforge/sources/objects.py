@@ -242,9 +242,8 @@ def table_rows(value: Any) -> list[Any] | None:
         if hasattr(type(value), "rename_columns"):
             value = value.rename_columns(_distinct(value.column_names))
         rows = value.to_pylist()
-    # A missing cell of pandas is NaN, which equals nothing, itself neither.
     return [
-        Row({str(k): v for k, v in row.items() if _is_there(v)}) if type(row) is dict else row
+        Row({str(k): v for k, v in row.items() if is_there(v)}) if type(row) is dict else row
         for row in rows
     ]
 
@@ -259,5 +258,11 @@ def _distinct(names: Iterable[object]) -> list[str]:
     return list(found)
 
 
-def _is_there(value: object) -> bool:
+def is_there(value: object) -> bool:
+    """Return whether a cell has a value: NaN is how pandas and NumPy write a gap."""
     return value is not None and (not isinstance(value, float) or value == value)
+
+
+def without_point(value: Any) -> Any:
+    """Write a whole number that is a float as it was before its column of pandas had a gap."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
