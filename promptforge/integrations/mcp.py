@@ -21,6 +21,7 @@ from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_na
 from ..files import Folders, folder_paths
 from ..model import Result
 from ..rendering.renderer import ContextRenderer
+from ..sources.item_files import decode_json
 from ..templating.loader import Templates
 from ..tokenizers.registry import list_tokenizers
 from .bridge import missing_extra
@@ -515,8 +516,8 @@ def _records(text: str) -> Any:
     if len(text) > MAX_REQUEST_CHARS:
         raise ItemError(f"more than {MAX_REQUEST_CHARS:,} characters", where="items")
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+        return decode_json(text, {})
+    except (ValueError, RecursionError) as error:
         raise ItemError(f"not JSON: {error}", where="items") from None
 
 

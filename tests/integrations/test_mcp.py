@@ -302,6 +302,14 @@ def test_templates_and_profiles_are_resources_and_names_are_completed(tmp_path: 
     ]
 
 
+def test_half_of_a_pair_in_the_items_of_a_prompt_is_replaced() -> None:
+    async def work(client: Any) -> Any:
+        return await client.get_prompt("chunks", {"items": r'[{"content": "cut \ud83d"}]'})
+
+    (context,) = talk(work).messages
+    assert "cut \ufffd" in context.content.text
+
+
 def test_a_prompt_that_there_is_not_is_said() -> None:
     async def work(client: Any) -> None:
         with pytest.raises(MCPError, match='there is no prompt "chunkz"; did you mean "chunks"'):
