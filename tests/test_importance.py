@@ -46,6 +46,18 @@ def test_importance_passes_on() -> None:
     assert importance[2] > importance[1]
 
 
+def test_what_a_repository_is_built_of_comes_after_its_readme() -> None:
+    paths = ["sub/package.json", "package.json", "README.md", "data.json"]
+    items = [*(pf.Item(content="{}", path=path, kind="file") for path in paths), *_repository()]
+    importance = file_importance(items)
+    order = sorted(range(len(items)), key=lambda index: -importance[index])
+    assert [items[index].path for index in order[:3]] == [
+        "README.md",
+        *sorted(("package.json", "lib/used.py"), reverse=True),
+    ]
+    assert importance[0] == importance[3]
+
+
 def test_a_name_that_many_files_define_points_at_none() -> None:
     items = [pf.Item(content="def main(): return main()", path=f"{n}/cli.py") for n in range(20)]
     assert len(set(file_importance(items))) == 1

@@ -121,6 +121,11 @@ _MANUAL_PATH = late_pattern(r"(?i)docs?/")
 """The place of programs that make a manual."""
 _MAIN_PATH = late_pattern(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
 _ENTRY_PATH = late_pattern(r"(?i)readme(\.\w+)?")
+_MANIFEST_PATH = late_pattern(
+    r"(?i)pyproject\.toml|setup\.(?:py|cfg)|package\.json|deno\.jsonc?|cargo\.toml|go\.mod|pom\.xml"
+    r"|build\.gradle(?:\.kts)?|composer\.json|gemfile|[^/]+\.(?:gemspec|csproj|cabal)|mix\.exs"
+    r"|package\.swift|cmakelists\.txt|build\.sbt|pubspec\.yaml"
+)
 _CHANGE_KINDS = frozenset({"commit", "diff"})
 _NO_PROGRAM_KINDS = _CHANGE_KINDS | {"document", "file"}
 """Among them `file`: YAML, for one, is shortened like a program, and is none."""
@@ -408,9 +413,10 @@ def file_importance(
 ) -> list[float]:
     """Return the importance of each item, the greatest for what the others use most.
 
-    Changes come before all, for somebody has asked for them; then a README at the top. Equal items
-    in equal order get equal numbers. With the extra `tree-sitter` a syntax tree tells the names
-    that a program defines, else words such as `def` and `struct`.
+    Changes come before all, for somebody has asked for them; then a README at the top, and the file
+    that says what the repository is built of. Equal items in equal order get equal numbers. With
+    the extra `tree-sitter` a syntax tree tells the names that a program defines, else words such
+    as `def` and `struct`.
     """
     if not items:
         return []
@@ -425,6 +431,8 @@ def file_importance(
             ranks[number] = 2 * most
         elif _ENTRY_PATH.fullmatch(item.path or ""):
             ranks[number] += most
+        elif _MANIFEST_PATH.fullmatch(item.path or ""):
+            ranks[number] = most
     return ranks
 
 

@@ -127,7 +127,13 @@ class _ProgramPieces(Pieces):
         if part.kind == SAYS and part.parent >= 0:
             part = self.parts[part.parent]
             below = _SAYS_DEPTH / (1 + 2 * bool(_CLASS.search(part.text)))
+        if part.kind == KEY:
+            return float(MAX_BLOCK_DEPTH)
         return part.keep - below - _PRIVATE_DEPTH * bool(_PRIVATE.match(part.text))
+
+    def thin(self, part: Piece, place: int) -> float:
+        """Return the order among equals: the first tables of a configuration name the project."""
+        return -place if part.kind == KEY else super().thin(part, place)
 
     def is_title(self, index: int) -> bool:
         """Tell whether a piece is the first line of a module's docstring."""
@@ -259,6 +265,8 @@ _COMMENTS = {
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
 """A statement that does nothing: here a body cannot be empty."""
+KEY = "key"
+"""The kind of a section's heading and of a key in it, which an outline thins from the end."""
 SAYS = "says"
 """The kind of a docstring's first line."""
 _PRIVATE = late_pattern(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
@@ -706,7 +714,7 @@ def read_indentation(text: str, *, sections: bool = False) -> Blocks | None:
     lists: dict[int, int] = {}
     for line, (depth, next_depth) in enumerate(zip(depths, _next_depths(depths), strict=True)):
         # A comment or a blank line goes with the next line of code.
-        if depth < 0 or _COMMENT.match(lines[line]):
+        if depth < 0 or line < blocks.next or _COMMENT.match(lines[line]):
             continue
         ended = _close_headers(open_headers, depth)
         parent = body = -1
@@ -716,10 +724,11 @@ def read_indentation(text: str, *, sections: bool = False) -> Blocks | None:
         if ended >= 0 and _BLOCK_END.match(lines[line]):
             number = blocks.add(line, line + 1, parent=ended, closes=ended, body=body)
         else:
-            rank = lists.get(parent)
-            if rank is None:
-                rank = _rank_of_line(lines[line], heads, len(open_headers))
-            number = blocks.add(line, line + 1, parent=parent, rank=rank, body=body)
+            kind, rank, end = "", _rank_of_line(lines[line], heads, len(open_headers)), line + 1
+            if sections and len(open_headers) < _SKELETON_DEPTH:
+                kind, rank, end = KEY, max(rank, SAYING), _end_of_value(lines, line)
+            rank = lists.get(parent, rank)
+            number = blocks.add(line, end, parent=parent, rank=rank, body=body, kind=kind)
             if heads and rank and lines[line].rstrip().endswith("("):
                 lists[number] = rank
         if heads:
@@ -747,6 +756,13 @@ def _depths(lines: Sequence[str], sections: bool) -> list[int]:
         0 if _SECTION.match(line) else depth + (depth >= 0)
         for line, depth in zip(lines, found, strict=True)
     ]
+
+
+def _end_of_value(lines: Sequence[str], line: int) -> int:
+    """Return the line after a key and its value, a text of several lines in three quotes."""
+    quote = next((quote for quote in _QUOTES if lines[line].count(quote) % 2), "")
+    following = range(line + 1, len(lines) if quote else 0)
+    return next((number + 1 for number in following if quote in lines[number]), line + 1)
 
 
 def _next_depths(depths: Sequence[int]) -> list[int]:

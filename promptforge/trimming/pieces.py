@@ -339,7 +339,7 @@ class Pieces:
             if part.skeleton and part.closes < 0 and part.keep < ALWAYS:
                 keep = self.keep_in_outline(part)
                 place = groups[keep] = groups.get(keep, -1) + 1
-                keys[index] = keep, -_spread(place)
+                keys[index] = keep, self.thin(part, place)
         if keys and self.is_title(min(keys)):
             keys[min(keys)] = ALWAYS, 0.0
         # From the end: each piece lifts the one that it needs to its own value.
@@ -363,6 +363,10 @@ class Pieces:
     def keep_in_outline(self, part: Piece) -> float:
         """Return the `keep` of a piece of the skeleton among the others of an outline."""
         return part.keep
+
+    def thin(self, _part: Piece, place: int) -> float:
+        """Return the order of a piece among its equals in an outline; the least goes first."""
+        return -_spread(place)
 
     def is_title(self, index: int) -> bool:
         """Tell whether the first piece of an outline stays to its last."""
