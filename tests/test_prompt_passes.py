@@ -485,6 +485,40 @@ def test_signatures_of_gemini(form: str) -> None:
         assert [d.code for d in made.warnings if d.severity != "info"] == []
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"extra_content": {"google": {"thought_signature": "QUJD"}}},
+        {"provider_specific_fields": {"thought_signature": "QUJD"}},
+    ],
+)
+def test_a_signature_in_the_shape_of_openai_goes_back_to_both(beside: Data) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history: list[Data] = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": None, "tool_calls": [{**call, **beside}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x"},
+    ]
+    assert list(prompt(history, "openai")) == history
+    made = prompt(history, "gemini")
+    assert made[1]["parts"][0]["thought_signature"] == "QUJD"
+    assert not [d for d in made.warnings if d.code == "PF208"]
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_signature_of_gemini_is_none(empty: Any) -> None:
+    part = {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": empty}
+    result = {"functionResponse": {"name": "look", "response": {"output": "x"}}}
+    history = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [part]},
+        {"role": "user", "parts": [result]},
+    ]
+    made = prompt(history, "gemini")
+    assert made[1]["parts"] == [{**part, "thoughtSignature": STAND_IN}]
+    assert [d.code for d in made.warnings if d.severity == "info" and "Gemini" in d.message]
+
+
 @pytest.mark.parametrize("shape", ["openai", "gemini"])
 def test_calls_without_a_signature_of_gemini_carry_the_stand_in(shape: str) -> None:
     genai = pytest.importorskip("google.genai", reason="the library of Google is not installed")

@@ -288,6 +288,10 @@ def _keep_block(
         return block, None
     if isinstance(block, OpaqueBlock):
         return None, block.loss
+    if family == "gemini" and isinstance(block, ToolCall) and (sign := _signature_beside(block)):
+        call = {"id": block.id, "name": block.name, "args": json.loads(block.arguments)}
+        original = {"function_call": call, "thought_signature": sign}
+        return msgspec.structs.replace(block, original=original, family=family), None
     neutral = block
     if block.original is not None or block.loss is not None:
         neutral = msgspec.structs.replace(block, original=None, family="", loss=None)
@@ -296,6 +300,18 @@ def _keep_block(
     if ("data" if block.data else "url") in images:
         return neutral, None
     return None, block.loss
+
+
+def _signature_beside(call: ToolCall) -> str | None:
+    """Return the signature of a call of Gemini in the shape of OpenAI: Google's and LiteLLM's."""
+    given: Any = call.original or {}
+    for path in (("extra_content", "google"), ("provider_specific_fields",)):
+        found = given
+        for key in (*path, "thought_signature"):
+            found = found.get(key) if isinstance(found, dict) else None
+        if found and isinstance(found, str):
+            return found
+    return None
 
 
 class _Waiting(NamedTuple):

@@ -249,8 +249,9 @@ def gemini(messages: Sequence[Message]) -> Request:
 
     system, turns = _system_and_turns(messages, parts_of, "parts", "model")
     for parts in _running_calls(turns):
-        if not parts[0].keys() & _GEMINI_SIGNATURES:
-            parts[0]["thought_signature"] = GEMINI_STAND_IN
+        names = parts[0].keys() & _GEMINI_SIGNATURES
+        if not any(parts[0][name] for name in names):  # a library writes None
+            parts[0][next(iter(names), "thought_signature")] = GEMINI_STAND_IN
     request: Request = {"contents": turns}
     if system:
         request["config"] = {"system_instruction": {"parts": system}}
@@ -272,7 +273,7 @@ def _running_calls(turns: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, A
 def stand_ins(request: Request) -> int:
     """Return the number of answers in a request that carry Gemini's stand-in."""
     answers = request.get("contents", ())
-    return sum(p.get("thought_signature") == GEMINI_STAND_IN for a in answers for p in a["parts"])
+    return sum(GEMINI_STAND_IN in part.values() for answer in answers for part in answer["parts"])
 
 
 def _gemini_part(block: MessageBlock) -> dict[str, Any]:
