@@ -140,6 +140,11 @@ SAID: dict[str, tuple[int, str]] = {
     "batch": (2, "INPUT is missing: promptforge batch"),
     "rendr": (2, 'there is no command "rendr"; did you mean "render"?'),
     "render --layot x": (2, 'there is no option "--layot"; did you mean "--layout"?'),
+    "render . --compress": (2, 'there is no option "--compress"; did you mean "--outline"?'),
+    "render . --include-diffs": (2, 'did you mean "--git-diff"?'),
+    "render . -i *.py": (2, 'there is no option "-i"; did you mean "--include"?'),
+    "count . --token-count-tree": (2, 'did you mean "--tree"?'),
+    "items.json": (2, 'there is no command "items.json"; did you mean "render items.json"?'),
     "render --layout": (2, "--layout needs a value"),
     "render items.json --templates items.json": (
         2,

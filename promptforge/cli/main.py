@@ -140,6 +140,8 @@ class _LazyGroup(click.Group):
         name = next(iter(args), "-")
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             hint = suggest_name(name, COMMANDS)
+            if os.path.lexists(name):  # as of programs that only read files
+                hint = f"; did you mean {quote(f'render {name}')}?"
             raise click.UsageError(f"there is no command {quote(name)}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

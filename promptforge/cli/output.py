@@ -202,6 +202,16 @@ _FLAGS_OF_OTHERS = {
     **dict.fromkeys(("--model", "--llm", "--provider"), "--profile"),
     **{"--question": "--query", "--style": "--format", "--ignore": "--exclude"},
     **{"--stdin": "--file", "--clipboard": "--copy", "--threshold": "--min-score"},
+    **{"-i": "--include", "--include-pattern": "--include", "--extension": "--include"},
+    **{"--exclude-pattern": "--exclude", "--ignore-patterns": "--exclude"},
+    **{"--compress": "--outline", "--map-tokens": "--max-tokens", "--include-diffs": "--git-diff"},
+    **{"--diff": "--git-diff", "--include-logs": "--git-log", "--include-logs-count": "--git-log"},
+    **{"--output-show-line-numbers": "--number-lines", "--split-output": "--split"},
+    **{"--remove-comments": "--no-comments", "--remove-empty-lines": "--no-empty-lines"},
+    **{"--include-hidden": "--hidden", "--no-gitignore": "--ignored", "--cxml": "--format"},
+    **{"--include-gitignored": "--ignored", "--ignore-gitignore": "--ignored"},
+    **{"--no-security-check": "--no-secret-scan", "--token-count-tree": "--tree"},
+    **{"--include-full-directory-structure": "--tree", "--markdown": "--format"},
 }
 """Flag of other programs → ours."""
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
