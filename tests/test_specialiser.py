@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from campaigns.grammar import Grammar
 from hostile import LABEL, STRINGS, TEXT
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptforge.errors import TemplateError
@@ -198,6 +198,8 @@ PAGES = [
     '{% for item in items %}{% include "each.md.j2" %}{% if item.name %}{% include "end.md.j2" %}{% endif %}{% endfor %}',
     '{% for item in items %}{% block a %}{{ item.name }}{% endblock %}{% endfor %}',
     '{% extends "base.md.j2" %}{% block body %}{{ super() }}{% endblock %}',
+    '{% extends "base.md.j2" %}{% block end %}{% if total %}{% block title %}T{% endblock %}{% endif %}{% endblock %}',
+    '{% extends "base.md.j2" %}{% block body %}B{% endblock %}{% block end %}{% include "inner.md.j2" %}{% endblock %}',
     '{{ footer }}{% include "end.md.j2" ignore missing %}{% include "end.md.j2" without context %}',
     "{% for a in items %}{% for b in items %}{{ a.name }}{{ b.content | fence }}{% endfor %}x{% endfor %}",
 ]  # fmt: skip
@@ -208,6 +210,7 @@ BESIDE = {
     "{% block title %}{{ total }}{% endblock %}{% endfor %}{% block end %}{% endblock %}{{ footer }}",
     "end.md.j2": "{{ separator }}{% for item in items %}{{ item.kind }}{{ loop.index }}{% endfor %}",
     "each.md.j2": "{{ item.text }}{{ loop.index }}",
+    "inner.md.j2": "{% if total %}{% block body %}I{% endblock %}{% endif %}",
 }
 
 
@@ -221,37 +224,51 @@ def page_printed(layout: Layout, variables: dict[str, Any], fuel: int) -> Any:
     return pieces, list(map(type, pieces)), marked, tank.left, tank.imitations
 
 
-@given(
-    st.sampled_from([*PAGES, *LAYOUTS]),
+PAGE_GIVEN = (
     st.lists(items(), min_size=8, max_size=12),
     st.fixed_dictionaries({name: st.none() | LABEL for name in ("header", "footer")}),
     LABEL,
     st.sampled_from([3_000_000, 0, -7_000, -20_000]),
-)  # fmt: skip
-def test_a_page_prints_the_same_both_ways(
-    page: str | Layout, shown: list[Fields], around: dict[str, Any], separator: str, fuel: int
+)
+
+
+def compare_pages(
+    layout: Layout, shown: list[Fields], around: dict[str, Any], separator: str, fuel: int
 ) -> None:
-    layout = page
-    if isinstance(layout, str):
-        files = {
-            "own/item.md.j2": "{{ item.content | fence }}",
-            "own/layout.md.j2": layout,
-            **BESIDE,
-        }
-        layout = Templates([files]).layout("own", "markdown")
     flags = {"headers": True, "line_numbers": True, "scores": True, "code": True, "query": None}
     show = layout.printer("text", flags)
     for item in shown:
         item["text"] = show(item, count_chars(item.values()))[0]
     variables = {**around, "separator": separator, "items": shown, "total": len(shown)}
     variables |= dict.fromkeys(("query", "sources", "tree"))
-    sections = [Fields(key="a", title="A", items=shown[:5]), Fields(key="b", title="B", items=shown[5:])]  # fmt: skip
+    sections = [
+        Fields(key="a", title="A", items=shown[:5]),
+        Fields(key="b", title="B", items=shown[5:]),
+    ]
     variables |= {"sections": sections, "explicit": sections[:1], "similarity": sections[1:]}
     by_function = page_printed(layout, variables, fuel)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Layout, "_function", lambda *given: None)
         by_jinja = page_printed(layout, variables, fuel)
     assert by_function == by_jinja
+
+
+@given(st.sampled_from(LAYOUTS), *PAGE_GIVEN)
+def test_a_shipped_page_prints_the_same_both_ways(
+    layout: Layout, shown: list[Fields], around: dict[str, Any], separator: str, fuel: int
+) -> None:
+    compare_pages(layout, shown, around, separator, fuel)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@settings(max_examples=6)
+@given(*PAGE_GIVEN)
+def test_a_page_of_ones_own_prints_the_same_both_ways(
+    page: str, shown: list[Fields], around: dict[str, Any], separator: str, fuel: int
+) -> None:
+    files = {"own/item.md.j2": "{{ item.content | fence }}", "own/layout.md.j2": page, **BESIDE}
+    layout = Templates([files]).layout("own", "markdown")
+    compare_pages(layout, shown, around, separator, fuel)
 
 
 def test_shipped_pages_have_functions() -> None:

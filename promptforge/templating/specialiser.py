@@ -134,18 +134,19 @@ class _Writer:
 
     def template(self, name: str) -> None:
         """Write a template; of one that extends another, the other with its blocks."""
-        body = self._tree(name).body
+        root = self._tree(name)
+        body = root.body
         parents = [node for node in body if isinstance(node, nodes.Extends)]
         if not parents:
             self.block(body, "    ")
             return
         start = body.index(parents[0])
         self.block(body[:start], "    ")
-        for node in body[start + 1 :]:  # of these Jinja runs nothing but the blocks
-            if isinstance(node, nodes.Block):
-                self._blocks.setdefault(node.name, node)
-            elif not isinstance(node, nodes.Output):
-                raise _UnknownNodeError
+        # Of what follows Jinja runs nothing but the blocks, and those within them.
+        if not all(isinstance(node, nodes.Block | nodes.Output) for node in body[start + 1 :]):
+            raise _UnknownNodeError
+        for block in root.find_all(nodes.Block):
+            self._blocks.setdefault(block.name, block)
         self.template(self._name(parents[0].template))
 
     def _name(self, node: nodes.Expr) -> str:
@@ -225,14 +226,15 @@ class _Writer:
         self._ends = self._ends | {_VALUE}
 
     def _include(self, node: nodes.Include, indent: str) -> None:
-        body = self._tree(self._name(node.template)).body
-        own = any(isinstance(each, nodes.Block | nodes.Extends) for each in body)
-        if own or node.ignore_missing or not node.with_context:
+        root = self._tree(self._name(node.template))
+        if root.find(nodes.Block) or root.find(nodes.Extends):
+            raise _UnknownNodeError
+        if node.ignore_missing or not node.with_context:
             raise _UnknownNodeError
         self._included += 1
         if self._included > MAX_INCLUDED:
             raise _UnknownNodeError
-        self._inside(body, indent, self._locals)
+        self._inside(root.body, indent, self._locals)
 
     def _enter(self, paid: nodes.Node, indent: str) -> None:
         if not isinstance(paid, nodes.Filter) or not isinstance(paid.node, nodes.Const):
