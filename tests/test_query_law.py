@@ -291,6 +291,18 @@ def test_no_passage_is_cut_to_a_lone_word() -> None:
         assert "pump is oiled" in shown and not shown.rstrip().endswith("Let …")
 
 
+def test_the_best_program_is_cut_before_a_lesser_one_is_shown() -> None:
+    sell = "".join(f"    till.count_{number}(hat)\n" for number in range(30))
+    items = [
+        Item(kind="code", name="best", content=f"def refund_a_hat(hat):\n{sell}"),
+        Item(kind="code", name="lesser", content="def sell(hat):\n    give(hat)\n"),
+    ]
+    renderer = Renderer(layout="chunks")
+    most = (renderer.render(items[:1]).tokens or 0) - 20
+    shown = renderer.render(items, query="refund a hat", max_tokens=most).text
+    assert "refund_a_hat" in shown and "count_20" in shown and "give" not in shown
+
+
 def test_found_items_of_little_worth_are_left_out_and_said() -> None:
     texts = ["The pump is oiled daily.", "Tulips grow in May.", "Roses grow in June."]
     items = [Item(content=text, name=text[:5], origin="similarity") for text in texts]
