@@ -495,6 +495,9 @@ def test_with_the_extra_more_kinds_are_found() -> None:
         "SoftLayer Credentials": "softlayer_api_key='" + "a1" * 32 + "'",
         "Artifactory Credentials": "key: AP6" + "a1B2c3D4" * 2,
         "Mailchimp Access Key": "a1b2c3d4" * 4 + "-us21",
+        "Discord Bot Token": "x=M" + "a1-B" * 6 + ".Ab-c_1." + "a1b" * 9,
+        "Square OAuth Secret": "sq0csp-" + "a-B" * 14 + "c",
+        "Twilio API Key": "sid: AC" + "a1b2c3d4" * 4,
     }.items():
         assert folders.find_credential(f"short line\n{text}\n") == f"what looks like {name}"
     assert folders.find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user

@@ -93,8 +93,12 @@ _DEFINITION = late_pattern(
     r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
     r"|record|type|sub|macro)[ \t]+(\w+)|([A-Z][A-Z0-9_]+)\b[^=\n]{0,80}="
 )
+# It begins with a line end, which the machine finds ten times as fast as one of many words.
 _DEFINING_WORD = late_pattern(
-    r"\b(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)\s+"
+    r"\n[ \t]*(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract"
+    r"|async|pub(?:\([^)\n]*\))?|unsafe|const|override|virtual|inline|typedef|data|open|sealed"
+    r"|suspend|partial|extern)[ \t]+){0,4}"
+    r"(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)[ \t]+"
     rf"([^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}})"
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
@@ -501,7 +505,7 @@ def _definitions(
         left -= len(text)
         names = defined_names(text, language(item)) if left >= 0 else None
         if names is None:
-            names = {*_DEFINING_WORD.findall(text)}
+            names = {*_DEFINING_WORD.findall(f"\n{text}")}
         for name in names:
             if len(name) >= MIN_NAME_CHARACTERS:
                 found[name].append(number)
