@@ -545,8 +545,8 @@ PATTERN = st.builds(
     "{}{}{}{}".format,
     st.sampled_from(["", "!"]),
     st.sampled_from(["", "/", "**/", "a/"]),
-    NAMES | st.sampled_from(["*", "*.py", "?", "[ab]", "a*"]),
-    st.sampled_from(["", "/", "/**", "/*"]),
+    NAMES | st.sampled_from(["*", "*.py", "?", "[ab]", "a*", "*?*", "*[!a]*[^.]*", "*.*p*y"]),
+    st.sampled_from(["", "/", "/**", "/*", "/**/b", "/**/[!b]*/**/*a*"]),
 )
 
 
@@ -573,6 +573,33 @@ def test_without_git_the_same_files_are_ignored(
     by_git = folders._ask_git(top, Diagnostics(), hidden=False)
     assert by_git is not None
     assert sorted(found) == sorted(by_git)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 12 + "b", "a" * 250),
+        ("a?[!b]" * 3 + "*a?*" * 9 + "b", "a" * 250),
+        ("**/a/" * 12 + "b", "a/" * 120 + "a"),
+        ("**/*a*a/" * 9 + "b", "aa/" * 80 + "a"),
+    ],
+)
+@pytest.mark.parametrize("flag", ["", "--exclude", "--paths"])
+def test_a_pattern_of_many_stars_is_no_work(
+    tmp_path: Path, pattern: str, path: str, flag: str
+) -> None:
+    place = tmp_path / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("shown")
+    (tmp_path / ".gitignore").write_text("" if flag else pattern)
+    more = [f"!{pattern}", "*"] if flag == "--paths" else [pattern]
+    flags = [word for each in more for word in (flag, each)] if flag else []
+    command = [sys.executable, "-m", "promptforge", "render", ".", "--packing", "score", *flags]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert "shown" in ran.stdout, ran.stderr
 
 
 def test_of_many_notes_of_one_code_the_others_are_counted(

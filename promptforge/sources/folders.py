@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Diagnostics, ItemError
-from ..text.words import late_pattern
+from ..text.words import late_pattern, match_in_one_pass
 from .workspace import (
     MAX_NAMES_VISITED,
     BinaryFileError,
@@ -256,7 +256,7 @@ def _verdict(rules: GitIgnoreSpec, path: str) -> bool | None:
 def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # 36 ms that only a folder is worth
 
-    return GitIgnoreSpec.from_lines(lines)
+    return match_in_one_pass(GitIgnoreSpec.from_lines(lines))
 
 
 def read_folder(
