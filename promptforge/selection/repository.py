@@ -93,12 +93,12 @@ _DEFINITION = late_pattern(
     r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
     r"|record|type|sub|macro)[ \t]+(\w+)|([A-Z][A-Z0-9_]+)\b[^=\n]{0,80}="
 )
+_DEFINING = "(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)"
 # It begins with a line end, which the machine finds ten times as fast as one of many words.
 _DEFINING_WORD = late_pattern(
-    r"\n[ \t]*(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract"
-    r"|async|pub(?:\([^)\n]*\))?|unsafe|const|override|virtual|inline|typedef|data|open|sealed"
-    r"|suspend|partial|extern)[ \t]+){0,4}"
-    r"(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)[ \t]+"
+    rf"\n[ \t]*+(?:{_DEFINING}|(?:(?:export|default|declare|public|private|protected|internal"
+    r"|static|final|abstract|async|pub(?:\([^)\n]*\))?|unsafe|const|override|virtual|inline|typedef"
+    rf"|data|open|sealed|suspend|partial|extern)[ \t]+)++{_DEFINING})[ \t]+"
     rf"([^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}})"
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
@@ -112,7 +112,7 @@ _LISTED_IMPORT = late_pattern(
 )
 _QUOTE = late_pattern(r"[\"'<]")
 _IMPORT = late_pattern(
-    r"\n[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:from|import|use|mod|using|open)[ \t]+"
+    r"\n[ \t]*+(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:from|import|use|mod|using|open)[ \t]+"
     r"(?:static[ \t]+)?([\w.:\\]{1,200})(?:[ \t]+import[ \t]+(\([^)]{1,2000}\)|[^\n(]{1,300}))?",
     re.MULTILINE,
 )
@@ -521,6 +521,7 @@ class _Files:
         # A monorepo has thousands of `utils`: a path is found by two names, or stands at the top.
         self._by_two: dict[tuple[str, ...], list[str]] = defaultdict(list)
         self._at_top: dict[str, list[str]] = defaultdict(list)
+        self._find = cache(self._find_anew)  # the files of a folder import the same ones
         for number, path in enumerate(paths):
             folder, name = posixpath.split(path)
             stem = name.partition(".")[0]
@@ -540,21 +541,20 @@ class _Files:
         Where imports are not `quoted`, such as in Python, a name in quotes is none.
         """
         found: set[int] = set()
-        text = f"\n{text}"
+        text, folder = f"\n{text}", posixpath.dirname(path)
         for name in _quoted_imports(text) if quoted else ():
-            found.update(self._find(_quoted_parts(name), path))
+            found.update(self._find((*_quoted_parts(name),), folder))
         for module, names in _IMPORT.findall(text):
             held: set[int] = set()
             for name in re.findall(r"(?:^|[(,])\s*(\w+)", names):
                 dotted = f"{module}{'' if module.endswith('.') else '.'}{name}"
-                held.update(self._find(_dotted_parts(dotted), path))
-            found.update(held or self._find(_dotted_parts(module), path))
+                held.update(self._find((*_dotted_parts(dotted),), folder))
+            found.update(held or self._find((*_dotted_parts(module),), folder))
             if names and held:
-                found.update(self._find(_dotted_parts(module), path))
+                found.update(self._find((*_dotted_parts(module),), folder))
         return found
 
-    def _find(self, parts: list[str], path: str) -> Sequence[int]:
-        folder = posixpath.dirname(path)
+    def _find_anew(self, parts: tuple[str, ...], folder: str) -> Sequence[int]:
         if parts and parts[0] in (".", ".."):
             place = posixpath.normpath(posixpath.join(folder, *parts))
             return self._by_path.get("" if place == "." else place, ())
@@ -564,7 +564,7 @@ class _Files:
                 return held
         return ()
 
-    def _find_path(self, parts: list[str], folder: str) -> Sequence[int]:
+    def _find_path(self, parts: Sequence[str], folder: str) -> Sequence[int]:
         best: list[tuple[int, str]] = []
         beside = posixpath.join(folder, parts[-1])
         near = [beside] if beside in self._by_path else []
