@@ -413,6 +413,23 @@ def test_an_opened_text_does_not_fill_the_room_with_what_says_nothing_of_the_que
     assert take(evidence, 40).picks == [PassageId(1, 0), PassageId(0, 0)]
 
 
+def test_the_syntax_of_a_format_does_not_change_what_is_chosen() -> None:
+    octopus = "The octopus has eight arms and three hearts. It lives in the sea and sleeps by day. "
+    pages = [
+        RankedText("Squid", "The squid has ten arms and ink. It swims in the sea by night.", 9.0),
+        RankedText("Octopus", octopus, 8.5),
+    ]
+    evidence = reading("How many arms and hearts has the octopus or the squid?", pages)
+
+    def opened(header: float, spared: float) -> list[int]:
+        costs = PassageCosts(lambda _: header, lambda _, p: 10.0, spared=lambda _: spared)
+        choice = choose_passages(evidence, costs, room=120, among=[0, 1], max_documents=3)
+        return [document for document, _ in choice.picks]
+
+    assert opened(3, 0) == opened(22, 19) == [1, 0, 1]
+    assert opened(22, 0) == [1, 1, 0]
+
+
 def test_words_told_together_are_those_told_one_by_one() -> None:
     wanted, titles = ["socket", "tie", "ソケット", "y"], ["Python Sockets", "Bo Dunn", "Bo Dunn"]
     text = "openSocket OpenSocket reSocket re_socket tied ties x Sockets dunn python ſocket"

@@ -63,8 +63,9 @@ _NO_TEXT = TrimmedText("")
 _VISIBLE, _BLANK_LINES = re.compile(r"\S"), re.compile(r"\A(?:[ \t]*\n)+")
 SPARED_TOKENS = 5
 """Passages may come out cheaper than their sum: choose some more, the page decides."""
-MAX_HEADER_TOKENS_COMPARED = 14
-"""About the header of plain text: JSON, with twice as much around an item, opens as many."""
+MAX_SYNTAX_TOKENS = 14
+"""Tokens around an item that count where passages are compared, about those of plain text: JSON,
+with twice as many, opens as many items."""
 GAP_TOKENS = 12
 """About so many tokens has the mark of a gap between two chunks of a program."""
 MAX_CHUNKS_IN_VAIN = 32
@@ -453,6 +454,10 @@ class QueryPassages(Passages):
         def facts(number: int, most: float) -> Facts:
             return self._facts(order[number], header(number), most, unit)
 
+        def spared(number: int) -> float:
+            syntax = self._page.item_cost(order[number], EMPTY_VARIANT)[unit] + room.beside
+            return max(0.0, syntax - (MAX_SYNTAX_TOKENS, 4 * MAX_SYNTAX_TOKENS)[unit])
+
         per_document = (TOKENS_PER_DOCUMENT, 4 * TOKENS_PER_DOCUMENT)[unit]
         allowed = max(MIN_DOCUMENTS_OPENED, int(room.size / per_document))
         choice = choose_passages(
@@ -461,7 +466,7 @@ class QueryPassages(Passages):
                 lambda number: header(number) + room.beside,
                 lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
                 facts=facts,
-                most_header=(MAX_HEADER_TOKENS_COMPARED, 4 * MAX_HEADER_TOKENS_COMPARED)[unit],
+                spared=spared,
                 exceeds=lambda number, passage, most: self.exceeds(
                     ChosenPassage(order[number], passage), most, unit
                 ),

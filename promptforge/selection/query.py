@@ -512,8 +512,8 @@ class PassageCosts(NamedTuple):
     """Of a document's passage."""
     gap: float = 2
     """Between two passages."""
-    most_header: float = math.inf
-    """The most of a header that counts where passages are compared."""
+    spared: Callable[[int], float] = lambda number: 0.0
+    """The part of a document's header that does not count where passages are compared."""
     exceeds: Callable[[int, int, float], bool] = lambda number, passage, room: False
     """Returns True where it is cheap to see that a passage costs more."""
     facts: Callable[[int, float], Facts] = lambda number, most: Facts((), 0.0)
@@ -555,7 +555,7 @@ class _Chooser:
         self._cost = cache(costs.passage)
         self._facts = cache(lambda number: costs.facts(number, room_of_facts))
         self._gap, self._exceeds = costs.gap, costs.exceeds
-        self._most_header = costs.most_header
+        self._spared = cache(costs.spared)
         self._heap: list[tuple[float, int, int]] = []
         """(- upper bound of the ratio, document, passage)."""
         self._weights = list(evidence.weights)
@@ -722,7 +722,7 @@ class _Chooser:
         if not extra:
             return value
         if number not in self._opened:  # a format's syntax alone does not change what is chosen
-            extra -= max(0.0, self._header(number) - self._most_header)
+            extra -= self._spared(number)
         cost = self._cost(number, passage)
         return value * cost / (cost + extra)
 
