@@ -602,6 +602,22 @@ def test_a_pattern_of_many_stars_is_no_work(
     assert "shown" in ran.stdout, ran.stderr
 
 
+@pytest.mark.parametrize(
+    "source", [["."], ["--file", "**/*.txt"], ["--search", "word", "--in", "."]]
+)
+def test_folders_in_folders_end_somewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for depth in (2, 250):
+        place = tmp_path / "/".join("a" * depth)
+        place.mkdir(parents=True)
+        (place / f"{depth}.txt").write_text(f"word {depth}")
+    ran = run("render", *source, "--packing", "score")
+    assert ran.code == 0 and "word 2" in ran.out and "word 250" not in ran.out
+    assert "skipped: more than 200 folders deep" in ran.err
+
+
 def test_of_many_notes_of_one_code_the_others_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Diagnostics, ItemError
 from ..text.words import late_pattern, match_in_one_pass
 from .workspace import (
+    MAX_FOLDERS_NESTED,
     MAX_NAMES_VISITED,
     BinaryFileError,
     StrPath,
@@ -34,6 +35,7 @@ from .workspace import (
     read_text,
     show_path,
     system_reason,
+    too_deep,
 )
 
 if TYPE_CHECKING:
@@ -793,4 +795,7 @@ def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str
         folders[:] = sorted(n for n in folders if n != ".git" and is_seen(f"{n}/"))
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         found += (lead + name for name in (*files, *links) if is_seen(name))
+        if folders and lead.count("/") >= MAX_FOLDERS_NESTED:
+            say(too_deep(os.path.join(folder, folders[0])))
+            folders.clear()
     return found

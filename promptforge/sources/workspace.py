@@ -28,6 +28,8 @@ from ..files import MAX_FILE_BYTES, is_url
 StrPath = str | os.PathLike[str]
 MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a text that are read; the rest is left out, and said. Data is read whole, or refused."""
+MAX_FOLDERS_NESTED = 200
+"""A walk goes no deeper: Python would end it at 1,000."""
 MAX_NAMES_VISITED = 200_000
 """Names that one pattern may look at."""
 MAX_FILES_MATCHED = 10_000
@@ -331,6 +333,11 @@ def expand_pattern(pattern: str, *, workspace: StrPath, diagnostics: Diagnostics
     return names[:MAX_FILES_MATCHED]
 
 
+def too_deep(folder: str) -> OSError:
+    """Return the error for a folder below which no walk goes."""
+    return OSError(errno.ENAMETOOLONG, f"more than {MAX_FOLDERS_NESTED} folders deep", folder)
+
+
 class _Walk:
     """One walk over folders along the parts of a pattern."""
 
@@ -348,6 +355,9 @@ class _Walk:
         if (folder, at) in self._done:
             return
         self._done.add((folder, at))
+        if lead.count("/") > MAX_FOLDERS_NESTED:
+            self.closed.append((lead, too_deep(folder)))
+            return
         part, last = self._parts[at], at == len(self._parts) - 1
         if part == "**" and not last:  # it matches no folder as well
             self.enter(folder, lead, at + 1)
