@@ -429,10 +429,21 @@ def find_credential(text: str, place: str = "") -> str | None:
     for_passwords = _NAME_OF_SECRETS.fullmatch(place.replace("\\", "/").rpartition("/")[2])
     if for_passwords and _PASSWORD.search(text):
         return "a password or key"
+    return _detect_more(text, lines)
+
+
+def _detect_more(text: str, lines: str) -> str | None:
+    """Return what detect-secrets finds in a text; `lines` are those that can hold a token."""
     for name, find in _more_detectors():
-        looked_in = lines if name in _IN_LONG_WORDS else text
-        shape = _IN_LONG_WORDS.get(name) or _IN_TEXT.get(name)
-        if (shape is None or shape.search(looked_in)) and any(True for _ in find(looked_in)):
+        looked_in = text
+        if name in _IN_LONG_WORDS:
+            has_shape = _IN_LONG_WORDS[name].search
+            if not has_shape(lines):
+                continue
+            looked_in = "\n".join(filter(has_shape, lines.split("\n")))
+        elif name in _IN_TEXT and not _IN_TEXT[name].search(text):
+            continue
+        if any(True for _ in find(looked_in)):
             return f"what looks like {name}"
     return None
 
