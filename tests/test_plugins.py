@@ -273,7 +273,7 @@ def test_plug_ins_are_turned_off(site: Path, allowed: str, monkeypatch: pytest.M
     ran = run("render", "--from", "notes:tar")
     assert (
         ran.code == 4
-        and 'there is no source "notes"; no plug-in that is installed brings one' in ran.err
+        and 'there is no source "notes"; no plug-in brings one, or PROMPTFORGE_PLUGINS' in ran.err
     )
 
 

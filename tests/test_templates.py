@@ -430,6 +430,8 @@ def test_no_object_of_the_engine_can_be_reached(source: str, tmp_path: Path) -> 
     ("source", "words"),
     [
         ("{{ item.pth }}", 'there is no field "pth"; did you mean "path"?'),
+        ("{{ item.author }}", "is in its metadata: item.metadata.author"),
+        ("{% for a, b in item.metadata %}{% endfor %}", "for takes one name: of fields the key"),
         ("{{ itm.path }}", 'unknown variable "itm"; did you mean "item"?'),
         ("{{ headrs }}", 'unknown variable "headrs"; did you mean "headers"?'),
         ("{{ item.name.first }}", '"first" was asked of nothing (null), which has no fields'),
@@ -449,7 +451,7 @@ def test_what_is_not_there_is_named_with_the_nearest(
     source: str, words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TemplateError) as caught:
-        render(tmp_path, f"one\n{source}")
+        render(tmp_path, f"one\n{source}", metadata={"key": 1})
     assert words in str(caught.value)
 
 
@@ -507,7 +509,9 @@ def test_a_failing_template_gives_way_to_the_shipped_one_and_it_is_said(
 
 def test_a_failing_template_of_a_layout_of_ones_own_raises(tmp_path: Path) -> None:
     write(tmp_path, {"own/layout.md.j2": PAGE, "own/item.md.j2": "{{ item.nothing }}"})
-    with pytest.raises(TemplateError, match=r'own/item\.md\.j2:1: there is no field "nothing"'):
+    with pytest.raises(
+        TemplateError, match=r'own/item\.md\.j2:1: .* "nothing"; .* item\.metadata\.n'
+    ):
         pf.render([ITEM], templates=tmp_path, layout="own")
 
 

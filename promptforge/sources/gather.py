@@ -56,7 +56,8 @@ def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
     plugin = find_plugin("sources", name, _refusal(spec))
     if plugin is None:
         known = [name for name, _ in plugin_names("sources")]
-        hint = suggest_name(name, known) or "; no plug-in that is installed brings one"
+        off = "; no plug-in brings one, or PROMPTFORGE_PLUGINS does not allow it"
+        hint = suggest_name(name, known) or off
         raise ItemError(f"there is no source {quote(name)}{hint}", where=spec)
     records = call_plugin(plugin, f"source {quote(name)}", _refusal(spec), argument)
     return load_records(records, where=spec, diagnostics=diagnostics)

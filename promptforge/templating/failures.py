@@ -531,4 +531,6 @@ def _explain_python_error(error: Exception) -> str:
             return "+ and - take two numbers, and + two texts; ~ joins any two values"
         if "not iterable" in message and names:
             return f"{names[0]} is no list, and for needs one"
+    if "unpack" in message:
+        return "for takes one name: of fields the key, and fields[key] is the value"
     return f"cannot be worked out: {message} ({type(error).__name__})"

@@ -22,7 +22,7 @@ from jinja2.lexer import Token, TokenStream
 from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 
-from ..errors import TemplateError, suggest_name
+from ..errors import TemplateError, did_you_mean, suggest_name
 from ..model import copy_plain
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from ..text.escape import (
@@ -565,7 +565,10 @@ class Environment(jinja2.Environment):
             # The nearest name is found by comparing with all of them: too dear for a loop.
             again = f"the field {attribute!a}, which is not there, asked for again and again"
             burn_fuel(_UNKNOWN_FIELD_FUEL, again)
-            return self.undefined(f'there is no field "{attribute}"{suggest_name(attribute, obj)}')
+            hint = suggest_name(attribute, obj)
+            if "metadata" in obj and not did_you_mean(attribute, obj):
+                hint = f"; what an item alone knows is in its metadata: item.metadata.{attribute}"
+            return self.undefined(f'there is no field "{attribute}"{hint}')
         if kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down
