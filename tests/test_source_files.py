@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import run
@@ -310,3 +311,11 @@ def test_packed_bytes_without_a_zero_are_no_text(tmp_path: Path) -> None:
     assert "files without text: 1 (a.br)" in loaded.warnings[-1].message
     with pytest.raises(pf.ItemError, match="no text but binary data"):
         pf.load("a.br", workspace=tmp_path)
+
+
+def test_a_list_of_names_is_refused_where_one_name_stands(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("A = 1\n")
+    names: Any = ["a.py"]
+    with pytest.raises(pf.OptionError, match=r"load\(\*names\)"):
+        pf.load(names, workspace=tmp_path)
+    assert pf.load(*names, workspace=tmp_path)[0].content == "A = 1"

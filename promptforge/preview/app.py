@@ -92,7 +92,8 @@ def run_preview(
     try:
         listener = open_listener(port)
     except OSError as error:
-        raise OptionError(f"port {port} cannot be used: {error.strerror}", option="port") from None
+        message = f"port {port} cannot be used: {error.strerror}; leave out --port for a free one"
+        raise OptionError(message, option="port") from None
 
     def reload() -> None:
         try:

@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, quote, suggest_name
+from ..errors import Diagnostics, ItemError, OptionError, quote, suggest_name
 from ..files import GLOB, is_url, list_url, local_copy
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
@@ -152,7 +152,8 @@ def load(  # noqa: PLR0913  these are public options
       `similarity` items with scores in 0…1.
 
     Relative paths stay inside `workspace`. Sources that fail are left out and said in `warnings`,
-    which a rendering says again. Raises `ItemError` when that leaves nothing at all.
+    which a rendering says again. Raises `ItemError` when that leaves nothing at all, and
+    `OptionError` for what is no name.
 
     Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
     """
@@ -192,7 +193,11 @@ def _names(given: PathNames) -> tuple[str, ...]:
     # A text is a sequence of its letters, which nobody means.
     if isinstance(given, str | os.PathLike):
         given = [given]
-    return tuple(os.fspath(name) for name in given)
+    try:
+        return tuple(os.fspath(name) for name in given)
+    except TypeError:
+        message = "load takes names and paths; of a list of them, load(*names)"
+        raise OptionError(message) from None
 
 
 def gather(
