@@ -617,6 +617,8 @@ def _ask_git(folder: Path, diagnostics: Diagnostics, hidden: bool) -> list[str] 
         run_git(folder, "check-ignore", "-q", ".")
         return None  # the folder is ignored itself, and was named: all of it is wanted
     try:
+        if _work_tree(folder) is None:  # a `.git` that is empty, say
+            return None
         tracked = run_git(folder, *_TRACKED, names=True)
         others = run_git(folder, *NEW_FILES, names=True, diagnostics=diagnostics)
     except ItemError as error:
