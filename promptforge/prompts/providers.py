@@ -38,7 +38,7 @@ _GEMINI_RESULTS = {"function_response", "functionResponse"}
 _GEMINI_SIGNATURES = {"thought_signature", "thoughtSignature"}
 GEMINI_STAND_IN = "skip_thought_signature_validator"
 """Google's documented signature for calls that Gemini did not make. Without one, Gemini 3 answers
-400; Gemini 2.5 takes calls with and without.
+400; of earlier models Google requires none.
 """
 _ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
