@@ -172,7 +172,7 @@ def keep_rendering():
             return
 
 for query in (None, "return 3"):  # so that Python's own locks of imports are out of it
-    renderer.render(items, max_tokens=200, query=query)
+    renderer.render(new_items("first"), max_tokens=200, query=query)
 threads = [threading.Thread(target=keep_rendering) for _ in range(3)]
 for thread in threads:
     thread.start()
