@@ -132,9 +132,8 @@ def copy_to_url(files: Mapping[str, Path], url: str) -> list[str]:
         target = f"{remote.rstrip('/')}/{name}"
         try:
             store.makedirs(target.rpartition("/")[0], exist_ok=True)
-            with contextlib.suppress(
-                shutil.SameFileError
-            ):  # file:// of the folder they were made in
+            # `file://` may name the folder they were made in.
+            with contextlib.suppress(shutil.SameFileError):
                 store.put_file(str(path), target)
         except Exception as error:
             raise OptionError(f"{url}: cannot write {name}: {_reason(error)}") from None

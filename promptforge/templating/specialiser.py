@@ -3,10 +3,10 @@
 A template is mostly text, fields, filters, loops and conditions on options. From its tree, as Jinja
 would compile it (checked, escaped, metered), `specialise` writes one Python function: the options
 that are yes, no or nothing are folded in, an item's field is one lookup, the fuel of entering is a
-constant.
-Filters, escapes, tests and payments are those of the environment, so nothing has a second meaning.
-A node that is not listed here leaves the template to Jinja. So does anything that goes wrong in the
-function: Jinja then runs the template again from the start, and says what is wrong and where.
+constant. Filters, escapes, tests and payments are those of the environment, so nothing has a second
+meaning. A node that is not listed here leaves the template to Jinja. So does anything that goes
+wrong in the function: Jinja then runs the template again from the start, and says what is wrong and
+where.
 """
 
 from __future__ import annotations
