@@ -375,9 +375,9 @@ class Passages(ABC):
         bare = index in self._bare
         kept = divided.without_dear_gaps(passages, bare) if passages else ()
         text = divided.text(kept, bare=bare)
-        return (
-            whole if text == whole.text else Variant("trimmed", self._without_ends(divided, text))
-        )
+        if text == whole.text:
+            return whole
+        return Variant("trimmed", self._without_ends(divided, text))
 
     def _without_ends(self, divided: Pieces, text: str) -> str:
         """Return sentences without blank lines around them: JSON writes two tokens for each."""
