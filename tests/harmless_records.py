@@ -46,7 +46,7 @@ class HarmlessCopier:
         if (
             not value.strip()
             or (field == "language" and value == "none")
-            or (field == "kind" and value in KINDS)
+            or (field == "kind" and value.lower() in KINDS)  # headings are shown alike in case
         ):
             return value
         stand_in = self._given.setdefault(

@@ -84,6 +84,21 @@ def test_law_the_window_is_kept_however_it_is_counted(
         assert prompt.tokens == 5 + sum(3 + count(message["content"]) for message in prompt)
 
 
+@pytest.mark.parametrize("to", TOS)
+def test_answers_between_which_a_question_was_blank_are_counted_as_they_are_sent(to: str) -> None:
+    # OpenAI's Responses gets two messages, which cost two frames; the others get one.
+    history = [
+        {"role": role, "content": text}
+        for role, text in (("user", "a"), ("assistant", "b"), ("user", " "), ("assistant", "c"))
+    ]
+    prompt = RENDERER.prompt(
+        history=history, user="q", to=to, tokenizer="o200k_base", message_tokens=3, prompt_tokens=5
+    )
+    assert prompt.tokens >= recount(prompt, "o200k_base", 3, 5)
+    known = {"openai-responses": 4, "openai": 3}
+    assert len(prompt) == known.get(to, len(prompt))
+
+
 @given(histories(CLEAN, 6), st.integers(60, 600))
 @cases(40)
 def test_law_a_call_never_parts_from_its_result_and_the_newest_turns_stay(

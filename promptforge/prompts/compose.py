@@ -143,6 +143,10 @@ class Composer:
         """Return the prompt's tokens by another counter, called once with all texts joined."""
         blocks = [block for message in composed.messages for block in message.blocks]
         others = sum(not isinstance(block, TextBlock) for block in blocks)
+        answers = (m.blocks for m in composed.messages if m.role == "assistant")
+        others += sum(
+            max(0, sum(isinstance(block, TextBlock) for block in own) - 1) for own in answers
+        )
         overhead = self.options.message_tokens * (len(composed.messages) + others)
         overhead += sum(map(self.hidden_cost, blocks))
         texts = [text for block in blocks for text in block_texts(block)]
@@ -157,9 +161,11 @@ class Composer:
     def message_cost(self, message: Message) -> int:
         """Return the tokens of a message, with the overhead of it and its blocks."""
         texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
-        # A server may put a line end between texts that stay apart: a token each.
+        # A server may put a line end between texts that stay apart: a token each. Those of an
+        # assistant are messages of their own to OpenAI's Responses: an overhead each.
         if self.splits_texts:
-            tokens = sum(map(self.count, texts)) + max(0, len(texts) - 1)
+            between = max(1, self.options.message_tokens * (message.role == "assistant"))
+            tokens = sum(map(self.count, texts)) + between * max(0, len(texts) - 1)
         else:
             tokens = self.count("\n\n".join(texts))
         return self.options.message_tokens + tokens + sum(map(self._block_cost, message.blocks))

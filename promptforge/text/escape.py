@@ -167,7 +167,7 @@ _TEX_COMMANDS = (
 _MD_SPECIAL = late_pattern(
     r"[`*{]"  # in a brace stand attributes, of the text before or of the next block, or code
     r"|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
-    r"|<(?! )"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters too
+    r"|<(?! +\S)"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters, and the end
     r"|\](?=[(\[])"  # a link needs ]( or ][
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
     r"|&(?=#?\w{1,32};|$)"
@@ -206,8 +206,9 @@ def _md_escape(text: str) -> str:
         escaped = _MD_ESCAPED_OR_BRACKET.sub(
             lambda found: "\\[" if found[0] == "[" else found[0], escaped
         )
-    # Between two dollars GitHub and others see a formula, in which no backslash counts.
-    if text.count("$") > 1:
+    # Between two dollars GitHub and others see a formula, in which no backslash counts. Each label
+    # may hold one of them: pandoc takes a heading and the line below it into one.
+    if "$" in text:
         escaped = escaped.replace("$", "\\$")
     if text[-1:].isspace() and text[-1] != " ":
         escaped = f"{escaped[:-1]}&#{ord(text[-1])};"  # some make a paragraph of what ends so
@@ -328,8 +329,7 @@ def md_code(value: object) -> Safe:
     """
     text = to_label(value)
     if "$" in text:
-        shown = _md_escape_brackets(md_joined(text))
-        return Safe(shown.replace("$", "\\$") if text.count("$") == 1 else shown)
+        return Safe(_md_escape_brackets(md_joined(text)))
     mark = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     # CommonMark takes one blank off both ends; the empty text would join the two marks.
     if text[:1] in ("`", " ", "") or text[-1:] in ("`", " "):
