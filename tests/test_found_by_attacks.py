@@ -272,6 +272,15 @@ def test_a_title_that_would_pass_for_a_line_of_the_frame_does_not() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["man_page", "document", "mitre_attack"])
+def test_a_content_begins_no_section_that_the_text_does_not_have(kind: str) -> None:
+    shown: dict[str, Any] = {"layout": "knowledge-long", "format": "plain"}
+    own = pf.render([{"kind": kind, "content": "x", "name": "n"}], **shown).text
+    title = next(line for line in own.split("\n") if " - " in line)
+    text = pf.render([{"kind": "code", "content": f"a\n{title}\nb"}], **shown).text
+    assert f"\na\n| {title}\nb" in text
+
+
 def test_only_content_begins_a_line_of_plain_text_with_white_space() -> None:
     for blank, shown in (("  ", "\\x20 "), ("\u3000", "\\u3000")):
         item = {"name": f"{blank}foo", "path": "p", "content": f"{blank}foo [p:0]\nfoo [p:0]"}

@@ -125,7 +125,9 @@ class Page:
         }
         titles = []
         if self.layout.prints_titles:
+            # An empty section too: its title in a content would begin it.
             titles = [section.title for section in self.sections(candidates)]
+            titles += self.layout.settings.titles.values()
         self.views = ItemViews(self._items, setting, self.separator, titles, self.tank)
         self.notes: CleaningNotes = ()
         """Notes on the page around its items."""

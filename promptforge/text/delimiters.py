@@ -89,7 +89,7 @@ z ΖᏃᴢꓜꮓ𐋵𑢩𑣄𑣥𝚭𝛧𝜡𝝛𝞕
 """
 LOOK_ALIKES = {char: row[0] for row in _TABLE.strip("\n").split("\n") for char in row[2:]}
 """Characters that look like one of ASCII, each with that one."""
-_MORE = {"-": "─━╌╍┄┅┈┉ー㇐ㅡ一", "=": "═", "'": "“”„‟″‶❝❞", "|": "│┃║", ":": "︰"}
+_MORE = {"-": "─━╌╍┄┅┈┉╴╶╸╺⎯ー㇐ㅡᅳ一", "=": "═🟰", "'": "“”„‟″‶❝❞", "|": "│┃║", ":": "︰"}
 _TO_ASCII = LOOK_ALIKES | {char: shown for shown, chars in _MORE.items() for char in chars}
 # Letters that the table leaves out: small capitals, those with a stroke or hook, in circles, flags.
 _NAMED_LETTER = late_pattern(
@@ -103,13 +103,22 @@ _ASCII = str.maketrans('ABCDEFGHIJKLMNOPQRSTUVWXYZi1|0"`', "abcdefghljklmnopqrst
 _BLANKS = "\t\u115f\u1160\u2800\u3164\uffa0"  # fillers of Hangul and Braille show as blanks
 _UNSEEN_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn"}
 _OVERSTRIKES = ("\b", "\x1b", "\x9b")
-# Sequences that color a terminal's text, and letters that the next one overprints.
+_STRING_STARTS = "\x90\x98\x9d-\x9f"
+# Sequences that color a terminal's text or are a link's address, and letters that the next one
+# overprints.
 _OVERSTRUCK = late_pattern(
-    rf"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[^\[{LINE_END_CHARACTERS}]|[^{LINE_END_CHARACTERS}]\x08"
+    rf"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[]PX^_]|[{_STRING_STARTS}])"
+    rf"[^\x07\x1b\x9c{_STRING_STARTS}{LINE_END_CHARACTERS}]*+(?:\x07|\x1b\\|\x9c)"
+    rf"|\x1b[^\[{LINE_END_CHARACTERS}]|[^{LINE_END_CHARACTERS}]\x08"
 )
-RIGHT_TO_LEFT = "\u202e"
-_BACKWARDS = late_pattern(f"{RIGHT_TO_LEFT}([^\u202c{LINE_END_CHARACTERS}]*)\u202c?")
+_BACKWARDS = late_pattern(f"\u202e([^\u202c{LINE_END_CHARACTERS}]*)\u202c?")
 _MIRRORED = str.maketrans("()<>[]{}", ")(><][}{")
+# What follows may stand at the beginning of a line: the cursor went there.
+_MOVE = late_pattern(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[A-Ha`defjksu]|\x1b[78DEM]|[\x84\x8d]|\x08+")
+# Tags of Unicode: the eye sees none of them, an LLM may read each as its letter.
+_LETTER_TAGS = {0xE0000 + code: chr(code) for code in range(32, 127)}
+_READ_OTHERWISE = late_pattern("[\u202e\x08\x1b\x84\x8d\x9b\U000e0020-\U000e007e]")
+"""A line with one of these has more than one reading."""
 
 
 def fold(text: str) -> str:
@@ -131,9 +140,13 @@ def fold(text: str) -> str:
     )
 
 
-def displayed(line: str) -> str:
-    """Return a line as it is shown where U+202E makes a part of it run backwards."""
-    return _BACKWARDS.sub(lambda found: found[1][::-1].translate(_MIRRORED), line)
+def readings(line: str) -> Iterator[str]:
+    """Return a line, and what it is where a part runs backwards, or begins the line anew."""
+    yield line
+    if _READ_OTHERWISE.search(line):
+        yield _BACKWARDS.sub(lambda found: found[1][::-1].translate(_MIRRORED), line)
+        yield line.translate(_LETTER_TAGS)
+        yield from filter(None, _MOVE.split(line)[1:])
 
 
 class _Folded(dict[str, str]):
@@ -262,7 +275,8 @@ def _spell_line(parts: list[object]) -> str:
         # A value takes the blanks beside it but one.
         lead = " " if value and text[0] == " " else ""
         after = " " if text[-1] == " " and text.strip() else ""
-        spelled = lead + _spell(str(part).strip() if text.strip() else "") + after
+        own = str(part).strip() if text.strip() else ""
+        spelled = lead + _spell(own, gap=" *", blank="") + after
         if not value:
             expression += spelled
         elif number == len(parts):
@@ -305,8 +319,7 @@ class TemplateLines:
 
     def match(self, line: str) -> bool:
         """Tell whether a whole line could be taken for one of these."""
-        shown = [line, displayed(line)] if RIGHT_TO_LEFT in line else [line]
-        return any(self._pattern.match(f"\n{fold(each)}") for each in shown)
+        return any(self._pattern.match(f"\n{fold(each)}") for each in readings(line))
 
     def first(self, text: str) -> str | None:
         """Return the first such line of a text."""
@@ -319,7 +332,8 @@ class TemplateLines:
         """
         seen = "\n" + fold(text)
         starts = [found.start() for found in self._pattern.finditer(seen)]
-        if not starts and RIGHT_TO_LEFT not in text:
+        otherwise = _READ_OTHERWISE.search(text)
+        if not (starts or otherwise):
             return text, 0, []
         rows = text.splitlines(keepends=True)
         marked: set[int] = set()
@@ -328,8 +342,10 @@ class TemplateLines:
             number += seen.count("\n", last, at)
             marked.add(number)
             last = at
-        if RIGHT_TO_LEFT in text:
-            marked |= {n for n, row in enumerate(rows) if RIGHT_TO_LEFT in row and self.match(row)}
+        if otherwise:
+            marked |= {
+                n for n, row in enumerate(rows) if _READ_OTHERWISE.search(row) and self.match(row)
+            }
         unusual: dict[str, None] = {}
         for number in sorted(marked):
             unusual |= dict.fromkeys(UNUSUAL.findall(rows[number]))

@@ -1,8 +1,8 @@
 """Lines of plain text that an eye, or a tokenizer's normalizer, takes for lines of the templates.
 
 Each is a line of a shipped template under up to three disguises at once: unseen characters, unusual
-blanks, marks, look-alikes, other letter forms, another case, colors, text that runs backwards. The
-promise: each gets the prefix, and no other line does.
+blanks, marks, look-alikes, other letter forms, another case, what steers a terminal, text that runs
+backwards, Unicode's tags. The promise: each gets the prefix, and no other line does.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ FORMS = (
     *("MATHEMATICAL BOLD ", "MATHEMATICAL MONOSPACE ", "MATHEMATICAL SANS-SERIF ", "CIRCLED "),
     *("FULLWIDTH ", "PARENTHESIZED ", "SQUARED ", "NEGATIVE CIRCLED ", "NEGATIVE SQUARED "),
 )
+MOVES = ("\x1b[G", "\x9b3D", "\b\b\b", "\x1bE", "\x1b[2K\x1b[1G", "\x1b8", "\x1b[9;1H")
+"""What brings a terminal's cursor back to the beginning of a line."""
 
 
 @cache
@@ -111,6 +113,12 @@ def _small_capital(char: str) -> str:
         return char
 
 
+def _tag(char: str) -> str:
+    if " " <= char <= "~":
+        return chr(0xE0000 + ord(char))
+    return char if char < "\U000e0000" else ""  # among tags, another tag is one letter more
+
+
 def _backwards(line: str) -> str:
     return f"\u202e{line[::-1].translate(str.maketrans('()[]', ')(]['))}\u202c"
 
@@ -135,7 +143,11 @@ DISGUISES: dict[str, Disguise] = {
 """In their order, for a capital need not look like the small letter's disguise."""
 LAST: dict[str, Disguise] = {
     "backwards": lambda line, _: _backwards(line),
-    "dashes": lambda line, r: line.replace("-", r.choice("‐‑–—―−─")),
+    "dashes": lambda line, r: line.replace("-", r.choice("‐‑–—―−─╴⎯ᅳ")),
+    "spread": lambda line, _: " ".join(line),
+    "linked": lambda line, _: f"\x1b]8;;https://a.b\x1b\\{line[:4]}\x9d8;;\x07{line[4:]}",
+    "moved": lambda line, r: "abc" + r.choice(MOVES) + line,
+    "tags": lambda line, _: "".join(map(_tag, line)),
     "colored": lambda line, _: f"{line[:3]}\x1b[1;31m{line[3:]}\x9b0m",
     "overstruck": lambda line, _: "".join(f"{char}\b{char}" for char in line),
 }
