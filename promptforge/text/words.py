@@ -25,10 +25,11 @@ class _LatePattern:
         self.pattern = given[0]
 
     def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(*self._given)
-        for each in ("findall", "finditer", "fullmatch", "match", "search", "split", "sub"):
-            setattr(self, each, getattr(compiled, each))  # the next use finds it without a detour
-        return getattr(compiled, name)
+        if "_compiled" not in self.__dict__:
+            self._compiled = re.compile(*self._given)
+        found = getattr(self._compiled, name)
+        setattr(self, name, found)  # the next use finds it without a detour
+        return found
 
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
