@@ -440,3 +440,15 @@ def test_words_told_together_are_those_told_one_by_one() -> None:
         told = {word for word in text.split() if any(alone[word])}
         assert together.tell(text.split()) == together.tell(text.split()) == told
         assert dict(together) == dict(alone)
+
+
+def test_a_late_pattern_is_compiled_once_for_all_its_methods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late, compiled = words.late_pattern("a+"), list[object]()
+    compile_ = words.re.compile
+    monkeypatch.setattr(words.re, "compile", lambda *a: compiled.append(a) or compile_(*a))
+    for _ in range(2):
+        assert late.subn("b", "xaay") == ("xby", 1)
+        assert late.sub("b", "aa") == "b" and late.search("ba") and late.groups == 0
+    assert len(compiled) == 1

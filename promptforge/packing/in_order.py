@@ -397,6 +397,7 @@ class Packer(PageState):
         first = walk if max_items is None else walk[:max_items]  # `walk[:None]` sorts all of it
         page.prepare_costs(first, subtract_costs(limit, spent))
         costs: dict[int, Cost] = {}
+        places: dict[int, int] = {}
         seen = 0
         for index in walk:
             if index in self.chosen or (max_items is not None and len(costs) >= max_items):
@@ -408,6 +409,7 @@ class Packer(PageState):
             cost = page.item_cost(index, variant)
             if not fits_within(cost, room) or cost[0] > self.allowance(index):
                 break
+            places[index] = seen
             seen += 1
             holder, held = page.duplicates(index, self.chosen)
             if holder is not None:
@@ -421,26 +423,30 @@ class Packer(PageState):
             spent = add_costs(spent, cost)
             costs[index] = cost
             self.put(index, variant, self.cost)
-        return self.take_back(costs, walk, limit, seen)
+        return self.take_back(costs, places, limit)
 
-    def take_back(self, costs: dict[int, Cost], walk: Sequence[int], limit: Cost, seen: int) -> int:
+    def take_back(self, costs: dict[int, Cost], places: Mapping[int, int], limit: Cost) -> int:
         """Remove the last items of the front until the measured page fits; return the number seen.
 
-        Separators and headings were not in the sum, so a page of many sections can be over.
+        Separators and headings were not in the sum, so a page of many sections can be over. Each
+        item takes its share of them with it: 900 titles in a list cost more than what they head.
         """
+        seen = len(places)
         while costs:
             cost = self.page.measure(self.chosen)
             if fits_within(cost, limit):
                 self.cost = cost
                 break
+            alone = self.cost[0] + sum(tokens for tokens, _ in costs.values())
+            shared = max(cost[0] - alone, 0) / len(costs)
             while costs and not fits_within(cost, limit):
                 index, item_cost = costs.popitem()
-                cost = subtract_costs(cost, item_cost)
-                seen = walk.index(index)
+                cost = subtract_costs(cost, add_costs(item_cost, (shared, 0)))
+                seen = places[index]
                 self.remove(index)
                 for duplicate in [d for d, h in self.duplicate_of.items() if h == index]:
                     del self.duplicate_of[duplicate], self.reasons[duplicate]
-                    seen = min(seen, walk.index(duplicate))
+                    seen = min(seen, places.get(duplicate, seen))
         return seen
 
     # --- the rest: item by item, each page measured -----------------------------------------------

@@ -441,7 +441,7 @@ def _show_outlines(
         room -= cost[unit]
         costs[index] = cost
         packer.put(index, variant, packer.cost)
-    packer.take_back(costs, walk, (most[0], most[1]), 0)
+    packer.take_back(costs, {index: n for n, index in enumerate(costs)}, (most[0], most[1]))
     if not costs:
         packer.cost = page.measure(packer.chosen)
     return list(costs)
