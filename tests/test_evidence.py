@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -445,9 +446,13 @@ def test_words_told_together_are_those_told_one_by_one() -> None:
 def test_a_late_pattern_is_compiled_once_for_all_its_methods(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    late, compiled = words.late_pattern("a+"), list[object]()
-    compile_ = words.re.compile
-    monkeypatch.setattr(words.re, "compile", lambda *a: compiled.append(a) or compile_(*a))
+    late, compiled, compile_pattern = words.late_pattern("a+"), list[str](), re.compile
+
+    def counting(pattern: str, flags: int = 0) -> re.Pattern[str]:
+        compiled.append(pattern)
+        return compile_pattern(pattern, flags)
+
+    monkeypatch.setattr(re, "compile", counting)
     for _ in range(2):
         assert late.subn("b", "xaay") == ("xby", 1)
         assert late.sub("b", "aa") == "b" and late.search("ba") and late.groups == 0
