@@ -578,7 +578,9 @@ class Packer(PageState):
         before = self.chosen.get(index)
         if summary.name != "summary" or before not in (None, STUB_VARIANT):
             return False
-        others = {i: v for i, v in self.chosen.items() if i != index}
+        others: Mapping[int, Variant] = self.chosen
+        if before:  # a copy for each of 4,000 items that do not fit would take quadratic time
+            others = {i: v for i, v in self.chosen.items() if i != index}
         cost = self.page.measure(others) if before else self.cost
         return self.take_variant(index, summary, others, cost, limit)
 
@@ -588,7 +590,9 @@ class Packer(PageState):
         An item that was shortened before changes only if it becomes longer.
         """
         before = self.chosen.get(index)
-        others = {i: v for i, v in self.chosen.items() if i != index}
+        others: Mapping[int, Variant] = self.chosen
+        if before:
+            others = {i: v for i, v in self.chosen.items() if i != index}
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)
         shorter = self.page.shorten(index, others, limit, room)

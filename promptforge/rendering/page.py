@@ -588,11 +588,13 @@ class LowerBounds:
 
     def may_fit(self, index: int, variant: Variant, tokens: float) -> bool:
         """Return False where it is cheap to see that the variant needs more than `tokens`."""
-        item, length = self._items[index], len(variant.text)
-        if length > 3 * tokens and (item.summary is None or variant.name == "summary"):
+        item, length, shown = self._items[index], len(variant.text), variant.text
+        if item.summary is not None and len(item.summary) < length:
+            shown = item.summary  # a template may print it in the place of the content
+        if len(shown) > 3 * tokens:
             empty = self.empty_cost(item.kind)
             left = int(tokens) + self._page.shared_end_tokens - empty.tokens
-            if empty.shows and self._exceeds(variant.text, left):
+            if empty.shows and self._exceeds(shown, left):
                 return False
         if length > 16 * tokens + HUGE_TEXT_CHARACTERS:
             text = self._page.text(index, variant)
