@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from .errors import ProfileError, quote
+from .text.words import late_pattern
 
 SCHEMA_MODELINE = "# yaml-language-server: $schema="
 """Beginning of a file's first line that tells editors the place of its schema."""
@@ -40,7 +41,7 @@ _WORDS: dict[str, Any] = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
 # Zero width, direction and tag characters: no reader of the file sees them.
-_INVISIBLE = re.compile(
+_INVISIBLE = late_pattern(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 

@@ -257,10 +257,10 @@ def test_every_option_is_a_flag() -> None:
 
 @pytest.mark.parametrize("name", ["batch", "explain", "prompt", "render"])
 def test_the_help_shows_every_flag_once(name: str) -> None:
-    from promptforge.cli import batch, explain, flags, render
+    from promptforge.cli import batch, explain, flags, preview, render
 
     out = run(name, "--help").out
-    modules = {"batch": batch, "explain": explain}
+    modules = {"batch": batch, "explain": explain, "prompt": preview}
     command = getattr(modules.get(name, render), f"{name}_command")
     for option in command.params:
         if isinstance(option, click.Option):

@@ -24,7 +24,7 @@ from promptforge.authoring.project import (
 )
 from promptforge.cli.flags import OPTION_VARIABLES, given_options
 from promptforge.cli.inputs import take_settings
-from promptforge.cli.render import prompt_command
+from promptforge.cli.preview import prompt_command
 from promptforge.config.options import OPTION_VOCABULARY
 from promptforge.errors import PromptForgeError
 

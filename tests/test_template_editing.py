@@ -14,7 +14,7 @@ from commandline import ROOT, run
 from judges import json_value, xml_root
 
 import promptforge as pf
-from promptforge.cli.render import preview_command
+from promptforge.cli.preview import preview_command
 from promptforge.templating.language import FILTERS
 from promptforge.templating.loader import Templates
 

@@ -20,7 +20,7 @@ from promptforge.files import (
     FORMAT_EXTENSIONS,
     MAX_TEMPLATE_BYTES,
     TemplateFile,
-    read_template_folder,
+    read_template_file,
     shipped_folder,
 )
 from promptforge.templating import loader
@@ -679,14 +679,14 @@ def test_shipped_files_are_read_again_where_one_has_changed(
     item = copy / "chunks" / "item.md.j2"
     looked: list[Path] = []
 
-    def read(folder: Path) -> dict[str, TemplateFile]:
-        looked.append(folder)
-        return read_template_folder(folder)
+    def read(path: Path) -> TemplateFile:
+        looked.append(path)
+        return read_template_file(path)
 
     monkeypatch.setattr(loader, "shipped_folder", lambda _: copy)
-    monkeypatch.setattr(loader, "read_template_folder", read)
+    monkeypatch.setattr(loader, "read_template_file", read)
     for text in (item.read_text("utf-8"), "{# One. #}\nnew\n", "{# One. #}\nnewer\n"):
         item.write_text(text, encoding="utf-8")
         for _ in range(2):
             assert Templates().source("chunks/item.md.j2")[0] == text
-    assert looked == [copy] * 3
+    assert looked == [item] * 3  # and none of the others

@@ -6,8 +6,6 @@ only while its files are those that the user has seen and trusted, or if it is t
 list is a file of the user's: folders, and hashes of their files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

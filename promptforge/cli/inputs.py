@@ -7,7 +7,6 @@ the renderer. Behind the flags stand variables of the environment, and a trusted
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from msgspec.structs import replace
 
 from ..config.options import OPTION_VOCABULARY
 from ..errors import (
@@ -298,14 +298,14 @@ def read_request(
     _refuse_to_overwrite(wanted)
     if not (wanted.names_any or stdin_taken):
         if sys.stdin is not None and not sys.stdin.isatty():
-            wanted = dataclasses.replace(wanted, items=["-"])
+            wanted = replace(wanted, items=["-"])
         elif not may_be_empty:
             raise click.UsageError(
                 "nothing to render: name a file of items or a folder, pipe items in,"
                 " or give --file, --doc, --man, --search"
             )
     if wanted.attack is None:
-        wanted = dataclasses.replace(wanted, attack=attack)
+        wanted = replace(wanted, attack=attack)
     if wanted.search is not None:
         options.setdefault("query", wanted.search.query)
     for name, value in given_options(given).items():  # the options of a job file have been checked

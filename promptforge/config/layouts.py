@@ -160,6 +160,7 @@ LAYOUT_VOCABULARY = Vocabulary(
 """Every key of a `layout.yaml`."""
 
 
+@functools.lru_cache(maxsize=256)
 def load_layout_settings(text: str, where: str) -> LayoutSettings:
     """Return the settings in `text`, the content of the file `where`.
 

@@ -4,8 +4,6 @@ Some packings choose among all items; others keep a fixed set with every attribu
 all of it together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 

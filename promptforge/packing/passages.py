@@ -1,7 +1,5 @@
 """Pack with a query: show of each candidate the passages that answer it, best first."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice

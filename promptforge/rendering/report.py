@@ -5,8 +5,6 @@ Status and reason of an item never wait for `fits_at`: only it and `hints` try o
 The end of the module says what a user should know of a rendering, as diagnostics.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -13,8 +13,6 @@ more by the same factor, so length cancels; the header of an item is the only fi
 A candidate is called a document here, and known by its number in rank order.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

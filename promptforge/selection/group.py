@@ -4,8 +4,6 @@ A text that another contains has all its lines there. So only texts that share a
 the rarest line of the smaller, or the longest, by which every text is indexed.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter

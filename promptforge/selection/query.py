@@ -3,8 +3,6 @@
 `choose_passages` takes the likeliest passages that have room, whatever their document.
 """
 
-from __future__ import annotations
-
 import hashlib
 import heapq
 import math

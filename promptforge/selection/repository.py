@@ -10,8 +10,6 @@ that it imports, and to those that define the names it uses. Tests and data come
 what changed lately before what is as old as the repository.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import posixpath

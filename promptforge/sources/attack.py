@@ -9,7 +9,6 @@ deprecated.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections import defaultdict
@@ -115,8 +114,10 @@ def _find_name(index: TechniqueIndex, wanted: str) -> _Object | None:
 
 
 def _hint(index: TechniqueIndex, wanted: str) -> str:
+    from difflib import get_close_matches  # late: most techniques are found
+
     titles = {str(each["name"])[:80].upper(): str(each["name"]) for each in index.values()}
-    near = difflib.get_close_matches(wanted[:40], [*sorted(index), *titles], n=1, cutoff=0.8)
+    near = get_close_matches(wanted[:40], [*sorted(index), *titles], n=1, cutoff=0.8)
     if not near and len(wanted) > 3:  # "LSASS", of "LSASS Memory"
         near = sorted(title for title in titles if wanted in title)[:1]
     if near:

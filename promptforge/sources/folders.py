@@ -16,10 +16,11 @@ import stat
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ..errors import Diagnostics, ItemError
 from ..text.words import late_pattern, match_in_one_pass
@@ -168,8 +169,7 @@ MIN_LETTERS_OF_A_SECRET = 10
 """Different characters of a credential; `ghp_xxxx…` in a manual has fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderFilter:
+class FolderFilter(msgspec.Struct, frozen=True):
     """The files of a folder that are wanted, in patterns as of `.gitignore`."""
 
     include: Sequence[str] = ()

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, OptionError, quote, suggest_name
 from ..files import GLOB, is_url, list_url, local_copy
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
+from ..text.words import late_pattern
 from .attack import TechniqueIndex, find_technique, read_attack
 from .folders import (
     ALL_FILES,
@@ -71,8 +71,7 @@ PathNames = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """Names or paths; one alone stands for a list of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRequest:
+class SourceRequest(msgspec.Struct, frozen=True):
     """The sources that were named, each kind in its order."""
 
     items: Sequence[str] = ()
@@ -91,7 +90,7 @@ class SourceRequest:
     """A search of files; its passages come last, as `similarity` items."""
     attack: str | TechniqueIndex | None = None
     """The file or folder of the techniques, or what was read there before."""
-    workspace: str = field(default_factory=os.getcwd)
+    workspace: str = msgspec.field(default_factory=os.getcwd)
     context_lines: int = 0
     wanted: FolderFilter = ALL_FILES
     """The files of folders that are read and searched."""
@@ -181,7 +180,7 @@ def load(  # noqa: PLR0913  these are public options
     return found
 
 
-_REPOSITORY = re.compile(
+_REPOSITORY = late_pattern(
     r"(?:https?|git|ssh)://(?:.*\.git/?"
     r"|(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?)"
 )

@@ -15,7 +15,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -130,8 +129,7 @@ def load_messages(path: str, *, diagnostics: Diagnostics, workspace: StrPath) ->
     return _RecordFile(text, where, diagnostics, _MESSAGES).read()
 
 
-@dataclass(frozen=True)
-class _RecordFile:
+class _RecordFile(NamedTuple):
     """A text of records in one of the syntaxes."""
 
     text: str

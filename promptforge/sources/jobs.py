@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import msgspec
+from msgspec.structs import replace
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
@@ -37,17 +39,16 @@ MAX_XML_BYTES = 1 << 20
 """Bytes of an XML job."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """The contents of a job file."""
 
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = {}
     """All other top-level keys, unchecked."""
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = {}
     """`system`, `instructions` and `question` of a whole prompt, as far as given."""
     history: str | tuple[Any, ...] | None = None
     """Messages of a whole prompt: the name of a file, or written in place."""
-    lines: dict[tuple[str | int, ...], int] = field(default_factory=dict)
+    lines: dict[tuple[str | int, ...], int] = {}
     """The line of each key and list member, by its path in the file."""
     man_pages: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
@@ -183,8 +184,7 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
     )
 
 
-@dataclass(frozen=True)
-class _Document:
+class _Document(NamedTuple):
     """A decoded job, for look-ups by path and messages with places."""
 
     value: dict[str, Any]

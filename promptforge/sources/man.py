@@ -13,7 +13,6 @@ import lzma
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +112,8 @@ def _readings(spec: str) -> list[tuple[str, str | None]]:
 
 def _run(*command: str, folder: Path | None = None, data: bytes = b"") -> str:
     """Return the output of a program; "" if it fails, is not there or takes too long."""
+    import subprocess  # late: few runs read a manual
+
     kept = ("PATH", "HOME", "MANPATH", "TMPDIR", "SYSTEMROOT")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= {"LC_ALL": "C.UTF-8", "MANWIDTH": str(PAGE_WIDTH_COLUMNS), "TERM": "dumb"}

@@ -4,8 +4,6 @@ Known: `shapes.yaml` has a row for each shape of record and for each response ar
 and said: a text under a key of no known name, and records further inside.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

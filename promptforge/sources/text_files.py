@@ -15,7 +15,6 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -313,8 +312,7 @@ MIN_PASSAGE_CHARACTERS, MAX_PASSAGE_CHARACTERS = 800, 3200
 """Characters of a passage: a new one begins at a seam after the least, and anywhere at the most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(msgspec.Struct, frozen=True):
     """A query, and the places to search."""
 
     query: str

@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from ..errors import Diagnostics, ItemError, did_you_mean, quote
 from ..files import MAX_FILE_BYTES, is_url
+from ..text.words import late_pattern
 
 StrPath = str | os.PathLike[str]
 MAX_FILE_BYTES_READ = 64 << 20
@@ -160,12 +161,12 @@ def read_named(
 
 
 # Those of texts are a bell, a backspace, an escape, and DOS's mark of the end.
-_CONTROLS = re.compile(rb"[\x01-\x06\x0e-\x19\x1c-\x1f]")
+_CONTROLS = late_pattern(rb"[\x01-\x06\x0e-\x19\x1c-\x1f]")
 _CODECS = (
     rb"(?i:(latin-?1|iso-?8859-\d\d?|(?:cp|windows-)125\d|koi8-[ru]|euc-(?:jp|kr)|shift_jis"
     rb"|gbk|gb2312|gb18030|big5))(?![-\w])"
 )
-_ENCODING = re.compile(
+_ENCODING = late_pattern(
     rb"(?:.*\n)?[ \t]*#.*?coding[:=][ \t]*" + _CODECS + rb"|<\?xml[^>\n]*\sencoding=[\"']" + _CODECS
 )
 """The line that names a program's encoding (PEP 263), or that of XML; of codecs of texts alone."""

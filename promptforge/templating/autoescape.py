@@ -7,8 +7,6 @@ template's own lines, which no value of plain text may imitate. An author can ne
 escape nor get around it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator

@@ -606,12 +606,23 @@ class Environment(jinja2.Environment):
         """Return the facts about a template that has been compiled."""
         return self._compiled[name].facts
 
+    def facts_of(self, source: str, name: str, filename: str) -> TemplateFacts:
+        """Return the facts about a template, which is read and not yet compiled."""
+        if name not in self._compiled:
+            known = _lately_compiled.get((type(self), source, name, filename))
+            if known is None:
+                self._parse(source, name, filename)
+            else:
+                self._compiled[name] = known
+        return self.facts(name)
+
     def compile(self, source: Any, name: Any = None, filename: Any = None, *_: Any) -> Any:
         """Return the code of a text; one that was compiled lately is not compiled again."""
         key = type(self), source, name, filename
         found = _lately_compiled.pop(key, None)
         if found is None:
-            code = super().compile(source, name, filename)
+            read = self._compiled.get(name)  # by `facts_of`, of the same text: its file is shipped
+            code = super().compile(source if read is None else read.tree, name, filename)
             found = self._compiled[name or NAMELESS]
             found.code = code
         if len(source) <= MAX_CHARS_REMEMBERED and not found.plugged:

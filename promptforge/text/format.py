@@ -1,7 +1,5 @@
 """Words and numbers as templates and messages print them."""
 
-from __future__ import annotations
-
 import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple

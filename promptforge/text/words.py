@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache
-from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args, overload
+from typing import Any, AnyStr, Generic, Literal, Self, TypeVar, cast, get_args, overload
 
 T = TypeVar("T")
 
@@ -32,9 +32,9 @@ class _LatePattern:
         return found
 
 
-def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a pattern as `re.compile` does, at no cost until it is used."""
-    return cast("re.Pattern[str]", _LatePattern(pattern, flags))
+    return cast("re.Pattern[AnyStr]", _LatePattern(pattern, flags))
 
 
 _ANY_PARTS = "(?:/.+)?"

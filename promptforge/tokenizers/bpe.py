@@ -23,6 +23,7 @@ from ..text.words import (
     is_split_point,
     last_split_point,
     last_unit_end,
+    late_pattern,
     split_at_points,
     unit_ends,
 )
@@ -46,8 +47,8 @@ _MAX_SINGLE_STEPS = 16
 """Ends of a unit that a cut tries one by one; then its steps grow."""
 _MAX_GROWTH = 16
 """Where there is no split point, a cut looks at most so many times as far next."""
-_BLANKS = re.compile(f"[{BLANK_CHARACTERS}]+")
-_LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK_CHARACTERS}]")
+_BLANKS = late_pattern(f"[{BLANK_CHARACTERS}]+")
+_LAST_OTHER = late_pattern(f"(?s:.*)[^{BLANK_CHARACTERS}]")
 # bytes.translate turns ASCII's letters and digits into "a", all others but the apostrophe into a
 # blank: then b"a " counts the ends of runs of letters faster than any regular expression. What is
 # not ASCII ends none: it may be a letter, or a mark on the one before.

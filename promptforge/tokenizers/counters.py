@@ -5,8 +5,6 @@ number: lengths in UTF-16 units, divisions in 32-bit floating point, white space
 character classes by the general category of each UTF-16 unit.
 """
 
-from __future__ import annotations
-
 import bisect
 import functools
 import hashlib
@@ -24,7 +22,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from ..errors import TokenizerError, quote, show_value
-from ..text.words import WHITE_SPACE_CHARACTERS, Unit, unit_ends
+from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
 
 Value = TypeVar("Value")
 MAX_CHARS_CACHED = 1 << 24
@@ -304,7 +302,7 @@ def count_classes(text: str) -> list[int]:
     return [*counts, *(blocks.count(n) for n in range(len(counts), len(CHARACTER_CLASSES)))]
 
 
-_WHITE = re.compile(f"[{WHITE_SPACE_CHARACTERS}]+")
+_WHITE = late_pattern(f"[{WHITE_SPACE_CHARACTERS}]+")
 _ASCII_ORDINARY = bytes(c for c in range(128) if chr(c).isalnum() or c in b"\t\n\x0b\x0c\r ")
 
 

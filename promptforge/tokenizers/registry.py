@@ -10,8 +10,6 @@ with a single split pattern are counted as the shipped ones are; any other token
 tokenizers library.
 """
 
-from __future__ import annotations
-
 import base64
 import copyreg
 import functools

@@ -6,8 +6,6 @@ of tokens of each length from 1 to 255, the tokens by length and bytes, and thei
 have 4 bytes, little endian; before all stands the CRC-32 of the rest.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -431,7 +431,7 @@ def _status(port: int, origin: str) -> int:
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     from click.testing import CliRunner
 
-    from promptforge.cli.render import mcp_command
+    from promptforge.cli.preview import mcp_command
 
     result = CliRunner().invoke(mcp_command, ["--http", address])
     assert result.exit_code == 2 and "a port from 1 to 65535, or HOST:PORT" in result.output

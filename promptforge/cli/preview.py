@@ -1,0 +1,284 @@
+"""The commands prompt, preview and mcp.
+
+`prompt` prints a whole prompt, `preview` shows contexts and prompts on a local page, and `mcp`
+serves contexts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import (
+    Diagnostics,
+    OptionError,
+    ProfileError,
+    TemplateError,
+    pip_install,
+    quote,
+    suggest_name,
+)
+from .flags import (
+    GroupedCommand,
+    complete_path,
+    input_flags,
+    option_flags,
+    output_flags,
+    text_flags,
+)
+from .inputs import CommandRequest, exit_code, read_prompt_request, take_options
+from .output import print_diagnostics, print_message, write_json, write_text
+
+if TYPE_CHECKING:
+    from ..model import Item
+
+
+class _Shape(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
+    """A value of `to`; `render` starts without the shapes of providers."""
+
+    name = "shape"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return all of them."""
+        from ..prompts.providers import SHAPES
+
+        return f"[{'|'.join(SHAPES)}]"
+
+
+@click.command("prompt", cls=GroupedCommand)
+@click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
+@text_flags
+@click.option(
+    "--to",
+    type=_Shape(),
+    default="text",
+    show_default=True,
+    help="The receiver: one text, or the keywords of a provider's call.",
+)
+@functools.partial(input_flags, whole=True)
+@output_flags
+def prompt_command(
+    items: tuple[str, ...], to: str, as_json: bool, output: str | None, **given: Any
+) -> int:
+    """Make a whole prompt: system text, instructions, context, history and question.
+
+    All share the window of the profile, less its reserve. With --to text the prompt is printed,
+    else the keywords of the provider's call as JSON. --json prints the whole account. The line end
+    after the last line is no part of the prompt, and is not counted.
+    """
+    from ..prompts.prompt import format_prompt
+    from ..prompts.providers import SHAPES
+
+    # A typo is found before minutes are spent on reading sources.
+    if to not in SHAPES:
+        raise OptionError(f"there is no shape {quote(to)}{suggest_name(to, SHAPES)}", option="to")
+    given["output"] = output  # no folder gives the text of an earlier run
+    request, around = read_prompt_request(items, given, may_be_empty=True)
+    loaded = request.gather()
+    prompt = request.renderer().prompt(
+        loaded,
+        **around.texts,
+        history=around.messages,
+        to=to,
+        before=tuple(request.diagnostics),
+        **request.options,
+    )
+    print_diagnostics(prompt.warnings, quiet=request.quiet)
+    if as_json:
+        write_json(prompt.to_dict(), output)
+    else:
+        write_text(format_prompt(prompt), output)
+    return exit_code(prompt)
+
+
+# --- preview --------------------------------------------------------------------------------------
+
+
+@click.command("preview", cls=GroupedCommand)
+@click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
+@text_flags
+@functools.partial(input_flags, whole=True)
+@click.option(
+    "--port", metavar="N", type=click.IntRange(1024, 65535), help="The port [default: a free one]."
+)
+@click.option("--edit", is_flag=True, help="Let the page save into your own folders.")
+@click.option(
+    "--tests",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the golden cases it saves [default: tests, beside your own folder].",
+)
+def preview_command(
+    items: tuple[str, ...], port: int | None, edit: bool, tests: Path | None, **given: Any
+) -> None:
+    """Open a local page that shows the text of `render` or `prompt` while you edit.
+
+    It takes their arguments. The page listens to 127.0.0.1, and its link works once. With --edit,
+    it saves into the first folder of --templates and --profiles. Ctrl-C ends it. Needs the extra
+    `preview`.
+    """
+    try:
+        from ..preview.app import run_preview
+        from ..preview.session import PromptTexts, Session, file_stamp
+    except ImportError as error:
+        raise click.UsageError(
+            f"the preview needs more packages ({error.name}): {pip_install('preview')}"
+        ) from None
+    from ..prompts.prompt import Renderer
+
+    command = click.get_current_context().command
+    request, around = read_prompt_request(items, given)
+    if edit and not (request.folders["templates"] or request.folders["profiles"]):
+        raise click.UsageError(
+            "--edit needs a folder of your own to save in: --templates DIR, --profiles DIR"
+        )
+    # A wrong option ends the command; a wrong template or profile is shown on the page instead.
+    with contextlib.suppress(TemplateError):
+        request.renderer()
+    with contextlib.suppress(ProfileError, TemplateError):
+        Renderer(profile=request.profile, **request.folders, **request.options)
+    watched = {path: file_stamp(path) for path in _named_files(request)}
+    before = request.diagnostics.copy()
+    loaded = request.gather()
+    print_diagnostics(request.diagnostics, quiet=request.quiet)
+
+    def gather() -> tuple[list[Item], Diagnostics]:
+        found = before.copy()
+        return request._replace(diagnostics=found).gather(), found
+
+    whole = any((*around.texts.values(), around.history))
+    session = Session(
+        loaded,
+        request.profile,
+        request.options,
+        **request.folders,
+        edit=edit,
+        texts=PromptTexts(**around.texts, history=around.history),
+        tests=tests,
+        items_file=_only_item_file(request),
+        words=_words_of_text(sys.argv[2:], command.params, whole=whole),
+        notes=list(request.diagnostics),
+    )
+    run_preview(
+        session,
+        port=port or 0,
+        watched=watched,
+        gather=gather,
+        tell=print_message,
+    )
+
+
+def _words_of_text(
+    typed: Sequence[str], parameters: Iterable[click.Parameter], *, whole: bool
+) -> list[tuple[str, ...]]:
+    """Return the command that prints the same text: what `preview` was given but its own flags.
+
+    Each part is the name of an option, `--` for all behind that word, or nothing, and its words.
+    """
+    flags = {word: each for each in parameters for word in (*each.opts, *each.secondary_opts)}
+    parts: list[tuple[str, ...]] = [("", "promptforge", "prompt" if whole else "render")]
+    words = iter(typed)
+    for word in words:
+        if word == "--":
+            return [*parts, ("--", word, *words)]
+        # `--query=x` and `-ox` hold their value.
+        flag = flags.get(word.partition("=")[0]) or flags.get(word[:2])
+        is_alone = word in flags and isinstance(flag, click.Option) and not flag.is_flag
+        value = [next(words, "")] if is_alone else []
+        name = (flag and flag.name) or ""
+        if name not in ("port", "tests", "edit"):
+            parts.append((name, word, *value))
+    return parts
+
+
+def _named_files(request: CommandRequest) -> list[Path]:
+    """Return the files of items that are named one by one; none where items were piped in."""
+    wanted = request.wanted
+    # Standard input cannot be read twice, so no change of a file could be followed.
+    if "-" in wanted.items:
+        return []
+    names = (*wanted.items, *wanted.documents, *wanted.files)
+    return [path for name in names if (path := Path(wanted.workspace, name)).is_file()]
+
+
+def _only_item_file(request: CommandRequest) -> Path | None:
+    """Return the one file that all items come from, if there is one."""
+    wanted = request.wanted
+    others = (wanted.records, wanted.files, wanted.documents, wanted.man_pages, wanted.techniques)
+    # Only then can a saved golden case name the file in place of its contents.
+    if any(others) or wanted.plugged or wanted.search:
+        return None
+    if len(wanted.items) != 1 or wanted.items[0] == "-":
+        return None
+    return Path(wanted.workspace, wanted.items[0]).absolute()
+
+
+class _HostAndPort(click.ParamType):  # type: ignore[type-arg]  # as _Shape
+    """`PORT` of this machine, or `HOST:PORT`."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
+        host, _, port = str(value).rpartition(":")
+        if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            self.fail("takes a port from 1 to 65535, or HOST:PORT", param, ctx)
+        return host or "127.0.0.1", int(port)
+
+
+class _LogLines(logging.Handler):
+    """Prints what the library logs, a line for each record.
+
+    The library's own handler draws a picture of the stack for each client that hangs up amid a
+    request: a thousand of them kept the server busy for a minute.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            said += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+        print_message(said, "error" if record.levelno >= logging.ERROR else "warning")
+
+
+@click.command("mcp", cls=GroupedCommand)
+@option_flags
+@click.option(
+    "--http", type=_HostAndPort(), metavar="[HOST:]PORT", help="Serve over HTTP, at /mcp."
+)
+def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
+    """Serve the Model Context Protocol: render_context, explain, list_layouts, and prompts.
+
+    The options are the defaults of each request. No file is opened for a client. It speaks to the
+    program that started it; with --http, streamable HTTP to any, by default of this machine
+    alone. Needs the extra `mcp`.
+    """
+    profile, options, folders, _ = take_options(given)
+    try:
+        from ..integrations.mcp import make_mcp_server
+    except ImportError as error:  # its message names the extra
+        raise click.UsageError(str(error)) from None
+    logging.basicConfig(level=logging.WARNING, handlers=[_LogLines()])
+    server = make_mcp_server(profile=profile, **folders, **options)
+    if http is None:
+        server.run()
+    else:
+        host, port = http
+        import socket
+
+        try:  # the server itself would end with a code that says something else here
+            socket.create_server((host, port)).close()
+        except OSError as error:
+            raise click.UsageError(
+                f"--http: {host}:{port} cannot be used: {error.strerror}"
+            ) from None
+        print_message(f"MCP at http://{host}:{port}/mcp (Ctrl-C stops)")
+        if host not in ("127.0.0.1", "localhost", "[::1]"):
+            said = "any program that reaches this address may call it: there is no password"
+            print_message(f"{said}. Pages of other sites are refused")
+        server.run("streamable-http", host=host.strip("[]"), port=port)
