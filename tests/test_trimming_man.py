@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from example_counts import cases
@@ -211,3 +213,19 @@ def test_real_pages(path: Path) -> None:
     text = path.read_text("utf-8")
     assert len(divided(divide, text).variants()) > 20
     assert_laws(text)
+
+
+def test_a_page_of_many_sections_is_not_looked_through_for_each() -> None:
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    page = "SECTION\n       text\n\n" * 2_000
+    sys.setprofile(count)
+    try:
+        divide(page, marks=marks(MARKER))
+    finally:
+        sys.setprofile(None)
+    assert calls < 100 * 2_000  # 4,036,037 where each section looked through all before it

@@ -158,9 +158,10 @@ class _Page:
         upper = name.upper()
         self._opening = upper == "DESCRIPTION"
         self._left = 0
-        # Where a page is not English, its first two sections are taken for name and synopsis.
-        named = any(part.kind == "name" for part in self._parts)
-        second = number == 2 and not self._opening and not named
+        # Where a page is not English, its first two sections are taken for name and synopsis. A
+        # page of ten thousand sections is not looked through for each.
+        second = number == 2 and not self._opening
+        second = second and not any(part.kind == "name" for part in self._parts)
         if number == 1 or second or upper in ("NAME", "SYNOPSIS"):
             self._kind, self._left = "always", MAX_LINES_ALWAYS_KEPT
         elif self._opening:
