@@ -139,6 +139,8 @@ NO_MDX = re.compile(r"<br>|^[AP]|^\[\^")
 @example("| A | B |\n| B | A |", "`x", "`")
 @example("### A\n*A:1*", "routes/$id.tsx", "")  # a formula over both lines
 @example("### A", "a < ", "")  # a tag of MDX that begins at the end
+@example("### A\n*B:1*", "a\\(b", "c\\)d")  # a formula of MultiMarkdown over both lines
+@example("A\n```\nx\n```", "[a]@b", "")  # a citation that looks beyond its line
 def test_other_readers_see_what_they_see_of_harmless_labels(page: str, a: str, b: str) -> None:
     tame = printed(page, "name" if a.strip() else a, "other" if b.strip() else b)
     text = printed(page, a, b)

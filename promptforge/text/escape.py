@@ -168,15 +168,17 @@ _MD_SPECIAL = late_pattern(
     r"[`*{]"  # in a brace stand attributes, of the text before or of the next block, or code
     r"|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
     r"|<(?! +\S)"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters, and the end
-    r"|\](?=[(\[])"  # a link needs ]( or ][
+    r"|\](?=[(\[@])"  # a link needs ]( or ][; after a pair, @ opens a citation of pandoc's
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
     r"|&(?=#?\w{1,32};|$)"
+    r"|(\\)(?=[(\[])"  # two of them before a bracket open a formula of MultiMarkdown
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
     rf"|\\(?=[A-Za-z]+(?:[*\s]*[\[{{%]|[^A-Za-z]*$)|(?:{_TEX_COMMANDS})(?![A-Za-z]))"
     r"|(?<!\S)#(?=#*\s*$)"  # it would end a heading
 )
 # GFM makes a link of a bare URL, and a backslash is part of it: `http://a\<b>` would open a tag.
 _MD_ENTITIES = {"<": "&lt;", "]": "&#93;"}
+_BACKSLASH = "&#92;"
 MD_HARMLESS = late_pattern(r"[A-Za-z0-9 ./:,_()'=+@%-]{0,200}").fullmatch
 _MD_BLOCK = late_pattern(
     r"[#>]|[-+](?=\s|$)|[:|]"  # Python-Markdown and older readers need no blank after #
@@ -201,7 +203,10 @@ class CodeSpan(Safe):
 
 
 def _md_escape(text: str) -> str:
-    escaped = _MD_SPECIAL.sub(lambda found: _MD_ENTITIES.get(found[0]) or "\\" + found[0], text)
+    escaped = _MD_SPECIAL.sub(
+        lambda found: (found[1] and _BACKSLASH) or _MD_ENTITIES.get(found[0]) or "\\" + found[0],
+        text,
+    )
     if "[" in text and _leaves_bracket_open(escaped):
         escaped = _MD_ESCAPED_OR_BRACKET.sub(
             lambda found: "\\[" if found[0] == "[" else found[0], escaped
