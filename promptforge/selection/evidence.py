@@ -76,8 +76,11 @@ PASSAGE_K1, PASSAGE_B, STRUCTURE_B = 1.2, 0.3, 0.75
 a strong one for the pieces of a structure, which may be a line or a page."""
 LABEL_WEIGHT = 1.5
 """Share of a term that is all of a passage's label; of a label of three words a third of it."""
+DEFINED_WEIGHT = 1.0
+"""The same of a name that a program defines, in the document's cover: what a thing is stands where
+it is defined, and a text that only uses it may say its name more often."""
 DOCUMENT_K1, DOCUMENT_B = 1.2, 1.0
-"""The same for documents: long ones hold more words of any query."""
+"""As for passages, for documents: long ones hold more words of any query."""
 WINDOW_WORDS = 25
 """Words of a window, about a sentence, that counts as one text when the query is weighed."""
 MAX_WORDS_REMEMBERED = 100_000
@@ -94,6 +97,8 @@ class RankedText(NamedTuple):
     """Its name in other texts: the title of a page, the name of a function."""
     text: str
     score: float = 0.0
+    defines: Sequence[str] = ()
+    """The names that it defines as a program: others only use them."""
 
 
 class DividedText(NamedTuple):
@@ -190,8 +195,10 @@ class Evidence:
         """The weight of each term of the queries, 1 in all; 0 for a term that no document has."""
         mean = max(1.0, sum(sizes) / max(1, len(sizes)))
         self.shares: list[_Shares] = [
-            sorted(term_shares(held, size / mean, DOCUMENT_K1, DOCUMENT_B))
-            for held, size in zip(counts, sizes, strict=True)
+            self._with_defined(
+                term_shares(held, size / mean, DOCUMENT_K1, DOCUMENT_B), document.defines
+            )
+            for document, held, size in zip(documents, counts, sizes, strict=True)
         ]
         """For each document, its title included."""
         cover = [sum(self.weights[t] * share for t, share in shares) for shares in self.shares]
@@ -312,6 +319,13 @@ class Evidence:
                 counts.update(chain.from_iterable(map(_FIRST, held)))
         length = size / self._window_length
         return sorted(term_shares(counts, length, PASSAGE_K1, length_norm))
+
+    def _with_defined(self, shares: Iterable[tuple[int, float]], names: Iterable[str]) -> _Shares:
+        found, gains = dict(shares), dict[int, float]()
+        for name in dict.fromkeys(names):
+            for t in self._terms(name):
+                gains[t] = max(gains.get(t, 0.0), DEFINED_WEIGHT / len(set(terms_of_word(name))))
+        return sorted((t, share + gains.get(t, 0.0)) for t, share in found.items())
 
     def _with_label(self, shares: _Shares, label: str) -> _Shares:
         named = split_words(label)

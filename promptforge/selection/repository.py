@@ -33,6 +33,7 @@ from ..text.words import (
 from ..trimming.code import defined_names
 from ..trimming.kinds import is_program
 from .query import (
+    DEFINING_WORD,
     MAX_CANDIDATES_READ,
     MAX_WHOLE_PROGRAM_CHARACTERS,
     Question,
@@ -90,14 +91,6 @@ _DEFINITION = late_pattern(
     r"|unsafe|override|virtual|inline)[ \t]+){0,4}"
     r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
     r"|record|type|sub|macro)[ \t]+(\w+)|([A-Z][A-Z0-9_]+)\b[^=\n]{0,80}="
-)
-_DEFINING = "(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)"
-# It begins with a line end, which the machine finds ten times as fast as one of many words.
-_DEFINING_WORD = late_pattern(
-    rf"\n[ \t]*+(?:{_DEFINING}|(?:(?:export|default|declare|public|private|protected|internal"
-    r"|static|final|abstract|async|pub(?:\([^)\n]*\))?|unsafe|const|override|virtual|inline|typedef"
-    rf"|data|open|sealed|suspend|partial|extern)[ \t]+)++{_DEFINING})[ \t]+"
-    rf"([^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}})"
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
 _SEAM = late_pattern(r"[^_]_[^_]|[a-z0-9][A-Z]")
@@ -503,7 +496,7 @@ def _definitions(
         left -= len(text)
         names = defined_names(text, language(item)) if left >= 0 else None
         if names is None:
-            names = {*_DEFINING_WORD.findall(f"\n{text}")}
+            names = {*DEFINING_WORD.findall(f"\n{text}")}
         for name in names:
             if len(name) >= MIN_NAME_CHARACTERS:
                 found[name].append(number)
