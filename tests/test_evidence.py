@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import promptforge as pf
 from promptforge.selection import evidence
 from promptforge.selection.evidence import DividedText, Evidence, RankedText
 from promptforge.selection.filter import RELEVANCE_SHARE, _by_words, _to_unit_range, diversify
@@ -429,6 +430,40 @@ def test_the_syntax_of_a_format_does_not_change_what_is_chosen() -> None:
 
     assert opened(3, 0) == opened(22, 19) == [1, 0, 1]
     assert opened(22, 0) == [1, 1, 0]
+
+
+USES = """value = parse_header(raw)
+if value is None:
+    value = parse_header(raw.strip())
+print(parse_header, value)
+total = count_rows(value) + count_rows(raw)
+for row in rows_of(value):
+    show(row, width=80, parse_header=parse_header)
+"""
+DEFINES = """def parse_header(raw):
+    \"\"\"Return name and content, split at the first colon.\"\"\"
+    name, colon, content = raw.partition(":")
+    if not colon:
+        return None
+    return name.strip().lower(), content.strip()
+"""
+
+
+def test_what_a_query_names_is_shown_where_it_is_defined() -> None:
+    # The program that only uses the name says it four times, and has the higher score.
+    others = [f"def other_{i}(a, b):\n    return a + b * {i}\n" for i in range(6)]
+    items = [
+        pf.Item(kind="code", language="python", path=f"f{i}.py", content=text, score=1 - i / 9)
+        for i, text in enumerate([USES, DEFINES, *others])
+    ]
+    assert (
+        "raw.partition"
+        in pf.render(items, query="how does parse_header split a header", max_tokens=120).text
+    )
+    alone = [RankedText("f.py", text, 1.0) for text in (DEFINES, USES)]
+    told = [alone[0]._replace(defines=["parse_header"]), alone[1]]
+    without, within = (reading("parse_header", each).worth for each in (alone, told))
+    assert without[0] < without[1] and within[0] > within[1]
 
 
 def test_words_told_together_are_those_told_one_by_one() -> None:

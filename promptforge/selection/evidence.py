@@ -77,8 +77,9 @@ a strong one for the pieces of a structure, which may be a line or a page."""
 LABEL_WEIGHT = 1.5
 """Share of a term that is all of a passage's label; of a label of three words a third of it."""
 DEFINED_WEIGHT = 1.0
-"""The same of a name that a program defines, in the document's cover: what a thing is stands where
-it is defined, and a text that only uses it may say its name more often."""
+"""Share of each term of a name that a program defines, in the document's cover; less where the
+query says only a part of the name. What a thing is stands where it is defined, and a text that only
+uses it may say its name more often."""
 DOCUMENT_K1, DOCUMENT_B = 1.2, 1.0
 """As for passages, for documents: long ones hold more words of any query."""
 WINDOW_WORDS = 25
@@ -321,11 +322,12 @@ class Evidence:
         return sorted(term_shares(counts, length, PASSAGE_K1, length_norm))
 
     def _with_defined(self, shares: Iterable[tuple[int, float]], names: Iterable[str]) -> _Shares:
-        found, gains = dict(shares), dict[int, float]()
+        gains = dict[int, float]()
         for name in dict.fromkeys(names):
-            for t in self._terms(name):
-                gains[t] = max(gains.get(t, 0.0), DEFINED_WEIGHT / len(set(terms_of_word(name))))
-        return sorted((t, share + gains.get(t, 0.0)) for t, share in found.items())
+            if terms := self._terms(name):
+                gain = DEFINED_WEIGHT * len(terms) / len(set(terms_of_word(name)))
+                gains |= {t: max(gain, gains.get(t, 0.0)) for t in terms}
+        return sorted((t, share + gains.get(t, 0.0)) for t, share in shares)
 
     def _with_label(self, shares: _Shares, label: str) -> _Shares:
         named = split_words(label)
