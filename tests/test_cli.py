@@ -257,7 +257,9 @@ def test_strict_prints_no_text_and_exits_1() -> None:
     write("bad.jsonl", '{"content": "good"}\n{"contnt": "bad"}\n')
     ran = run("render", "bad.jsonl", "--strict")
     assert (ran.code, ran.out) == (1, "")
-    assert "bad.jsonl:2" in ran.err
+    warning, said = ran.err.splitlines()
+    assert warning.startswith("promptforge: ") and "bad.jsonl:2" in warning
+    assert said == "promptforge: 1 warning, and strict mode takes none"
     assert run("render", "items.json", "--strict") == (0, TEXT, "")
 
 

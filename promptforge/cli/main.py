@@ -210,6 +210,7 @@ def report_error(
 
     `places` are the places of options by name, such as `promptforge.toml:2`.
     """
+    from ..text.format import plural
     from .inputs import JobPlace
     from .output import (
         JSON_VERSION,
@@ -224,10 +225,13 @@ def report_error(
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return error.exit_code
-    if isinstance(error, StrictError):
-        print_diagnostics(error.diagnostics)
     code, message = _describe(error, arguments, places or {})
-    print_message(message)
+    if isinstance(error, StrictError) and error.diagnostics:
+        print_diagnostics(error.diagnostics)  # the message repeats the first of them
+        count = plural(len(error.diagnostics), "warning", "warnings")
+        print_message(f"{count}, and strict mode takes none")
+    else:
+        print_message(message)
     # A program that asked for JSON gets its error as JSON too; click has not parsed the flag yet.
     text = ""
     if "--json" in arguments:
