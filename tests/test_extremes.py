@@ -115,6 +115,9 @@ def test_items_with_a_title_each_before_them_are_not_added_one_by_one(rendered: 
     result = pf.render(records, layout="documents", max_tokens=8000)
     assert 8000 - result.tokens <= 8
     assert len(rendered) < 100  # pages, for 540 items
+    rendered.clear()
+    assert pf.render(records, layout="documents", max_tokens=None, max_chars=8000).chars <= 8000
+    assert len(rendered) < 100
 
 
 def test_passages_of_a_long_text_are_not_added_one_by_one(rendered: list[None]) -> None:

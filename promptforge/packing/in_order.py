@@ -437,11 +437,14 @@ class Packer(PageState):
             if fits_within(cost, limit):
                 self.cost = cost
                 break
-            alone = self.cost[0] + sum(tokens for tokens, _ in costs.values())
-            shared = max(cost[0] - alone, 0) / len(costs)
+            tokens, chars = subtract_costs(cost, self.cost)
+            shared = (
+                max(tokens - sum(each for each, _ in costs.values()), 0) / len(costs),
+                max(chars - sum(each for _, each in costs.values()), 0) / len(costs),
+            )
             while costs and not fits_within(cost, limit):
                 index, item_cost = costs.popitem()
-                cost = subtract_costs(cost, add_costs(item_cost, (shared, 0)))
+                cost = subtract_costs(cost, add_costs(item_cost, shared))
                 seen = places[index]
                 self.remove(index)
                 for duplicate in [d for d, h in self.duplicate_of.items() if h == index]:
@@ -578,11 +581,15 @@ class Packer(PageState):
         before = self.chosen.get(index)
         if summary.name != "summary" or before not in (None, STUB_VARIANT):
             return False
-        others: Mapping[int, Variant] = self.chosen
-        if before:  # a copy for each of 4,000 items that do not fit would take quadratic time
-            others = {i: v for i, v in self.chosen.items() if i != index}
+        others = self._others(index)
         cost = self.page.measure(others) if before else self.cost
         return self.take_variant(index, summary, others, cost, limit)
+
+    def _others(self, index: int) -> Mapping[int, Variant]:
+        # A copy for each of 4,000 items that do not fit would take quadratic time.
+        if index not in self.chosen:
+            return self.chosen
+        return {i: v for i, v in self.chosen.items() if i != index}
 
     def take_shortened(self, index: int, limit: Cost) -> bool:
         """Show an item in its longest shorter variant that fits.
@@ -590,9 +597,7 @@ class Packer(PageState):
         An item that was shortened before changes only if it becomes longer.
         """
         before = self.chosen.get(index)
-        others: Mapping[int, Variant] = self.chosen
-        if before:
-            others = {i: v for i, v in self.chosen.items() if i != index}
+        others = self._others(index)
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)
         shorter = self.page.shorten(index, others, limit, room)

@@ -143,10 +143,7 @@ class Composer:
         """Return the prompt's tokens by another counter, called once with all texts joined."""
         blocks = [block for message in composed.messages for block in message.blocks]
         others = sum(not isinstance(block, TextBlock) for block in blocks)
-        answers = (m.blocks for m in composed.messages if m.role == "assistant")
-        others += sum(
-            max(0, sum(isinstance(block, TextBlock) for block in own) - 1) for own in answers
-        )
+        others += sum(map(_further_answers, composed.messages))
         overhead = self.options.message_tokens * (len(composed.messages) + others)
         overhead += sum(map(self.hidden_cost, blocks))
         texts = [text for block in blocks for text in block_texts(block)]
@@ -161,11 +158,12 @@ class Composer:
     def message_cost(self, message: Message) -> int:
         """Return the tokens of a message, with the overhead of it and its blocks."""
         texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
-        # A server may put a line end between texts that stay apart: a token each. Those of an
-        # assistant are messages of their own to OpenAI's Responses: an overhead each.
+        # A server may put a line end between texts that stay apart, a token each, or begin another
+        # message.
         if self.splits_texts:
-            between = max(1, self.options.message_tokens * (message.role == "assistant"))
-            tokens = sum(map(self.count, texts)) + between * max(0, len(texts) - 1)
+            between = max(0, len(texts) - 1)
+            between = max(between, self.options.message_tokens * _further_answers(message))
+            tokens = sum(map(self.count, texts)) + between
         else:
             tokens = self.count("\n\n".join(texts))
         return self.options.message_tokens + tokens + sum(map(self._block_cost, message.blocks))
@@ -251,6 +249,12 @@ class Composer:
                 own.append(Message(last.role, last.blocks, (len(last.blocks),)))
             messages += own
         return join_messages(messages)
+
+
+def _further_answers(message: Message) -> int:
+    """Return the texts of an assistant but one: each is a message to OpenAI's Responses."""
+    texts = sum(isinstance(block, TextBlock) for block in message.blocks)
+    return max(0, texts - 1) if message.role == "assistant" else 0
 
 
 def _to_messages(part: PromptSegment, text: str) -> PromptSegment:

@@ -588,9 +588,9 @@ class LowerBounds:
 
     def may_fit(self, index: int, variant: Variant, tokens: float) -> bool:
         """Return False where it is cheap to see that the variant needs more than `tokens`."""
-        item, length, shown = self._items[index], len(variant.text), variant.text
-        if item.summary is not None and len(item.summary) < length:
-            shown = item.summary  # a template may print it in the place of the content
+        item, length = self._items[index], len(variant.text)
+        # A template may print the summary in the place of the content.
+        shown = min(variant.text, item.summary or variant.text, key=len)
         if len(shown) > 3 * tokens:
             empty = self.empty_cost(item.kind)
             left = int(tokens) + self._page.shared_end_tokens - empty.tokens

@@ -74,15 +74,17 @@ MIN_DOCUMENTS_OPENED = 3
 _READ_FIELDS = operator.attrgetter(
     "kind", "name", "path", "language", "content", "expanded", "summary"
 )
+MIN_NAME_CHARACTERS = 4
+"""Shorter names are mostly words of the language, or counters."""
 _DEFINING = "(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)"
 # It begins with a line end, which the machine finds ten times as fast as one of many words.
 DEFINING_WORD = late_pattern(
     rf"\n[ \t]*+(?:{_DEFINING}|(?:(?:export|default|declare|public|private|protected|internal"
     r"|static|final|abstract|async|pub(?:\([^)\n]*\))?|unsafe|const|override|virtual|inline|typedef"
     rf"|data|open|sealed|suspend|partial|extern)[ \t]+)++{_DEFINING})[ \t]+"
-    rf"([^\W\d]\w{{3,}})"
+    rf"([^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}})"
 )
-"""Finds the names that a program defines, of four characters or more; shorter ones are counters."""
+"""Finds the names that a program defines."""
 Vectors = Sequence[Sequence[float]]
 Embed = Callable[[list[str]], Vectors]
 """Returns a vector for each text.

@@ -36,6 +36,7 @@ from .query import (
     DEFINING_WORD,
     MAX_CANDIDATES_READ,
     MAX_WHOLE_PROGRAM_CHARACTERS,
+    MIN_NAME_CHARACTERS,
     Question,
     Relevance,
     readable_text,
@@ -60,8 +61,6 @@ definition; definitions above this number tell nothing of a name."""
 FOLLOWED_BESIDE = 0.25
 """Part of it that a definition gains beside the query's words in it. With all of it what is used
 most stands before what answers; `python -m tests.benchmarks.answers --sets tuning` shows it."""
-MIN_NAME_CHARACTERS = 4
-"""Shorter names are mostly words of the language, or counters."""
 DAMPING = 0.85
 """Share of its rank that a file passes on; the usual figure."""
 ROUNDS = 30
