@@ -16,6 +16,7 @@ from itertools import chain, islice
 from math import isfinite
 from numbers import Integral, Real
 from operator import attrgetter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
@@ -599,8 +600,8 @@ def copy_plain(value: object, say: Callable[[str], None]) -> Any:
     return result
 
 
-_WRITTEN_AS_TEXT = (date, time, Decimal, UUID)
-"""Types of the columns of databases: their text says all of them."""
+WRITTEN_AS_TEXT = (date, time, Decimal, PurePath, UUID)
+"""Paths and the types of the columns of databases: their text says all of them."""
 
 
 class _Copier:
@@ -664,7 +665,7 @@ class _Copier:
         if issubclass(kind, bytes | bytearray):
             self.changes.add("bytes are read as UTF-8")
             return bytes(value[:MAX_OBJECT_TEXT_CHARACTERS]).decode("utf-8", "replace")
-        if issubclass(kind, _WRITTEN_AS_TEXT) and (text := _own_text(value, kind)) is not None:
+        if issubclass(kind, WRITTEN_AS_TEXT) and (text := _own_text(value, kind)) is not None:
             return text
         if isinstance(value, Mapping):
             return self._pairs(((key, value[key]) for key in value), depth)

@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -110,6 +111,21 @@ _READ = "PF202 score: expected a number, found text; read as a number"
             "PF202 content: expected text, found bytes; read as UTF-8",
         ),
         ({"id": 42}, {"id": "42"}, "PF202 id: expected text, found int; written as text"),
+        (
+            {"path": PurePosixPath("a/b.py")},
+            {"path": "a/b.py"},
+            "PF202 path: expected text, found PurePosixPath; written as text",
+        ),
+        (
+            {"id": UUID(int=3)},
+            {"id": str(UUID(int=3))},
+            "PF202 id: expected text, found UUID; written as text",
+        ),
+        (
+            {"name": date(2026, 1, 2)},
+            {"name": "2026-01-02"},
+            "PF202 name: expected text, found date; written as text",
+        ),
         (
             {"score": "0.5"},
             {"score": 0.5},
@@ -662,7 +678,7 @@ def test_plain_values_of_other_types() -> None:
         "nan": "nan",
         "3": "text key",
     }
-    assert len(changes) == 7  # dates and decimals are written as they are read
+    assert len(changes) == 6  # dates, decimals and paths are written as they are read
     assert changes == sorted(changes)
 
 

@@ -25,6 +25,7 @@ import msgspec
 from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean, quote
 from ..model import (
     MAX_LINE_NUMBER,
+    WRITTEN_AS_TEXT,
     Item,
     UnsoundMetadata,
     copy_plain,
@@ -557,10 +558,10 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
         return exact_str(value)  # type: ignore[arg-type]
     if issubclass(kind, bytes | bytearray):
         notes.say("PF202", f"{name}: expected text, found bytes; read as UTF-8")
-    elif kind is int or kind is float:
-        message = f"{name}: expected text, found {kind.__name__}; written as text"
-        # Every database hands out numbers for ids, so these fail no strict run.
-        notes.say("PF202", message, "info" if name == "id" else "warning")
+    elif kind is int or kind is float or issubclass(kind, WRITTEN_AS_TEXT):
+        message = f"{name}: expected text, found {type_name_of(value)}; written as text"
+        # Databases hand out numbers for ids, and programs hold a path as one: no strict run fails.
+        notes.say("PF202", message, "info" if name in ("id", "path") else "warning")
     elif name == "content" and (text := text_of(value)) is not None:
         found = type_name_of(value)
         notes.say("PF202", f"{name}: expected text, found {found}; its texts are read")
