@@ -19,12 +19,7 @@ from ..files import check_url, copy_to_url, is_url
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml
-from .flags import (
-    GroupedCommand,
-    json_flag,
-    option_flags,
-    workspace_flag,
-)
+from .flags import GroupedCommand, json_flag, option_flags, workspace_flag
 from .inputs import take_options
 from .output import print_message, write_json
 

@@ -181,11 +181,8 @@ def _cost_lines(report: LintReport) -> Iterator[str]:
 def _summary(report: LintReport) -> str:
     """Return the numbers of files and of findings by severity, and the next step."""
     counts = Counter(finding.severity for finding in report.findings)
-    found = [
-        plural(counts[severity], severity, f"{severity}s")
-        for severity in ("error", "warning", "note")
-        if counts[severity]
-    ]
+    severities = [each for each in ("error", "warning", "note") if counts[each]]
+    found = [plural(counts[each], each, f"{each}s") for each in severities]
     files = plural(report.files, "file", "files")
     summary = f"{files}: {', '.join(found) or 'nothing to say'}"
     grave = [finding for finding in report.findings if not _is_note(finding)]
@@ -233,16 +230,16 @@ def _sarif(report: LintReport) -> dict[str, Any]:
     from ..lint.findings import load_codes
 
     used = sorted({finding.code for finding in report.findings})
+    codes = load_codes()
     rules = [
         {
             "id": code,
-            "shortDescription": {"text": rule.title},
-            "fullDescription": {"text": rule.why},
-            "help": {"text": rule.way_out},
-            "defaultConfiguration": {"level": rule.severity},
+            "shortDescription": {"text": codes[code].title},
+            "fullDescription": {"text": codes[code].why},
+            "help": {"text": codes[code].way_out},
+            "defaultConfiguration": {"level": codes[code].severity},
         }
         for code in used
-        for rule in [load_codes()[code]]
     ]
     results = []
     for finding in report.findings:
@@ -328,9 +325,7 @@ def test_command(
 
     outcomes = run()
     if not outcomes:
-        named = ""
-        if only:
-            named = f" with {quote(only)} in their names"
+        named = f" with {quote(only)} in their names" if only else ""
         raise click.UsageError(f"there are no cases{named}")
     if update:
         for path in _update(outcomes):
@@ -450,9 +445,7 @@ def trust_command(folder: str, show: bool, own: bool, remove: bool, as_json: boo
     if remove:
         # The project may be gone by now; its entry in the list of trust must go all the same.
         path = Path(os.path.realpath(folder)) if place is None else place.folder
-        outcome = "was not trusted"
-        if projects.forget_project(path):
-            outcome = "trusted no longer"
+        outcome = "trusted no longer" if projects.forget_project(path) else "was not trusted"
         print_message(f"{printable(path)}: {outcome}")
         return 0
     if place is None:
@@ -478,8 +471,6 @@ def _project_lines(project: Project) -> Iterator[str]:
     rows = []
     for file in project.files:
         # Invisible characters can hide an instruction from the reader of the file.
-        hidden = ""
-        if file.invisible:
-            hidden = f"{file.invisible} invisible characters"
+        hidden = f"{file.invisible} invisible characters" if file.invisible else ""
         rows.append([printable(file.name), f"{file.size:,}", file.sha256[:12], hidden])
     return table_lines(columns, rows)

@@ -309,9 +309,7 @@ def _heading(builds: Sequence[Build | BuildManifest], texts: Sequence[str]) -> I
 def _figure_lines(found: Difference) -> Iterator[str]:
     rows = []
     for figure in found.figures:
-        change = ""
-        if figure.a != figure.b:
-            change = f"{figure.b - figure.a:+,}"
+        change = f"{figure.b - figure.a:+,}" if figure.a != figure.b else ""
         rows.append([figure.name, f"{figure.a:,}", f"{figure.b:,}", change])
     if rows:
         numbers = [Column(heading, right=True) for heading in ("A", "B", "")]
@@ -344,16 +342,13 @@ def _input_lines(found: Difference) -> Iterator[str]:
         only_b = only_a - sum(surplus)
         rows.append(["items given", _number(only_a, "not in B"), _number(only_b, "not in A")])
     if rows:
-        yield from table_lines(
-            [Column(heading, cut=True) for heading in ("made of", "A", "B")], rows
-        )
+        columns = [Column(heading, cut=True) for heading in ("made of", "A", "B")]
+        yield from table_lines(columns, rows)
         yield ""
 
 
 def _number(count: int, words: str) -> str:
-    if not count:
-        return "-"
-    return f"{count:,} {words}"
+    return f"{count:,} {words}" if count else "-"
 
 
 def _value(value: Any) -> str:
@@ -364,9 +359,7 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(printable, value))
     text = str(value)
-    if _HASH.fullmatch(text):
-        return text[:12]
-    return printable(text)
+    return text[:12] if _HASH.fullmatch(text) else printable(text)
 
 
 def _prefix_lines(found: CommonPrefix | None) -> Iterator[str]:
@@ -386,9 +379,7 @@ def _prefix_lines(found: CommonPrefix | None) -> Iterator[str]:
 def _change_lines(items: Sequence[ItemChange], every: bool, fits_at: FitsAt) -> Iterator[str]:
     # Equal items and items in neither text are most of a large build; a count will do.
     rows = [change for change in items if every or change.how not in ("same", "neither")]
-    shown = rows
-    if not every:
-        shown = rows[:MAX_TABLE_ROWS]
+    shown = rows if every else rows[:MAX_TABLE_ROWS]
     columns = [
         Column(""), Column("item", cut=True, paths=True, least=14),
         Column("kind", cut=True, spare=6), Column("A", spare=2), Column("B", spare=1),
@@ -420,9 +411,7 @@ def _change_row(change: ItemChange, fits_at: FitsAt) -> list[str]:
             forms[side] = each.form or "out"
             if each.status != "dropped":
                 tokens[side] = f"{each.tokens:,}"
-    delta = ""
-    if change.delta:
-        delta = f"{change.delta:+,}"
+    delta = f"{change.delta:+,}" if change.delta else ""
     row = [change.how, item_label(item), printable(item.kind), *forms, *tokens, delta]
     dropped = [each for each in (change.b, change.a) if each and each.status == "dropped"]
     if not dropped:
@@ -430,9 +419,7 @@ def _change_row(change: ItemChange, fits_at: FitsAt) -> list[str]:
     budget = dropped[0].fits_at
     if id(dropped[0]) in fits_at:
         budget = fits_at[id(dropped[0])]()
-    number = ""
-    if budget is not None:
-        number = f"{budget:,}"
+    number = f"{budget:,}" if budget is not None else ""
     return [*row, printable(dropped[0].reason), number]
 
 

@@ -184,12 +184,7 @@ def _row(report: Report, index: int) -> list[str]:
     elif beyond is not None and item.reason in BUDGET_REASONS:
         fits_at = f">{beyond:,}"  # the largest budget that was tried is still too small
     # A distance or a count of another system may be large; two decimals are for scores up to 1.
-    score = f"{item.score:.2f}"
-    if abs(item.score) >= 1000:
-        score = f"{item.score:.3g}"
-    tokens = "-"
-    if item.form:
-        tokens = f"{item.tokens:,}"
+    score = f"{item.score:.3g}" if abs(item.score) >= 1000 else f"{item.score:.2f}"
     return [
         STATUS_WORDS[item.status],
         str(item.rank or ""),
@@ -197,7 +192,7 @@ def _row(report: Report, index: int) -> list[str]:
         printable(item.kind),
         score,
         item.form or "-",
-        tokens,
+        f"{item.tokens:,}" if item.form else "-",
         f"{item.tokens_full:,}",
         item.reason,
         fits_at,
@@ -279,9 +274,7 @@ def _remedy(remedy: Remedy, name: str) -> str:
     others, back = remedy.items - 1, remedy.back - 1
     if not others:
         return line
-    words = f"the {others:,} others"
-    if others == 1:
-        words = "the other one"
+    words = "the other one" if others == 1 else f"the {others:,} others"
     if not back:
         return f"{line}, not {words}"
     if back < others:
@@ -339,12 +332,8 @@ def _cost_lines(result: Result) -> Iterator[str]:
     if explanation.max_tokens is not None:
         limit = f"of {explanation.max_tokens:,}"
     # Two texts side by side may take fewer tokens than both alone: then this figure is negative.
-    between = "headings, separators"
-    if explanation.between < 0:
-        between = "less where texts meet"
-    overhead = explanation.overhead
-    if not result.text:
-        overhead = 0
+    between = "less where texts meet" if explanation.between < 0 else "headings, separators"
+    overhead = explanation.overhead if result.text else 0
     items = sum(section.tokens for section in explanation.sections)
     exact = ("approximate", "exact")[result.exact]
     figures = [
@@ -368,16 +357,13 @@ def _cost_lines(result: Result) -> Iterator[str]:
 def _section_lines(explanation: Explanation) -> Iterator[str]:
     rows = []
     for section in explanation.sections:
-        subtotal = ""
-        if section.subtotal is not None:
-            subtotal = f"{section.subtotal:,}"
+        subtotal = f"{section.subtotal:,}" if section.subtotal is not None else ""
         name = _section_name(section.title, section.key)
         rows.append([name, f"{section.items:,}", f"{section.tokens:,}", subtotal])
-    columns = [Column("section", cut=True), Column("items", right=True)]
-    columns += [Column("tokens", right=True), Column("with headings", right=True)]
+    figures = [Column(name, right=True) for name in ("items", "tokens", "with headings")]
     # A page without sections has one row that says what the figures below say.
     if len(rows) > 1 or any(section.title for section in explanation.sections):
-        yield from table_lines(columns, rows)
+        yield from table_lines([Column("section", cut=True), *figures], rows)
         yield ""
 
 

@@ -64,12 +64,7 @@ _INPUT_FLAGS = (
     ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
     ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
     ("--name", "stream_name", "PATH", "The name of what --file - reads."),
-    (
-        "--files-from",
-        "files_from",
-        "FILE",
-        "A list of files, one a line; so is @FILE; - is stdin.",
-    ),
+    ("--files-from", "files_from", "FILE", "A list of files, one a line; so is @FILE; - is stdin."),
     ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
 )
 _PATH_METAVARS = frozenset({"FILE", "PATH", "PATH[:START[-END]]"})
@@ -195,11 +190,15 @@ def complete_source(context: click.Context, parameter: click.Parameter, begun: s
 
 def complete_original(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the original that `new` copies."""
-    originals = {**COMPLETIONS, "profile": complete_profile}
-    del originals["tokenizer"]
+    originals = {
+        "layout": complete_layout,
+        "format": complete_format,
+        "prompt": complete_prompt,
+        "profile": complete_profile,
+    }
     # The thing is not known yet where the line ends in --from: then every name is offered.
     thing = context.params.get("thing")
-    chosen = [each for name, each in originals.items() if thing not in originals or name == thing]
+    chosen = [originals[thing]] if thing in originals else originals.values()
     return [name for complete in chosen for name in complete(context, parameter, begun)]
 
 
@@ -280,26 +279,20 @@ def folder_flags(function: Command) -> Command:
     """Add the flags that say which files of folders are read."""
     about = "Of folders, also dot files that git does not track."
     function = click.option("--hidden", is_flag=True, help=about)(function)
+    about = "Leave out files of folders and changes of git that hold a credential; with the extra"
+    about += " secrets, of more kinds."
+    function = click.option("--secret-scan/--no-secret-scan", default=True, help=about)(function)
     about = "Of folders, also what git ignores, lock, minified and generated files."
-    scan = "Leave out files of folders and changes of git that hold a credential; with the extra"
-    scan += " secrets, of more kinds."
-    function = click.option("--secret-scan/--no-secret-scan", default=True, help=scan)(function)
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
-    function = _add_flags(function, _FOLDER_FLAGS, multiple=True)
-    return function
+    return _add_flags(function, _FOLDER_FLAGS, multiple=True)
 
 
 def workspace_flag(function: Command) -> Command:
     """Add `--workspace`."""
-    about = "Relative paths stay inside."
     return click.option(
-        "--workspace",
-        metavar="DIR",
-        default=".",
-        show_default=True,
-        help=about,
-        shell_complete=complete_path,
-    )(function)
+        "--workspace", metavar="DIR", default=".", show_default=True,
+        help="Relative paths stay inside.", shell_complete=complete_path,
+    )(function)  # fmt: skip
 
 
 def text_flags(function: Command) -> Command:

@@ -441,8 +441,7 @@ def _search(
     paths: Sequence[str] = (".",)
     if job.search is not None:
         paths = job.search.paths
-        if words is None:
-            words = job.search.query
+        words = job.search.query if words is None else words
     if words is None:
         if within:
             raise click.UsageError("--in names the place to search; --search gives the words")

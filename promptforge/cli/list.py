@@ -60,11 +60,7 @@ _SCRIPT_LINES = {
 }
 """Shell → the line for its start-up file."""
 COPIED_THINGS = ("layout", "format", "kind", "prompt", "profile")
-_FIRST_STEPS = (
-    "promptforge render items.json",
-    "promptforge check",
-    "promptforge test",
-)
+_FIRST_STEPS = ("promptforge render items.json", "promptforge check", "promptforge test")
 _EDITED_FIRST = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
 """Beginning of the name of the file that one edits first."""
 _PROFILE_KEYS = ("layout", "format", "prompt")
@@ -102,9 +98,7 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
         "templates": lambda: list(_templates(templates)),
     }
     # Template files are many, so they are listed only when asked for.
-    chosen = list(LISTED_THINGS[:-1])
-    if thing:
-        chosen = [thing]
+    chosen = [thing] if thing else list(LISTED_THINGS[:-1])
     found = {name: list_things[name]() for name in chosen}
     # `check` and `test` read ./templates by themselves, so people expect it here too.
     for folder, things in _LOCAL_FOLDERS.items():
@@ -146,16 +140,13 @@ def wrap_row(line: str, indent: int) -> str:
 def _profile_table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a table of profiles, the description of each below its line."""
     headings = ("name", "family", "layout", "format", "tokenizer", "window", "as of")
-    columns = [
-        Column(heading, right=heading == "window", cut=heading not in ("format", "window", "as of"))
-        for heading in headings
-    ]
+    whole = ("format", "window", "as of")
+    columns = [Column(each, right=each == "window", cut=each not in whole) for each in headings]
     cells = []
     for row in rows:
         window = row.get("context_window")
-        if window is not None:
-            window = f"{window:,}"
-        texts = {**row, "window": window, "as of": row.get("as_of")}
+        shown = f"{window:,}" if window is not None else None
+        texts = {**row, "window": shown, "as of": row.get("as_of")}
         cells.append([printable(texts.get(heading) or "-") for heading in headings])
     heading, *lines = table_lines(columns, cells, PROFILE_TABLE_COLUMNS)
     yield heading
@@ -306,9 +297,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
 
     folders = take_folders(given)
     templates = Templates(folders["templates"])
-    own = folders["profiles"]
-    if name.startswith("shipped/"):
-        own = []
+    own = [] if name.startswith("shipped/") else folders["profiles"]
     profiles = {profile: path for profile, _, path in find_profiles(own)}
     path = profiles.get(name.removesuffix(".yaml").removeprefix("shipped/"))
     # A layout comes before a profile of its name, a profile before a set of prompt templates.
@@ -370,8 +359,7 @@ def _unknown(name: str, known: Iterable[str]) -> OptionError:
         hint += " --templates and --profiles"
     elif not hint:
         hint = "; `promptforge list` and `promptforge list templates` print all names"
-    message = f"there is nothing called {quote(name)}{hint}"
-    return OptionError(message, absent=name)
+    return OptionError(f"there is nothing called {quote(name)}{hint}", absent=name)
 
 
 @click.command("schema")
@@ -536,15 +524,13 @@ def _next_steps(
     edited = [file.path for file in files if file.path.name.startswith(lead)]
     steps = [f"edit  {(edited or [files[0].path])[0]}", f"show  {show}"]
     if thing in _PROFILE_KEYS:
-        value = name
-        if load_yaml(name, "") != name:
-            value = json.dumps(name)  # YAML reads `0` as a number and `none` as nothing
+        # YAML reads `0` as a number and `none` as nothing.
+        value = name if load_yaml(name, "") == name else json.dumps(name)
         steps.append(f"use   {thing}: {value}  # a line of your profile")
     steps.append(f"check promptforge check {folder}")
     if thing == "format" and len(layouts) != 1 and len(files) > 1:
-        steps.append(
-            f"less  {len(files)} files, for every layout; --layout NAME writes those of one"
-        )
+        less = f"{len(files)} files, for every layout; --layout NAME writes those of one"
+        steps.append(f"less  {less}")
     return steps
 
 

@@ -227,9 +227,7 @@ def print_message(message: str, severity: str = "") -> None:
     color = context.color if context else None
     if color is None and os.environ.get("NO_COLOR"):
         color = False
-    begun = ""
-    if severity:
-        begun = click.style(f"{severity}:", fg=_COLORS[severity]) + " "
+    begun = click.style(f"{severity}:", fg=_COLORS[severity]) + " " if severity else ""
     print_line(f"promptforge: {begun}{show_invisible(message)}", color)
 
 
@@ -340,9 +338,7 @@ def shorten(text: str, room: int, *, path: bool = False) -> str:
     if text_columns(text) <= room:
         return text
     ends = room - 1  # the rest is for `…`
-    head = ""
-    if not (path and "/" in text):
-        head = _upto(text, ends - ends // 2)
+    head = "" if path and "/" in text else _upto(text, ends - ends // 2)
     return f"{head}…{_upto(text[::-1], ends - text_columns(head))[::-1]}"
 
 
@@ -383,14 +379,9 @@ def table_lines(
     for row in cells:
         line = []
         for column, cell, room in zip(columns, row, wide, strict=True):
-            text = cell
-            if column.cut:
-                text = shorten(cell, room, path=column.paths)
+            text = shorten(cell, room, path=column.paths) if column.cut else cell
             pad = " " * (room - text_columns(text))
-            if column.right:
-                line.append(pad + text)
-            else:
-                line.append(text + pad)
+            line.append(pad + text if column.right else text + pad)
         yield (" " * gap).join(line).rstrip()
 
 
@@ -407,11 +398,8 @@ def excerpt_lines(source: str, line: int, column: int, end: int = 0) -> Iterator
     before = _escape_tabs(visible[: column - 1 - start])
     marked = _escape_tabs(visible[column - 1 - start : max(end, column + 1) - 1 - start])
     after = _escape_tabs(visible[max(end, column + 1) - 1 - start :])
-    cut = more = ""
-    if start:
-        cut = "…"
-    if start + MAX_EXCERPT_CHARACTERS < len(source):
-        more = "…"
+    cut = "…" if start else ""
+    more = "…" if start + MAX_EXCERPT_CHARACTERS < len(source) else ""
     margin = " " * len(str(line))
     yield f"  {line} | {cut}{before}{marked}{after}{more}".rstrip()
     yield f"  {margin} | {' ' * text_columns(cut + before)}{'^' * max(1, text_columns(marked))}"
@@ -425,9 +413,7 @@ def usage_message(error: click.ClickException) -> str:
     """Return the message of a click error, with a pointer to the help."""
     context = getattr(error, "ctx", None)
     message = _describe(error, context)
-    if context is None:
-        return message
-    return f"{message} (see {context.command_path} --help)"
+    return message if context is None else f"{message} (see {context.command_path} --help)"
 
 
 def _describe(error: click.ClickException, context: click.Context | None) -> str:

@@ -166,13 +166,7 @@ def preview_command(
         words=_words_of_text(sys.argv[2:], command.params, whole=whole),
         notes=list(request.diagnostics),
     )
-    run_preview(
-        session,
-        port=port or 0,
-        watched=watched,
-        gather=gather,
-        tell=print_message,
-    )
+    run_preview(session, port=port or 0, watched=watched, gather=gather, tell=print_message)
 
 
 def _words_of_text(

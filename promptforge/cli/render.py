@@ -18,13 +18,7 @@ import click
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY
-from ..errors import (
-    Diagnostics,
-    ItemError,
-    StrictError,
-    quote,
-    suggest_name,
-)
+from ..errors import Diagnostics, ItemError, StrictError, quote, suggest_name
 from ..selection.group import file_tree
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
@@ -262,10 +256,9 @@ def calibrate_command(pairs: str, base: str, strict: bool, as_json: bool) -> Non
         sure = "to be 95 % sure that 95 % of texts like them take no more"
         diagnostics.add("PF502", f"{few}: it takes {ENOUGH_PAIRS} {sure}", where=where)
     print_diagnostics(diagnostics)
-    warnings = tuple(d for d in diagnostics if d.severity != "info")
+    warnings = [d for d in diagnostics if d.severity != "info"]
     if strict and warnings:
-        message = f"{len(warnings)} to warn of, the first {warnings[0].code}"
-        raise StrictError(message)
+        raise StrictError(f"{len(warnings)} to warn of, the first {warnings[0].code}")
     worst = texts[result.worst]
     if as_json:
         facts: dict[str, Any] = msgspec.to_builtins(result)

@@ -16,13 +16,7 @@ from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
-from ..errors import (
-    ProfileError,
-    PromptForgeError,
-    certain_correction,
-    quote,
-    suggest_name,
-)
+from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import (
     ALLOW_OUTSIDE,
     FORMAT_EXTENSIONS,

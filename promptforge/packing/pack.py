@@ -200,11 +200,7 @@ def _make_packer(
 
 
 def _pack_step(
-    packer: Packer,
-    step: PackingStep,
-    limit: Cost,
-    packing: Packing,
-    passages: PassageSource | None,
+    packer: Packer, step: PackingStep, limit: Cost, packing: Packing, passages: PassageSource | None
 ) -> PackingStep:
     """Pack a step; return it as what is left of it may be packed again."""
     if packing in FIXED_SET_PACKINGS:

@@ -417,11 +417,7 @@ class _Order:
     """Steps in their order, read as far as asked, with running sums."""
 
     def __init__(
-        self,
-        worths: Sequence[float],
-        owners: Sequence[int],
-        steps: Iterator[_Step],
-        stretch: float,
+        self, worths: Sequence[float], owners: Sequence[int], steps: Iterator[_Step], stretch: float
     ) -> None:
         """`stretch`: the most that a row is rated above its cost."""
         self._worths, self._owners, self._source, self._stretch = worths, owners, steps, stretch

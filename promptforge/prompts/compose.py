@@ -275,11 +275,7 @@ class PromptTemplates:
     """A set of prompt templates in one format, and the delimiters that it prints."""
 
     def __init__(
-        self,
-        templates: Templates,
-        name: str,
-        format: str,
-        controls: ControlTokens | None = None,
+        self, templates: Templates, name: str, format: str, controls: ControlTokens | None = None
     ) -> None:
         """Find the set `name`; the set `default` fills its gaps. No text may print `controls`.
 

@@ -28,13 +28,7 @@ from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
-from .compose import (
-    ComposedPrompt,
-    Composer,
-    PromptContext,
-    PromptTemplates,
-    show_context,
-)
+from .compose import ComposedPrompt, Composer, PromptContext, PromptTemplates, show_context
 from .histories import read_history
 from .messages import (
     Message,

@@ -242,9 +242,7 @@ def _too_small_by(needed: int, window: int, by: str) -> BudgetError:
 
 
 def count_by_verify(
-    verify: Verify,
-    make: Callable[[Sequence[Message]], dict[str, Any]],
-    composed: ComposedPrompt,
+    verify: Verify, make: Callable[[Sequence[Message]], dict[str, Any]], composed: ComposedPrompt
 ) -> int:
     """Return the caller's count of the finished request; raises `TokenizerError`."""
     try:

@@ -216,11 +216,9 @@ def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | N
 def file_item(path: str, text: str, start: int | None = None, end: int | None = None) -> Item:
     """Return the item of a file or of some of its lines, without the line end that closes it."""
     language = language_of(path)
-    kind = "file"
+    kind = "code" if is_code(language) else "file"
     if language == "diff":
         kind = "diff"
-    elif is_code(language):
-        kind = "code"
     # One line end, not all: blank lines at the end of a file are part of it.
     line_end = next((e for e in ("\r\n", "\n", "\r") if text.endswith(e)), "")
     text = text.removesuffix(line_end)
@@ -279,9 +277,7 @@ def language_of(path: str) -> str | None:
     It comes from fixed tables, so no name can put anything harmful into a tag.
     """
     name = path.replace("\\", "/").rpartition("/")[2]
-    if 0 < len(name) <= 255:
-        return _of_name(name)
-    return None
+    return _of_name(name) if 0 < len(name) <= 255 else None
 
 
 def is_code(language: str | None) -> bool:
@@ -347,7 +343,6 @@ def search_files(search: Search, *, workspace: StrPath, diagnostics: Diagnostics
     for path in dict.fromkeys(passages[index].path for index in found):
         diagnostics.extend(tuple(said[path]))
     best = worths[found[0]]
-    replace = msgspec.structs.replace
     return [
         replace(passages[index], score=worths[index] / best, origin="similarity") for index in found
     ]

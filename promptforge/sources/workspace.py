@@ -97,11 +97,7 @@ def is_inside(real: StrPath, root: StrPath) -> bool:
 
 
 def read_text(
-    path: StrPath,
-    *,
-    workspace: StrPath | None,
-    diagnostics: Diagnostics,
-    whole: bool = False,
+    path: StrPath, *, workspace: StrPath | None, diagnostics: Diagnostics, whole: bool = False
 ) -> str:
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
