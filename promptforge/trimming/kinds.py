@@ -36,6 +36,7 @@ TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
     "markdown": "markdown",
     "python": "python",
+    "yaml": "yaml",
 }
 PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
 """Kinds with programs as texts, unless their language says otherwise."""
