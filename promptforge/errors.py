@@ -56,9 +56,10 @@ class Diagnostic:
 class Diagnostics:
     """An ordered, capped collection of diagnostics: one a run, never shared between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: Iterable[Diagnostic] = ()) -> None:
         self._kept: list[Diagnostic] = []
         self._count: Counter[str] = Counter()
+        self.extend(others)
 
     def add(
         self,

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from ..config.options import OPTION_VOCABULARY
+from ..config.options import OPTION_VOCABULARY, YAML_WORDS
 from ..config.schema import Vocabulary, rules_of
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
 from ..files import read_bytes, read_utf8
@@ -69,7 +69,6 @@ _EXPECTATIONS = CASE_KEYS.rules.keys() - {"name", *_SHARED}
 _NEW_FILE = "# Cases to be compared by `promptforge test`.\ncases:\n"
 # Strings that YAML reads as themselves without quotes, but for its words.
 _BARE = re.compile(r"(?:\.\./)*[A-Za-z][A-Za-z0-9_./-]*")
-_YAML_WORDS = {"true", "false", "null", "none", "yes", "no", "on", "off", "y", "n"}
 
 
 class GoldenCase(NamedTuple):
@@ -477,7 +476,7 @@ def _block_lines(text: str, margin: int) -> list[str]:
 
 def _inline(value: object) -> str:
     """Return plain data on one line of YAML, with unprintable characters escaped."""
-    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _YAML_WORDS:
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in YAML_WORDS:
         return value
     shown = json.dumps(value, ensure_ascii=False)
     if not shown.isprintable():

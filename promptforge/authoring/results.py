@@ -399,9 +399,7 @@ def _common_prefix(a: PromptPrefix | None, b: PromptPrefix | None) -> CommonPref
     while length < min(len(a.parts), len(b.parts)) and a.parts[length] == b.parts[length]:
         length += 1
     others = [part.name for part in (*a.parts[length:], *b.parts[length:])]
-    cached = None
-    if a.sha256 and b.sha256:
-        cached = a.sha256 == b.sha256
+    cached = a.sha256 == b.sha256 if a.sha256 and b.sha256 else None
     same = [part.name for part in a.parts[:length]]
     return CommonPrefix(same=same, first=next(iter(others), None), cached=cached)
 

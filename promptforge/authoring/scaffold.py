@@ -183,9 +183,7 @@ def copy_format(
     for one in sorted(set(formats) - set(missing)):
         layout = templates.layout(one, source)
         syntax = _ending(layout).rpartition(".")[2]
-        ending = name
-        if not syntax_of(name) == syntax_of(syntax) != "txt":
-            ending = f"{name}.{syntax}"
+        ending = name if syntax_of(name) == syntax_of(syntax) != "txt" else f"{name}.{syntax}"
         # A named layout gets the templates it inherits too; of all layouts, each has its own.
         originals = [file for file in layout.files() if only or file.startswith(f"{one}/")]
         renamed = {file: f"{one}/{_stem(file)}.{ending}.j2" for file in originals}

@@ -41,7 +41,7 @@ from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
 from ..prompts.prompt import Renderer
-from ..prompts.providers import SHAPES
+from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.gather import SourceRequest, gather
 from ..sources.item_files import decode_json, load_messages, report_repeated_keys
@@ -210,12 +210,9 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
         inside = (
             os.path.join(folder, name) for folder, _, files in os.walk(source) for name in files
         )
-        # A link to nothing, as editors lock a file with, is no file; a pipe would wait for ever.
-        names = sorted(filter(os.path.isfile, inside))
-        found, wanted = {name: os.path.getsize(name) for name in names}, source
+        found, wanted = _sizes(inside), source
     elif GLOB.search(source) and not os.path.lexists(source):
-        names = sorted(filter(os.path.isfile, glob.iglob(source, recursive=True)))
-        found = {name: os.path.getsize(name) for name in names}
+        found = _sizes(glob.iglob(source, recursive=True))
     else:
         path = Path(source)
         size = None
@@ -235,6 +232,11 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
         message = f"no file there ends in {', '.join(_SUFFIXES)}" if wanted else "matches no file"
         raise ItemError(message, where=show_path(source))
     return found, left_out
+
+
+def _sizes(names: Iterable[str]) -> dict[str, int | None]:
+    # A link to nothing, as editors lock a file with, is no file; a pipe would wait for ever.
+    return {name: os.path.getsize(name) for name in sorted(filter(os.path.isfile, names))}
 
 
 def _read_file(name: str) -> Iterator[Row]:
@@ -438,9 +440,7 @@ def make_spec(
 
 def check_spec(spec: BatchSpec) -> Options:
     """Return the options in force; raises `PromptForgeError` for settings that no row can use."""
-    if spec.to != CONTEXT_ONLY and spec.to not in SHAPES:
-        hint = suggest_name(spec.to, [CONTEXT_ONLY, *SHAPES])
-        raise OptionError(f"there is no shape {quote(spec.to)}{hint}", option="to")
+    check_shape(spec.to, CONTEXT_ONLY)
     try:
         msgspec.json.encode(spec.options)
     except TypeError as error:

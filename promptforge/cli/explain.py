@@ -328,9 +328,7 @@ def _place_lines(request: CommandRequest, result: Result) -> Iterator[str]:
 def _cost_lines(result: Result) -> Iterator[str]:
     explanation = result.explain()
     yield from _section_lines(explanation)
-    limit = "no limit"
-    if explanation.max_tokens is not None:
-        limit = f"of {explanation.max_tokens:,}"
+    limit = f"of {explanation.max_tokens:,}" if explanation.max_tokens is not None else "no limit"
     # Two texts side by side may take fewer tokens than both alone: then this figure is negative.
     between = "less where texts meet" if explanation.between < 0 else "headings, separators"
     overhead = explanation.overhead if result.text else 0
@@ -423,8 +421,7 @@ def _window_hint(report: Report, explanation: Explanation) -> str:
     options = report.page.options
     budget = (explanation.max_tokens or 0) + explanation.step
     # With a larger budget the same window would be too small: that is the flag to raise.
-    window = options.context_window
-    if window is None or budget <= window - (options.reserve or 0):
+    if options.window_room is None or budget <= options.window_room:
         return ""
     return ": --context-window leaves no room for them"
 

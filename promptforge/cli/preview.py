@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import (
-    Diagnostics,
-    OptionError,
-    ProfileError,
-    TemplateError,
-    pip_install,
-    quote,
-    suggest_name,
-)
+from ..errors import Diagnostics, ProfileError, TemplateError, pip_install
 from .flags import (
     GroupedCommand,
     complete_path,
@@ -74,11 +66,10 @@ def prompt_command(
     after the last line is no part of the prompt, and is not counted.
     """
     from ..prompts.prompt import format_prompt
-    from ..prompts.providers import SHAPES
+    from ..prompts.providers import check_shape
 
     # A typo is found before minutes are spent on reading sources.
-    if to not in SHAPES:
-        raise OptionError(f"there is no shape {quote(to)}{suggest_name(to, SHAPES)}", option="to")
+    check_shape(to)
     given["output"] = output  # no folder gives the text of an earlier run
     request, around = read_prompt_request(items, given, may_be_empty=True)
     loaded = request.gather()

@@ -234,6 +234,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return MediaCosts(self.image_tokens, self.images, self.page_tokens, self.second_tokens)
 
     @property
+    def window_room(self) -> int | None:
+        """Tokens of the window less the reserve; None without a window."""
+        if self.context_window is None:
+            return None
+        return self.context_window - (self.reserve or 0)
+
+    @property
     def query_text(self) -> str | None:
         """The questions as one text, a line each."""
         return self.query if self.query is None else "\n".join(self.queries)
@@ -291,7 +298,7 @@ def apply_options(base: Options, changes: Mapping[str, Any]) -> Options:
 # --- options written down -------------------------------------------------------------------------
 
 _PLAIN_SCALAR = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
-_WORDS_OF_YAML = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
+YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
 """Words that a reader of YAML, or promptforge, does not take for a text."""
 
 
@@ -342,7 +349,7 @@ def _scalar(value: object) -> str:
     if value is None:
         return "none"
     text = str(value)
-    is_plain = _PLAIN_SCALAR.fullmatch(text) and text.lower() not in _WORDS_OF_YAML
+    is_plain = _PLAIN_SCALAR.fullmatch(text) and text.lower() not in YAML_WORDS
     if isinstance(value, str) and is_plain:
         return text
     # A value of JSON is one of YAML, but for characters that YAML wants escaped.

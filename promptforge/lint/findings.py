@@ -110,9 +110,7 @@ class LintedText:
     def mistake(self, mistake: TemplateMistake) -> Finding:
         """Return a mistake of this text as a finding."""
         start, length, message, new, code = mistake
-        edit = None
-        if new is not None:
-            edit = Edit(start, start + length, new)
+        edit = Edit(start, start + length, new) if new is not None else None
         return self.at(start, length, code, message, edit)
 
     def on(self, number: int, code: str, message: str, column: int | None = None) -> Finding:

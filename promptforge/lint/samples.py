@@ -174,9 +174,7 @@ def _malformed(text: str, syntax: str, page: str) -> str | None:
     if not text.strip():
         return None
     if syntax == "json":
-        lines = [text]
-        if page.endswith(".jsonl.j2"):
-            lines = text.splitlines()
+        lines = text.splitlines() if page.endswith(".jsonl.j2") else [text]
         try:
             for line in filter(str.strip, lines):
                 json.loads(line)

@@ -180,9 +180,7 @@ class YamlKeys:
         found = re.compile(_quoted(key)).search(self.text.text, start)
         if found is None or "\n" in self.text.text[start : found.start()]:
             return self.text.on(self._lines.get((key,), 1), code, message)
-        edit = None
-        if new:
-            edit = Edit(found.start(), found.end(), new)
+        edit = Edit(found.start(), found.end(), new) if new else None
         return self.text.at(found.start(), len(found[0]), code, message, edit)
 
     def value(self, key: str, code: str, message: str, inside: tuple[str, ...] = ()) -> Finding:

@@ -335,9 +335,7 @@ class PromptTemplates:
             own = layout.removeprefix("shipped/")
             variables |= {"citation": citation, "joined": joined, "layout": own}
             variables["format"] = self._format
-        break_up = None
-        if name not in _CALLERS_PARTS:
-            break_up = self._token_breaker(name, ())
+        break_up = self._token_breaker(name, ()) if name not in _CALLERS_PARTS else None
         return self._templates.print(self.template(name), variables, break_up)
 
     def print_whole(self, parts: Sequence[tuple[PromptSegment, str]], boundary: str) -> Safe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Unpack, overload
 import msgspec
 
 from ..config.options import PROMPT_PARTS, OptionKeywords, Options
-from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote, suggest_name
+from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError
 from ..files import Folders, TemplateSources
 from ..model import Item, Result, type_name_of
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
@@ -28,7 +29,7 @@ from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
-from .compose import ComposedPrompt, Composer, PromptContext, PromptTemplates, show_context
+from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .histories import read_history
 from .messages import (
     Message,
@@ -40,7 +41,7 @@ from .messages import (
     message_texts,
     replace_surrogates,
 )
-from .providers import GEMINI_STAND_IN, SHAPES, SYSTEM_ROLES, ProviderShape, stand_ins
+from .providers import GEMINI_STAND_IN, SHAPES, SYSTEM_ROLES, ProviderShape, check_shape, stand_ins
 from .window import (
     FittedPrompt,
     Verify,
@@ -220,12 +221,8 @@ class Renderer(ContextRenderer):
             return other.prompt(
                 items, history=history, to=to, verify=verify, before=before, **own, **options
             )
-        if to not in SHAPES:
-            raise OptionError(
-                f"there is no shape {quote(to)}{suggest_name(to, SHAPES)}", option="to"
-            )
-        diagnostics = Diagnostics()
-        diagnostics.extend(before)
+        check_shape(to)
+        diagnostics = Diagnostics(before)
         asked = {**self._given, **options}
         current = self._current(diagnostics)
         chosen = self._settle(current, asked)
@@ -316,9 +313,8 @@ class _PromptMaker:
 
     @property
     def window(self) -> int | None:
-        if self.options.context_window is None:
-            return None
-        return max(0, self.options.context_window - (self.options.reserve or 0))
+        room = self.options.window_room
+        return None if room is None else max(0, room)
 
     @property
     def cites(self) -> bool:
@@ -340,12 +336,8 @@ class _PromptMaker:
         """Return the prompt as these templates print it."""
         counter: Counter = get_tokenizer(self.options.tokenizer)
         # A provider's own count is asked for finished prompts alone; parts are fitted by estimate.
-        estimate = counter
-        if isinstance(counter, RemoteTokenizer):
-            estimate = counter.estimate
-        citation = None
-        if self.options.cite and not self.cites:
-            citation = self.options.citation
+        estimate = counter.estimate if isinstance(counter, RemoteTokenizer) else counter
+        citation = self.options.citation if self.options.cite and not self.cites else None
         composer = Composer(
             self._templates(current),
             self.options,
@@ -355,15 +347,14 @@ class _PromptMaker:
             splits_texts=self.shape.blocks,
             citation=citation,
         )
-        render = None
-        if self.parts.items:
-            render = functools.partial(self._render, estimate, current)
+        render = functools.partial(self._render, estimate, current) if self.parts.items else None
         turns, running = split_turns(self.parts.history), []
         # Without a question, the newest turn is the one to be answered.
         if turns and turns[-1][0].role == "user" and not self.parts.texts["question"]:
             running = split_steps(turns.pop())
         share = self.options.history_share
-        fitter = WindowFitter(composer, turns, render, self._show, self.cap, share, running)
+        show = functools.partial(show_context, cited=self.cites, controls=self.parts.controls)
+        fitter = WindowFitter(composer, turns, render, show, self.cap, share, running)
         fitted, counted = self._fit(fitter, counter)
         if not fitted.composed.parts:
             lost = next((f"; {each}" for each in said if each.code == "PF208"), "")
@@ -390,14 +381,9 @@ class _PromptMaker:
             asked |= _CITED
         asked |= {"max_tokens": limit, "tokenizer": counter}
         # The nonce of tagged contents must be absent from the prompt's other texts too.
-        beside = [
-            *self.parts.texts.values(),
-            *(t for m in self.parts.history for t in message_texts(m)),
-        ]
+        beside = [*self.parts.texts.values()]
+        beside += (text for message in self.parts.history for text in message_texts(message))
         return self.renderer._render(list(self.parts.items), (), asked, current, beside)[0]
-
-    def _show(self, result: Result) -> PromptContext | None:
-        return show_context(result, self.cites, self.parts.controls)
 
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
         """Fit the prompt; return it with the provider's count, if one was asked for."""
@@ -628,17 +614,14 @@ def _read_messages(
 
     Leading system messages are taken out of it; they are the system text if none is given.
     """
-    messages = []
-    if history is not None:
-        messages = read_history(history, "history", diagnostics, closed=closed)
+    given = () if history is None else history
+    messages = read_history(given, "history", diagnostics, closed=closed)
     messages = keep_for(shape.family, messages, diagnostics, shape.images)
-    start = 0
-    while start < len(messages) and messages[start].role in SYSTEM_ROLES:
-        start += 1
-    text = "\n\n".join(message.text for message in messages[:start] if message.text)
+    first = list(itertools.takewhile(lambda message: message.role in SYSTEM_ROLES, messages))
+    text = "\n\n".join(message.text for message in first if message.text)
     if text and not texts["system"]:
         texts["system"] = text
     elif text and text != texts["system"]:
         message = "the system message at its beginning was left out: system is given"
         diagnostics.add("PF208", message, where="history")
-    return join_messages(messages[start:])
+    return join_messages(messages[len(first) :])

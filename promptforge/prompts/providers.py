@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..errors import OptionError, quote, suggest_name
 from .messages import (
     FIELDS,
     ImageBlock,
@@ -391,3 +392,11 @@ SHAPES: Mapping[str, ProviderShape] = {
     ),
 }
 """The values of `to`."""
+
+
+def check_shape(name: str, *others: str) -> None:
+    """Raise `OptionError` for a name that is neither a shape nor one of `others`."""
+    known = [*others, *SHAPES]
+    if name not in known:
+        message = f"there is no shape {quote(name)}{suggest_name(name, known)}"
+        raise OptionError(message, option="to")

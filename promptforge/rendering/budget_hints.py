@@ -296,12 +296,8 @@ def _without_max_items(page: Page, order: Sequence[int]) -> Iterator[int]:
 
 
 def _is_allowed(page: Page, cost: Cost) -> bool:
-    options = page.options
-    window = UNLIMITED
-    if options.context_window is not None:
-        window = options.context_window - (options.reserve or 0)
-    chars = UNLIMITED if options.max_chars is None else options.max_chars
-    return cost[0] <= window and cost[1] <= chars
+    limits = (page.options.window_room, page.options.max_chars)
+    return all(most is None or part <= most for part, most in zip(cost, limits, strict=True))
 
 
 def _cost_curve(

@@ -52,9 +52,7 @@ class LanguageTags:
 
     def tags(self, options: Options, settings: LayoutSettings) -> Language:
         """Return the function that gives an item's tag, or None for no tag."""
-        only = None
-        if settings.languages is not None:
-            only = tuple(sorted(settings.languages.items()))
+        only = tuple(sorted(settings.languages.items())) if settings.languages is not None else None
         forced = options.fence_language
 
         def tag(item: Item) -> str | None:
@@ -292,9 +290,7 @@ class ItemViews:
         view["kind_title"] = self._kind_titles.get(kind)
         show = self._printers.get(kind)
         if show is None:
-            change = None
-            if self.breaker is not None:
-                change = self._break_up_printed
+            change = self._break_up_printed if self.breaker is not None else None
             show = self._layout.printer(kind, self._flags, self._tank, change)
             self._printers[kind] = show
         self._broken_up = BrokenUp([])
@@ -453,9 +449,7 @@ def _title(item: Item) -> str:
 
 def shown_score(item: Item) -> float:
     """Return the score that is printed: of a distance its closeness, so that more is better."""
-    if item.score_order == "lower":
-        return closeness(item.score)
-    return item.score
+    return closeness(item.score) if item.score_order == "lower" else item.score
 
 
 def line_range(item: Item, marks: Marks) -> str | None:

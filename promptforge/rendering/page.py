@@ -546,9 +546,7 @@ class LowerBounds:
         """Return the least that an item of `kind` costs."""
         found = self._empty.get(kind)
         if found is None:
-            found = _NOTHING_KNOWN
-            if len(self._empty) < MAX_KINDS:
-                found = self._remembered_empty(kind)
+            found = self._remembered_empty(kind) if len(self._empty) < MAX_KINDS else _NOTHING_KNOWN
             self._empty[kind] = found
         return found
 

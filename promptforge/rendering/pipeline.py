@@ -154,9 +154,7 @@ class Pipeline:
         controls = self.controls(request.options, diagnostics)
         options = _lower_to_window(request.options, diagnostics)
         items, every = self._select(request, layout, options, diagnostics)
-        nonce = None
-        if tagged:
-            nonce = pick_nonce(_texts(layout, options, every.pool, request.beside))
+        nonce = pick_nonce(_texts(layout, options, every.pool, request.beside)) if tagged else None
         setting = self._setting(layout, options, controls, nonce)
         packings = Packings(every, setting)
         page, packed = packings.first(diagnostics)
@@ -219,9 +217,8 @@ class Pipeline:
         """Return the text of the request's only item in its longest variant, without a page."""
         options, (item,) = request.options, request.items
         layout = request.templates.layout(options.layout, options.format)
-        nonce = None
-        if _is_tagged(layout, options, diagnostics):
-            nonce = pick_nonce(_texts(layout, options, [item]))
+        tagged = _is_tagged(layout, options, diagnostics)
+        nonce = pick_nonce(_texts(layout, options, [item])) if tagged else None
         controls = self.controls(options, diagnostics)
         setting = self._setting(layout, options, controls, nonce)
         try:
@@ -236,11 +233,8 @@ class Pipeline:
             return None
         if not self._profile.control_tokens:
             message = f"the profile {self._profile.name} names no control_tokens"
-            diagnostics.add(
-                "PF106",
-                f"control_text: escape changes nothing, since {message}"
-                "; choose the profile of the LLM's family",
-            )
+            message = f"control_text: escape changes nothing, since {message}"
+            diagnostics.add("PF106", f"{message}; choose the profile of the LLM's family")
             return None
         return control_tokens_of(self._profile.control_tokens)
 
@@ -458,14 +452,10 @@ def _limit(options: Options) -> Cost:
 
 def _lower_to_window(options: Options, diagnostics: Diagnostics) -> Options:
     """Lower `max_tokens` to the room that the window leaves after the reserve."""
-    if options.context_window is None:
+    window, most = options.window_room, options.max_tokens
+    if window is None or (most is not None and most <= window):
         return options
-    window = options.context_window - (options.reserve or 0)
-    if options.max_tokens is not None and options.max_tokens <= window:
-        return options
-    given = "none"
-    if options.max_tokens is not None:
-        given = f"{options.max_tokens:,}"
+    given = "none" if most is None else f"{most:,}"
     message = f"max_tokens was lowered from {given} to {window:,}, the window less the reserve"
     diagnostics.add("PF102", message, severity="info")
     return msgspec.structs.replace(options, max_tokens=window)
@@ -477,9 +467,7 @@ def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bo
     if problem:
         # A profile may well ask for tags wherever these can stand. Any other framing was meant
         # for another format.
-        severity: Severity = "warning"
-        if options.framing == TAGGED:
-            severity = "info"
+        severity: Severity = "info" if options.framing == TAGGED else "warning"
         diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
     return framing == TAGGED
 
@@ -551,9 +539,7 @@ def _sides(
     """Divide into required items, other items that the user named, and those a search found."""
     items, origins = candidates.pool, candidates.columns.origins
     if len(origins) < 2 and not candidates.columns.requires:
-        if "explicit" in origins:
-            return [], walk, []
-        return [], [], walk
+        return ([], walk, []) if "explicit" in origins else ([], [], walk)
     required = {i for i in walk if items[i].required}
     explicit = [i for i in walk if items[i].origin == "explicit" and i not in required]
     similar = [i for i in walk if items[i].origin != "explicit" and i not in required]

@@ -177,8 +177,7 @@ class ContextRenderer:
         `beside` are texts that will stand beside the result's.
         """
         started = time.perf_counter()
-        diagnostics = Diagnostics()
-        diagnostics.extend(before)
+        diagnostics = Diagnostics(before)
         current = current or self._current(diagnostics)
         chosen = self._settle(current, {**self._given, **options})
         loaded = load_items(items, diagnostics)
@@ -188,8 +187,7 @@ class ContextRenderer:
             return self._pipeline.make(request, diagnostics.copy()), chosen
         except TemplateError as error:
             shipped = Templates()
-            known = chosen.layout in shipped.layouts()
-            if not request.templates.own or not known:
+            if not request.templates.own or chosen.layout not in shipped.layouts():
                 raise
             if chosen.format not in shipped.formats(chosen.layout):
                 raise

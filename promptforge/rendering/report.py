@@ -165,9 +165,7 @@ class Report:
         """Return `included`, `trimmed` or `dropped`."""
         if index not in self.packed.chosen:
             return "dropped"
-        if index in self.trimmed:
-            return "trimmed"
-        return "included"
+        return "trimmed" if index in self.trimmed else "included"
 
     def is_whole(self, index: int) -> bool:
         """Return True if the text shows an item whole, alone or as a part of a joined range."""
@@ -536,9 +534,7 @@ def _say_all_dropped(
     items: Sequence[Item], reasons: Mapping[str, int], diagnostics: Diagnostics
 ) -> None:
     counts = ", ".join(f"{count} by {reason}" for reason, count in sorted(reasons.items()))
-    subject = "the only one was"
-    if len(items) > 1:
-        subject = f"all {len(items)} were"
+    subject = f"all {len(items)} were" if len(items) > 1 else "the only one was"
     message = f"no item is in the text: {subject} left out ({counts})"
     severity: Severity = "warning"
     if reasons.keys() <= BUDGET_REASONS:
@@ -558,9 +554,7 @@ def _say_of_items(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
     for index, variant in packed.chosen.items():
         item = page.candidates.pool[index]
         for code, message in notes.get((index, variant), ()) if notes else ():
-            severity: Severity = "warning"
-            if code in _INFO_CODES:  # they ask for no action
-                severity = "info"
+            severity: Severity = "info" if code in _INFO_CODES else "warning"
             place = _place(item)
             diagnostics.add(code, message, item=item_id(item), where=place, severity=severity)
         _say_of_labels(item, page.layout.syntax, diagnostics)
@@ -589,10 +583,8 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
                 said.append(f"{number} of {total} items were {verb}")
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
     if number := reasons["duplicate"]:
-        one, many = (
-            "item holds the text of another and was",
-            "items hold the text of another and were",
-        )
+        one = "item holds the text of another and was"
+        many = "items hold the text of another and were"
         message = f"{plural(number, one, many)} left out{_named(report, 'duplicate')}"
         diagnostics.add("PF120", message, severity="info")
     if number := reasons["max_items"]:
@@ -605,9 +597,7 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
 def _say_filtered(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
     if number := reasons["min_score"]:
         least = f"min_score {report.page.options.min_score:g}"
-        message = plural(
-            number, f"found item scores below {least}", f"found items score below {least}"
-        )
+        message = f"{plural(number, 'found item scores', 'found items score')} below {least}"
         message += f"{_named(report, 'min_score')}; a lower min_score keeps more"
         diagnostics.add("PF121", message, severity="info")
     for option in (*_FILTERED_FIELD, "min_worth"):
@@ -654,10 +644,8 @@ def _say_of_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
         if item.name == "" and field == "name":
             said.append(("PF201", "name: empty; another label of the item is its title", "info"))
         if not value.isprintable() and INVISIBLE_CHARACTER.search(value):
-            message = (
-                f"{field}: characters that cannot be seen are shown as escapes: {quote(value)}"
-            )
-            said.append(("PF701", message, "warning"))
+            message = f"characters that cannot be seen are shown as escapes: {quote(value)}"
+            said.append(("PF701", f"{field}: {message}", "warning"))
         if len(value) > MAX_LABEL_CHARACTERS:
             message = f"{field}: cut at {MAX_LABEL_CHARACTERS:,} characters: {quote(value)}"
             said.append(("PF206", message, "warning"))

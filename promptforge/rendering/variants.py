@@ -166,9 +166,7 @@ class Shortener:
         for unit in (0, 1):
             if spare[unit] <= (MAX_UNUSED_TOKENS if limit[unit] < UNLIMITED else -1):
                 return None
-        tokens = 0
-        if bounds[0] < UNLIMITED:
-            tokens = self._counter.count(variant.text)
+        tokens = self._counter.count(variant.text) if bounds[0] < UNLIMITED else 0
         more = add_costs(spare, (tokens, len(variant.text)))
         if fits_within(more, bounds):
             return None
@@ -219,9 +217,7 @@ class Shortener:
         if tokens < UNLIMITED:
             tokens = min(tokens, self._counter.count_upto(whole.text, int(tokens)) - 1)
         text = self._cut(whole.text, tokens, chars)
-        if not text:
-            return None
-        return Variant("trimmed", text, cut=True)
+        return Variant("trimmed", text, cut=True) if text else None
 
     def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return as many signatures or headings as are within both bounds, if there are some."""
@@ -345,6 +341,11 @@ class Shortener:
 # --- passages that answer a query -----------------------------------------------------------------
 
 
+def _in_unit(tokens: int, unit: int) -> int:
+    """Return tokens (`unit` 0), or about as many characters (1)."""
+    return (tokens, 4 * tokens)[unit]
+
+
 class Passages(ABC):
     """Passages of the candidates that answer the query; packing sees it as a `PassageSource`."""
 
@@ -449,16 +450,17 @@ class QueryPassages(Passages):
             cost = self._page.item_cost(index, self.variant(index, ()))[unit]
             if cost > share and divided is not None and divided.under_query.loose:
                 self._bare.add(index)
-            return self._page.item_cost(order[number], self.variant(order[number], ()))[unit]
+                cost = self._page.item_cost(index, self.variant(index, ()))[unit]
+            return cost
 
         def facts(number: int, most: float) -> Facts:
             return self._facts(order[number], header(number), most, unit)
 
         def spared(number: int) -> float:
             syntax = self._page.item_cost(order[number], EMPTY_VARIANT)[unit] + room.beside
-            return max(0.0, syntax - (MAX_SYNTAX_TOKENS, 4 * MAX_SYNTAX_TOKENS)[unit])
+            return max(0.0, syntax - _in_unit(MAX_SYNTAX_TOKENS, unit))
 
-        per_document = (TOKENS_PER_DOCUMENT, 4 * TOKENS_PER_DOCUMENT)[unit]
+        per_document = _in_unit(TOKENS_PER_DOCUMENT, unit)
         allowed = max(MIN_DOCUMENTS_OPENED, int(room.size / per_document))
         choice = choose_passages(
             self._evidence,
@@ -516,7 +518,7 @@ class FilePassages(Passages):
             if chunk.file not in among or (is_new and most is not None and len(taken) >= most):
                 continue
             shown = taken.get(chunk.file, set())
-            header = self._gap_cost(unit)
+            header = float(_in_unit(GAP_TOKENS, unit))
             if is_new:
                 header += self._page.item_cost(chunk.file, self.variant(chunk.file, ()))[unit]
                 header += room.beside
@@ -575,6 +577,3 @@ class FilePassages(Passages):
         divided = self._asked.divide(fresh[0].item)
         numbers = {passage.number for passage in fresh}
         return (numbers if divided is None else divided.closed(numbers)) - shown
-
-    def _gap_cost(self, unit: int) -> float:
-        return (GAP_TOKENS, 4 * GAP_TOKENS)[unit]

@@ -130,9 +130,7 @@ def _read_entity(record: Fields, notes: Any) -> Fields:
 def _read_rag(record: Fields, notes: Any) -> Fields:
     metadata = mapping(record.get("metadata"))
     source_type, source = metadata["source_type"], metadata.get("source")
-    kind = None
-    if isinstance(source_type, str):
-        kind = _RAG_KINDS.get(source_type, source_type)
+    kind = _RAG_KINDS.get(source_type, source_type) if isinstance(source_type, str) else None
     if not kind:
         notes.say("PF201", "metadata.source_type is no text; the item is of kind text", "info")
     if not isinstance(source, str):
