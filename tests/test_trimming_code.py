@@ -6,7 +6,6 @@ import ast
 import random
 import subprocess
 import sysconfig
-import tomllib
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -443,50 +442,3 @@ def test_an_outline_leaves_out_comments_that_stand_apart() -> None:
     assert divided(text, "python").outlines()[0].text == (
         "# [cut] 5 of 8 lines left out\ndef f(): ...\n# Of g.\ndef g(): ...\n"
     )
-
-
-CARGO = """\
-[package]
-name = "rip"
-description = '''
-[search] tool
-  of "lines"
-'''
-keywords = [
-  "regex",  # [one]
-]
-
-# What it needs.
-[dependencies]
-log = { version = "1", features = ["std"] }
-
-[[bin]]
-path = "src/main.rs"
-
-[[bin]]
-path = "src/other.rs"
-"""
-
-
-def _is_part(part: object, whole: object) -> bool:
-    """Tell whether all tables and keys of a part stand at their places in the whole."""
-    if isinstance(part, dict) and isinstance(whole, dict):
-        return all(key in whole and _is_part(held, whole[key]) for key, held in part.items())
-    if isinstance(part, list) and isinstance(whole, list):
-        return all(any(_is_part(held, other) for other in whole) for held in part)
-    return part == whole
-
-
-@pytest.mark.parametrize("text", [CARGO, Path("pyproject.toml").read_text("utf-8")])
-def test_a_part_of_toml_has_its_keys_in_their_tables(text: str) -> None:
-    pieces = divided(text, "toml")
-    outlines, variants = pieces.outlines(), pieces.variants()
-    assert len(outlines) > 5 and len(variants) > 5
-    for variant in (*outlines, *variants):
-        assert _is_part(tomllib.loads(variant.text), tomllib.loads(text)), variant.text
-
-
-def test_an_outline_of_toml_begins_with_what_the_project_is() -> None:
-    outlines = divided(CARGO, "toml").outlines()
-    for number in range(len(outlines) - 2):
-        assert '[package]\nname = "rip"\n' in outlines[number].text

@@ -33,7 +33,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     """Return a program as pieces; None for a text with lines of one depth only."""
     blocks = read_syntax(text, language)
     found = blocks.pieces(language, marks) if blocks else None
-    if found is None and (blocks := read_indentation(text, sections=language in _SECTIONED)):
+    if found is None and (blocks := read_indentation(text)):
         return blocks.pieces(language, marks)
     return found
 
@@ -127,13 +127,7 @@ class _ProgramPieces(Pieces):
         if part.kind == SAYS and part.parent >= 0:
             part = self.parts[part.parent]
             below = _SAYS_DEPTH / (1 + 2 * bool(_CLASS.search(part.text)))
-        if part.kind == KEY:
-            return float(MAX_BLOCK_DEPTH)
         return part.keep - below - _PRIVATE_DEPTH * bool(_PRIVATE.match(part.text))
-
-    def thin(self, part: Piece, place: int) -> float:
-        """Return the order among equals: the first tables of a configuration name the project."""
-        return -place if part.kind == KEY else super().thin(part, place)
 
     def is_title(self, index: int) -> bool:
         """Tell whether a piece is the first line of a module's docstring."""
@@ -265,8 +259,6 @@ _COMMENTS = {
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
 """A statement that does nothing: here a body cannot be empty."""
-KEY = "key"
-"""The kind of a section's heading and of a key in it, which an outline thins from the end."""
 SAYS = "says"
 """The kind of a docstring's first line."""
 _PRIVATE = late_pattern(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
@@ -682,8 +674,6 @@ _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
-_SECTIONED = ("ini", "properties", "toml")
-_SECTION = late_pattern(r"\[{1,2}[\w.\"'\t :/-]+\]{1,2}\s*(?:[#;].*)?$")
 _SKELETON_DEPTH = 2
 """Headers less deep than this are skeleton: functions, and the methods of classes."""
 
@@ -696,16 +686,15 @@ class _Header(NamedTuple):
     body: int
 
 
-def read_indentation(text: str, *, sections: bool = False) -> Blocks | None:
+def read_indentation(text: str) -> Blocks | None:
     """Return the lines of a program as blocks, each under the shallower line before it.
 
     None if no line is deeper than another. A line with deeper lines below it is a header, and the
     deeper run its body. The next line of the header's depth belongs to it too if it begins as the
-    end of a block does (`}`, `end`, `else`). With `sections` a line `[name]` is a header of all up
-    to the next.
+    end of a block does (`}`, `end`, `else`).
     """
     lines = split_lines(text)
-    depths = _depths(lines, sections)
+    depths = list(map(_depth, lines))
     if len({depth for depth in depths if depth >= 0}) < 2:
         return None
     blocks = Blocks(lines)
@@ -724,11 +713,8 @@ def read_indentation(text: str, *, sections: bool = False) -> Blocks | None:
         if ended >= 0 and _BLOCK_END.match(lines[line]):
             number = blocks.add(line, line + 1, parent=ended, closes=ended, body=body)
         else:
-            kind, rank, end = "", _rank_of_line(lines[line], heads, len(open_headers)), line + 1
-            if sections and len(open_headers) < _SKELETON_DEPTH:
-                kind, rank, end = KEY, max(rank, SAYING), _end_of_value(lines, line)
-            rank = lists.get(parent, rank)
-            number = blocks.add(line, end, parent=parent, rank=rank, body=body, kind=kind)
+            rank = lists.get(parent, _rank_of_line(lines[line], heads, len(open_headers)))
+            number = blocks.add(line, line + 1, parent=parent, rank=rank, body=body)
             if heads and rank and lines[line].rstrip().endswith("("):
                 lists[number] = rank
         if heads:
@@ -745,24 +731,6 @@ def _depth(line: str) -> int:
     if not bare.strip():
         return -1
     return len(line[: len(line) - len(bare)].expandtabs(8))
-
-
-def _depths(lines: Sequence[str], sections: bool) -> list[int]:
-    """Return the depth of each line; with `sections` all but their headings are one deeper."""
-    found = map(_depth, lines)
-    if not sections:
-        return list(found)
-    return [
-        0 if _SECTION.match(line) else depth + (depth >= 0)
-        for line, depth in zip(lines, found, strict=True)
-    ]
-
-
-def _end_of_value(lines: Sequence[str], line: int) -> int:
-    """Return the line after a key and its value, a text of several lines in three quotes."""
-    quote = next((quote for quote in _QUOTES if lines[line].count(quote) % 2), "")
-    following = range(line + 1, len(lines) if quote else 0)
-    return next((number + 1 for number in following if quote in lines[number]), line + 1)
 
 
 def _next_depths(depths: Sequence[int]) -> list[int]:

@@ -36,7 +36,7 @@ TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
     "markdown": "markdown",
     "python": "python",
-    "yaml": "yaml",
+    **dict.fromkeys(("csv", "dockerfile", "ini", "properties", "toml", "tsv", "yaml"), "entries"),
 }
 PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
 """Kinds with programs as texts, unless their language says otherwise."""

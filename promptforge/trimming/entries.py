@@ -1,18 +1,21 @@
-"""Trimming of YAML: deep and late entries go first, the names of things stay longest.
+"""Trimming of data in lines: deep and late entries go first, the names of things stay longest.
 
-The lines alone tell what is under what, so templates and broken files are read too.
+That is YAML, settings in sections (INI, TOML, Dockerfiles, properties) and tables (CSV). The lines
+alone tell what is under what, so templates and broken files are read too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf, log2
 
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .code import IN_STRING, code_gap, comment_line
-from .pieces import Piece, Pieces, UnderQuery, split_lines
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, split_lines
 
 _NAMING = frozenset(["apiVersion", "id", "key", "kind", "name", "title", "type", "uses"])
 """Keys that name their mapping; the first under a head go with it."""
@@ -25,6 +28,8 @@ MANY = 8
 level deeper, and so on: a list of hundreds leaves room for what else is there."""
 DOCUMENT = "document"
 """The kind of the line `---`, which all up to the next one is under."""
+HEADER = "header"
+"""The kind of the first row of a table, which always stays."""
 _MAX_LINES_OF_COMMENTS = 4
 """Lines up to which comments go with the entry after them; more are a piece."""
 
@@ -41,29 +46,58 @@ _ESCAPED = late_pattern(r"\\.|''")
 MAX_LINES_QUOTED = 100
 """Lines that are looked through for the end of a quoted text."""
 _DOCUMENT = late_pattern(r"(?:---|\.\.\.)(?=\s|\Z)")
+_SECTION = late_pattern(r"\[{1,2}([\w.\"'\t :/-]+)\]{1,2}\s*(?:[#;].*)?$")
+_SECTIONS: dict[str | None, re.Pattern[str]] = {
+    **dict.fromkeys(("ini", "properties", "toml"), _SECTION),
+    "dockerfile": late_pattern(r"(?i)(from\b.*)"),
+}
+"""Language → the line that all up to the next one is under."""
+_ROWS = ("csv", "tsv")
+_SETTING = late_pattern(r"([^\s=:\[{][^=:\n]*+)[=:]")
+_NO_BRACKETS = late_pattern(r""""(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|\#.*""")
+MAX_LINES_OF_A_VALUE = 1_000
+"""Lines that are looked through for the bracket or quote that ends a value."""
 _BRACKET = late_pattern(r"[ \t]*[\]}]")
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
-    """Return YAML as pieces, each an entry with what is above it; None for a single entry."""
+    """Return data as pieces, each an entry with what is above it; None for a single entry.
+
+    It is read as YAML where the language is none of the others.
+    """
     lines = split_lines(text)
-    entries = list(_read(lines))
-    _name_documents(entries)
+    if language in _ROWS:
+        entries = _read_rows(lines)
+    elif language in _SECTIONS:
+        entries = _read_sections(lines, _SECTIONS[language])
+    else:
+        entries = _read_yaml(lines)
+        _name_documents(entries)
     parts = _make_pieces(lines, entries)
     if len(parts) < 2:
         return None
-    return Pieces(
-        parts,
-        code_gap("yaml"),
+    tag = language or "yaml"
+    labels = {part.text: entry.key for part, entry in parts}
+    return _EntryPieces(
+        [part for part, _ in parts],
+        code_gap(tag),
         marks,
-        lambda said: comment_line("yaml", said) + "\n",
-        under_query=UnderQuery(label=_label),
+        lambda said: comment_line(tag, said) + "\n",
+        under_query=UnderQuery(label=lambda part: labels[part.text]),
     )
+
+
+class _EntryPieces(Pieces):
+    """The pieces of data. An outline of it goes from its end."""
+
+    def thin(self, _part: Piece, place: int) -> float:
+        """Return the order among equals: the first entries say what the whole is."""
+        return -place
 
 
 @dataclass(slots=True)
 class _Entry:
-    """A key, an item of a list, a document, or a line of a text."""
+    """A key, an item of a list, a section, a document, a row, or a line of a text."""
 
     first: int
     """Its first line, comments above it included."""
@@ -73,7 +107,7 @@ class _Entry:
     parent: int = -1
     key: str = ""
     kind: str = ""
-    """`DOCUMENT`, or `IN_STRING` for a line of a text."""
+    """`DOCUMENT`, `HEADER`, or `IN_STRING` for a line of a text."""
     anchored: bool = False
     """True if others may say `*name` in the place of its value."""
     place: int = 0
@@ -121,9 +155,15 @@ class _Reader:
         self.next = line + 1
         return entry
 
+    def finish(self) -> list[_Entry]:
+        """Return all entries; what follows the last goes with it."""
+        if self.entries:
+            self.entries[-1].end = len(self._lines)
+        return self.entries
 
-def _read(lines: Sequence[str]) -> Sequence[_Entry]:
-    """Return the entries in the order of their lines."""
+
+def _read_yaml(lines: Sequence[str]) -> list[_Entry]:
+    """Return the entries of YAML in the order of their lines."""
     reader = _Reader(lines)
     number = 0
     while number < len(lines):
@@ -147,9 +187,78 @@ def _read(lines: Sequence[str]) -> Sequence[_Entry]:
             inner = -1  # a text or a list in brackets is all that the document holds
         entry = reader.add(number, column, _bare(key[0]) if key else "")
         number = _read_value(reader, entry, lines, place, inner)
-    if reader.entries:
-        reader.entries[-1].end = len(lines)
-    return reader.entries
+    return reader.finish()
+
+
+def _read_sections(lines: Sequence[str], section: re.Pattern[str]) -> list[_Entry]:
+    """Return the settings under their sections, in the order of their lines."""
+    reader = _Reader(lines)
+    number = searched = 0
+    while number < len(lines):
+        line = lines[number]
+        bare = line.lstrip(" \t")
+        if not bare.strip() or bare[0] in "#;!":
+            number += 1  # it goes with the next entry
+            continue
+        if head := section.match(line):
+            reader.add(number, 0.0, head[1])
+            number += 1
+            continue
+        depth = len(line) - len(bare)
+        key = _SETTING.match(bare)
+        value = bare[key.end() :] if key else bare
+        entry = reader.add(number, depth + 1.0, key[1].strip() if key else "")
+        end = None
+        if number >= searched and value.lstrip()[:1] in ("[", "{"):
+            end = _end_of_brackets(lines, number + 1, value)
+            # Of 10,000 lines `a = [` each would be searched from.
+            searched = number + MAX_LINES_OF_A_VALUE if end is None else 0
+        number = end or _end_of_setting(lines, number, value, depth)
+        entry.end = reader.next = number
+    return reader.finish()
+
+
+def _end_of_setting(lines: Sequence[str], number: int, value: str, depth: int) -> int:
+    """Return the line after a key and its value, which may have several lines."""
+    line, last = lines[number], len(lines)
+    if quote := next((quote for quote in ('"""', "'''") if line.count(quote) % 2), ""):
+        following = (each + 1 for each in range(number + 1, last) if quote in lines[each])
+        return next(following, number + 1)
+    while number < last - 1 and lines[number].rstrip().endswith("\\"):
+        number += 1
+    number += 1
+    return _end_of_deeper(lines, number, depth) if value.strip() else number
+
+
+def _end_of_brackets(lines: Sequence[str], number: int, value: str) -> int | None:
+    """Return the line after a value in brackets that goes on in line `number`; None: no end."""
+    left = 0
+    for end, line in enumerate(chain([value], lines[number : number + MAX_LINES_OF_A_VALUE])):
+        line = _NO_BRACKETS.sub("", line)
+        left += sum(map(line.count, "[{")) - sum(map(line.count, "]}"))
+        if left <= 0:
+            return number + end
+    return None
+
+
+def _read_rows(lines: Sequence[str]) -> list[_Entry]:
+    """Return the rows of a table; a field in quotes may go on in the next line."""
+    reader = _Reader(lines)
+    number = 0
+    while number < len(lines):
+        if lines[number].isspace():
+            number += 1  # it goes with the row before
+            continue
+        start, quotes = number, lines[number].count('"')
+        while quotes % 2 and number - start < MAX_LINES_OF_A_VALUE and number + 1 < len(lines):
+            number += 1
+            quotes += lines[number].count('"')
+        if quotes % 2:  # a lone quote, as in `5" pipe`
+            number = start
+        number += 1
+        entry = reader.add(start, float(bool(start)), kind="" if start else HEADER)
+        entry.end = reader.next = number
+    return reader.finish()
 
 
 def _bare(key: str) -> str:
@@ -218,45 +327,46 @@ def _name_documents(entries: list[_Entry]) -> None:
             entry.parent = 0
 
 
-def _make_pieces(lines: Sequence[str], entries: Sequence[_Entry]) -> list[Piece]:
+def _make_pieces(lines: Sequence[str], entries: Sequence[_Entry]) -> list[tuple[Piece, _Entry]]:
+    """Return the pieces, each with the entry that it begins with."""
     for number, entry in enumerate(entries):
         if entry.parent >= 0:
-            above = entries[entry.parent].children
-            entry.place = len(above)
-            above.append(number)
+            beside = entries[entry.parent].children
+            entry.place = len(beside)
+            beside.append(number)
     for entry in reversed(entries):
         entry.last = entries[entry.children[-1]].last if entry.children else entry.end
-    parts: list[Piece] = []
+    parts: list[tuple[Piece, _Entry]] = []
     piece_of: dict[int, int] = {}
-    levels: list[float] = []
+    rank: list[tuple[float, int]] = []
+    """The level of each entry, and how many are above it."""
     for number, entry in enumerate(entries):
-        level = levels[entry.parent] + 1 if entry.parent >= 0 else 0.0
-        levels.append(level + log2(1 + entry.place / MANY))
+        above, depth = rank[entry.parent] if entry.parent >= 0 else (-1.0, -1)
+        level = above + 1 + log2(1 + entry.place / MANY)
+        rank.append((level, depth + 1))
         if number in piece_of:
             continue
-        held = list(_held_by_head(entries, number))
+        held = list(_held_by_head(lines, entries, number))
         end = max([entry.end, *(entries[each].end for each in held)])
         piece_of |= dict.fromkeys((number, *held), len(parts))
         heads = bool(entry.children) and end < entry.last
-        parts.append(
-            Piece(
-                "".join(lines[entry.first : end]),
-                1
-                / (
-                    1 + max(0.0, 0.0 if entry.anchored else levels[number] - (entry.key in _NAMING))
-                ),
-                piece_of[entry.parent] if entry.parent >= 0 else -1,
-                heads or (entry.kind != IN_STRING and level <= 1 and bool(entry.key)),
-                entry.kind,
-            )
+        level = 0.0 if entry.anchored else level - (entry.key in _NAMING)
+        part = Piece(
+            "".join(lines[entry.first : end]),
+            ALWAYS if entry.kind == HEADER else 1 / (1 + max(0.0, level)),
+            piece_of[entry.parent] if entry.parent >= 0 else -1,
+            heads or (entry.kind != IN_STRING and depth < 1 and bool(entry.key)),
+            entry.kind,
         )
+        parts.append((part, entry))
     return parts
 
 
-def _held_by_head(entries: Sequence[_Entry], number: int) -> Iterator[int]:
+def _held_by_head(lines: Sequence[str], entries: Sequence[_Entry], number: int) -> Iterator[int]:
     """Yield the entries that are one piece with the one above them, in the order of their lines."""
     entry = entries[number]
-    if entry.last - entry.first <= MAX_LINES_OF_A_PIECE:
+    few = range(entry.first, min(entry.last, entry.first + 2 * MAX_LINES_OF_A_PIECE + 1))
+    if few.stop == entry.last and sum(not lines[i].isspace() for i in few) <= MAX_LINES_OF_A_PIECE:
         yield from _all_under(entries, number)
         return
     is_document = entry.kind == DOCUMENT or (entry.parent < 0 and entry.key in _NAMING)
@@ -281,13 +391,3 @@ def _all_under(entries: Sequence[_Entry], number: int) -> Iterator[int]:
     for child in entries[number].children:
         yield child
         yield from _all_under(entries, child)
-
-
-def _label(part: Piece) -> str:
-    """Return the key of an entry."""
-    for line in part.text.split("\n") if part.kind != IN_STRING else ():
-        start = _LINE.match(line)
-        key = _KEY.match(line, start.end()) if start else None
-        if key and not line.lstrip().startswith("#"):
-            return _bare(key[0])
-    return ""

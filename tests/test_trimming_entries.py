@@ -1,8 +1,10 @@
-"""Shorter YAML: the lines of the original, still readable, with the names of things."""
+"""Shorter data: the lines of the original, still readable, with the names of things."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +15,8 @@ from hypothesis import strategies as st
 from shipped_words import marks
 
 import promptforge as pf
+from promptforge.trimming.entries import divide
 from promptforge.trimming.pieces import Pieces
-from promptforge.trimming.yaml import divide
 
 MARKER = "[cut]"
 WORDS = st.sampled_from(["name", "kind", "spec", "ports", "run", "a b", "x: y", "'", '"', "#5", ""])
@@ -46,8 +48,8 @@ STYLES = st.fixed_dictionaries(
 )
 
 
-def pieces_of(text: str) -> Pieces:
-    found = divide(text, marks=marks(MARKER))
+def pieces_of(text: str, language: str = "yaml") -> Pieces:
+    found = divide(text, marks=marks(MARKER), language=language)
     assert found is not None
     return found
 
@@ -168,6 +170,55 @@ def test_a_list_of_hundreds_leaves_room_for_the_rest() -> None:
     assert "port: 1" in short and "- word0" in short
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "parts"),
+    [
+        (
+            "ini",
+            "; all\n[a]\nx = 1\ny =\n  1\n  2\nz = 2\n\n[b]\nx = 1\n\n",
+            ["; all\n[a]\n", "x = 1\n", "y =\n  1\n  2\n", "z = 2\n\n", "[b]\nx = 1\n\n"],
+        ),
+        (
+            "toml",
+            't = """\n[x]\n"""\nl = [\n"]",\n[1],\n]\n\n[a]\nname = 1\nb = 2\nc = 3\nd = 4\n',
+            ['t = """\n[x]\n"""\n', 'l = [\n"]",\n[1],\n]\n\n', "[a]\nname = 1\n", "b = 2\n", "c = 3\n", "d = 4\n"],
+        ),
+        ("properties", "a = 1, \\\n2\nb: 3\nc\n", ["a = 1, \\\n2\n", "b: 3\n", "c\n"]),
+        (
+            "dockerfile",
+            "FROM x AS y\nRUN a && \\\n b\nENV C=1\nCMD d\nfrom z\nCMD e\n",
+            ["FROM x AS y\n", "RUN a && \\\n b\n", "ENV C=1\n", "CMD d\n", "from z\nCMD e\n"],
+        ),
+        (
+            "csv",
+            'a,b\n1,"x\ny"\n\n2,5" pipe\n3,z\n',
+            ["a,b\n", '1,"x\ny"\n\n', '2,5" pipe\n', "3,z\n"],
+        ),
+        ("toml", 'a = """\n' * 9, ['a = """\na = """\n'] * 4 + ['a = """\n']),
+    ],
+)  # fmt: skip
+def test_the_pieces_of_settings_and_tables(language: str, text: str, parts: list[str]) -> None:
+    assert [part.text for part in pieces_of(text, language).parts] == parts
+
+
+def test_the_first_row_of_a_table_always_stays() -> None:
+    text = "id,name\n" + "".join(f"{number},user{number}\n" for number in range(200))
+    item = pf.Item(content=text, path="users.csv", kind="file", language="csv")
+    for query, wanted in ((None, "0,user0\n"), ("which number has user77", "77,user77\n")):
+        shown = pf.render([item], max_tokens=80, query=query).text
+        assert "id,name\n" in shown and wanted in shown
+
+
+def test_a_setting_stands_under_its_section() -> None:
+    text = "".join(
+        f"[part{n}]\nhost = h{n}\nport = {8000 + n}\nlog = no\nx = 1\n" for n in range(30)
+    )
+    for language in ("ini", "toml", "properties"):
+        item = pf.Item(content=text, path="a", kind="file", language=language)
+        shown = pf.render([item], max_tokens=90, query="which port has part13").text
+        assert "[part13]\n" in shown and "port = 8013\n" in shown
+
+
 @pytest.mark.parametrize("text", ["", "a: 1\n", "just a text\n", "\n\n", "# comment\n"])
 def test_a_single_entry_has_no_pieces(text: str) -> None:
     assert divide(text, marks=marks(MARKER)) is None
@@ -176,8 +227,56 @@ def test_a_single_entry_has_no_pieces(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["! " * 20_000, "a: " + "!" * 20_000 + " x", "'" * 20_000, "a:" * 20_000, "- " * 20_000,
-     "k: 'x\n" * 10_000, "".join(" " * n + "a:\n" for n in range(900)), "a: |\n" + " \n" * 10_000],
+     "k: 'x\n" * 10_000, "a = [\n" * 10_000, 'a,"\n' * 10_001, "".join(" " * n + "a:\n" for n in range(900)), "a: |\n" + " \n" * 10_000],
 )  # fmt: skip
 def test_odd_texts_take_linear_time(text: str) -> None:
-    found = divide(text, marks=marks(MARKER))  # a limit of the whole run ends it otherwise
-    assert found is None or "".join(part.text for part in found.parts) == text
+    for language in ("yaml", "toml", "csv", "dockerfile"):
+        found = divide(text, marks=marks(MARKER), language=language)
+        assert found is None or "".join(part.text for part in found.parts) == text
+
+
+CARGO = """\
+[package]
+name = "rip"
+description = '''
+[search] tool
+  of "lines"
+'''
+keywords = [
+  "regex",  # [one]
+]
+
+# What it needs.
+[dependencies]
+log = { version = "1", features = ["std"] }
+
+[[bin]]
+path = "src/main.rs"
+
+[[bin]]
+path = "src/other.rs"
+"""
+
+
+def _is_part(part: object, whole: object) -> bool:
+    """Tell whether all tables and keys of a part stand at their places in the whole."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(key in whole and _is_part(held, whole[key]) for key, held in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return all(any(_is_part(held, other) for other in whole) for held in part)
+    return part == whole
+
+
+@pytest.mark.parametrize("text", [CARGO, Path("pyproject.toml").read_text("utf-8")])
+def test_a_part_of_toml_has_its_keys_in_their_tables(text: str) -> None:
+    pieces = pieces_of(text, "toml")
+    outlines, variants = pieces.outlines(), pieces.variants()
+    assert len(outlines) > 4 and len(variants) > 4
+    for variant in (*outlines, *variants):
+        assert _is_part(tomllib.loads(variant.text), tomllib.loads(text)), variant.text
+
+
+def test_an_outline_of_toml_begins_with_what_the_project_is() -> None:
+    outlines = pieces_of(CARGO, "toml").outlines()
+    for number in range(len(outlines) - 2):
+        assert '[package]\nname = "rip"\n' in outlines[number].text
