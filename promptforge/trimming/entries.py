@@ -26,8 +26,12 @@ MAX_LINES_OF_A_HEAD = 5
 MANY = 8
 """Entries beside each other up to which they are equals; of twice as many, the last count as one
 level deeper, and so on: a list of hundreds leaves room for what else is there."""
-DOCUMENT = "document"
-"""The kind of the line `---`, which all up to the next one is under."""
+DOCUMENT, SECTION = "document", "section"
+"""Kinds of the lines `---` and `[name]`, which all up to the next one is under."""
+_NAME_LIFT = 0.5
+"""Levels that the name of a thing counts as less deep."""
+_KEEP_OF_SECTIONS = 0.75
+"""The least `keep` of a section: no query moves these where all of them have room."""
 HEADER = "header"
 """The kind of the first row of a table, which always stays."""
 _MAX_LINES_OF_COMMENTS = 4
@@ -83,7 +87,11 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         code_gap(tag),
         marks,
         lambda said: comment_line(tag, said) + "\n",
-        under_query=UnderQuery(label=lambda part: labels[part.text]),
+        under_query=UnderQuery(
+            _KEEP_OF_SECTIONS if language in _SECTIONS else ALWAYS,
+            facts_together=True,
+            label=lambda part: labels[part.text],
+        ),
     )
 
 
@@ -107,7 +115,7 @@ class _Entry:
     parent: int = -1
     key: str = ""
     kind: str = ""
-    """`DOCUMENT`, `HEADER`, or `IN_STRING` for a line of a text."""
+    """`DOCUMENT`, `SECTION`, `HEADER`, or `IN_STRING` for a line of a text."""
     anchored: bool = False
     """True if others may say `*name` in the place of its value."""
     place: int = 0
@@ -201,7 +209,7 @@ def _read_sections(lines: Sequence[str], section: re.Pattern[str]) -> list[_Entr
             number += 1  # it goes with the next entry
             continue
         if head := section.match(line):
-            reader.add(number, 0.0, head[1])
+            reader.add(number, 0.0, head[1], SECTION)
             number += 1
             continue
         depth = len(line) - len(bare)
@@ -342,7 +350,9 @@ def _make_pieces(lines: Sequence[str], entries: Sequence[_Entry]) -> list[tuple[
     """The level of each entry, and how many are above it."""
     for number, entry in enumerate(entries):
         above, depth = rank[entry.parent] if entry.parent >= 0 else (-1.0, -1)
-        level = above + 1 + log2(1 + entry.place / MANY)
+        level = above + 1
+        if entry.kind not in (DOCUMENT, SECTION):
+            level += log2(1 + entry.place / MANY)
         rank.append((level, depth + 1))
         if number in piece_of:
             continue
@@ -350,7 +360,7 @@ def _make_pieces(lines: Sequence[str], entries: Sequence[_Entry]) -> list[tuple[
         end = max([entry.end, *(entries[each].end for each in held)])
         piece_of |= dict.fromkeys((number, *held), len(parts))
         heads = bool(entry.children) and end < entry.last
-        level = 0.0 if entry.anchored else level - (entry.key in _NAMING)
+        level = 0.0 if entry.anchored else level - _NAME_LIFT * (entry.key in _NAMING)
         part = Piece(
             "".join(lines[entry.first : end]),
             ALWAYS if entry.kind == HEADER else 1 / (1 + max(0.0, level)),
