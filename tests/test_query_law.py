@@ -193,6 +193,14 @@ def _settings(size: int) -> tuple[str, list[str]]:
     return "\n".join(f"{head}\n{lines}" for head in heads), ["|".join(heads)]
 
 
+def _log(size: int) -> tuple[str, list[str]]:
+    stamp = "2026-11-26 10:{:02}:{:02} "
+    said = [f"{stamp.format(n % 60, n % 7)}INFO {NOISE.format(n)}" for n in range(size)]
+    said[size // 3] = f"{stamp.format(1, 2)}ERROR no hats left\n  at Shop.sell(Shop.java:7)\n"
+    said[size // 2] = f"{stamp.format(2, 3)}CRITICAL the till is on fire\n"
+    return "".join(said), ["ERROR no hats left", "at Shop.sell", "CRITICAL the till is on fire"]
+
+
 def _combined_diff(size: int) -> tuple[str, list[str]]:
     around = "".join(f"  {NOISE.format(line)}" for line in range(size))
     changed = ["- thirty hats\n", " -red hats\n", "++dreissig\n"]
@@ -205,6 +213,7 @@ KINDS: dict[str, Callable[[int], tuple[str, list[str]]]] = {
     **{f"error {name}": partial(_failure, name=name) for name in FAILURES},
     **{f"terminal {name}": partial(_outputs, name=name) for name in LAST_OUTPUTS},
     "file toml": _settings,
+    "log": _log,
     "diff combined": _combined_diff,
     "error": _trace,
     "repl-history": lambda size: _session(size, ">>> "),

@@ -78,7 +78,7 @@ def load_files(
     stream_name: str | None = None,
     progress: Progress | None = None,
 ) -> list[Item]:
-    """Return the items of one `--file`: `code` for programs, `diff` for diffs, else `file`.
+    """Return the items of one `--file`: `code` for programs, `diff`, `log`, else `file`.
 
     `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, a pattern such as `src/**/*.py`, or a folder:
     of this the `wanted` files are read; their metadata `commits_ago` tells when git saw the last
@@ -219,6 +219,8 @@ def file_item(path: str, text: str, start: int | None = None, end: int | None = 
     kind = "code" if is_code(language) else "file"
     if language == "diff":
         kind = "diff"
+    elif path.lower().endswith(".log"):
+        kind = "log"
     # One line end, not all: blank lines at the end of a file are part of it.
     line_end = next((e for e in ("\r\n", "\n", "\r") if text.endswith(e)), "")
     text = text.removesuffix(line_end)

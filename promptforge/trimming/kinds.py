@@ -25,6 +25,7 @@ Structure = Pieces | TrimmedVariants | None
 TRIMMERS_BY_KIND = {
     **dict.fromkeys(("commit", "diff"), "patch"),
     "error": "traceback",
+    "log": "log",
     "man_page": "man_page",
     "mitre_attack": "attack_technique",
     **dict.fromkeys(("history", "repl-history", "repl_history", "terminal"), "history"),
@@ -34,6 +35,7 @@ TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("console", "pycon", "shell-session"), "history"),
     **dict.fromkeys(("diff", "patch"), "patch"),
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
+    "log": "log",
     "markdown": "markdown",
     "python": "python",
     **dict.fromkeys(("csv", "dockerfile", "ini", "properties", "toml", "tsv", "yaml"), "entries"),

@@ -1,0 +1,110 @@
+"""Trimming of logs: what is said again and again goes first, errors and what is new stay longest.
+
+A record is a line with its time or level, and the lines up to the next one: a stack trace, say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..text.format import Marks
+from ..text.words import late_pattern
+from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
+
+_STAMP = late_pattern(
+    r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\w{3}/\d{4}|\w{3} +\d{1,2} \d\d:\d\d|\d\d:\d\d:\d\d"
+    r"|\d{10}[.\d]*\s|[IWEFD]\d{4} \d\d:|\d{1,3}(?:\.\d{1,3}){3} |(?:level|time|ts)="
+    r"|(?i:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|critical|severe)\b)"
+)
+"""The beginning of a record: a time, an address or a level."""
+_ERROR = late_pattern(
+    r"\b(?:FATAL|CRITICAL|CRIT|EMERG|ALERT|SEVERE|ERR)\b|^[EF]\d{4} \d\d:|\" 5\d\d "
+    r"|(?i:(?<!no )(?<!\b0 )\b(?:errors?|exception|panic|traceback|fail(?:ed|ure)|refused|denied"
+    r"|segfault|killed|aborted|timed out)\b(?!=(?:0|false|null|nil)\b))"
+)
+_WARNING = late_pattern(r"(?i:\bwarn(?:ing)?\b)|^W\d{4} \d\d:")
+_CHANGING = late_pattern(r"0x[0-9a-fA-F]++|\d[0-9a-fA-F-]*+")
+"""Numbers, times and ids: two records that differ in them alone say the same."""
+MAX_CHARS_COMPARED = 200
+"""Characters of a record's first line that are compared with others."""
+LINES_OF_A_HEAD, LINES_OF_AN_END = 4, 3
+"""Lines of a long record that stay first with it, and last: a traceback ends with its message."""
+MIDDLE_SHARE = 0.1
+"""Share of a record's `keep` that the lines between have."""
+_KEEP_OF_AN_ERROR = 2.5
+"""The least `keep` of an error that is not said again: no query moves it."""
+
+
+class _Record(NamedTuple):
+    """A record, as lines from `start` to before `end`."""
+
+    start: int
+    end: int
+    severity: int
+    """0, 1 for a warning, 2 for an error."""
+    shape: str
+    """Its first line without what changes."""
+
+
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
+    """Return a log as pieces; None for a single record.
+
+    Of records that say the same the last stays longest. With k after it a record's `keep` is
+    (1 + severity) / (1 + k): an error said for the third time is worth as much as one new line.
+    """
+    lines = split_lines(text)
+    records = list(_read(lines))
+    if len(records) < 2:
+        return None
+    seen: Counter[str] = Counter()
+    keeps: list[float] = []
+    for record in reversed(records):
+        seen[record.shape] += 1
+        keeps.append((1 + record.severity) / seen[record.shape])
+    parts: list[Piece] = []
+    for place, (record, keep) in enumerate(zip(records, reversed(keeps), strict=True)):
+        # Of equals the latest stays; by so little that it decides only among equals.
+        parts += _make_pieces(lines, record, keep + place / len(records) / 1e6, len(parts))
+    return Pieces(parts, line_gap, marks, under_query=UnderQuery(_KEEP_OF_AN_ERROR))
+
+
+def _read(lines: Sequence[str]) -> Iterator[_Record]:
+    stamped = [bool(_STAMP.match(line)) for line in lines]
+    filled = sum(not line.isspace() for line in lines)
+    # Without times each line is a record, and what is indented goes on with it.
+    has_stamps = 3 * sum(stamped) >= filled
+    start = 0
+    for number in range(1, len(lines) + 1):
+        if number < len(lines):
+            line = lines[number]
+            begins = stamped[number] if has_stamps else not line[0].isspace()
+            if not begins:
+                continue
+        yield _make_record(lines, start, number)
+        start = number
+
+
+def _make_record(lines: Sequence[str], start: int, end: int) -> _Record:
+    first = lines[start][:MAX_CHARS_COMPARED]
+    severity = 0
+    # A stack trace says `error` in a line of its own.
+    if any(_ERROR.search(line) for line in lines[start : min(end, start + LINES_OF_A_HEAD)]):
+        severity = 2
+    elif _WARNING.search(lines[start]):
+        severity = 1
+    return _Record(start, end, severity, _CHANGING.sub("0", first))
+
+
+def _make_pieces(
+    lines: Sequence[str], record: _Record, keep: float, number: int
+) -> Iterator[Piece]:
+    """Yield the pieces of a record; the first of them is piece `number` of the text."""
+    middle, last = record.start + LINES_OF_A_HEAD, record.end - LINES_OF_AN_END
+    if last - middle < LINES_OF_AN_END:
+        yield Piece("".join(lines[record.start : record.end]), keep)
+        return
+    yield Piece("".join(lines[record.start : middle]), keep)
+    yield Piece("".join(lines[middle:last]), MIDDLE_SHARE * keep, number)
+    yield Piece("".join(lines[last : record.end]), keep, number)

@@ -1,0 +1,95 @@
+"""Shorter logs: errors and new things stay, repetition goes."""
+
+from __future__ import annotations
+
+import pytest
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from shipped_words import divided, marks
+
+import promptforge as pf
+from promptforge.sources.text_files import file_item
+from promptforge.trimming.log import divide
+
+TRACE = (
+    "Traceback (most recent call last):\n"
+    + "".join(f'  File "w.py", line {number}, in run\n    step({number})\n' for number in range(20))
+    + "TimeoutError: timed out\n"
+)
+
+
+def lines_of(stamp: str) -> list[str]:
+    return [f"{stamp}worker[{n % 5}]: processed batch {n} in {n * 7 % 90} ms\n" for n in range(200)]
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["2026-11-26 10:00:01,123 INFO ", "Nov 26 10:00:01 host ", "[10:00:01] ", "I1126 10:00:01 7 x] ",
+     "1764151201.25 ", "INFO ", "level=info ", ""],
+)  # fmt: skip
+def test_an_error_with_the_end_of_its_trace_stays_longest(stamp: str) -> None:
+    lines = lines_of(stamp)
+    lines[77] = (
+        f"{stamp.replace('INFO', 'ERROR')}connection to db-3 refused\n{TRACE if stamp else ''}"
+    )
+    item = file_item("var/app.log", "".join(lines))
+    assert item.kind == "log"
+    text = pf.render([item], max_tokens=170).text
+    assert "connection to db-3 refused\n" in text
+    assert not stamp or "TimeoutError: timed out\n" in text
+    assert "processed batch 199" in text and "processed batch 3 " not in text
+
+
+def test_of_records_that_say_the_same_the_last_stays() -> None:
+    text = "".join(f"10:00:{n:02} ERROR 0x{n}ff refused, try {n}\n" for n in range(50))
+    text += "10:01:00 INFO ready\n"
+    short = divided(divide, text).variants()[-4].text
+    assert "try 49" in short and "ready" in short and "try 3\n" not in short
+
+
+def test_a_query_finds_its_record() -> None:
+    item = pf.Item(content="".join(lines_of("2026-11-26 10:00:01 INFO ")), kind="log")
+    assert "processed batch 142 in" in pf.render([item], max_tokens=120, query="batch 142").text
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("10:00:00 ERROR x", True),
+        ("10:00:00 0 errors, no failures", False),
+        ("10:00:00 error=null", False),
+        ("E1126 10:00:00 7 x.cc] y", True),
+        ('1.2.3.4 - - [26/Nov/2026:10:00:00] "GET / HTTP/1.1" 503 2', True),
+        ('1.2.3.4 - - [26/Nov/2026:10:00:00] "GET / HTTP/1.1" 200 503', False),
+        ("10:00:00 java.lang.IllegalStateException: x", False),
+        ("10:00:00 x: Connection refused", True),
+    ],
+)
+def test_errors(line: str, error: bool) -> None:
+    text = f"10:00:00 a\n10:00:00 b\n{line}\n"
+    assert (divided(divide, text).parts[2].keep > 2.5) is error
+
+
+@given(
+    st.lists(
+        st.sampled_from(["10:00:00 ERROR x\n", "10:00:01 y 7\n", "  at z\n", "\n", "é\r\n", "no"]),
+        min_size=1,
+        max_size=60,
+    )
+)
+@cases(100)
+def test_the_pieces_are_the_text(lines: list[str]) -> None:
+    text = "".join(lines)
+    if divide(text, marks=marks("[cut]")) is not None:
+        divided(divide, text)
+
+
+@pytest.mark.parametrize("text", ["", "one line", "10:00:00 one\n  two\n\n"])
+def test_a_single_record_has_no_pieces(text: str) -> None:
+    assert divide(text, marks=marks("[cut]")) is None
+
+
+def test_odd_texts_take_linear_time() -> None:
+    for text in ("a" * 1_000_000 + "\nb", "deadbeef-" * 50_000 + "\nb\n", "0x\n" * 20_000):
+        divided(divide, text)
