@@ -67,8 +67,12 @@ def shipped_folder(name: str) -> Path:
 
 # With what fsspec puts before, as in `simplecache::s3://bucket/rows.jsonl`.
 _URL = re.compile(r"(?:[a-z]+::)*[A-Za-z][A-Za-z0-9+.-]+://")
-GLOB = re.compile(r"[*?[]")
-"""The characters that make a pattern of a name."""
+_GLOB = re.compile(r"[*?[]")
+
+
+def is_pattern(path: str) -> bool:
+    """Tell whether a path or URL holds `*`, `?` or `[`."""
+    return _GLOB.search(path) is not None
 
 
 def is_url(path: object) -> bool:
@@ -109,7 +113,7 @@ def list_url(url: str) -> dict[str, int | None]:
     """
     store, remote = _open_remote(url)
     try:
-        if GLOB.search(remote):
+        if is_pattern(remote):
             found = store.glob(remote, detail=True)
         elif store.isdir(remote):
             found = store.find(remote, detail=True)
@@ -193,6 +197,12 @@ def _each(given: Any) -> list[Any]:
     return next(([*kind.__iter__(given)] for kind in kinds), [given])
 
 
+def is_inside(real: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:
+    """Tell whether a real path lies in a real folder, or is it."""
+    path, folder = os.fspath(real), os.fspath(root)
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
 def leads_outside(
     name: str, folder: str | os.PathLike[str], base: str | os.PathLike[str] | None = None
 ) -> str | None:
@@ -208,7 +218,7 @@ def leads_outside(
         real = os.path.realpath(os.path.join(folder if base is None else base, name))
     except (OSError, ValueError):  # a NUL in the name: reading it will say so
         return None
-    if real == root or _is_inside(real, root):
+    if is_inside(real, root):
         return None
     return f"{quote(name)} lies outside of the folder {quote(str(folder))}"
 
@@ -330,9 +340,7 @@ def remove_unfinished(folder: Path, name: str = "") -> int:
     `name` limits this to files for the target of that name. Files that a process is writing now
     stay. Raises `OSError` with the name of the folder.
     """
-    lead = "."
-    if name:
-        lead = _lead(name)
+    lead = _lead(name) if name else "."
     with naming_path(folder):
         return sum(
             _remove_unlocked(folder / each)
@@ -521,7 +529,7 @@ def folder_stamps(folder: Path) -> FileStamps:
         if not f"/{name}".endswith((".j2", "/layout.yaml")) or not is_template_name(name):
             continue
         try:
-            if entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), root):
+            if entry.is_symlink() and not is_inside(os.path.realpath(entry.path), root):
                 continue
             state = entry.stat()
         except OSError as error:
@@ -554,7 +562,7 @@ def _entries(root: str, shown_as: Path) -> Iterator[tuple[str, os.DirEntry[str]]
             yield lead + entry.name, entry
             if depth < MAX_NAME_PARTS and not entry.name.startswith(".") and _is_folder(entry):
                 real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
-                if _is_inside(real, root) and real not in above:
+                if is_inside(real, root) and real not in above:
                     waiting.append((entry.path, f"{lead}{entry.name}/", depth + 1, (*above, real)))
 
 
@@ -563,10 +571,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _is_inside(real: str, root: str) -> bool:
-    return real.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def read_template_file(path: Path, most: int = MAX_TEMPLATE_BYTES) -> TemplateFile:

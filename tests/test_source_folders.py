@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.cli.output import ReadingProgress
+from promptforge.cli.output import reading_progress
 from promptforge.errors import Diagnostics
 from promptforge.sources import folders
 
@@ -408,11 +409,11 @@ def test_reading_is_shown_after_a_second_on_a_terminal_alone(
         stream = io.StringIO()
         monkeypatch.setattr(stream, "isatty", lambda answer=is_terminal: answer)
         monkeypatch.setattr(sys, "stderr", stream)
-        with ReadingProgress() as progress:
-            progress.show(1, 20_000)
-            progress._next = 0  # a second later
-            progress.show(4_200, 20_000)
-            progress.show(4_201, 20_000)  # too soon for another line
+        # The second call comes after a second, the third too soon for another line.
+        monkeypatch.setattr(time, "monotonic", iter((0.0, 0.5, 1.0, 1.05)).__next__)
+        with reading_progress() as show:
+            for number in (1, 4_200, 4_201):
+                show(number, 20_000)
         shown = stream.getvalue()
         assert ("reading 4,200 of 20,000 files" in shown) == is_terminal
         assert "4,201" not in shown and shown.endswith("\x1b[K" * is_terminal)

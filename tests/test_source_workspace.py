@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from promptforge.errors import Diagnostics, ItemError
+from promptforge.files import is_inside
 from promptforge.sources import workspace
 from promptforge.sources.workspace import locate_file, read_text
 
@@ -125,5 +126,5 @@ def test_a_file_that_changes_while_it_is_read_is_said(
 def test_locate_gives_the_real_place(place: Path) -> None:
     assert locate_file("sub", place) == place / "sub"
     assert locate_file(".", place) == place
-    assert workspace.is_inside(place, place)
-    assert not workspace.is_inside(place.parent / "spaces", place)
+    assert is_inside(place, place)
+    assert not is_inside(place.parent / "spaces", place)

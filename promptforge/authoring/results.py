@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Diagnostic
 from ..model import Result, ResultItem, path_with_lines
@@ -261,7 +262,7 @@ class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
         own: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.context is None:
             return Build(items=[], **own)
-        return msgspec.structs.replace(self.context, **own)
+        return replace(self.context, **own)
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):

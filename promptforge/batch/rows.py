@@ -36,7 +36,7 @@ from ..errors import (
     show_value,
     suggest_name,
 )
-from ..files import GLOB, Folders, folder_paths, is_url, list_url, local_copy
+from ..files import Folders, folder_paths, is_pattern, is_url, list_url, local_copy
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
@@ -205,13 +205,13 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
     wanted = None
     if is_url(source):
         found = list_url(source)
-        wanted = None if source in found or GLOB.search(source) else source
+        wanted = None if source in found or is_pattern(source) else source
     elif os.path.isdir(source):
         inside = (
             os.path.join(folder, name) for folder, _, files in os.walk(source) for name in files
         )
         found, wanted = _sizes(inside), source
-    elif GLOB.search(source) and not os.path.lexists(source):
+    elif is_pattern(source) and not os.path.lexists(source):
         found = _sizes(glob.iglob(source, recursive=True))
     else:
         path = Path(source)
@@ -429,7 +429,7 @@ def make_spec(
     """Build the spec; its folders are absolute, so they mean the same to any process."""
     return BatchSpec(
         profile=None if profile is None else str(profile),
-        templates=tuple(map(os.path.abspath, folder_paths(templates))),
+        templates=tuple(map(os.path.abspath, folder_paths(templates, "templates"))),
         profiles=tuple(map(os.path.abspath, folder_paths(profiles))),
         workspace=os.path.abspath(workspace),
         attack=None if attack is None else os.path.abspath(attack),

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from ..batch import ENGINES, FIRST_FAILED_ROWS, SHARD_ROWS, Progress, run
 from ..batch.rows import CONTEXT_ONLY
@@ -121,9 +122,7 @@ def _copy_results(report: RunReport, url: str) -> RunReport:
     files = {Path(path).as_posix(): Path(path) for path in local}
     copied = copy_to_url(files, url)
     errors_file = copied[-1] if report.errors_file else report.errors_file
-    return msgspec.structs.replace(
-        report, files=tuple(copied[: len(report.files)]), errors_file=errors_file
-    )
+    return replace(report, files=tuple(copied[: len(report.files)]), errors_file=errors_file)
 
 
 @contextlib.contextmanager

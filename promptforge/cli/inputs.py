@@ -32,7 +32,7 @@ from ..errors import (
 from ..files import ALLOW_OUTSIDE, is_url
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
-from .output import ReadingProgress, print_diagnostics, print_message, printable
+from .output import print_diagnostics, print_message, printable, reading_progress
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
@@ -251,8 +251,8 @@ class CommandRequest(NamedTuple):
 
         if self.quiet:
             return gather(self.wanted, self.diagnostics)
-        with ReadingProgress() as progress:
-            return gather(self.wanted, self.diagnostics, progress.show)
+        with reading_progress() as show:
+            return gather(self.wanted, self.diagnostics, show)
 
     def render(self, renderer: ContextRenderer, items: list[Item]) -> Result:
         """Render; print the diagnostics to standard error."""

@@ -254,27 +254,24 @@ def write_or_discard(stream: Any, write: Callable[[], None]) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-class ReadingProgress:
-    """A line on a terminal that says how many files have been read, after the first second."""
+@contextlib.contextmanager
+def reading_progress() -> Iterator[Callable[[int, int], None]]:
+    """Give a function that says on a terminal how many files have been read, after a second."""
+    following, shown = time.monotonic() + 1, False
 
-    def __init__(self) -> None:
-        self._next = time.monotonic() + 1
-        self._shown = False
-
-    def __enter__(self) -> ReadingProgress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            click.echo("\r\x1b[K", err=True, nl=False, color=True)
-
-    def show(self, read: int, total: int) -> None:
-        """Show how many files of a folder have been read, ten times a second at the most."""
+    def show(read: int, total: int) -> None:
+        nonlocal following, shown
         now = time.monotonic()
-        if now >= self._next and sys.stderr.isatty():
-            self._next, self._shown = now + 0.1, True
+        if now >= following and sys.stderr.isatty():
+            following, shown = now + 0.1, True
             line = f"\rpromptforge: reading {read:,} of {total:,} files\x1b[K"
             click.echo(line, err=True, nl=False, color=True)  # no colour, but a command as well
+
+    try:
+        yield show
+    finally:
+        if shown:
+            click.echo("\r\x1b[K", err=True, nl=False, color=True)
 
 
 DEFAULT_COLUMNS = 80

@@ -144,7 +144,8 @@ class Bridge:
         set_already = load_profile(profile, folder_paths(profiles)).options
         self.alone = alone and "layout" not in options
         """True if the text is the documents' own texts, joined."""
-        self._folders = (*folder_paths(templates), *([_OWN_TEMPLATES] if self.alone else ()))
+        own = [_OWN_TEMPLATES] if self.alone else ()
+        self._folders = (*folder_paths(templates, "templates"), *own)
         self._order = score_order
         # Who names a direction or a threshold says that the numbers are scores.
         self._ranked = score_order is not None or options.get("min_score") is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-import msgspec
+from msgspec.structs import replace
 
 from ..config.options import PROMPT_PARTS, Options, apply_options
 from ..errors import ProfileError, PromptForgeError, TemplateError, quote
@@ -62,9 +62,7 @@ def _sample_items(kind: str) -> list[Item]:
             "author": "somebody",
         },
     )
-    found = msgspec.structs.replace(
-        full, id="sample-2", origin="similarity", content=f"{_SAMPLE_TEXT} Again."
-    )
+    found = replace(full, id="sample-2", origin="similarity", content=f"{_SAMPLE_TEXT} Again.")
     return [full, Item(kind=kind, content=_SAMPLE_TEXT, id="sample-3"), found]
 
 
@@ -221,10 +219,7 @@ def measure_layout(templates: Templates, pair: LayoutFormat, tokenizer: str) -> 
     for kind in ("item", *sorted(set(pair.items) - {"item"})):
         one = _sample_items("text" if kind == "item" else kind)[0]
         # Places of their own, or the ranges of one file would be merged.
-        items = [
-            msgspec.structs.replace(one, start_line=10 * n, end_line=10 * n + 6)
-            for n in range(1, 5)
-        ]
+        items = [replace(one, start_line=10 * n, end_line=10 * n + 6) for n in range(1, 5)]
         page = _page(layout, counter, items, {})
         two, four = page.count(_print(page, 2)), page.count(_print(page, 4))
         costs[kind] = max(0, round((four - two) / 2) - counter.count(_SAMPLE_TEXT))

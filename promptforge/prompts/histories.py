@@ -14,6 +14,7 @@ from itertools import groupby, islice
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
 from ..model import copy_plain, type_name_of
@@ -294,9 +295,9 @@ class _MessageReader:
         kept: dict[str, Any] = {"original": item, "family": "openai-responses"}
         if kind in ("function_call", "custom_tool_call"):
             call = self._call(item)
-            return [Message("assistant", (msgspec.structs.replace(call, **kept),))]
+            return [Message("assistant", (replace(call, **kept),))]
         if kind in ("function_call_output", "custom_tool_call_output"):
-            output = msgspec.structs.replace(self._output(item, "output"), **kept)
+            output = replace(self._output(item, "output"), **kept)
             return [Message("tool", (output,))]
         known = kind in _RESPONSES_ITEMS or self._owner == "openai"
         if not known and kind not in _THOUGHTS:
@@ -366,7 +367,7 @@ class _MessageReader:
             part = {"name": block.name, "args": json.loads(block.arguments)}
             original = {"function_call": part, "thought_signature": signature}
             kept = {"original": original, "family": "gemini"}
-        return msgspec.structs.replace(block, **kept)
+        return replace(block, **kept)
 
     def _with_fields(
         self, message: dict[str, Any], blocks: list[MessageBlock]
@@ -470,12 +471,12 @@ class _MessageReader:
         call = self._call(part)
         # A stream of LangChain leaves the input as a text in the content.
         original = {**_unmarked(part), "input": json.loads(call.arguments)}
-        return [msgspec.structs.replace(call, original=original, family="anthropic")]
+        return [replace(call, original=original, family="anthropic")]
 
     def _tool_result(self, part: dict[str, Any]) -> list[MessageBlock]:
         output = self._output(part, "content")
         kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
-        return [msgspec.structs.replace(output, **kept)]
+        return [replace(output, **kept)]
 
     def _call_result(self, part: dict[str, Any]) -> list[MessageBlock]:
         return [self._output(part, "content")]
@@ -510,14 +511,14 @@ class _MessageReader:
         if kind == "cachePoint":
             return []  # a mark of a cache; see `_CACHE_MARKS`
         if kind == "toolUse" and "type" not in value:
-            return [msgspec.structs.replace(self._call(value), **kept)]
+            return [replace(self._call(value), **kept)]
         if kind == "toolResult" and "type" not in value:
             content = [
                 {"text": json.dumps(each["json"], ensure_ascii=False)} if "json" in each else each
                 for each in value.get("content") or ()
             ]
             output = self._output({**value, "content": content}, "content")
-            return [msgspec.structs.replace(output, **kept)]
+            return [replace(output, **kept)]
         reasoning = kind == "reasoningContent"
         loss = self._loss(_not_text(quote(kind)), "info" if reasoning else "warning")
         if kind == "citationsContent" and isinstance(value.get("content"), list):
@@ -562,9 +563,9 @@ class _MessageReader:
         call = part.get("function_call") or part.get("functionCall")
         output = part.get("function_response") or part.get("functionResponse")
         if isinstance(call, dict):
-            return [msgspec.structs.replace(self._call(call), **kept)]
+            return [replace(self._call(call), **kept)]
         if isinstance(output, dict):
-            return [msgspec.structs.replace(self._output(output, "response"), **kept)]
+            return [replace(self._output(output, "response"), **kept)]
         text = part.get("text")
         if isinstance(text, str) and text.strip() and not part.get("thought"):
             return [TextBlock(text, **(kept if len(part) > 1 else {}))]
@@ -733,7 +734,7 @@ def _is_haystack(content: Any) -> bool:
 def _sound_block(block: MessageBlock) -> MessageBlock:
     fields = msgspec.structs.asdict(block)
     texts = {key: replace_surrogates(value) for key, value in fields.items() if type(value) is str}
-    return msgspec.structs.replace(block, **texts, original=_sound_data(block.original))
+    return replace(block, **texts, original=_sound_data(block.original))
 
 
 def _sound_data(value: Any) -> Any:

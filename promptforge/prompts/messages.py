@@ -12,6 +12,7 @@ from itertools import count, groupby
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Diagnostics, Severity, quote
 from ..text.control_tokens import ControlTokens
@@ -275,7 +276,7 @@ def keep_for(
             if loss is not None and loss.spared != family:
                 diagnostics.add("PF208", loss.message, where=loss.where, severity=loss.severity)
         if kept:
-            made.append(msgspec.structs.replace(message, blocks=tuple(kept)))
+            made.append(replace(message, blocks=tuple(kept)))
     # What stood after a thought may have been for another family.
     joined = [(message.role, message.blocks) for message in join_messages(made)]
     return _drop_loose_thoughts(joined, "history", diagnostics)
@@ -291,10 +292,10 @@ def _keep_block(
     if family == "gemini" and isinstance(block, ToolCall) and (sign := _signature_beside(block)):
         call = {"id": block.id, "name": block.name, "args": json.loads(block.arguments)}
         original = {"function_call": call, "thought_signature": sign}
-        return msgspec.structs.replace(block, original=original, family=family), None
+        return replace(block, original=original, family=family), None
     neutral = block
     if block.original is not None or block.loss is not None:
-        neutral = msgspec.structs.replace(block, original=None, family="", loss=None)
+        neutral = replace(block, original=None, family="", loss=None)
     if not isinstance(block, ImageBlock):
         return neutral, block.loss
     if ("data" if block.data else "url") in images:
@@ -362,7 +363,7 @@ def pair_calls(
                     row.append(None)
                     continue
                 id_, name = answered.call.id, answered.call.name
-                row.append(msgspec.structs.replace(_with_id(block, id_), name=name))
+                row.append(replace(_with_id(block, id_), name=name))
             else:
                 row.append(block)
     lost += _give_up(waiting, rows)
@@ -433,7 +434,7 @@ def _with_id(block: _Paired, id_: str) -> _Paired:
         return block
     # Gemini pairs by place: without an id, the part goes back without one.
     original = block.original if not block.id else None
-    return msgspec.structs.replace(block, id=id_, original=original)
+    return replace(block, id=id_, original=original)
 
 
 def _without_loose_thoughts(row: Sequence[MessageBlock | None]) -> Iterator[MessageBlock]:
@@ -518,19 +519,19 @@ def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, 
     assert not isinstance(block, CitedItem)  # made from items later, which have been treated
     original, count = controls.break_up_data(block.original)
     if isinstance(block, OpaqueBlock):
-        return msgspec.structs.replace(block, original=original), count
+        return replace(block, original=original), count
     if isinstance(block, ImageBlock):
         (mime, url), changes = controls.break_up_data([block.mime, block.url])
-        return msgspec.structs.replace(block, mime=mime, url=url, original=original), changes
+        return replace(block, mime=mime, url=url, original=original), changes
     if isinstance(block, TextBlock):
         text, count = controls.break_up(block.text)
-        return msgspec.structs.replace(block, text=text, original=original), count
+        return replace(block, text=text, original=original), count
     # A chat template prints ids and names too.
     (id_, name), changes = controls.break_up_data([block.id, block.name])
-    named: Any = msgspec.structs.replace(block, id=id_, name=name, original=original)
+    named: Any = replace(block, id=id_, name=name, original=original)
     if isinstance(block, ToolOutput):
         text, count = controls.break_up(block.text)
-        return msgspec.structs.replace(named, text=text), count + changes
+        return replace(named, text=text), count + changes
     arguments, count = block.arguments, 0
     # A server may decode the escapes, so "\u003c|im_end|>" is a token too. The change is made in
     # the decoded texts, so that the arguments stay JSON.
@@ -538,5 +539,5 @@ def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, 
         decoded, count = controls.break_up_data(json.loads(arguments))
         if count or controls.holds(arguments):
             arguments = json.dumps(decoded, ensure_ascii=False)
-            named = msgspec.structs.replace(named, original=None)
-    return msgspec.structs.replace(named, arguments=arguments), count + changes
+            named = replace(named, original=None)
+    return replace(named, arguments=arguments), count + changes

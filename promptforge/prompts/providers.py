@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from ..errors import OptionError, quote, suggest_name
 from .messages import (
@@ -74,7 +74,7 @@ def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str,
     fields = [block for block in message.blocks if _is_field(block)]
     shown = tuple(block for block in message.blocks if block not in fields)
     if any(isinstance(block, TextBlock | ImageBlock | OpaqueBlock) for block in shown):
-        one["content"] = content(msgspec.structs.replace(message, blocks=shown))
+        one["content"] = content(replace(message, blocks=shown))
     for block in fields:
         one |= block.original or {}
     for call in message.blocks:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from ..config.layouts import LayoutSettings
 from ..config.options import Options
@@ -362,7 +362,7 @@ class ItemViews:
         made, count = self._controls.break_up_data(given)
         if count:
             item_id, kind, name, path, url, language, metadata = made
-            item = msgspec.structs.replace(
+            item = replace(
                 item, id=item_id, kind=kind, name=name, path=path, url=url, metadata=metadata
             )
         return item, language, count

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-import msgspec
+from msgspec.structs import replace
 
 from ..config.layouts import LayoutSettings
 from ..config.options import OPTION_VOCABULARY, OptionKeywords, Options, apply_options
@@ -284,7 +284,7 @@ def spread(
     `render` makes a part of the first of the items that fit. Raises `BudgetError` where a part
     has no room for a single character.
     """
-    left = [msgspec.structs.replace(item, required=False) for item in candidates]
+    left = [replace(item, required=False) for item in candidates]
     while left:
         # All that is left, each time: `packing: stop` shows the first of them that fit.
         part = render(left)
@@ -308,7 +308,7 @@ def _cut(item: Item, fits: Callable[[Item], bool]) -> tuple[Item, Item]:
     def piece(content: str, line: int) -> Item:
         end = line + max(0, content.count("\n") - content.endswith("\n"))
         lines: dict[str, Any] = {"start_line": line, "end_line": end}
-        return msgspec.structs.replace(item, content=content, expanded=None, summary=None, **lines)
+        return replace(item, content=content, expanded=None, summary=None, **lines)
 
     count = _most(len(lines) - 1, lambda number: fits(piece("".join(lines[:number]), first)))
     chars = sum(map(len, lines[:count]))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from ..model import Span
 from ..packing.types import Variant
@@ -86,7 +86,7 @@ def map_text(
                 if end == start:
                     continue
                 if spans and _origin_of(spans[-1]) == _origin_of(span):
-                    spans[-1] = msgspec.structs.replace(spans[-1], end=end)
+                    spans[-1] = replace(spans[-1], end=end)
                 else:
                     spans.append(span)
                 start = end

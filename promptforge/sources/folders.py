@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import Diagnostics, ItemError
+from ..files import is_inside
 from ..text.words import late_pattern, match_in_one_pass
 from .workspace import (
     MAX_FOLDERS_NESTED,
@@ -30,7 +31,6 @@ from .workspace import (
     BinaryFileError,
     StrPath,
     decode_text,
-    is_inside,
     locate_file,
     peek_file,
     read_text,

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, OptionError, quote, suggest_name
-from ..files import GLOB, is_url, list_url, local_copy
+from ..files import is_pattern, is_url, list_url, local_copy
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.words import late_pattern
@@ -296,7 +296,7 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
     found: list[Item] = []
     failed: list[ItemError] = []
     names = list(list_url(url))
-    is_folder = names != [url] and not GLOB.search(url)
+    is_folder = names != [url] and not is_pattern(url)
     if is_folder:
         lead = f"{url.partition('://')[2].strip('/')}/"  # a store may write its own name otherwise
         inner = {name.partition(lead)[2] or name: name for name in names}

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
-from ..files import ALLOW_OUTSIDE, YAML_SUFFIXES, leads_outside, tokenizer_file
+from ..files import ALLOW_OUTSIDE, YAML_SUFFIXES, is_pattern, leads_outside, tokenizer_file
 from .item_files import parse_json
 from .text_files import Search, split_range
-from .workspace import StrPath, expand_pattern, is_pattern, read_text, show_path
+from .workspace import StrPath, expand_pattern, read_text, show_path
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
+from ..files import is_pattern
 from ..model import Item, copy_plain
 from ..text.words import (
     inverse_document_frequency,
@@ -48,7 +49,6 @@ from .workspace import (
     BinaryFileError,
     StrPath,
     expand_pattern,
-    is_pattern,
     is_stream,
     locate_file,
     read_named,

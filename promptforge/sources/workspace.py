@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import Diagnostics, ItemError, did_you_mean, quote
-from ..files import MAX_FILE_BYTES, is_url
+from ..files import MAX_FILE_BYTES, is_inside, is_pattern, is_url
 from ..text.words import late_pattern
 
 StrPath = str | os.PathLike[str]
@@ -86,14 +86,6 @@ def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
         hint = "name the file by its absolute path"
         raise ItemError(f"a link leads out of the folder; {hint}", where=show_path(given))
     return Path(real)
-
-
-def is_inside(real: StrPath, root: StrPath) -> bool:
-    """Tell whether a real path lies in a real folder, or is it."""
-    try:
-        return os.path.commonpath((real, root)) == os.fspath(root)
-    except ValueError:  # two drives
-        return False
 
 
 def read_text(
@@ -288,11 +280,6 @@ def _hint(real: Path, exc: Exception) -> str:
     except OSError:
         return f"; there is no folder {show_path(real.parent.name)} either"
     return did_you_mean(real.name, names[:1000])
-
-
-def is_pattern(path: str) -> bool:
-    """Tell whether a path holds `*`, `?` or `[`."""
-    return any(c in path for c in "*?[")
 
 
 def expand_pattern(pattern: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[str]:

@@ -81,7 +81,7 @@ _here = _Here()
 _MADE = (list, tuple, dict)
 
 
-def use_tank(tank: FuelTank, items: int = 1, chars: int = 0) -> None:
+def use_tank(tank: FuelTank, items: int, chars: int) -> None:
     """Let the next template of this thread burn from `tank`, after adding the usual allowance.
 
     The engine decides how often a template is run, so each run brings its own allowance, for

@@ -237,7 +237,7 @@ _SPELLED = {
 _LINE_REST = r" *(?=\n|\Z)"
 
 
-def _spell(text: str, gap: str = "", blank: str = " +") -> str:
+def _spell(text: str) -> str:
     """Return an expression for all folded texts that look like `text`."""
     parts: list[str] = []
     plain = ""
@@ -252,17 +252,17 @@ def _spell(text: str, gap: str = "", blank: str = " +") -> str:
         for pair, letter in _PAIRS.items():
             plain = plain.replace(pair, letter)
         for word in re.findall(r" +|'+|[^ ']", plain):
-            parts.append(blank if word[0] == " " else _SPELLED.get(word[0]) or re.escape(word))
+            parts.append("" if word[0] == " " else _SPELLED.get(word[0]) or re.escape(word))
         plain = ""
         if char != "\0":
             parts.append(f"(?:{'|'.join(sorted(map(re.escape, folds)))})")
-    return gap.join(filter(None, parts))
+    return " *".join(filter(None, parts))
 
 
 def _spell_line(parts: list[object]) -> str:
     """Return an expression for whole folded lines of texts and values, in linear time."""
     if len(parts) == 1:
-        return _spell(str(parts[0]), gap=" *", blank="") + _LINE_REST
+        return _spell(str(parts[0])) + _LINE_REST
     expression = ""
     value = False
     for number, part in enumerate(parts, 1):
@@ -276,7 +276,7 @@ def _spell_line(parts: list[object]) -> str:
         lead = " " if value and text[0] == " " else ""
         after = " " if text[-1] == " " and text.strip() else ""
         own = str(part).strip() if text.strip() else ""
-        spelled = lead + _spell(own, gap=" *", blank="") + after
+        spelled = lead + _spell(own) + after
         if not value:
             expression += spelled
         elif number == len(parts):
@@ -306,7 +306,7 @@ class TemplateLines:
             if merged and isinstance(merged[0], str):
                 head = merged[0] = merged[0].lstrip()
             if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
-                anywhere.add(_spell(head, gap=" *", blank=""))
+                anywhere.add(_spell(head))
             elif len(visible) >= 2:
                 (anywhere if head else at_margin).add(_spell_line(merged))
         choices = []
