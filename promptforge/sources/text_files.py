@@ -5,7 +5,7 @@ without a vector store. `languages.json` has the tables of languages.
 
 Codes: PF203, PF205 front matter that had to be changed or cannot be read, PF601 a match of a
 pattern that cannot be read, PF604 one that is no text, PF605 a range past the end, PF608
-files of a pattern that a search passed over.
+files of a pattern that a search passed over, PF611 a notebook that became Markdown.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
 from ..model import Item, copy_plain
+from ..text.format import plural
 from ..text.words import (
     inverse_document_frequency,
     late_pattern,
@@ -45,6 +46,7 @@ from .folders import (
     report_left_out,
     unwanted_content,
 )
+from .notebook import read_notebook
 from .workspace import (
     BinaryFileError,
     StrPath,
@@ -92,7 +94,7 @@ def load_files(
     """
     if is_stream(spec):
         text, _ = read_named(spec, workspace=None, diagnostics=diagnostics)
-        return [file_item(stream_name or "standard input", text)]
+        return [file_item(stream_name or "standard input", text, said=diagnostics)]
     path, start, end = split_range(spec, workspace)
     if start is None and os.path.isdir(locate_file(path, workspace)):
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
@@ -102,7 +104,7 @@ def load_files(
         text = read_text(name, workspace=workspace, diagnostics=said)
         place = name.removeprefix("./")  # as `find` writes it; a folder's files have none
         if start is None:
-            return file_item(place, text)
+            return file_item(place, text, said=said)
         lines = split_lines(text)
         if start > len(lines):
             message = f"line {start} lies past the end; the last line is {len(lines)}"
@@ -124,7 +126,7 @@ def _load_folder(
 ) -> Iterator[Item]:
     ages = commits_since_change(locate_file(path, workspace))
     for name, text, said in read_folder(path, workspace=workspace, diagnostics=diagnostics, **how):
-        item, age = file_item(name, text), ages.get(os.path.relpath(name, path))
+        item, age = file_item(name, text, said=said), ages.get(os.path.relpath(name, path))
         yield item if age is None else replace(item, metadata={"commits_ago": age})
         diagnostics.extend(tuple(said))
 
@@ -213,8 +215,25 @@ def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | N
     return path, first, end
 
 
-def file_item(path: str, text: str, start: int | None = None, end: int | None = None) -> Item:
-    """Return the item of a file or of some of its lines, without the line end that closes it."""
+def file_item(
+    path: str,
+    text: str,
+    start: int | None = None,
+    end: int | None = None,
+    *,
+    said: Diagnostics | None = None,
+) -> Item:
+    """Return the item of a file or of some of its lines, without the line end that closes it.
+
+    A whole notebook is read as Markdown, and that is `said`.
+    """
+    if path.endswith(".ipynb") and start is None and (found := read_notebook(text)):
+        if said is not None:
+            message = f"shown as Markdown: {plural(found.cells, 'cell', 'cells')}"
+            if found.left_out:
+                message += f"; {plural(found.left_out, 'output', 'outputs')} left out, without text"
+            said.add("PF611", message, where=show_path(path), severity="info")
+        return Item(kind="file", content=found.text, path=path, language="markdown")
     language = language_of(path)
     kind = "code" if is_code(language) else "file"
     if language == "diff":

@@ -1,0 +1,91 @@
+"""Read a Jupyter notebook as Markdown: its cells in their order, each output as text.
+
+The format is nbformat 4 (https://nbformat.readthedocs.io/en/latest/format_description.html).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..text.escape import FENCE_TAG, longest_run
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Notebook(NamedTuple):
+    """A notebook as text."""
+
+    text: str
+    cells: int
+    left_out: int
+    """Outputs that are no text: pictures, widgets."""
+
+
+def read_notebook(text: str) -> Notebook | None:
+    """Return the notebook that a file's text is; None for JSON of any other form."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    cells = data.get("cells") if isinstance(data, dict) and "nbformat" in data else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        return None
+    tag = _language(data.get("metadata"))
+    blocks: list[str] = []
+    left_out = 0
+    for cell in cells:
+        source = _joined(cell.get("source")).strip("\n")
+        if cell.get("cell_type") == "markdown":
+            blocks.append(source)
+            continue
+        if source:
+            blocks.append(_fenced(source, tag if cell.get("cell_type") == "code" else ""))
+        for output in _dicts(cell.get("outputs")):
+            said = list(filter(None, _texts(output)))
+            blocks += [_fenced(each, "text") for each in said]
+            left_out += not said and output.get("output_type") != "stream"
+    return Notebook("\n\n".join(filter(None, blocks)), len(cells), left_out)
+
+
+def _language(metadata: object) -> str:
+    for name, key in (("language_info", "name"), ("kernelspec", "language")):
+        part = metadata.get(name) if isinstance(metadata, dict) else None
+        tag = part.get(key) if isinstance(part, dict) else None
+        if isinstance(tag, str) and FENCE_TAG.fullmatch(tag):
+            return tag.lower()
+    return ""
+
+
+def _joined(lines: object) -> str:
+    """Return a text of the format: one text, or a list of lines with their line ends."""
+    if isinstance(lines, list):
+        return "".join(line for line in lines if isinstance(line, str))
+    return lines if isinstance(lines, str) else ""
+
+
+def _dicts(values: object) -> Iterator[dict[str, Any]]:
+    for value in values if isinstance(values, list) else ():
+        if isinstance(value, dict):
+            yield value
+
+
+def _texts(output: dict[str, Any]) -> Iterator[str]:
+    """Yield the texts of an output, without colours; none for a picture and its name."""
+    if traceback := output.get("traceback"):
+        lines = traceback if isinstance(traceback, list) else [traceback]
+        yield _COLOUR.sub("", "\n".join(map(_joined, lines))).strip("\n")
+    yield _COLOUR.sub("", _joined(output.get("text"))).strip("\n")
+    data = output.get("data")
+    if isinstance(data, dict) and not any(key.startswith("image/") for key in data):
+        for kind in ("text/markdown", "text/plain"):
+            if said := _joined(data.get(kind)).strip("\n"):
+                yield said
+                return
+
+
+def _fenced(text: str, tag: str) -> str:
+    marks = "`" * max(3, 1 + longest_run(text))
+    return f"{marks}{tag}\n{text}\n{marks}"
