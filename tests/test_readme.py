@@ -112,6 +112,8 @@ def test_every_command_layout_and_profile_is_mentioned() -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    for page in PAGES:
+    guides = [*ROOT.glob("[pt]*/**/README.md"), *ROOT.glob(".github/*.md")]
+    assert {*PAGES[1:]} < {*guides}
+    for page in (PAGES[0], *guides):
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), target
