@@ -33,6 +33,27 @@ needs_browser = pytest.mark.skipif(
 PATIENCE = 60
 """Seconds that anything may take."""
 FOLDERS = ("templates", "profiles", "tests")
+OVERLAPS = """() => {
+  const found = [];
+  const seen = e => e.checkVisibility() && e.getBoundingClientRect().width > 0;
+  const top = document.querySelector('dialog[open]') ?? document;
+  const all = [...top.querySelectorAll('button, select, input:not([type=range]), textarea, h1, h2')]
+    .filter(e => seen(e) && !e.closest('.list, .bar, .editor, #detail, .dropped-by, .options-list, .deltas, .sides'));
+  for (const [n, a] of all.entries()) {
+    const x = a.getBoundingClientRect();
+    if (x.right > innerWidth + 1) found.push(`past the edge: ${a.outerHTML.slice(0, 80)}`);
+    for (const b of all.slice(n + 1)) {
+      if (a.contains(b) || b.contains(a)) continue;
+      const y = b.getBoundingClientRect();
+      const wide = Math.min(x.right, y.right) - Math.max(x.left, y.left);
+      const high = Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top);
+      if (wide > 2 && high > 2) found.push(`${a.outerHTML.slice(0, 80)} over ${b.outerHTML.slice(0, 80)}`);
+    }
+  }
+  if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window');
+  return found;
+}"""
+"""What overlaps or leaves the window, of the page or of the dialog before it."""
 Opener = Callable[..., "Page"]
 
 

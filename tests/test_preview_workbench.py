@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from preview_browser import (
+    OVERLAPS,
     PATIENCE,
     Opener,
     becomes,
@@ -557,27 +558,6 @@ def test_an_empty_page_offers_a_beginning(bench: Preview, open_page: Opener) -> 
     settled(page)
     assert page.is_hidden("#welcome")
     give(bench, ITEMS)
-
-
-OVERLAPS = """() => {
-  const found = [];
-  const seen = e => e.checkVisibility() && e.getBoundingClientRect().width > 0;
-  const all = [...document.querySelectorAll('button, select, input:not([type=range]), h1, h2')]
-    .filter(e => seen(e) && !e.closest('.list, .bar, dialog, .editor, #detail, .dropped-by'));
-  for (const [n, a] of all.entries()) {
-    const x = a.getBoundingClientRect();
-    if (x.right > innerWidth + 1) found.push(`past the edge: ${a.outerHTML.slice(0, 80)}`);
-    for (const b of all.slice(n + 1)) {
-      if (a.contains(b) || b.contains(a)) continue;
-      const y = b.getBoundingClientRect();
-      const wide = Math.min(x.right, y.right) - Math.max(x.left, y.left);
-      const high = Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top);
-      if (wide > 2 && high > 2) found.push(`${a.outerHTML.slice(0, 80)} over ${b.outerHTML.slice(0, 80)}`);
-    }
-  }
-  if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window');
-  return found;
-}"""
 
 
 def test_nothing_overlaps_at_any_width(bench: Preview, open_page: Opener) -> None:
