@@ -1,16 +1,17 @@
 """Trimming of data in lines: deep and late entries go first, the names of things stay longest.
 
-That is YAML, settings in sections (INI, TOML, Dockerfiles, properties) and tables (CSV). The lines
-alone tell what is under what, so templates and broken files are read too.
+That is YAML, XML, settings in sections (INI, TOML, Dockerfiles, properties) and tables (CSV). But
+for XML the lines alone tell what is under what, so templates and broken files are read too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain
 from math import inf, log2
+from typing import NamedTuple
 
 from ..text.format import Marks
 from ..text.words import late_pattern
@@ -33,7 +34,7 @@ _NAME_LIFT = 0.5
 _KEEP_OF_SECTIONS = 0.75
 """The least `keep` of a section: no query moves these where all of them have room."""
 HEADER = "header"
-"""The kind of the first row of a table, which always stays."""
+"""The kind of the first row of a table, and of the outermost element: these always stay."""
 _MAX_LINES_OF_COMMENTS = 4
 """Lines up to which comments go with the entry after them; more are a piece."""
 
@@ -57,6 +58,16 @@ _SECTIONS: dict[str | None, re.Pattern[str]] = {
 }
 """Language → the line that all up to the next one is under."""
 _ROWS = ("csv", "tsv")
+_TAG = late_pattern(r"""<(/?)[\w:.-]++(?:[^<>"'/]|"[^"<]*+"|'[^'<]*+'|/(?!>))*+(/?)>""")
+_NO_TAGS = {
+    "<!--": late_pattern(r"(?s:.*?)-->"),
+    "<![CDATA[": late_pattern(r"(?s:.*?)\]\]>"),
+    "<?": late_pattern(r"(?s:.*?)\?>"),
+    "<!": late_pattern(r"[^\[>]*+(?:\[[^\]]*+\][^\[>]*+)*+>"),
+}
+"""The beginnings of comments and the like, and all up to the end of each."""
+_TAG_NAME = late_pattern(r"\s*<([\w:.-]++)")
+_DECLARATION = late_pattern(r"\A(<!-- [^\n]*-->\n)(\s*<\?xml[^\n]*\?>[^\S\n]*\n?)")
 _SETTING = late_pattern(r"([^\s=:\[{][^=:\n]*+)[=:]")
 _NO_BRACKETS = late_pattern(r""""(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|\#.*""")
 MAX_LINES_OF_A_VALUE = 1_000
@@ -70,14 +81,17 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     It is read as YAML where the language is none of the others.
     """
     lines = split_lines(text)
+    entries: list[_Entry] | None
     if language in _ROWS:
         entries = _read_rows(lines)
+    elif language == "xml":
+        entries = _read_markup(text, lines)
     elif language in _SECTIONS:
         entries = _read_sections(lines, _SECTIONS[language])
     else:
         entries = _read_yaml(lines)
         _name_documents(entries)
-    parts = _make_pieces(lines, entries)
+    parts = _make_pieces(lines, entries or [])
     if len(parts) < 2:
         return None
     tag = language or "yaml"
@@ -98,6 +112,16 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 class _EntryPieces(Pieces):
     """The pieces of data. An outline of it goes from its end."""
 
+    def text(
+        self,
+        kept: Collection[int],
+        beginning: tuple[int, str] | None = None,
+        *,
+        bare: bool = False,
+    ) -> str:
+        """Return the text as all pieces do; nothing may stand before a declaration of XML."""
+        return _DECLARATION.sub(r"\2\1", super().text(kept, beginning, bare=bare), 1)
+
     def thin(self, _part: Piece, place: int) -> float:
         """Return the order among equals: the first entries say what the whole is."""
         return -place
@@ -116,6 +140,8 @@ class _Entry:
     key: str = ""
     kind: str = ""
     """`DOCUMENT`, `SECTION`, `HEADER`, or `IN_STRING` for a line of a text."""
+    closes: int = -1
+    """The entry that it ends: a line `</name>`."""
     anchored: bool = False
     """True if others may say `*name` in the place of its value."""
     place: int = 0
@@ -150,7 +176,7 @@ class _Reader:
         while self._around and self._around[-1][0] >= column:
             self._around.pop()
         parent = self._around[-1][1] if self._around else -1
-        while self.entries and self._lines[self.next].isspace():
+        while self.entries and self.next < line and self._lines[self.next].isspace():
             self.next += 1
             self.entries[-1].end = self.next
         if line - self.next > _MAX_LINES_OF_COMMENTS and kind != IN_STRING:
@@ -269,6 +295,83 @@ def _read_rows(lines: Sequence[str]) -> list[_Entry]:
     return reader.finish()
 
 
+def _read_markup(text: str, lines: Sequence[str]) -> list[_Entry] | None:
+    """Return the elements of XML that begin and end on lines of their own; None if some do not."""
+    reader = _Reader(lines)
+    around: list[int] = []  # the entries of the elements that are open, the outermost first
+    tags = _read_tags(text)
+    ends = list(accumulate(map(len, lines)))
+    tag = next(tags, None)
+    start = number = 0
+    while number < len(lines):
+        opened = closed = 0
+        # What spans lines keeps them together: a comment, a tag with its attributes.
+        while tag is not None and tag.start < ends[number]:
+            if tag.end is None:
+                return None
+            while tag.end > ends[number]:
+                number += 1
+            closed, opened = _count_tag(tag, closed, opened)
+            if not (around or opened or text.startswith(("<!", "<?"), tag.start)):
+                return None  # all of it is in this line
+            tag = next(tags, None)
+        number += 1
+        if (opened and closed) or closed > 1 or closed > len(around):
+            return None
+        if lines[start].isspace() and number - start == 1:
+            start = number  # it goes with the element before
+            continue
+        kind = HEADER if opened and not around else ""
+        column = len(around) - closed + 0.5 * bool(closed)
+        entry = reader.add(start, column, _name_of(lines[start]), kind)
+        entry.end = reader.next = number
+        if closed:
+            entry.closes, entry.key = around.pop(), ""
+        around += [len(reader.entries) - 1] * opened
+        start = number
+    return None if around else reader.finish()
+
+
+class _Tag(NamedTuple):
+    """A tag, a comment or the like in XML; without an `end` it is none."""
+
+    start: int
+    end: int | None
+    opens: int
+    """1 for a tag that opens an element, -1 for one that closes one, else 0."""
+
+
+def _read_tags(text: str) -> Iterator[_Tag]:
+    place = text.find("<")
+    while place >= 0:
+        end, opens = None, 0
+        for begin, stop in _NO_TAGS.items():
+            if text.startswith(begin, place):
+                found = stop.match(text, place + len(begin))
+                end = found.end() if found else None
+                break
+        else:
+            if match := _TAG.match(text, place):
+                end = match.end()
+                opens = -1 if match[1] else int(not match[2])
+        yield _Tag(place, end, opens)
+        place = text.find("<", end) if end is not None else -1
+
+
+def _count_tag(tag: _Tag, closed: int, opened: int) -> tuple[int, int]:
+    """Return the elements that a line has closed and opened so far, but those within the line."""
+    if tag.opens > 0:
+        return closed, opened + 1
+    if tag.opens < 0:
+        return (closed, opened - 1) if opened else (closed + 1, opened)
+    return closed, opened
+
+
+def _name_of(line: str) -> str:
+    found = _TAG_NAME.match(line)
+    return found[1] if found else ""
+
+
 def _bare(key: str) -> str:
     return key.rstrip(": \t").strip("\"'")
 
@@ -367,6 +470,7 @@ def _make_pieces(lines: Sequence[str], entries: Sequence[_Entry]) -> list[tuple[
             piece_of[entry.parent] if entry.parent >= 0 else -1,
             heads or (entry.kind != IN_STRING and depth < 1 and bool(entry.key)),
             entry.kind,
+            piece_of[entry.closes] if entry.closes >= 0 else -1,
         )
         parts.append((part, entry))
     return parts
@@ -375,8 +479,11 @@ def _make_pieces(lines: Sequence[str], entries: Sequence[_Entry]) -> list[tuple[
 def _held_by_head(lines: Sequence[str], entries: Sequence[_Entry], number: int) -> Iterator[int]:
     """Yield the entries that are one piece with the one above them, in the order of their lines."""
     entry = entries[number]
-    few = range(entry.first, min(entry.last, entry.first + 2 * MAX_LINES_OF_A_PIECE + 1))
-    if few.stop == entry.last and sum(not lines[i].isspace() for i in few) <= MAX_LINES_OF_A_PIECE:
+    most = MAX_LINES_OF_A_PIECE
+    if entry.children and entries[entry.children[-1]].closes == number:
+        most += 2  # `<name>` and `</name>`
+    few = range(entry.first, min(entry.last, entry.first + 2 * most + 1))
+    if few.stop == entry.last and sum(not lines[i].isspace() for i in few) <= most:
         yield from _all_under(entries, number)
         return
     is_document = entry.kind == DOCUMENT or (entry.parent < 0 and entry.key in _NAMING)

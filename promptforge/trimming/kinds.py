@@ -38,13 +38,15 @@ TRIMMERS_BY_LANGUAGE = {
     "log": "log",
     "markdown": "markdown",
     "python": "python",
-    **dict.fromkeys(("csv", "dockerfile", "ini", "properties", "toml", "tsv", "yaml"), "entries"),
+    **dict.fromkeys(
+        ("csv", "dockerfile", "ini", "properties", "toml", "tsv", "xml", "yaml"), "entries"
+    ),
 }
 PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
 """Kinds with programs as texts, unless their language says otherwise."""
 _NO_PROGRAM_LANGUAGES = {
     *TRIMMERS_BY_LANGUAGE,
-    *("csv", "html", "none", "plain", "rst", "svg", "text", "txt", "xml"),
+    *("csv", "html", "none", "plain", "rst", "svg", "text", "txt"),
 } - {"python"}
 _OWN_KINDS = {
     *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),
