@@ -10,8 +10,7 @@ from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import chunks
-
-import promptforge as pf
+from unfiltered import render as render_all
 
 FORMATS = ["markdown", "xml", "json", "plain"]
 
@@ -48,20 +47,9 @@ def render(
     group_by_file: bool = True,
     **options: Any,
 ) -> str:
-    return pf.render(
-        records,
-        layout="chunks",
-        format=format,
-        max_tokens=10**6,
-        max_items=None,
-        min_score=None,
-        dedupe=False,
-        merge_overlaps=False,
-        rerank=None,
-        group_by="file" if group_by_file else None,
-        order="score" if group_by_file else "given",
-        **options,
-    ).text
+    options["group_by"] = "file" if group_by_file else None
+    options["order"] = "score" if group_by_file else "given"
+    return render_all(records, "chunks", format, **options).text
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -10,8 +10,7 @@ from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import context
-
-import promptforge as pf
+from unfiltered import render as render_all
 
 KINDS = [
     "code",
@@ -46,20 +45,7 @@ RECORDS = st.lists(
 
 
 def render(records: list[dict[str, Any]]) -> str:
-    return pf.render(
-        records,
-        profile="lisp",
-        layout="context",
-        format="markdown",
-        max_tokens=10**6,
-        max_items=None,
-        min_score=None,
-        dedupe=False,
-        merge_overlaps=False,
-        rerank=None,
-        group_by=None,
-        order="given",
-    ).text
+    return render_all(records, "context", "markdown", profile="lisp", group_by=None).text
 
 
 @cases(150)

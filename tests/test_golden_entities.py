@@ -10,8 +10,7 @@ from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import entities
-
-import promptforge as pf
+from unfiltered import render as render_all
 
 FORMATS = ["markdown", "xml", "plain"]
 
@@ -60,20 +59,8 @@ def render(
     group_by_type: bool = True,
     **options: Any,
 ) -> str:
-    return pf.render(
-        records,
-        layout="entities",
-        format=format,
-        max_tokens=10**6,
-        max_items=None,
-        min_score=None,
-        dedupe=False,
-        merge_overlaps=False,
-        rerank=None,
-        group_by="category" if group_by_type else None,
-        order="score",
-        **options,
-    ).text
+    options |= {"group_by": "category" if group_by_type else None, "order": "score"}
+    return render_all(records, "entities", format, **options).text
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -10,8 +10,7 @@ from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import knowledge
-
-import promptforge as pf
+from unfiltered import render as render_all
 
 TEXT = harmless_records.CONTENT.map(str.strip)
 NAMED = st.lists(
@@ -68,22 +67,7 @@ def render(
     records += [item_of(t) for t in techniques or []]
     records += [rag("markdown", d) for d in documents or []]
     records += [rag("man_page", m) for m in man_pages or []]
-    return pf.render(
-        records,
-        **{
-            "layout": "knowledge",
-            "format": "plain",
-            "combine": "combined",
-            "max_tokens": 10**6,
-            "max_items": None,
-            "min_score": None,
-            "dedupe": False,
-            "merge_overlaps": False,
-            "rerank": None,
-            "order": "given",
-            **options,
-        },
-    ).text
+    return render_all(records, **{"layout": "knowledge", "format": "plain", **options}).text
 
 
 @cases(60)
