@@ -17,6 +17,18 @@ from typing import Any, NamedTuple
 
 from commandline import ROOT
 
+PATHS = (
+    "/",
+    "/app.js",
+    "/style.css",
+    "/vendor/codemirror.js",
+    "/api/start",
+    "/api/events",
+    "/api/files/x",
+    "/api/cases",
+    "/no",
+)
+"""Addresses of the preview, and one that is not there."""
 ITEMS = [
     {
         "kind": "code",

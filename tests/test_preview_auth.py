@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from commandline import ROOT, run
 from preview_browser import until
-from preview_process import Preview, heard, preview
+from preview_process import PATHS, Preview, heard, preview
 
 MISSING = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}")
@@ -22,17 +22,6 @@ if not MISSING:
     from starlette.applications import Starlette
 
     from promptforge.preview import app, auth
-PATHS = (
-    "/",
-    "/app.js",
-    "/style.css",
-    "/vendor/codemirror.js",
-    "/api/start",
-    "/api/events",
-    "/api/files/x",
-    "/api/cases",
-    "/no",
-)
 
 
 @pytest.fixture(scope="module")

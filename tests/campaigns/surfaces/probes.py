@@ -13,18 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from commandline import run as command
-from preview_process import Preview, heard
+from preview_process import PATHS, Preview, heard
 
-PATHS = (
-    "/",
-    "/app.js",
-    "/style.css",
-    "/vendor/codemirror.js",
-    "/api/start",
-    "/api/events",
-    "/api/files/x",
-    "/no",
-)
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
 REFUSED = {400, 403, 404, 405, 408, 411, 412, 413, 415, 421, 428, 431, 501, 503, 0}
 """Statuses that give nothing away; 0 is a line that was closed."""
