@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -250,6 +251,53 @@ def test_filters_of_the_users_own_settings_are_run(
     assert has_run(canary) and notes_of_diff(space) == []
 
 
+def test_a_filter_whose_name_is_no_text_is_not_run(space: Path, canary: Path) -> None:
+    (space / "a.py").write_text("x = 44\n")
+    (space / ".gitattributes").write_bytes(b"*.py filter=\xff\n")
+    with (space / ".git/config").open("ab") as settings:
+        settings.write(b'[filter "\xff"]\nclean = ' + bytes(canary) + b"\n")
+    git(space, "diff", "HEAD")  # the control
+    assert has_run(canary)
+    assert "+x = 44" in "".join(item.content or "" for item in load_everything(canary))
+    assert "\\udcff" in notes_of_diff(space)[0]
+
+
+@pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
+def test_git_lfs_runs_no_program_that_a_repository_names(
+    space: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(canary.parent / "settings"))
+    git(space, "lfs", "install")
+    (space / ".gitattributes").write_text("*.py filter=lfs\n")
+    (space / "a.py").write_text("x = 44\n")
+    assert "+version https://git-lfs" in "".join(
+        item.content or "" for item in pf.load(git_diff="")
+    )
+    git(space, "config", "lfs.extension.any.clean", str(canary))
+    git(space, "config", "lfs.extension.any.priority", "0")
+    git(space, "diff", "HEAD")  # the control
+    assert has_run(canary)
+    (space / "a.py").write_text("x = 555\n")
+    assert "+x = 555" in "".join(item.content or "" for item in load_everything(canary))
+    assert 'own settings: "lfs"; changes' in notes_of_diff(space)[0]
+
+
+def test_an_index_names_no_file_outside(space: Path, tmp_path: Path) -> None:
+    inner = space / "inner"
+    (inner / "xx").mkdir(parents=True)
+    (space / "notes").write_text("private\n")
+    git(inner, "init", "-q")
+    git(inner, "commit", "-qm", "None", "--allow-empty")
+    (inner / "xx/notes").write_text("x\n")
+    git(inner, "add", "-A")
+    index = inner / ".git/index"
+    made = index.read_bytes()[:-20].replace(b"xx/notes", b"../notes")
+    index.write_bytes(made + hashlib.sha1(made).digest())
+    assert "private" in git(inner, "diff", "HEAD")  # the control
+    with pytest.raises(pf.ItemError, match=r'outside of the repository: "\.\./notes"; git reset'):
+        pf.load(git_diff="", workspace=inner)
+
+
 @pytest.mark.parametrize("url", ["/nowhere", "ssh://nowhere/it", "ext::{canary}"])
 def test_objects_that_are_not_there_are_not_fetched(space: Path, canary: Path, url: str) -> None:
     blob = git(space, "rev-parse", "HEAD~1:a.py").strip()
@@ -333,6 +381,16 @@ def test_git_has_a_limit_of_memory(space: Path, monkeypatch: pytest.MonkeyPatch)
     (space / ".git/info/attributes").symlink_to("/dev/zero")
     with pytest.raises(pf.ItemError, match="Out of memory"):
         pf.load(git_diff="")
+
+
+def test_git_prints_no_more_than_there_is_room_for(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptforge.sources.folders.MAX_BYTES_FROM_GIT", 1 << 20)
+    (space / "a.py").write_text("x\n" * (1 << 20))
+    with pytest.raises(pf.ItemError, match="git diff: git prints more than 1 MiB; ask for fewer"):
+        pf.load(git_diff="")
+    assert len(pf.load(git_log=9)) == 2
 
 
 def test_files_of_a_folder_know_how_many_commits_ago_they_changed(space: Path) -> None:

@@ -51,6 +51,8 @@ MAX_NAMES_SHOWN = 3
 MAX_GIT_SECONDS = 60
 MAX_GIT_BYTES = 4 << 30
 """Memory of git: it reads a device that stands for its attributes without end."""
+MAX_BYTES_FROM_GIT = 64 << 20
+"""Bytes that git may print: a repository of 600 kB may hold files of gigabytes."""
 MAX_COMMITS_READ = 200
 """Commits that tell which files were changed lately."""
 # Inside a hook these name the repository of the hook, not the one of the folder.
@@ -684,29 +686,49 @@ def _ask(
     folder: Path, arguments: tuple[str, ...], settings: Mapping[str, str]
 ) -> CompletedProcess[bytes]:
     import subprocess
+    from tempfile import TemporaryFile
+    from threading import Timer
 
-    top, command, pipe = _work_tree(folder), ["git", *arguments], subprocess.PIPE
+    top, command = _work_tree(folder), ["git", *arguments]
     if top in _unanswered:
         raise ItemError("git did not answer before, and is not asked again", where="git")
-    environment, quiet = _git_environment(top, settings), subprocess.DEVNULL
+    environment = _git_environment(top, settings)
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+
+    def end() -> None:
+        _unanswered.add(top)
+        process.kill()
+
     try:
-        with subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=quiet, stdout=pipe, stderr=pipe
-        ) as process:
+        with (
+            TemporaryFile() as said,
+            subprocess.Popen(
+                command, cwd=folder, env=environment, stderr=said, **streams
+            ) as process,
+        ):
             _limit_memory(process.pid)
+            late = Timer(MAX_GIT_SECONDS, end)
+            late.start()
             try:
-                out, errors = process.communicate(timeout=MAX_GIT_SECONDS)
-            except BaseException:
+                assert process.stdout
+                out = process.stdout.read(MAX_BYTES_FROM_GIT + 1)
+                if len(out) <= MAX_BYTES_FROM_GIT:
+                    process.wait()
+            finally:
+                late.cancel()
                 process.kill()
-                raise
+            said.seek(0)
+            errors = said.read(MAX_BYTES_FROM_GIT)
     except FileNotFoundError:
         raise ItemError("git is not installed", where="git") from None
-    except subprocess.TimeoutExpired:
-        _unanswered.add(top)
-        message = f"git did not answer in {MAX_GIT_SECONDS} s: is one of its files a pipe?"
-        raise ItemError(message, where="git") from None
     except OSError as error:
         raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
+    if top in _unanswered:
+        message = f"git did not answer in {MAX_GIT_SECONDS} s: is one of its files a pipe?"
+        raise ItemError(message, where="git")
+    if len(out) > MAX_BYTES_FROM_GIT:
+        message = f"git prints more than {MAX_BYTES_FROM_GIT >> 20} MiB; ask for fewer files"
+        raise ItemError(message, where=f"git {arguments[0]}")
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 

@@ -375,6 +375,8 @@ _DIFF = (
     *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative"),
     *("--ignore-submodules=dirty", "--submodule=short"),
 )
+_OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
+"""A name, in a list of those of an index, that leads out of the folder."""
 
 
 def load_diff(
@@ -441,12 +443,19 @@ def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bo
     """Run `git diff` without the filters that the repository's own settings name, and say so.
 
     Git passes each changed file through the program of its filter. Those that the user has set for
-    all repositories, such as the one of Git LFS, are run.
+    all repositories, such as the one of Git LFS, are run. It runs programs that `lfs.extension` of
+    the repository's settings names, so it is not run where there are any.
     """
-    listed = run_git(folder, "config", "-z", "--show-scope", "--list").split("\0")
+    # Git follows whatever names its index holds, such as ../../notes.
+    if outside := _OUTSIDE.search(run_git(folder, "ls-files", "-z", names=True)):
+        message = f"the index names a file outside of the repository: {quote(outside[1])}"
+        raise ItemError(f"{message}; git reset makes another index", where="git diff")
+    # As names: of a filter called b"\xff" the setting must be found again.
+    listed = run_git(folder, "config", "-z", "--show-scope", "--list", names=True).split("\0")
     users: dict[str, str] = {}
     theirs: list[str] = []
     idle: dict[str, None] = {}
+    extends_lfs = False
     for scope, setting in zip(listed[0::2], listed[1::2], strict=False):
         name, _, value = setting.partition("\n")
         if scope in ("system", "global", "command"):
@@ -455,10 +464,19 @@ def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bo
             theirs.append(name)
             if name.endswith((".clean", ".process")) and value:
                 idle[name] = None
+        elif name.startswith("lfs.extension."):
+            extends_lfs = True
+    for name in [name for name in users if extends_lfs and name.startswith("filter.lfs.")]:
+        del users[name]
+        theirs.append(name)
+        if not name.endswith(".required"):
+            idle[name] = None
     idle = {name: None for name in idle if not users.get(name)}
-    if named := ", ".join(quote(name.split(".", 1)[1].rpartition(".")[0]) for name in idle):
+    if named := ", ".join(dict.fromkeys(quote(name[7:].rpartition(".")[0]) for name in idle)):
         message = f"not run: filters of the repository's own settings: {named}; changes show as"
-        message += " without them. To run one, set it in your own settings (git config --global)"
+        message += (
+            " without them. To run one, set it in your own settings alone (git config --global)"
+        )
         diagnostics.add("PF610", message, severity="info")
     # No program, but for one of the user's; where none is set, `required` would be an error.
     settings = {
