@@ -96,6 +96,28 @@ def test_a_program_whose_comments_are_not_sure_stays_and_is_said() -> None:
     assert without_comments("x\necho <<x # c", "bash")
 
 
+@pytest.mark.parametrize(
+    ("path", "text"), [("a.hcl", "__END__" * 2_000), ("a.kt", "/*/**/ " * 20_000)]
+)
+def test_a_text_that_takes_far_too_long_is_left_with_its_comments(
+    monkeypatch: pytest.MonkeyPatch, path: str, text: str
+) -> None:
+    monkeypatch.setattr("promptforge.selection.filter.MIN_SECONDS_FOR_COMMENTS", 1)
+    monkeypatch.setattr("promptforge.selection.filter.CHARS_READ_PER_SECOND", 500_000)
+    honest = {"content": "# c\nx = 1", "path": "b.py"}
+    items = [{"content": f"# a\n{text}", "path": path}, honest]
+    result = pf.render(items, comments=False, max_tokens=1_000_000)
+    assert f"# a\n{text.rstrip()}" in result.text and "# c" not in result.text
+    [warning] = [str(each) for each in result.warnings]
+    assert "1 text with comments that take too long to find: kept [PF127]" in warning
+
+
+def test_what_has_no_end_in_a_style_sheet_is_passed_over_once() -> None:
+    for start in ("/* ", "url(", "'", '"'):
+        text = f"a {{}} // c\n{start * 100_001}x"
+        assert without_comments(text, "scss") == f"a {{}}\n{start * 100_001}x"
+
+
 def test_an_unknown_language_keeps_its_text_and_is_said() -> None:
     assert without_comments("# x", "klingon") is None
     result = _render("# x", path="a.unknown", comments=False)

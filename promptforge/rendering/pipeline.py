@@ -192,7 +192,9 @@ class Pipeline:
     ) -> tuple[list[Item], Candidates]:
         """Return the items, each reduced as the options ask, and the candidates among them."""
         trimmers = layout.trimmers(options.marker)
-        items = reduce_items(request.items, options, self._language, trimmers, diagnostics)
+        items = reduce_items(
+            request.items, options, self._language, trimmers, diagnostics, time.thread_time
+        )
         reranker = None
         if callable(options.rerank):
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)

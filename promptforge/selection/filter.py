@@ -43,6 +43,9 @@ MAX_ITEMS_CHANGED = 64
 """With more changed items, columns are read anew."""
 ITEMS_READ_TOGETHER = 1000
 """Items read at once, one column after the other."""
+CHARS_READ_PER_SECOND, MIN_SECONDS_FOR_COMMENTS = 50_000, 2
+"""Time for finding comments. Pygments reads 400,000 characters of Ruby in a second, and two million
+of C; of crafted HCL 8,000 in two."""
 _CONTENT = attrgetter("content")
 FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
@@ -251,16 +254,39 @@ class Candidates(Mapping[int, Entry]):
         return replace(self, kept=kept, dropped={**self.dropped, **dropped})
 
 
+class _CommentRemover:
+    """Removes comments while the processor time for it lasts; one text takes half of it at most."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._left = clock, float(MIN_SECONDS_FOR_COMMENTS)
+        self.late = 0
+        """Texts that would have taken longer, and were kept."""
+
+    def remove(self, text: str, language: str | None) -> str | None:
+        """Return what `without_comments` does, or the text as it is."""
+        self._left += len(text) / CHARS_READ_PER_SECOND
+        begun, most = self._clock(), self._left / 2
+        try:
+            return without_comments(text, language, lambda: self._clock() - begun > most)
+        except TimeoutError:
+            self.late += 1
+            return text
+        finally:
+            self._left = max(0, self._left + begun - self._clock())
+
+
 def reduce_items(
     items: list[Item],
     options: Options,
     language: Language,
     trimmers: Trimmers,
     diagnostics: Diagnostics,
+    clock: Callable[[], float],
 ) -> list[Item]:
     """Return items without what `outline`, `comments` and `empty_lines` leave out of their texts.
 
-    Raises `OptionError` together with `number_lines`: the lines would have other numbers.
+    `clock` tells the seconds that comments have taken to find. Raises `OptionError` together with
+    `number_lines`: the lines would have other numbers.
     """
     if options.comments and options.empty_lines and not options.outline:
         return items
@@ -268,6 +294,7 @@ def reduce_items(
         message = "number_lines takes whole texts: not with outline, no comments or no empty lines"
         raise OptionError(message, option="number_lines")
     whole = dict.fromkeys(("outline", "comments"), 0)
+    remover = _CommentRemover(clock)
 
     def reduced(text: str | None, item: Item) -> str | None:
         if not text:
@@ -278,7 +305,7 @@ def reduce_items(
             whole["outline"] += found is None
             text = text if found is None else found
         if not options.comments:
-            found = without_comments(text, language(item))
+            found = remover.remove(text, language(item))
             whole["comments"] += found is None
             text = text if found is None else found
         return text if options.empty_lines else without_empty_lines(text)
@@ -296,6 +323,9 @@ def reduce_items(
                 name
             ]
             diagnostics.add("PF123", f"{texts} with {said}: shown as before", severity="info")
+    if remover.late:
+        texts = plural(remover.late, "text", "texts")
+        diagnostics.add("PF127", f"{texts} with comments that take too long to find: kept")
     return made
 
 

@@ -221,8 +221,10 @@ _HEREDOC = late_pattern(r"""<<[-~]?([ \t]*)(?:(["'`])([^"'`\n]{1,80})\2|([A-Za-z
 _DOLLAR_QUOTE = late_pattern(r"\$\w{0,63}\$")
 MAX_OPEN_QUOTES = 100
 """Words for the end of a text that never comes; each costs a search to the end of the file."""
+# What has no end is passed over as a whole, not looked for again from each of its characters.
 _STYLE_COMMENT = late_pattern(
-    r"""(?s)"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|url\([^)\n]*\)|\w://|(/\*.*?\*/|//[^\r\n]*)"""
+    r"""(?s)"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|url\([^)\n]*\)?|\w://"""
+    r"""|(/\*.*?\*/|//[^\r\n]*)|/\*.*"""
 )
 _DIRECTIVE = late_pattern(r"(?:^[ \t]*#|\\\r?\n)[^\r\n]*\Z", re.MULTILINE)
 MAX_CHARS_BEFORE = 1 << 10
@@ -247,11 +249,13 @@ def without_empty_lines(text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if line.strip())
 
 
-def without_comments(text: str, language: str | None) -> str | None:
+def without_comments(
+    text: str, language: str | None, is_late: Callable[[], bool] = bool
+) -> str | None:
     """Return a program without its comments; None where they cannot be told for sure.
 
     A line that held a comment alone goes as a whole. What may be a part of a string stays. Raises
-    `OptionError` without Pygments.
+    `OptionError` without Pygments, and `TimeoutError` as soon as `is_late` says so.
     """
     name = language or ""
     held = set(text)
@@ -259,11 +263,14 @@ def without_comments(text: str, language: str | None) -> str | None:
     read = _without_quoted_texts(text, name)
     if read is None or hole is None:
         return None
-    spans = _comments_of_styles(read) if name in _STYLES else _comments_by_lexer(read, name)
+    styles = name in _STYLES
+    spans = _comments_of_styles(read) if styles else _comments_by_lexer(read, name, is_late)
     if spans is None:
         return None
     parts, shown = [], 0
     for begin, end in spans:
+        if is_late():  # `/*/**/` of Kotlin has its end looked for in all of the text
+            raise TimeoutError
         if begin < shown or _is_in_doubt(text, begin, end, name):
             continue
         end = _end_of_comment(text, begin, end, name)
@@ -276,13 +283,17 @@ def without_comments(text: str, language: str | None) -> str | None:
     return _close_holes("".join(parts) + text[shown:], hole)
 
 
-def _comments_by_lexer(text: str, language: str) -> list[tuple[int, int]] | None:
+def _comments_by_lexer(
+    text: str, language: str, is_late: Callable[[], bool]
+) -> list[tuple[int, int]] | None:
     """Return the places of comments as Pygments sees them; None: it cannot tell."""
     lexer = _lexer(language)
     if lexer is None:
         return None
     spans: list[tuple[int, int]] = []
     for start, token, part in lexer.get_tokens_unprocessed(text):
+        if is_late():  # at each `__END__` of HCL the lexer looks through the rest
+            raise TimeoutError
         names = [str(name) for name in token]  # Comment.Single is ("Comment", "Single")
         is_quoted = names[-1:] in (["Single"], ["Double"]) and "String" in names
         if is_quoted and language in _SCRIPTS and re.search(r"(?<!\\)\r?\n", part):
