@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from judges import json_value
 from shipped_words import marks
 
+import promptforge as pf
 from promptforge.trimming.json import MAX_JSON_CHARS, MAX_JSON_DEPTH, divide
 from promptforge.trimming.pieces import TrimmedVariants
 
@@ -256,3 +257,75 @@ def test_real_files(path: Any) -> None:
     whole = json.loads(text)
     for number in range(0, len(found), 9):
         assert_part(json_value(found[number].text), whole)
+
+
+RECORDS = st.dictionaries(
+    st.text(max_size=9), st.integers() | st.text() | st.lists(st.booleans()), min_size=1, max_size=4
+)
+
+
+def holds(value: Any, wanted: Any) -> bool:
+    """Tell whether a value holds another one whole."""
+    if value == wanted:
+        return True
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(holds(each, wanted) for each in inner)
+
+
+@given(
+    st.lists(RECORDS, min_size=3, max_size=30),
+    st.data(),
+)
+@cases(100)
+def test_what_answers_stays_whole_in_valid_json(values: list[Any], data: Any) -> None:
+    number = data.draw(st.integers(0, len(values) - 1))
+    values[number] = {"name": "the wanted one", "text": "x" * data.draw(st.integers(0, 300))}
+    whole = {"a": {"b": values}}
+    found = divide(json.dumps(whole), marks=marks(MARKER))
+    if found is None:
+        return
+
+    def match(texts: Any, labels: Any) -> list[float]:
+        return [float("the wanted one" in text) for text in texts]
+
+    variants = found.under_query(match)
+    plain = divide(json.dumps(whole), marks=marks(MARKER))
+    assert plain is not None
+    for place, each in enumerate(variants):
+        short = json.loads(each.text, parse_float=str)
+        # Only the last variant, the shortest one without a query, may lack it.
+        assert holds(short, values[number]) or place == len(variants) - 1 or len(plain) <= 1
+
+
+def test_a_query_finds_its_record_and_the_path_to_it() -> None:
+    users = [{"id": n, "name": f"user{n}", "balance": n * 37 % 1000} for n in range(200)]
+    lines = "\n".join(json.dumps({"level": "info", "msg": f"batch {n}"}) for n in range(200))
+    paths = {
+        f"/things{n}": {"get": {"summary": f"List {n}", "limit": {"type": n}}} for n in range(60)
+    }
+    for text, query, wanted in (
+        (
+            json.dumps(users),
+            "what is the balance of user77",
+            '{"id":77,"name":"user77","balance":849}',
+        ),
+        (
+            lines + "\n" + '{"level":"error","msg":"disk full"}' + "\n" + lines,
+            "disk full",
+            '"disk full"',
+        ),
+        (
+            json.dumps({"paths": paths}),
+            "limit of things23",
+            '"/things23":{"get":{"summary":"List 23"',
+        ),
+    ):
+        item = pf.Item(content=text, kind="file", language="json")
+        assert wanted in pf.render([item], max_tokens=150, query=query).text
+
+
+def test_values_of_a_long_record_are_found_alone() -> None:
+    text = json.dumps({f"key{n}": f"value {n} " + "long " * 30 for n in range(100)})
+    item = pf.Item(content=text, kind="file", language="json")
+    shown = pf.render([item], max_tokens=150, query="which value has key61").text
+    assert '"key61":"value 61' in shown and "key59" not in shown

@@ -272,6 +272,8 @@ class Shortener:
         found = self._pieces(index, whole, reach)
         if isinstance(found, Pieces):
             return self._page.numbered(index, found).variants()
+        if found is not None and asked:
+            found = found.under_query(asked.match_texts)
         # What is not made of the text's own lines has no numbers.
         return None if self._page.options.number_lines else found
 

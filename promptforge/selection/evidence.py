@@ -308,6 +308,14 @@ class Evidence:
             self.read([number])
         return self._scores[number]
 
+    def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> list[float]:
+        """Return how well texts answer that are parts of a structure, each with its label."""
+        shares = (
+            self._with_label(self._passage_shares(text, STRUCTURE_B), label)
+            for text, label in zip(texts, labels, strict=True)
+        )
+        return [sum([self.weights[t] * share for t, share in each]) for each in shares]
+
     def _passage_shares(self, text: str, length_norm: float) -> _Shares:
         counts: Counter[int] = Counter()
         size = 0

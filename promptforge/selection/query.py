@@ -239,6 +239,10 @@ class Relevance(ABC):
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return how well each passage of an item answers, or `None` if it was not read closely."""
 
+    def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> Sequence[float]:
+        """Return how well each of some texts answers, by its words and those of its label."""
+        return [0.0] * len(texts)
+
     def _divide(self, index: int) -> Pieces | None:
         item, trimmers = self._asked.items[index], self._asked.trimmers
         text, language = readable_text(item), self._asked.language(item)
@@ -312,6 +316,10 @@ class QueryRelevance(Relevance):
         if number is None:
             return None
         return dict(enumerate(self.evidence.passage_scores(number).match(self.evidence.weights)))
+
+    def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> Sequence[float]:
+        """Return how well each of some texts answers, by its words and those of its label."""
+        return self.evidence.match_texts(texts, labels)
 
     def _names_defined(self, item: Item) -> Sequence[str]:
         """Return the names that a short program defines; a long one defines whatever it says."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn
@@ -61,6 +62,19 @@ _STEP = 0.97
 """Share of a limit that is left by one step."""
 
 
+_flat = chain.from_iterable  # keys and values of an object, one after the other
+
+
+MAX_CHARS_OF_A_RECORD = 2_000
+"""Characters of a value up to which it may answer as a whole."""
+MAX_NODES = 2_000
+"""Values that are looked at for an answer."""
+MAX_CHARS_OF_A_PART = (500, 120)
+"""The same of one that answers where a longer record has no room."""
+SHARE, MAX_WANTED = 0.5, 20
+"""Match beside the best of a value that stays by a query, and how many of these stay at most."""
+
+
 class _Number(str):
     """A number as it was written."""
 
@@ -85,29 +99,127 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> TrimmedVa
     most = _extent(values)
     if most is None:
         return None
-    lines = pieces != [text]
-    tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
-    limits = list(_descent(most._replace(items=max(most.items, len(values)))))
-    # Nothing in it is longer than the note on it would be.
-    if limits and _MARK not in _Writer(limits[-1], marks).write(values, lines):
-        limits = []
-    gap = _quote(marks.gap)[1:-1]
-    first_mark = _quote(marks.marker or marks.gap)[1:-1]
+    return _JsonVariants(text, pieces, values, most, marks)
 
-    # A search halves its range with each step, and the next search soon asks for the same.
-    @lru_cache(maxsize=VARIANTS_REMEMBERED)
-    def make(limit: Limits) -> TrimmedText:
-        text = _Writer(limit, marks).write(values, lines)
-        text = text.replace(_MARK, first_mark, 1).replace(_MARK, gap)
-        return TrimmedText(text, "outline" if max(limit.items, limit.depth) <= 1 else "trimmed")
 
-    lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
-    return TrimmedVariants(
-        len(lossless) + len(limits),
-        lambda number: (
-            lossless[number] if number < len(lossless) else make(limits[number - len(lossless)])
-        ),
-    )
+class _Node(NamedTuple):
+    """A value within a text."""
+
+    path: tuple[tuple[int, Any], ...]
+    """The containers around it by `id`, the outermost first, each with the key or index in it."""
+    value: Any
+
+
+class _JsonVariants(TrimmedVariants):
+    """The variants of a JSON text, or of one of its lines."""
+
+    def __init__(
+        self,
+        text: str,
+        pieces: Sequence[str],
+        values: list[Any],
+        most: Limits,
+        marks: Marks,
+        wanted: Sequence[Sequence[_Node]] = ((),),
+    ) -> None:
+        """Take values with the limits that cut nothing, and the nodes that stay.
+
+        With the first of `wanted` all limits are tried, with the others the narrowest.
+        """
+        self._given = text, pieces, values, most, marks
+        self._lines = pieces != [text]
+        tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
+        limits = list(_descent(most._replace(items=max(most.items, len(values)))))
+        # Nothing in it is longer than the note on it would be.
+        if limits and _MARK not in _Writer(limits[-1], marks).write(values, self._lines):
+            limits = []
+        lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
+        steps = [(limit, wanted[0]) for limit in limits]
+        steps += [(limits[-1], nodes) for nodes in wanted[1:] if limits]
+
+        # A search halves its range with each step, and the next search soon asks for the same.
+        @lru_cache(maxsize=VARIANTS_REMEMBERED)
+        def make(number: int) -> TrimmedText:
+            if number < len(lossless):
+                return lossless[number]
+            return self._write(*steps[number - len(lossless)])
+
+        super().__init__(len(lossless) + len(steps), make)
+
+    def _write(self, limit: Limits, wanted: Sequence[_Node]) -> TrimmedText:
+        _, _, values, most, marks = self._given
+        writer = _Writer(limit, marks, wanted, most)
+        text = writer.write(values, self._lines)
+        text = text.replace(_MARK, _quote(marks.marker or marks.gap)[1:-1], 1)
+        text = text.replace(_MARK, _quote(marks.gap)[1:-1])
+        outline = max(limit.items, limit.depth) <= 1 and not wanted
+        return TrimmedText(text, "outline" if outline else "trimmed")
+
+    def under_query(
+        self, match: Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+    ) -> TrimmedVariants:
+        """Return variants in which the values that answer stay whole.
+
+        `match` tells how well texts with their labels answer.
+        """
+        values = self._given[2]
+        # The one value of a text is no part of it, but a line is.
+        nodes = list(islice(_nodes(values if self._lines else values[0]), MAX_NODES))
+        found = match([text for _, text in nodes], [str(node.path[-1][1]) for node, _ in nodes])
+        matched = [
+            (match, node, len(text))
+            for match, (node, text) in zip(found, nodes, strict=True)
+            if match > 0
+        ]
+        matched.sort(key=lambda each: -each[0])
+        if not matched:
+            return self
+        best = _apart(node for match, node, _ in matched if match >= SHARE * matched[0][0])
+        # Where there is no room for all of them the last goes; then a part of the best answers.
+        wanted = [best[:count] for count in range(len(best), 0, -1)]
+        for most in MAX_CHARS_OF_A_PART:
+            wanted += [[node] for _, node, size in matched if size <= most][:1]
+        return type(self)(*self._given, [*wanted, []])
+
+
+def _apart(nodes: Iterable[_Node]) -> list[_Node]:
+    """Return the first nodes that are not within each other."""
+    found: list[_Node] = []
+    whole, around = set[int](), set[int]()
+    for node in nodes:
+        above = [container for container, _ in node.path]
+        if id(node.value) not in around and whole.isdisjoint(above):
+            found.append(node)
+            whole.add(id(node.value))
+            around.update(above)
+        if len(found) == MAX_WANTED:
+            break
+    return found
+
+
+def _nodes(value: Any) -> Iterator[tuple[_Node, str]]:
+    """Yield what may answer, with its text: the records in a value, and the values in long ones."""
+    waiting = deque[tuple[tuple[tuple[int, Any], ...], Any]]([((), value)])
+    while waiting:
+        path, container = waiting.popleft()
+        is_long = _exceeds([container], MAX_CHARS_OF_A_RECORD)
+        pairs = container.items() if isinstance(container, dict) else enumerate(container)
+        for place, inner in pairs:
+            node = _Node((*path, (id(container), place)), inner)
+            is_record = isinstance(inner, (dict, list))
+            if is_record:
+                waiting.append(node)
+            if (is_long or is_record) and not _exceeds([inner], MAX_CHARS_OF_A_RECORD):
+                yield node, " ".join(_words([inner]))
+
+
+def _words(values: Iterable[Any]) -> Iterator[str]:
+    """Yield the keys, texts and numbers in values."""
+    for value in values:
+        if isinstance(value, (dict, list)):
+            yield from _words(value if isinstance(value, list) else _flat(value.items()))
+        else:
+            yield value if isinstance(value, str) else _WORDS[value]
 
 
 def _decode(text: str) -> tuple[list[str], list[Any]]:
@@ -193,8 +305,17 @@ _WORDS = {None: "null", True: "true", False: "false"}
 class _Writer:
     """Writes values as JSON within limits, with `_MARK` where something is left out."""
 
-    def __init__(self, limits: Limits, marks: Marks) -> None:
+    def __init__(
+        self, limits: Limits, marks: Marks, wanted: Sequence[_Node] = (), most: Limits | None = None
+    ) -> None:
+        """Take the limits, and nodes that are written within wider ones, with all around them."""
         self._limits, self._marks = limits, marks
+        self._whole = {node.path[-1] for node in wanted}
+        self._wide = _Writer(most, marks) if most else self
+        self._places: defaultdict[int, set[Any]] = defaultdict(set)
+        """Container by `id` → the keys or indices in it that lead to a wanted node."""
+        for container, place in _flat(node.path for node in wanted):
+            self._places[container].add(place)
 
     def write(self, values: list[Any], lines: bool) -> str:
         """Return the one value, or all of them on lines."""
@@ -225,7 +346,7 @@ class _Writer:
             phrase, members, ends = self._marks.all_items, self._elements(value, depth), "[]"
         else:
             phrase, members, ends = self._marks.all_keys, self._members(value, depth), "{}"
-        if depth > self._limits.depth:
+        if depth > self._limits.depth and id(value) not in self._places:
             mark = self._say(f"{ends[0]}{phrase}{ends[1]}", len(value))
             if _exceeds([value], len(mark) + 2):
                 return f'"{mark}"'
@@ -234,13 +355,17 @@ class _Writer:
     def _elements(self, value: list[Any], depth: int) -> Iterator[str]:
         """Yield the elements of an array, a comma after each, and a note in place of some."""
         count, first = len(value), self._limits.items
-        mark = f'"{self._say(self._marks.more_items, count - first - 1)}"'
-        cut = count > first + 1 and _exceeds(islice(value, first, count - 1), len(mark))
-        for element in islice(value, first) if cut else value:
-            yield self._value(element, depth + 1) + ","
-        if cut:
-            yield mark + ","
-            yield self._value(value[-1], depth + 1) + ","
+        shown: Iterable[int] = range(count)
+        size = len(self._say(self._marks.more_items, count - first - 1)) + 2
+        if count > first + 1 and _exceeds(islice(value, first, count - 1), size):
+            shown = sorted({*range(first), *self._places.get(id(value), ()), count - 1})
+        before = -1
+        for place in shown:
+            if left := place - before - 1:
+                yield f'"{self._say(self._marks.more_items, left)}",'
+            writer = self._wide if (id(value), place) in self._whole else self
+            yield writer._value(value[place], depth + 1) + ","
+            before = place
 
     def _members(self, value: dict[str, Any], depth: int) -> Iterator[str]:
         """Yield the members of an object, a comma after each, and a note in place of some."""
@@ -248,16 +373,16 @@ class _Writer:
         key = self._marks.gap
         while key in value:
             key += self._marks.gap
-        most = self._limits.keys
-        mark = f'{_quote(key)}:"{self._say(self._marks.more_keys, len(value) - most)}"'
-        cut = len(value) > most and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
-        for name, member in islice(value.items(), most) if cut else value.items():
-            yield f"{_quote(name)}:{self._value(member, depth + 1)},"
+        most, wanted = self._limits.keys, self._places.get(id(value), set())
+        left = len(value) - most - sum(name in wanted for name in islice(value, most, None))
+        mark = f'{_quote(key)}:"{self._say(self._marks.more_keys, left)}"'
+        cut = left > 0 and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
+        for place, name in enumerate(value):
+            if not cut or place < most or name in wanted:
+                writer = self._wide if (id(value), name) in self._whole else self
+                yield f"{_quote(name)}:{writer._value(value[name], depth + 1)},"
         if cut:
             yield mark + ","
-
-
-_flat = chain.from_iterable  # keys and values of an object, one after the other
 
 
 def _exceeds(values: Iterable[Any], size: int) -> bool:

@@ -46,6 +46,15 @@ class TrimmedVariants:
         self._make = make
         self._least = least
 
+    def under_query(
+        self, match: Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+    ) -> TrimmedVariants:
+        """Return variants that keep what answers, if this kind has a way to.
+
+        `match` tells how well texts with their labels answer.
+        """
+        return self
+
     def first_within(self, chars: float) -> int:
         """Return the number of the first that may have no more than so many characters."""
         if self._least is None or chars == math.inf:
