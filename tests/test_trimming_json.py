@@ -324,6 +324,26 @@ def test_a_query_finds_its_record_and_the_path_to_it() -> None:
         assert wanted in pf.render([item], max_tokens=150, query=query).text
 
 
+def test_a_record_is_found_beside_documents_that_have_more_of_the_words() -> None:
+    users = json.dumps(
+        [{"id": n, "name": f"user{n}", "balance": n * 37 % 1000} for n in range(300)]
+    )
+    said = "The balance of an account is paid on day {}. Users see what it is in their page."
+    documents = [
+        pf.Item(name=f"page {k}", content="\n\n".join(said.format(k + n) for n in range(12)))
+        for k in range(4)
+    ]
+    items = [*documents, pf.Item(content=users, kind="file", language="json")]
+    for budget in (250, 600, 900):
+        found = pf.render(items, max_tokens=budget, query="what is the balance of user77")
+        assert (
+            '{"id":77,"name":"user77","balance":849}' in found.text and found.tokens > budget * 0.9
+        )
+    # Alone it has the rest of the room for others.
+    text = pf.render(items[-1:], max_tokens=600, query="what is the balance of user77").text
+    assert '"user77"' in text and '"user0"' in text and '"user12"' in text
+
+
 def test_values_of_a_long_record_are_found_alone() -> None:
     text = json.dumps({f"key{n}": f"value {n} " + "long " * 30 for n in range(100)})
     item = pf.Item(content=text, kind="file", language="json")

@@ -54,6 +54,10 @@ class PassageSource(Protocol):
         """Return the tokens (`unit` 0) or characters (1) of a passage."""
         ...
 
+    def may_grow(self, index: int) -> bool:
+        """Return True for an item that is shown with its answer, and with more if there is room."""
+        ...
+
     def variant_with_beginning(
         self, passage: ChosenPassage, numbers: Collection[int], room: float, unit: int
     ) -> Variant | None:
@@ -85,7 +89,8 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     # take_front() takes them by the sum of costs; a page measured for each is quadratic.
     left = [index for index in step.walk if is_left(index)]
     seen = packer.take_front(left, limit, packer.free_places(step))
-    packer.take_rest(left[seen:], limit, step)
+    growing = [index for index in step.walk if index in shown.numbers and passages.may_grow(index)]
+    packer.take_rest([*growing, *left[seen:]], limit, step)
     packer.drop_all({i: packer.reasons.get(i, "budget") for i in filter(is_left, left)})
 
 

@@ -360,6 +360,14 @@ class Passages(ABC):
         divided = self._asked.divide(index)
         return divided and self._page.numbered(index, divided)
 
+    def _answer(self, index: int) -> str | None:
+        # What is not made of the text's own lines has no numbers.
+        return None if self._page.options.number_lines else self._asked.answer(index)
+
+    def may_grow(self, index: int) -> bool:
+        """Return True for an item that is shown with its answer, and with more if there is room."""
+        return self._answer(index) is not None
+
     def divided(self, walk: Sequence[int]) -> list[int]:
         """Return the items of `walk` that were read closely."""
         return [index for index in walk if index in self._asked.number_of]
@@ -374,6 +382,9 @@ class Passages(ABC):
         """Return an item with only these passages of its text."""
         whole, divided = content_variant(self._page.variants(index)), self._divide(index)
         if divided is None:
+            answer = self._answer(index)
+            if answer is not None and passages:
+                return Variant("trimmed", answer)
             return whole if passages else Variant("trimmed", "")
         bare = index in self._bare
         kept = divided.without_dear_gaps(passages, bare) if passages else ()
@@ -408,7 +419,10 @@ class Passages(ABC):
     def _text(self, pick: ChosenPassage) -> str:
         divided = self._asked.divide(pick.item)
         if divided is None:
-            return content_variant(self._page.variants(pick.item)).text
+            answer = self._answer(pick.item)
+            return (
+                content_variant(self._page.variants(pick.item)).text if answer is None else answer
+            )
         return divided.parts[pick.number].text
 
     def variant_with_beginning(

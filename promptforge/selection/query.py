@@ -30,7 +30,7 @@ from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import Pieces, Slices, divide_prose
+from ..trimming.pieces import Pieces, Slices, TrimmedVariants, divide_prose
 from .evidence import PASSAGE_PRIOR_WEIGHT, DividedText, Evidence, RankedText
 
 MAX_CANDIDATES_READ = 200
@@ -243,6 +243,10 @@ class Relevance(ABC):
         """Return how well each of some texts answers, by its words and those of its label."""
         return [0.0] * len(texts)
 
+    def answer(self, index: int) -> str | None:
+        """Return the part of an item that answers where it is not divided: records of JSON."""
+        return None
+
     def _divide(self, index: int) -> Pieces | None:
         item, trimmers = self._asked.items[index], self._asked.trimmers
         text, language = readable_text(item), self._asked.language(item)
@@ -283,6 +287,7 @@ class QueryRelevance(Relevance):
             for index, item in ((index, asked.items[index]) for index in self.index_of)
         ]
         own = embed or asked.reranker
+        self._answers: dict[int, str | None] = {}
         self.evidence = Evidence(
             asked.queries, documents, self._passages, self._measure if own else None
         )
@@ -320,6 +325,19 @@ class QueryRelevance(Relevance):
     def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> Sequence[float]:
         """Return how well each of some texts answers, by its words and those of its label."""
         return self.evidence.match_texts(texts, labels)
+
+    def answer(self, index: int) -> str | None:
+        """Return the part of an item that answers where it is not divided: records of JSON."""
+        if index not in self._answers:
+            self._answers[index] = None
+            item = self._asked.items[index]
+            text = readable_text(item)
+            if len(text) > self.max_whole_characters and self.divide(index) is None:
+                language = self._asked.language(item)
+                found = self._asked.trimmers.find_structure(item.kind, language, text)
+                if isinstance(found, TrimmedVariants):
+                    self._answers[index] = found.under_query(self.match_texts).answer
+        return self._answers[index]
 
     def _names_defined(self, item: Item) -> Sequence[str]:
         """Return the names that a short program defines; a long one defines whatever it says."""
@@ -377,7 +395,7 @@ class QueryRelevance(Relevance):
         index = self.index_of[number]
         pieces = self.divide(index)
         if pieces is None:
-            return DividedText((readable_text(self._asked.items[index]),))
+            return DividedText((self.answer(index) or readable_text(self._asked.items[index]),))
         parts, rules = pieces.parts, pieces.under_query
         return DividedText(
             parts.texts if isinstance(parts, Slices) else [part.text for part in parts],

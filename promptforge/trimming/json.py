@@ -71,8 +71,9 @@ MAX_NODES = 2_000
 """Values that are looked at for an answer."""
 MAX_CHARS_OF_A_PART = (500, 120)
 """The same of one that answers where a longer record has no room."""
-SHARE, MAX_WANTED = 0.5, 20
-"""Match beside the best of a value that stays by a query, and how many of these stay at most."""
+SHARE, MAX_WANTED, MAX_ANSWERS = 0.5, 20, 3
+"""Match beside the best of a value that stays by a query, and how many of these stay at most: in
+the shorter variants, and where other items have to share the room."""
 
 
 class _Number(str):
@@ -134,6 +135,7 @@ class _JsonVariants(TrimmedVariants):
         if limits and _MARK not in _Writer(limits[-1], marks).write(values, self._lines):
             limits = []
         lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
+        self._answer = (limits[-1], wanted[0][:MAX_ANSWERS]) if limits and wanted[0] else None
         steps = [(limit, wanted[0]) for limit in limits]
         steps += [(limits[-1], nodes) for nodes in wanted[1:] if limits]
 
@@ -154,6 +156,11 @@ class _JsonVariants(TrimmedVariants):
         text = text.replace(_MARK, _quote(marks.gap)[1:-1])
         outline = max(limit.items, limit.depth) <= 1 and not wanted
         return TrimmedText(text, "outline" if outline else "trimmed")
+
+    @property
+    def answer(self) -> str | None:
+        """The shortest text with the values that answer best; None without a query."""
+        return self._write(*self._answer).text if self._answer else None
 
     def under_query(
         self, match: Callable[[Sequence[str], Sequence[str]], Sequence[float]]

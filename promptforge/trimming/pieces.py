@@ -55,6 +55,11 @@ class TrimmedVariants:
         """
         return self
 
+    @property
+    def answer(self) -> str | None:
+        """The shortest text with what answers; None where that is not known."""
+        return None
+
     def first_within(self, chars: float) -> int:
         """Return the number of the first that may have no more than so many characters."""
         if self._least is None or chars == math.inf:
