@@ -41,6 +41,8 @@ try:
         Completion,
         ErrorData,
         JSONRPCError,
+        JSONRPCRequest,
+        JSONRPCResponse,
         PromptReference,
         Resource,
         TextContent,
@@ -52,6 +54,8 @@ except ImportError as error:
 
 MAX_REQUEST_CHARS = 32 << 20
 """Characters of all texts in one request; more are refused."""
+MAX_SECONDS_AT_END = 60
+"""Time for what is not answered yet when a client closes its pipe."""
 _INSTRUCTIONS = """Give code, documents and search results as items. Get one context text of at most
 max_tokens, counted exactly, with every item escaped. explain says why an item is missing."""
 
@@ -146,9 +150,13 @@ class _Server(MCPServer):
         server = self._lowlevel_server
         options = server.create_initialization_options()
         send, messages = anyio.create_memory_object_stream[Any]()
-        async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
-            tasks.start_soon(_pass_messages, read, send, write)
-            await server.run(messages, write, options)
+        try:
+            async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+                answers: Any = _Answers(write)
+                tasks.start_soon(_pass_messages, read, send, answers)
+                await server.run(messages, answers, options)
+        except* BrokenPipeError:  # the client has gone
+            pass
 
     def streamable_http_app(self, **given: Any) -> Any:
         # The library's own limit is 4 MiB; over standard input it has none.
@@ -202,14 +210,51 @@ class _Server(MCPServer):
         return await super().get_prompt(name, arguments, context)
 
 
-async def _pass_messages(read: Any, send: Any, write: Any) -> None:
-    """Pass messages on; answer a line that is none with an error, as the library drops it."""
+class _Answers:
+    """The stream of answers, and the requests that wait for theirs."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.waiting: set[int | str] = set()
+
+    async def send(self, message: SessionMessage) -> None:
+        await self._stream.send(message)
+        if isinstance(message.message, JSONRPCResponse | JSONRPCError):
+            self.waiting.discard(message.message.id or 0)
+
+    def expect(self, message: Any) -> None:
+        """Note a request, or that its client wants no answer any more."""
+        if isinstance(message, JSONRPCRequest):
+            self.waiting.add(message.id)
+        elif getattr(message, "method", "") == "notifications/cancelled":
+            self.waiting.discard((message.params or {}).get("requestId", 0))
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> _Answers:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+async def _pass_messages(read: Any, send: Any, answers: _Answers) -> None:
+    """Pass messages on; answer a line that is none with an error, as the library drops it.
+
+    At the end of the messages the library drops the requests that it works on, so they are waited
+    for: `echo '{…}' | promptforge mcp` is answered.
+    """
     async with send:
         async for message in read:
             if not isinstance(message, ValidationError):
+                answers.expect(message.message)
                 await send.send(message)
             elif answer := _refusal(message.errors()):
-                await write.send(SessionMessage(answer))
+                await answers.send(SessionMessage(answer))
+        with anyio.move_on_after(MAX_SECONDS_AT_END):
+            while answers.waiting:
+                await anyio.sleep(0.01)
 
 
 def _refusal(errors: list[Any]) -> JSONRPCError | None:

@@ -468,14 +468,19 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
 ) -> None:
     command = [sys.executable, "-m", "promptforge", "mcp"]
     lines = [_frame(1, "initialize", _HELLO), line, "", _frame(2, "nothing", {})]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.writelines(f"{each}\n" for each in lines)
-        process.stdin.flush()
-        # At the end of its input it drops what it has not answered yet, so that comes last.
-        answers = [json.loads(process.stdout.readline()) for _ in range(3)]
-        process.stdin.close()
-    assert process.returncode == 0
+    ran = subprocess.run(
+        command, input="\n".join(lines), capture_output=True, text=True, check=True
+    )
+    answers = [json.loads(each) for each in ran.stdout.splitlines()]
     said = {each["id"]: each.get("error", {}).get("code") for each in answers}
     assert said == {1: None, answered: code, 2: -32601}
+
+
+def test_a_client_that_goes_ends_the_server_without_noise() -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.close()
+        _, said = process.communicate(_frame(1, "initialize", _HELLO) + "\n")
+    assert (process.returncode, said) == (0, "")
