@@ -54,6 +54,8 @@ except ImportError as error:
 
 MAX_REQUEST_CHARS = 32 << 20
 """Characters of all texts in one request; more are refused."""
+MAX_BYTES_HELD, MAX_SECONDS_OF_REQUEST = 4 * MAX_REQUEST_CHARS, 60
+"""Bytes of all requests over HTTP that are not answered yet, and time for one to arrive."""
 MAX_SECONDS_AT_END = 60
 """Time for what is not answered yet when a client closes its pipe."""
 _INSTRUCTIONS = """Give code, documents and search results as items. Get one context text of at most
@@ -274,31 +276,67 @@ def _refusal(errors: list[Any]) -> JSONRPCError | None:
     return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
 
 
+class _RefusedError(Exception):
+    """A refused request over HTTP: its status and a sentence."""
+
+    def __init__(self, status: int, said: bytes) -> None:
+        super().__init__(said.decode())
+        self.status, self.said = status, said
+
+
 class _RefusePages:
     """Middleware that refuses the pages of other sites, in any browser that reaches the server.
 
     The library looks at names only where it serves this machine alone. In each POST a browser says
-    which page asks, even if the name of that page was made to lead here.
+    which page asks, even if the name of that page was made to lead here. The library bounds one
+    request; here all together are bounded, and the time of each to arrive.
     """
 
     def __init__(self, app: Any) -> None:
         self._app = app
+        self._held = 0
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         given = scope.get("headers", ())
         origins = [value for name, value in given if name == b"origin"]
         hosts = [value for name, value in given if name == b"host"]
-        # The library looks at the start of the first: 127.0.0.1:8000@evil.example has a good one.
-        if scope["type"] == "http" and not (len(hosts) == 1 and _HOST(hosts[0])):
-            status, said = 400, b"one Host header, a name or an address with a port or without"
-        elif not all(map(_LOCAL_PAGE, origins)):
-            status, said = 403, b"not from the page of another site"
-        else:
-            await self._app(scope, receive, send)
-            return
-        headers = [(b"content-type", b"text/plain")]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": said})
+        try:
+            # The library looks at the start of the first: 127.0.0.1:8000@evil.example has a good
+            # one.
+            if scope["type"] == "http" and not (len(hosts) == 1 and _HOST(hosts[0])):
+                raise _RefusedError(400, b"one Host header: name or address, and a port or none")
+            if not all(map(_LOCAL_PAGE, origins)):
+                raise _RefusedError(403, b"not from the page of another site")
+            await self._pass_on(scope, receive, send)
+        except _RefusedError as refused:
+            headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
+            head = {"type": "http.response.start", "status": refused.status, "headers": headers}
+            await send(head)
+            await send({"type": "http.response.body", "body": refused.said})
+
+    async def _pass_on(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        held, is_whole = 0, scope["type"] != "http"
+        latest = anyio.current_time() + MAX_SECONDS_OF_REQUEST
+
+        async def take() -> Any:
+            nonlocal held, is_whole
+            if is_whole:  # what comes now is that the client has gone
+                return await receive()
+            with anyio.move_on_after(latest - anyio.current_time()) as time_left:
+                message = await receive()
+            if time_left.cancelled_caught:
+                raise _RefusedError(408, b"too slow")
+            size = len(message.get("body", b""))
+            held, self._held = held + size, self._held + size
+            if self._held > MAX_BYTES_HELD:
+                raise _RefusedError(503, b"too many large requests at once; try again later")
+            is_whole = not message.get("more_body")
+            return message
+
+        try:
+            await self._app(scope, take, send)
+        finally:
+            self._held -= held
 
 
 _LOCAL_PAGE = re.compile(rb"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?").fullmatch

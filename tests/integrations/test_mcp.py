@@ -7,11 +7,13 @@ import contextlib
 import functools
 import http.client
 import json
+import select
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -388,6 +390,42 @@ def test_the_command_serves_over_http_too(host: str) -> None:
         log = process.stderr.readlines()
     assert sum("ClientDisconnect" in line for line in log) == 40
     assert not [line for line in log if "Traceback" in line]
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """The port of a server in this process, with room for two bodies of 1 MiB."""
+    import uvicorn
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        app = bridge.make_mcp_server().streamable_http_app()
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        server.should_exit = True
+        thread.join(30)
+
+
+def test_all_requests_together_are_bounded_and_none_is_slow(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptforge.integrations.mcp.MAX_BYTES_HELD", 2 << 20)
+    half = _HALF_A_REQUEST.replace(b"100", b"%d" % (2 << 20)) % port + b" " * (1 << 20)
+    with contextlib.ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            for _ in range(3)
+        ]
+        for client in clients:
+            client.sendall(half)
+        answered = select.select(clients, [], [], 30)[0]
+        assert answered[0].recv(99).startswith(b"HTTP/1.1 503 ")
+    assert _answer_to(port, b"Host: 127.0.0.1:%d" % port) == 200  # they have gone
+    monkeypatch.setattr("promptforge.integrations.mcp.MAX_SECONDS_OF_REQUEST", 0.1)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(_HALF_A_REQUEST % port)
+        assert client.recv(99).startswith(b"HTTP/1.1 408 ")
 
 
 _HALF_A_REQUEST = (
