@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import json
 import lzma
+import os
 from pathlib import Path
 from typing import Any
 
@@ -317,11 +318,24 @@ def test_rows_may_be_mappings() -> None:
         {"items": object()},
         {"items": [{"content": "half \ud800 a pair"}]},
         {"items": [{"content": b"\xff"}]},
+        {"items": [{"content": "x", "score": float("inf")}]},
     ]
     texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in rows.BatchInput(given).rows()]
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]
+    assert "a row must be plain data: found inf, which is no number" in texts[3]["message"]
+
+
+def test_an_input_that_changes_while_it_is_read_is_refused() -> None:
+    row = b'{"items": []}\n'
+    for length in (len(row), 3 * len(row)):
+        Path("in.jsonl").write_bytes(2 * row)
+        reading = rows.BatchInput("in.jsonl").rows()
+        next(reading)
+        os.truncate("in.jsonl", length)
+        with pytest.raises(pf.ItemError, match=r"in\.jsonl: was changed while it was read; run"):
+            list(reading)
 
 
 def test_parquet_is_read_as_rows() -> None:

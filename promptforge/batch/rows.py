@@ -246,21 +246,22 @@ def _read_file(name: str) -> Iterator[Row]:
             yield from _parquet(Path(path), where)
             return
         with _open(Path(path), where) as file:
+            size = os.path.isfile(path) and os.fstat(file.fileno()).st_size
             try:
                 yield from _lines(_unpacked(cast(io.BufferedReader, file), where))
             except (OSError, EOFError, zlib.error) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise ItemError(f"cannot be read: {reason}", where=where) from None
+            if size and not file.closed and os.fstat(file.fileno()).st_size != size:
+                raise ItemError("was changed while it was read; run this again", where=where)
 
 
 def _open(path: Path, where: str = "") -> IO[bytes]:
-    where = where or show_path(path)
     try:
         return path.open("rb")
-    except OSError as error:
-        raise ItemError(f"cannot be read: {error.strerror}", where=where) from None
-    except ValueError as error:  # a NUL in the name
-        raise ItemError(f"cannot be read: {error}", where=where) from None
+    except (OSError, ValueError) as error:  # the second for a NUL in the name
+        reason = getattr(error, "strerror", error)
+        raise ItemError(f"cannot be read: {reason}", where=where or show_path(path)) from None
 
 
 def _unpacked(file: io.BufferedReader, where: str) -> IO[bytes]:
@@ -371,8 +372,9 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, bytes):
         # Some programs write text to Parquet as bytes, which would come out as Base64.
         return value.decode()
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, float) and value in (float("inf"), -float("inf")):  # null in JSON
+        raise ValueError(f"found {value}, which is no number of JSON")
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
