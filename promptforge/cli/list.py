@@ -251,16 +251,13 @@ def _profile_figures(name: str, folders: Sequence[Path]) -> dict[str, Any]:
 
 
 def _templates(templates: Templates) -> Iterator[dict[str, Any]]:
-    for name in templates.names():
-        found = templates.find(name)
-        if found is None:
-            continue
+    for found in filter(None, map(templates.find, templates.names())):
         about = ""
         if not found.shipped:
             about = f"yours: {found.path}"
-            if templates.find(f"shipped/{name}") is not None:
+            if templates.find(f"shipped/{found.name}") is not None:
                 about += ", hides the shipped one"
-        yield {"name": name, "description": about}
+        yield {"name": found.name, "description": about}
 
 
 def _files_of(templates: Templates, folder: str) -> list[str]:

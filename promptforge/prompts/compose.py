@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..config.options import PROMPT_PARTS, Options
-from ..errors import TemplateError, quote, suggest_name
+from ..errors import TemplateError, quote
 from ..files import FORMAT_EXTENSIONS
 from ..model import Result, ResultItem
 from ..templating.autoescape import PRINTED_VALUE
@@ -297,14 +297,13 @@ class PromptTemplates:
         self._unprinted: dict[tuple[tuple[str, ...], bool], list[tuple[str, str]]] = {}
 
     def template(self, part: str) -> str:
-        """Return the name of the template that prints a part; `prompt` is the whole."""
+        """Return the name of the template that prints a part; `prompt` is the whole.
+
+        The shipped set `default` has each of them in plain text.
+        """
         if part not in self._found:
-            names = [f"{folder}{part}{ending}" for folder, ending in self._places]
-            found = next(filter(self._templates.find, names), None)
-            if found is None:
-                hint = suggest_name(names[0], self._templates.names())
-                raise TemplateError(f"there is no template {quote(names[0])}{hint}")
-            self._found[part] = found
+            names = (f"{folder}{part}{ending}" for folder, ending in self._places)
+            self._found[part] = next(filter(self._templates.find, names))
         return self._found[part]
 
     def _syntax(self, part: str) -> str:
