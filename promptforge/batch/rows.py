@@ -36,7 +36,7 @@ from ..errors import (
     show_value,
     suggest_name,
 )
-from ..files import Folders, folder_paths, is_pattern, is_url, list_url, local_copy
+from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url, list_url, local_copy
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
@@ -682,7 +682,7 @@ def _understand(value: dict[str, Any], to: str) -> tuple[Job, str | None]:
             raise OptionError(message, option="user")
         given["question"] = value["user"]
     profile = value.get("profile")
-    is_name = isinstance(profile, str) and not profile.endswith((".yaml", ".yml"))
+    is_name = isinstance(profile, str) and not profile.endswith(YAML_SUFFIXES)
     if profile is not None and not is_name:
         message = "profile: a row takes the name of a profile, not a file"
         raise OptionError(message, option="profile")

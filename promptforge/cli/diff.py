@@ -61,7 +61,7 @@ _NEXT_ASSIGNMENT = re.compile(r",(?=[A-Za-z][A-Za-z_-]*=)")
 _SAVE_HINT = "save one with: promptforge render --json -o FILE"
 _SOURCE_FLAGS = (
     *("files", "documents", "man_pages", "techniques", "attack", "job"),
-    *("profile", "templates", "profiles"),
+    *_FOLDER_WORDS,
 )
 FitsAt = dict[int, Callable[[], int | None]]
 """`id` of an item of a build → the budget that brings it back."""

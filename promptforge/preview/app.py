@@ -34,6 +34,7 @@ from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddlew
 from .session import (
     FOLDERS,
     OPTION_SCHEMAS,
+    OWN_CHOICES,
     CaseRequest,
     PageRequest,
     SaveError,
@@ -220,16 +221,11 @@ class PreviewApp:
 
     async def _start(self, _request: Request) -> Response:
         session = self.session
-        names = ("layout", "format", "max_tokens", "query")
         options = {"query": session.texts.user, **session.options}
-        given = {name: options.get(name) for name in names}
-        for name, value in given.items():
-            if value == "none":
-                given[name] = None
-        own: dict[str, str | None] = {}
-        for what in ("templates", "profiles"):
-            folder = session.own_folder(what)
-            own[what] = folder.name if folder else None
+        given = {name: options.get(name) for name in OWN_CHOICES}
+        given = {name: None if value == "none" else value for name, value in given.items()}
+        folders = ((what, session.own_folder(what)) for what in FOLDERS)
+        own = {what: folder.name if folder else None for what, folder in folders}
         return _json(
             {
                 **session.choices(),

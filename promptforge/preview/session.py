@@ -312,8 +312,7 @@ class Session:
 
     def own_folder(self, what: str) -> Path | None:
         """Return the user's first folder, for copies of shipped files; `None` without any."""
-        folders = {"templates": self.templates, "profiles": self.profiles}[what]
-        return next(iter(folders), None)
+        return next(iter(getattr(self, what)), None)
 
     def settings(self, view: View, drafts: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return the settings of a rendering as plain data, for another process.

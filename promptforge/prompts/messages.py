@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count, groupby
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +19,9 @@ from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
-ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
+ROLES: tuple[Role, ...] = get_args(Role)
+GEMINI_SIGNATURES = frozenset({"thought_signature", "thoughtSignature"})
+"""The key of a signature of Gemini, in the spellings of its SDK and of its REST interface."""
 
 
 def replace_surrogates(text: str) -> str:
@@ -474,8 +476,7 @@ def _give_up(waiting: dict[str, _Waiting], rows: list[list[MessageBlock | None]]
 
 
 def _is_signed(call: ToolCall) -> bool:
-    names = {"thought_signature", "thoughtSignature"}
-    return call.family == "gemini" and bool(names & {*(call.original or ())})
+    return call.family == "gemini" and not GEMINI_SIGNATURES.isdisjoint(call.original or ())
 
 
 def _drop_unsigned(

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from ..errors import OptionError, quote, suggest_name
 from .messages import (
     FIELDS,
+    GEMINI_SIGNATURES,
     ImageBlock,
     Message,
     MessageBlock,
@@ -36,7 +37,6 @@ _ANTHROPIC_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OPENAI_CACHE_MARK = {"prompt_cache_breakpoint": {"mode": "explicit"}}
 _GEMINI_CALLS = {"function_call", "functionCall"}
 _GEMINI_RESULTS = {"function_response", "functionResponse"}
-_GEMINI_SIGNATURES = {"thought_signature", "thoughtSignature"}
 GEMINI_STAND_IN = "skip_thought_signature_validator"
 """Google's documented signature for calls that Gemini did not make. Without one, Gemini 3 answers
 400; of earlier models Google requires none.
@@ -250,7 +250,7 @@ def gemini(messages: Sequence[Message]) -> Request:
 
     system, turns = _system_and_turns(messages, parts_of, "parts", "model")
     for parts in _running_calls(turns):
-        names = parts[0].keys() & _GEMINI_SIGNATURES
+        names = parts[0].keys() & GEMINI_SIGNATURES
         if not any(parts[0][name] for name in names):  # a library writes None
             parts[0][next(iter(names), "thought_signature")] = GEMINI_STAND_IN
     request: Request = {"contents": turns}

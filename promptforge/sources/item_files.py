@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
+from ..files import YAML_SUFFIXES
 from ..model import Item
 from ..text.format import plural
 from .objects import Row
@@ -145,7 +146,7 @@ class _RecordFile(NamedTuple):
         if ending in (".jsonl", ".ndjson"):
             return self._read_json_lines()
         # A YAML list in flow style may begin as JSON does: there the ending decides.
-        if first not in "[{" or ending in (".yaml", ".yml"):
+        if first not in "[{" or ending in YAML_SUFFIXES:
             return self._read_yaml()
         repeated: dict[str, None] = {}
         try:
