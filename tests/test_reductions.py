@@ -112,6 +112,11 @@ def test_a_text_that_takes_far_too_long_is_left_with_its_comments(
     assert "1 text with comments that take too long to find: kept [PF127]" in warning
 
 
+def test_a_word_that_a_lexer_reads_for_hours_is_left() -> None:
+    for language in ("ocaml", "xquery"):
+        assert without_comments("(* c *)0" + "0" * 1_000_000, language) is None
+
+
 def test_what_has_no_end_in_a_style_sheet_is_passed_over_once() -> None:
     for start in ("/* ", "url(", "'", '"'):
         text = f"a {{}} // c\n{start * 100_001}x"

@@ -214,6 +214,9 @@ _KEPT_COMMENTS = ("Hashbang", "Preproc", "PreprocFile")
 _C_FAMILY = ("c", "cpp", "objective-c")
 _SCRIPTS = ("javascript", "jsx", "typescript", "tsx")
 _STYLES = ("less", "scss")
+_SLOW_WORDS = ("ocaml", "xquery")
+"""Languages with lexers that take quadratic time for one word: no clock is read within it."""
+MAX_SLOW_WORD = 1_000
 _HASH_AFTER_BLANK = ("bash", "fish", "ksh", "perl", "ruby", "sh", "shell", "zsh")
 """Languages in which `#` stands for many things without a blank before it."""
 _HEREDOC = late_pattern(r"""<<[-~]?([ \t]*)(?:(["'`])([^"'`\n]{1,80})\2|([A-Za-z_]\w{0,80}))""")
@@ -289,6 +292,11 @@ def _comments_by_lexer(
     """Return the places of comments as Pygments sees them; None: it cannot tell."""
     lexer = _lexer(language)
     if lexer is None:
+        return None
+    if (
+        language in _SLOW_WORDS
+        and max(map(len, re.findall(r"\w+", text)), default=0) > MAX_SLOW_WORD
+    ):
         return None
     spans: list[tuple[int, int]] = []
     for start, token, part in lexer.get_tokens_unprocessed(text):
