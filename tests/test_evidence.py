@@ -466,6 +466,20 @@ def test_what_a_query_names_is_shown_where_it_is_defined() -> None:
     assert without[0] < without[1] and within[0] > within[1]
 
 
+def test_the_parts_of_one_program_do_not_wear_out_its_name() -> None:
+    part = "impl MergeScheduler {{ fn {0}(&self) -> u32 {{ self.{0}_of(MergeScheduler::all) }} }}"
+    other = "fn log(all: &mut State) {{ for one in all {{ write(one, {}) }} drop(all) }}"
+    texts = [part.format(name) for name in ("next", "last", "push", "peek", "size")]
+    texts += [other.format(name) for name in ("purpose", "colour", "cursor", "level")]
+    documents = [RankedText("", text, 10 - i) for i, text in enumerate(texts)]
+    evidence = Evidence(
+        ["What is the purpose of MergeScheduler?"], documents, lambda i: DividedText((texts[i],))
+    )
+    costs = PassageCosts(lambda _: 3, lambda _, p: 10)
+    choice = choose_passages(evidence, costs, room=85, among=range(9), max_documents=9)
+    assert sorted(document for document, _ in choice.picks) == [0, 1, 2, 3, 4]
+
+
 def test_words_told_together_are_those_told_one_by_one() -> None:
     wanted, titles = ["socket", "tie", "ソケット", "y"], ["Python Sockets", "Bo Dunn", "Bo Dunn"]
     text = "openSocket OpenSocket reSocket re_socket tied ties x Sockets dunn python ſocket"
