@@ -203,9 +203,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def report_error(
-    error: Exception, arguments: Sequence[str], places: Mapping[str, str] | None = None
-) -> int:
+def report_error(error: Exception, arguments: Sequence[str], places: Mapping[str, str]) -> int:
     """Print an error, with `--json` also as JSON on standard output; return the exit code.
 
     `places` are the places of options by name, such as `promptforge.toml:2`.
@@ -225,7 +223,7 @@ def report_error(
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return error.exit_code
-    code, message = _describe(error, arguments, places or {})
+    code, message = _describe(error, arguments, places)
     if isinstance(error, StrictError) and error.diagnostics:
         print_diagnostics(error.diagnostics)  # the message repeats the first of them
         count = plural(len(error.diagnostics), "warning", "warnings")
@@ -250,7 +248,7 @@ def report_error(
             print_line(line)
     # A file that cannot be read, and an input that nests too deeply, are bad input: 4.
     exit_code: int = getattr(error, "exit_code", 4)
-    return 4 if isinstance(_place_of(error, places or {}), JobPlace) else exit_code
+    return 4 if isinstance(_place_of(error, places), JobPlace) else exit_code
 
 
 def _describe(

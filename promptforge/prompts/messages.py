@@ -326,7 +326,7 @@ class _Waiting(NamedTuple):
 
 
 def pair_calls(
-    messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool = False
+    messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool
 ) -> list[Message]:
     """Drop calls without a result and results without a call (PF209); give every call an id.
 
