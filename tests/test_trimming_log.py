@@ -90,6 +90,12 @@ def test_a_single_record_has_no_pieces(text: str) -> None:
     assert divide(text, marks=marks("[cut]")) is None
 
 
+def test_a_log_of_signs_with_one_word_takes_linear_time() -> None:
+    text = "a\n" + "{!\n" * 15_000
+    variants = divided(divide, text).variants()
+    assert len(variants) == 1 or "a" in variants[-1].text
+
+
 def test_odd_texts_take_linear_time() -> None:
     for text in ("a" * 1_000_000 + "\nb", "deadbeef-" * 50_000 + "\nb\n", "0x\n" * 20_000):
         divided(divide, text)

@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from ..text.format import Marks, number_lines
@@ -324,9 +324,7 @@ class Pieces:
         `worth` (of pieces, by a query) goes before `keep`, but for facts.
         """
         order = self._order(worth or {})
-        count = len(order)
-        while count and not self._shows(order[count:]):
-            count -= 1  # marks, brackets and prompts alone are no variant
+        count = self._most_left_out(order)
 
         def make(number: int) -> TrimmedText:
             left = order[number + 1 :]
@@ -390,10 +388,34 @@ class Pieces:
         """Return the text of an outline with these pieces."""
         return self.text(kept)
 
-    def _shows(self, kept: Collection[int]) -> bool:
-        """Tell whether these pieces, with all they need, hold a word of the text."""
-        whole = chain.from_iterable(part.text for part in self.parts)
-        return speaks("".join(self.parts[i].text for i in self.closed(kept)), whole)
+    def _most_left_out(self, order: Sequence[int]) -> int:
+        """Return how many pieces may go in this order, so that a word of the text is left.
+
+        Marks, brackets and prompts alone are no variant.
+        """
+        texts = [part.text for part in self.parts]
+        speaking = {i for i, text in enumerate(texts) if any(map(str.isalnum, text))}
+        speaking = speaking or {i for i, text in enumerate(texts) if text}
+        ends: dict[int, list[int]] = {}
+        for end, start in self._closing:
+            ends.setdefault(start, []).append(end)
+        kept = self.closed(())
+        if not speaking.isdisjoint(kept):
+            return len(order)
+        # Piece by piece, not each rest anew: one of 6,000 lines of signs has a letter.
+        for count in range(len(order) - 1, -1, -1):
+            waiting = [order[count]]
+            while waiting:
+                index = waiting.pop()
+                if index in kept:
+                    continue
+                if index in speaking:
+                    return count
+                kept.add(index)
+                waiting += ends.get(index, [])
+                if self.parts[index].parent >= 0:
+                    waiting.append(self.parts[index].parent)
+        return 0
 
     def priors(self) -> list[float]:
         """Return for each piece its `keep` as a share of the greatest that is no `ALWAYS`."""

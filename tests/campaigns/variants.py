@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import yaml
 from unfiltered import FORMATS, LAYOUTS, PACKINGS, render
 
 import promptforge as pf
@@ -95,7 +96,40 @@ def _data(pick: random.Random, size: int) -> str:
     )
 
 
+def _yaml(pick: random.Random, size: int) -> str:
+    entries = [
+        {_words(pick, 1): [_words(pick, 2)] * (n % 3), "name": _words(pick, 1)} for n in range(size)
+    ]
+    return yaml.safe_dump({"items": entries}, sort_keys=False, indent=pick.choice((2, 4)))
+
+
+def _settings(pick: random.Random, size: int) -> str:
+    return "\n".join(
+        f"[{_words(pick, 1)}]" if n % 4 == 0 else f'{_words(pick, 1)} = "{_words(pick, 2)}"'
+        for n in range(size)
+    )
+
+
+def _markup(pick: random.Random, size: int) -> str:
+    elements = "".join(
+        f"  <a>\n    <b>{_words(pick, 2)}</b>\n    <c x='{_words(pick, 1)}'/>\n  </a>\n"
+        for _ in range(size)
+    )
+    return f"<root>\n{elements}</root>"
+
+
+DATA = {
+    "json": _data,
+    "yaml": _yaml,
+    "toml": _settings,
+    "xml": _markup,
+    "csv": _lines(lambda pick, n: f"{n},{_words(pick, 1)},{_words(pick, 2)}"),
+}
 MAKERS: dict[str, Making] = {
+    **DATA,
+    "log": _lines(
+        lambda pick, n: f"10:00:{n % 60:02} {pick.choice(('INFO', 'ERROR'))} {_sentence(pick)}"
+    ),
     "text": _lines(_sentence),
     "document": _document,
     "code": _program,
@@ -104,7 +138,6 @@ MAKERS: dict[str, Making] = {
     "diff": _patch,
     "repl-history": _lines(lambda pick, n: f">>> {_words(pick, 1)}()\n{_words(pick, 2)}"),
     "mitre_attack": _lines(_sentence),
-    "json": _data,
     "message": lambda pick, size: "".join(pick.choice("日本語文書章") for _ in range(size * 3)),
     "custom": lambda pick, size: _words(pick, size),
 }
@@ -124,10 +157,10 @@ def record_of(made: Case) -> dict[str, Any]:
     """Return the item of a case."""
     pick = random.Random(made.seed)
     content = MAKERS[made.kind](pick, made.size)
-    kind = {"json": "file"}.get(made.kind, made.kind)
+    kind = "file" if made.kind in DATA else made.kind
     record: dict[str, Any] = {"id": "i", "kind": kind, "name": "nnn", "content": content}
-    if made.kind in ("code", "json"):
-        record["path"] = {"code": "p.py", "json": "p.json"}[made.kind]
+    if made.kind == "code" or made.kind in DATA:
+        record["path"] = f"p.{'py' if made.kind == 'code' else made.kind}"
     if kind == "mitre_attack":
         record["metadata"] = {"technique_id": "T1003", "tactics": ["ttt"]}
     if made.longer:
