@@ -75,6 +75,29 @@ def test_a_file_that_was_only_renamed_has_its_new_name(space: Path) -> None:
     assert "moved.py" in [item.path for item in pf.load(git_diff="")]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+def test_a_name_that_git_quotes_is_the_path(space: Path) -> None:
+    names = [
+        'a"b.py',
+        "t\tü.py",
+        "back\\slash/n.py",
+        "line\nend.py",
+        "\x1b[31m.py",
+        'q"/.env',
+        ".env",
+    ]
+    for name in names:
+        (space / name).parent.mkdir(exist_ok=True)
+        (space / name).write_text("password = hunter22hunter33\n")
+    git(space, "add", "-A")
+    found = {item.path for item in pf.load(git_diff="")}
+    assert found.issuperset(names[:-2]) and found.isdisjoint(names[-2:])  # these hold passwords
+    git(space, "commit", "-qm", "Names")
+    (space / names[0]).rename(space / 'n"ew.py')
+    git(space, "add", "-A")
+    assert [item.path for item in pf.load(git_diff="")] == ['n"ew.py']
+
+
 def test_commits_are_items_with_their_message(space: Path) -> None:
     second, first = pf.load(git_log=9)
     assert (first.kind, second.id) == ("commit", git(space, "rev-parse", "HEAD").strip())

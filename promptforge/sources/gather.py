@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -525,11 +526,28 @@ def _split_files(diff: str) -> Iterator[str]:
 
 def _diff_item(text: str) -> Item:
     head = text.partition("\n@@")[0].split("\n")
-    found = {line[:6]: line[6:] for line in reversed(head) if line.startswith(("--- a/", "+++ b/"))}
-    path = found.get("+++ b/") or found.get("--- a/")
-    for line in head:
-        if path is None and line.startswith("rename to "):
-            path = line.removeprefix("rename to ")
-    path = None if path is None else path.removesuffix("\t")  # git's mark after a name with blanks
+    found: dict[str, str] = {}
+    for line in reversed(head):
+        for mark in ("+++ ", "--- ", "rename to "):
+            if line.startswith(mark):
+                found[mark] = _unquote(line.removeprefix(mark))
+    sides = (found.get("+++ ", ""), found.get("--- ", ""))
+    paths = [side[2:] for side in sides if side.startswith(("a/", "b/"))]
+    path = paths[0] if paths else found.get("rename to ")
     name = None if path else head[0].removeprefix("diff --git ")
     return Item(kind="diff", content=text, path=path, name=name, language="diff")
+
+
+def _unquote(name: str) -> str:
+    """Return a name as it is: git quotes one with control characters, `"` or a backslash."""
+    name = name.removesuffix("\t")  # git's mark after a name with blanks
+    if not name.startswith('"'):
+        return name
+
+    def character(found: re.Match[str]) -> str:
+        letter = found[1]
+        if letter.isdigit():
+            return chr(int(letter, 8))
+        return dict(zip("abtnvfr", "\a\b\t\n\v\f\r", strict=True)).get(letter, letter)
+
+    return re.sub(r"\\([0-7]{3}|.)", character, name[1:-1])
