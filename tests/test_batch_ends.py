@@ -78,6 +78,11 @@ def workers(engine: str) -> list[int]:
     ]
 
 
+def test_more_processes_than_a_machine_has_files_for_are_refused() -> None:
+    with pytest.raises(OptionError, match="99999999 workers: one machine runs at most 256"):
+        batch.run("in.jsonl", "out.jsonl", workers=99_999_999)
+
+
 @pytest.mark.skipif(not HAS_RAY, reason="needs ray")
 def test_actors_that_would_wait_for_ever_are_refused() -> None:
     import ray

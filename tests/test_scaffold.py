@@ -349,6 +349,14 @@ def test_a_project_can_be_thrown_away_and_begun_again() -> None:
     assert run("init", "p").code == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder nobody writes to")
+@pytest.mark.parametrize("place", ["/proc/p", "x" * 300])
+def test_a_project_that_cannot_be_written_ends_as_an_output_does(place: str) -> None:
+    Path("items.json").write_text('[{"content": "x"}]')
+    made, written = run("init", place), run("render", "items.json", "-o", place)
+    assert (made.code, written.code) == (4, 4) and place in made.err
+
+
 @pytest.mark.parametrize("command", ["show bad", "new profile mine --from bad"])
 def test_a_profile_that_is_no_utf8_is_said_and_no_traceback(command: str) -> None:
     Path("profiles").mkdir()

@@ -388,6 +388,17 @@ def test_a_list_of_files_is_taken_from_a_file_or_a_pipe(space: Path, separator: 
     assert paths("--file", "@list") == ["@list"]
 
 
+def test_a_list_of_another_day_is_said_in_one_line(space: Path) -> None:
+    (space / "list").write_text("\n".join([*(f"gone{n}.py" for n in range(9)), "app.py"]))
+    ran = run("render", "--files-from", "list")
+    assert "import os" in ran.out
+    assert ran.err.count("gone") == 3
+    assert "gone0.py, gone1.py, gone2.py and 6 more: left out: cannot read it: no such" in ran.err
+    (space / "list").write_text("\n".join(f"gone{n}.py" for n in range(9)))
+    ran = run("render", "--files-from", "list")
+    assert (ran.code, ran.err.count("\n")) == (4, 1)
+
+
 def test_a_list_of_one_name_with_a_line_end_in_it_needs_the_flag(space: Path) -> None:
     (space / "two\nlines.py").write_text("x = 1\n")
     (space / "list").write_text("two\nlines.py")

@@ -69,18 +69,14 @@ def missing_files(files: Sequence[NewFile]) -> list[NewFile]:
 def write_files(files: Sequence[NewFile]) -> list[NewFile]:
     """Write all files or none; return those written.
 
-    Raises `OptionError` if one exists, or if its folder cannot be made.
+    Raises `OptionError` if one exists, `OSError` if one cannot be written.
     """
-    try:
-        for file in files:
-            if file.path.parent.is_dir():
-                remove_unfinished(file.path.parent, file.path.name)
-        files = missing_files(files)
-        for file in files:
-            _check_place(file.path)
-    except OSError as error:
-        name = quote(str(error.filename))
-        raise OptionError(f"{name} cannot be read: {error.strerror}") from None
+    for file in files:
+        if file.path.parent.is_dir():
+            remove_unfinished(file.path.parent, file.path.name)
+    files = missing_files(files)
+    for file in files:
+        _check_place(file.path)
     done: list[Path] = []
     try:
         for file in files:
@@ -95,9 +91,6 @@ def write_files(files: Sequence[NewFile]) -> list[NewFile]:
         if isinstance(error, FileExistsError):
             done = done[:-1]
         _remove(done)
-        if isinstance(error, OSError):
-            name = quote(str(error.filename))
-            raise OptionError(f"{name} cannot be written: {error.strerror}") from None
         raise
     return list(files)
 

@@ -155,7 +155,8 @@ def run(  # noqa: PLR0913  its options are public
     given.check_output(paths.results)
     requests = RequestSettings(model, dict(body or {}), chosen, max_tokens_per_file)
     write = _result_writer(to, paths, requests)
-    fingerprint, count = fingerprint_of(inputs), workers or os.cpu_count() or 1
+    processors = min(os.cpu_count() or 1, MAX_LOCAL_WORKERS)
+    fingerprint, count = fingerprint_of(inputs), workers or processors
     source = _worker_source(engine, spec, fingerprint, address, count)
     product = msgspec.json.encode([to, model, body, max_tokens_per_file]).decode()
     results = _Results(paths, write, RunManifest(made_of=inputs, product=product), given)
@@ -358,6 +359,8 @@ def _worker_source(
         return ray_workers(spec, fingerprint, address, count)
     if address is not None:
         raise OptionError("an address is for the engine ray", option="address")
+    if count > MAX_LOCAL_WORKERS:
+        raise OptionError(f"{count} workers: one machine runs at most {MAX_LOCAL_WORKERS}")
     return nullcontext(lambda: LocalWorker(spec, fingerprint))
 
 
@@ -373,7 +376,8 @@ def _changed(before: RunManifest | None, inputs: dict[str, str]) -> tuple[str, .
 
 # --- workers --------------------------------------------------------------------------------------
 
-
+MAX_LOCAL_WORKERS = 256
+"""Processes of one run: each holds three of the 1,024 files that a shell allows."""
 MAX_START_ATTEMPTS = 20
 """Deaths in a row before a worker has begun, after which the run gives up."""
 MAX_ROW_ATTEMPTS = 3

@@ -27,6 +27,7 @@ from ..text.words import late_pattern
 from .attack import TechniqueIndex, find_technique, read_attack
 from .folders import (
     ALL_FILES,
+    MAX_NAMES_SHOWN,
     NEW_FILES,
     FolderFilter,
     Progress,
@@ -210,14 +211,16 @@ def gather(
     Raises `ItemError` when that leaves nothing at all; each failure is a line of the message.
     """
     loaded: list[list[Item]] = []
-    failed: list[ItemError] = []
+    failures: list[ItemError] = []
     for load in _loaders(wanted, diagnostics, progress):
         try:
             found = load()
             loaded.append([found] if isinstance(found, Item) else found)
         except ItemError as error:
-            failed.append(error)
-            diagnostics.add("PF606", f"left out: {error.bare}", where=error.where)
+            failures.append(error)
+    failed = list(_joined(failures))
+    for failure in failed:
+        diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
     # A prompt without its knowledge is worse than none; one with most of it is not.
     items = interleave(loaded)
     if failed and not items:
@@ -225,6 +228,19 @@ def gather(
             raise failed[0]
         raise ItemError("\n".join(["nothing to render:", *map(str, failed)]))
     return items
+
+
+def _joined(failed: Sequence[ItemError]) -> Iterator[ItemError]:
+    """Yield the errors, one for many of the same reason: a list of files may be of another day."""
+    by_reason: dict[str, list[ItemError]] = {}
+    for error in failed:
+        by_reason.setdefault(error.bare.partition("; did you mean ")[0], []).append(error)
+    for reason, errors in by_reason.items():
+        if len(errors) <= MAX_NAMES_SHOWN:
+            yield from errors
+            continue
+        names = ", ".join(error.where or "?" for error in errors[:MAX_NAMES_SHOWN])
+        yield ItemError(reason, where=f"{names} and {len(errors) - MAX_NAMES_SHOWN} more")
 
 
 def _load_texts(path: str, read: Callable[..., list[Item]], near: Mapping[str, Any]) -> list[Item]:
