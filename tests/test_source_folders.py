@@ -157,9 +157,20 @@ def test_what_nobody_wants_is_left_out_and_said_once(space: Path) -> None:
     assert "image.png" not in paths(".", "--ignored")
 
 
-@pytest.mark.parametrize("look", [(), ("--format", "xml"), ("--outline",), ("--number-lines",)])
+@pytest.mark.parametrize(
+    ("look", "suffix"),
+    [
+        ((), "md"),
+        (("--format", "xml"), "md"),
+        (("--outline",), "md"),
+        (("--number-lines",), "md"),
+        (("--format", "json"), "json"),
+        (("--format", "yaml", "--layout", "knowledge"), "yml"),
+        (("--format", "json", "--outline", "--layout", "documents"), "json"),
+    ],
+)
 def test_an_earlier_output_is_left_out_and_hides_no_source(
-    space: Path, look: tuple[str, ...]
+    space: Path, look: tuple[str, ...], suffix: str
 ) -> None:
     functions = "\n\n".join(
         f'def task_{n}(x: int) -> int:\n    """Do task {n} < {n + 1}."""\n    return x + {n}'
@@ -167,14 +178,28 @@ def test_an_earlier_output_is_left_out_and_hides_no_source(
     )
     make(space, {"tasks.py": functions, "more.py": functions.replace("task", "step")})
     before = paths(".", "--max-tokens", "none")
-    assert run("render", ".", "--max-tokens", "none", "-o", "old.md", *look).code == 0
-    assert run("render", ".", "--split", "700", "-o", "parts.md", *look).code == 0
-    assert len(list(space.glob("parts.*.md"))) > 2
+    assert run("render", ".", "--max-tokens", "none", "-o", f"old.{suffix}", *look).code == 0
+    assert run("render", ".", "--split", "700", "-o", f"parts.{suffix}", *look).code == 0
+    assert len(list(space.glob(f"parts.*.{suffix}"))) > 2
     ran = run("render", ".", "--max-tokens", "none", "--json")
     assert [item["path"] for item in json.loads(ran.out)["items"]] == before
     assert "left out texts packed of the other files:" in ran.err
-    assert "old.md" in paths("old.md", "tasks.py", "--max-tokens", "none")
-    assert "old.md" in paths(".", "--ignored", "--max-tokens", "none")
+    assert f"old.{suffix}" in paths("--file", f"old.{suffix}", "tasks.py", "--max-tokens", "none")
+    assert f"old.{suffix}" in paths(".", "--ignored", "--max-tokens", "none")
+    git(space, "add", "-A", ":!old.*", ":!parts.*")
+    git(space, "commit", "-qm", "More")
+    assert "but for those that are left out" in run("render", "--git-changed").err
+    make(space, {"tasks.py": functions + "\n"})
+    assert paths("--git-changed", "--max-tokens", "none") == ["tasks.py"]
+    assert f"old.{suffix}" in paths("--git-changed", "--ignored", "--max-tokens", "none")
+
+
+def test_data_that_names_files_or_holds_lines_of_them_is_no_earlier_output(space: Path) -> None:
+    listed = json.dumps({"files": [{"path": name, "text": "of\nmine"} for name in TRACKED]})
+    make(space, {"list.json": listed, "list.yaml": "".join(f"- file: {n}\n" for n in TRACKED)})
+    make(space, {"broken.json": '{"file": "app.py"', "deep.json": '{"file":' + "[" * 9000})
+    kept = set(paths(".", "--max-tokens", "none"))
+    assert {"list.json", "list.yaml", "broken.json", "deep.json"} <= kept
 
 
 def test_a_page_that_quotes_or_copies_others_is_no_earlier_output(space: Path) -> None:

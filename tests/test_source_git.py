@@ -56,6 +56,24 @@ def gathered(*arguments: str) -> list[dict[str, object]]:
     return found
 
 
+def test_what_folders_leave_out_is_left_out_of_changes(space: Path) -> None:
+    (space / "uv.lock").write_text("locked = 1\n")
+    git(space, "add", "uv.lock")
+    changed = ("--git-changed", "--git-diff")
+    assert {item["path"] for item in gathered(*changed, "--include", "*.py")} == {
+        "new ü.py",
+        "sub/c.py",
+    }
+    found = gathered(*changed, "--exclude", "sub/", "--exclude", "*.md")
+    assert [item["path"] for item in found] == ["gone.txt", "uv.lock", "new ü.py"]
+    ran = run("render", "--git-changed")
+    assert "lock files: 1 (uv.lock)" in ran.err and "locked" not in ran.out
+    assert "locked" in run("render", "--git-changed", "--ignored").out
+    for source in changed:
+        ran = run("render", source, "--include", "*.go")
+        assert (ran.code, "no wanted file has changed in" in ran.err) == (4, True)
+
+
 def test_changes_are_one_item_a_file(space: Path) -> None:
     items = pf.load(git_diff="")
     assert [(item.kind, item.language, item.path) for item in items] == [

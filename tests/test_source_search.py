@@ -257,7 +257,7 @@ def test_all_of_it_in_python(space: Path) -> None:
     assert [(item.path, item.origin) for item in items] == [
         ("docs/tar.md", "explicit"), ("src/a.py", "explicit"), ("docs/tar.md", "similarity"),
     ]  # fmt: skip
-    assert [d.code for d in items.warnings] == ["PF606", "PF608"]
+    assert [d.code for d in items.warnings] == ["PF608", "PF606"]
     assert items.warnings == pf.render(items, combine="combined").warnings[:2]
     assert "PF606" in [d.code for d in pf.Renderer().prompt(items, user="?").warnings]
     assert (

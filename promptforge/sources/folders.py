@@ -89,7 +89,7 @@ _GIT_ENVIRONMENT = {
 }
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _WRITTEN = "files that this run writes"
-_PACKED = "texts packed of the other files"
+PACKED = "texts packed of the other files"
 _LINKS, _DEVICES = "links", "pipes, sockets and devices"
 _ABSENT = "tracked files that are not there"
 _SUBMODULES, _REPOSITORIES = "submodules without files", "other repositories"
@@ -158,10 +158,13 @@ _PASSWORD = late_pattern(
     r"[\"']?[^\s\"'#$<{]{6,}"
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
 )
-_MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml)")
-_HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|file:|source:|path:).*")
+MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
+_HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|(?:- )?(?:file|source|path):).*")
+_YAML_KEY = late_pattern(r"(?m)^[ \t]*(?:- )?content: ")
+_HEADER_KEYS = ("file", "source", "path")
 _PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
-_FRAME = late_pattern(r"[ \t]*(?:```|</|.*\blines? left out\b)")
+# The last is of YAML, such as `content: |2-`.
+_FRAME = late_pattern(r"[ \t]*(?:```|</|.*\blines? left out\b|(?:- )?\w+:(?: [\w|+\[\]-]+)?$)")
 _LINE_NUMBER = late_pattern(r"\s*\d+[:|\t ]")
 MIN_PACKED_SHARE, MIN_PACKED_OF_ONE = 0.75, 0.95
 """Share of a text that is lines of the files its headers name, above which it is packed of them:
@@ -296,7 +299,7 @@ def read_folder(
         read.append((place, *found))
     packed = set() if wanted.include or wanted.ignored else find_packed([each[:2] for each in read])
     if packed:
-        left_out[_PACKED] += sorted(os.path.relpath(place, path) for place in packed)
+        left_out[PACKED] += sorted(os.path.relpath(place, path) for place in packed)
     for place, text, said in read:
         if place not in packed and not leaves_out_secret(text, place, diagnostics, wanted):
             yield place, text, said
@@ -324,7 +327,7 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
         by_name[file[0].rpartition("/")[2]].append(file)
 
     def named(path: str, header: str) -> Iterator[tuple[str, str]]:
-        for word in _PATH_IN_HEADER.findall(header):
+        for word in names_in(header):
             for other in by_name.get(word.rpartition("/")[2], ()):
                 # Either may have been read from a folder above.
                 whole, end = sorted((f"/{word}", f"/{other[0]}"), key=len, reverse=True)
@@ -333,9 +336,10 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
                     yield other
 
     packed: set[str] = set()
-    for path, text in files:
-        if not _MAY_BE_PACKED.fullmatch(path):
+    for path, whole in files:
+        if not MAY_BE_PACKED.fullmatch(path):
             continue
+        text = _lines_of_data(path, whole)
         headers = {line: list(named(path, line)) for line in set(_HEADER.findall(text))}
         sources = dict(file for found in headers.values() for file in found)
         least = MIN_PACKED_SHARE if len(sources) > 1 else MIN_PACKED_OF_ONE
@@ -343,6 +347,32 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
         if sources.keys() - packed and _share_known(between, sources.values()) > least:
             packed.add(path)
     return packed
+
+
+def names_in(text: str) -> list[str]:
+    """Return the words of a text that may be paths."""
+    return _PATH_IN_HEADER.findall(text)
+
+
+def _lines_of_data(path: str, text: str) -> str:
+    """Return the texts and `file: PATH` of JSON or YAML as lines; all else as it is."""
+    if not path.lower().endswith(".json"):
+        return _YAML_KEY.sub("", text) if path.lower().endswith(("yaml", "yml")) else text
+    lines: list[str] = []
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        left: list[tuple[str, Any]] = [("", msgspec.json.decode(text))]
+        while left:
+            key, value = left.pop()
+            if isinstance(value, dict):
+                left += reversed(value.items())
+            elif isinstance(value, list):
+                left += [(key, each) for each in reversed(value)]
+            elif isinstance(value, str):
+                if "\n" in value:
+                    lines += [f"file: {key}", value]
+                elif key in _HEADER_KEYS:
+                    lines.append(f"{key}: {value}")
+    return "\n".join(lines) or text
 
 
 def _share_known(lines: Iterable[str], sources: Iterable[str]) -> float:

@@ -8,6 +8,7 @@ is not run.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -28,12 +29,19 @@ from .attack import TechniqueIndex, find_technique, read_attack
 from .folders import (
     ALL_FILES,
     MAX_NAMES_SHOWN,
+    MAY_BE_PACKED,
     NEW_FILES,
+    PACKED,
     FolderFilter,
+    LeftOut,
     Progress,
+    find_packed,
     leaves_out_secret,
+    names_in,
     narrow_down,
+    report_left_out,
     run_git,
+    unwanted_name,
 )
 from .item_files import load_items, load_table, parse_items
 from .man import load_man_page
@@ -399,7 +407,7 @@ _OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
 def load_diff(
     revisions: str, *, workspace: StrPath, diagnostics: Diagnostics, wanted: FolderFilter
 ) -> list[Item]:
-    """Return the changes below the workspace as one `diff` item for each file.
+    """Return the changes below the workspace as one `diff` item for each file that is wanted.
 
     `revisions` is as for `git diff`, such as `main...`; empty for all that is not committed. Raises
     `ItemError` where git fails, or nothing has changed.
@@ -410,6 +418,11 @@ def load_diff(
     if not printed:
         raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
     items = [_diff_item(text) for text in _split_files(printed)]
+    kept = narrow_down([item.path or item.name or "" for item in items], wanted)
+    items = [item for item in items if (item.path or item.name) in kept]
+    if not items:
+        message = f"no wanted file has changed in {_name(revisions)}"
+        raise ItemError(message, where="git diff")
     return _without_secrets(items, diagnostics, wanted)
 
 
@@ -438,22 +451,52 @@ def load_changed(
     """Return the files below the workspace that have changed, as they are now.
 
     `revisions` is as for `load_diff`; where it is empty, new files that git does not ignore are
-    among them. Raises `ItemError` where git fails, or no file has changed.
+    among them, but for earlier outputs. Lock and minified files are left out, and said. Raises
+    `ItemError` where git fails, or no file has changed.
     """
     top = Path(workspace)
     asked = ("--name-only", "-z", "--diff-filter=d", *_revisions(revisions, Path(workspace)))
-    names = _run_diff(top, diagnostics, *asked, names=True)
+    names = set(_run_diff(top, diagnostics, *asked, names=True).split("\0")) - {""}
+    new: set[str] = set()
     if not revisions:
-        names += run_git(top, *NEW_FILES, names=True)
+        new = set(run_git(top, *NEW_FILES, names=True).split("\0")) - {""}
+        names |= new
+    left_out = LeftOut(list)
+    if not wanted.include and not wanted.ignored:
+        packed = _packed_of_tracked(top, new)
+        for name in sorted(names):
+            if reason := PACKED if name in packed else unwanted_name(name):
+                left_out[reason].append(name)
+                names.remove(name)
+    report_left_out(left_out, ".", diagnostics)
     items: list[Item] = []
-    for name in sorted({*filter(None, names.split("\0"))}):
+    for name in narrow_down(sorted(names), wanted):
         try:
             items += load_files(name, workspace=workspace, diagnostics=diagnostics)
         except ItemError as error:
             diagnostics.add("PF604", f"skipped: {error.bare}", where=error.where)
     if not items:
-        raise ItemError(f"no file has changed in {_name(revisions)}", where="git diff")
+        but = ", but for those that are left out by default" if left_out else ""
+        message = f"no wanted file has changed in {_name(revisions)}{but}"
+        raise ItemError(message, where="git diff")
     return _without_secrets(items, diagnostics, wanted)
+
+
+def _packed_of_tracked(top: Path, new: set[str]) -> set[str]:
+    """Return those of the new files that are earlier outputs: packed of files in the folder."""
+    said: dict[str, Any] = {"workspace": top, "diagnostics": Diagnostics()}
+    texts: dict[str, str] = {}
+    named: set[str] = set()
+    for name in filter(MAY_BE_PACKED.fullmatch, new):
+        with contextlib.suppress(ItemError):
+            texts[name] = read_text(name, **said)
+            named.update(Path(word).name for word in names_in(texts[name]))
+    tracked = run_git(top, "ls-files", "-z", names=True).split("\0") if texts else ()
+    for name in tracked:
+        if Path(name).name in named:
+            with contextlib.suppress(ItemError):
+                texts[name] = read_text(name, **said)
+    return find_packed([*texts.items()]) & new
 
 
 def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bool = False) -> str:
