@@ -460,6 +460,9 @@ def test_what_a_query_names_is_shown_where_it_is_defined() -> None:
         "raw.partition"
         in pf.render(items, query="how does parse_header split a header", max_tokens=120).text
     )
+    # The name alone: its definition is whole before a use of it has room.
+    found = pf.render(items, query="parse_header", max_tokens=90).text
+    assert "raw.partition" in found and "content.strip()" in found
     alone = [RankedText("f.py", text, 1.0) for text in (DEFINES, USES)]
     told = [alone[0]._replace(defines=["parse_header"]), alone[1]]
     without, within = (reading("parse_header", each).worth for each in (alone, told))

@@ -77,9 +77,9 @@ a strong one for the pieces of a structure, which may be a line or a page."""
 LABEL_WEIGHT = 1.5
 """Share of a term that is all of a passage's label; of a label of three words a third of it."""
 DEFINED_WEIGHT = 1.0
-"""Share of each term of a name that a program defines, in the document's cover; less where the
-query says only a part of the name. What a thing is stands where it is defined, and a text that only
-uses it may say its name more often."""
+"""Share of each term of a name that a program defines, in the document's cover and in its passage;
+less where the query says only a part of the name. What a thing is stands where it is defined, and a
+text that only uses it may say its name more often."""
 DOCUMENT_K1, DOCUMENT_B = 1.2, 1.0
 """As for passages, for documents: long ones hold more words of any query."""
 WINDOW_WORDS = 25
@@ -177,6 +177,7 @@ class Evidence:
         self._divide = divide
         self._match = match
         self._scores: dict[int, PassageScores] = {}
+        self._defines = [document.defines for document in documents]
         titles = [document.title for document in documents]
         names = list(map(title_phrase, titles))
         asked = [list(dict.fromkeys(terms_of_text(query))) for query in queries]
@@ -287,6 +288,8 @@ class Evidence:
                     self._with_label(self._passage_shares(text, STRUCTURE_B), label)
                     for text, label in zip(passages.texts, passages.labels, strict=True)
                 ]
+            if len(shares) == 1:  # the program as a whole; else the longer use goes before it
+                shares = [self._with_defined(shares[0], self._defines[number])]
             given = given or [0.0] * len(shares)
             if number in self._mentioning:
                 told = (self._mentioned_cover(text, number) for text in passages.texts)
