@@ -11,7 +11,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..packing.pack import CHARACTERS_PER_TOKEN
@@ -269,11 +269,10 @@ class Shortener:
         match = asked.match(index) if asked else None
         if asked and match is not None and (pieces := asked.divide(index)):
             return self._page.numbered(index, pieces).variants(match)
-        found = self._pieces(index, whole, reach)
+        find = partial(self._pieces, index, whole, reach)
+        found = asked.under_query(whole.text, find) if asked else find()
         if isinstance(found, Pieces):
             return self._page.numbered(index, found).variants()
-        if found is not None and asked:
-            found = found.under_query(asked.match_texts)
         # What is not made of the text's own lines has no numbers.
         return None if self._page.options.number_lines else found
 
@@ -419,10 +418,7 @@ class Passages(ABC):
     def _text(self, pick: ChosenPassage) -> str:
         divided = self._asked.divide(pick.item)
         if divided is None:
-            answer = self._answer(pick.item)
-            return (
-                content_variant(self._page.variants(pick.item)).text if answer is None else answer
-            )
+            return self.variant(pick.item, (pick.number,)).text
         return divided.parts[pick.number].text
 
     def variant_with_beginning(

@@ -284,10 +284,7 @@ class Evidence:
             if passages.labels is None:
                 shares = [self._passage_shares(text, PASSAGE_B) for text in passages.texts]
             else:
-                shares = [
-                    self._with_label(self._passage_shares(text, STRUCTURE_B), label)
-                    for text, label in zip(passages.texts, passages.labels, strict=True)
-                ]
+                shares = self._labelled_shares(passages.texts, passages.labels)
             if len(shares) == 1:  # the program as a whole; else the longer use goes before it
                 shares = [self._with_defined(shares[0], self._defines[number])]
             given = given or [0.0] * len(shares)
@@ -313,11 +310,14 @@ class Evidence:
 
     def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> list[float]:
         """Return how well texts answer that are parts of a structure, each with its label."""
-        shares = (
+        shares = self._labelled_shares(texts, labels)
+        return [sum([self.weights[t] * share for t, share in each]) for each in shares]
+
+    def _labelled_shares(self, texts: Sequence[str], labels: Sequence[str]) -> list[_Shares]:
+        return [
             self._with_label(self._passage_shares(text, STRUCTURE_B), label)
             for text, label in zip(texts, labels, strict=True)
-        )
-        return [sum([self.weights[t] * share for t, share in each]) for each in shares]
+        ]
 
     def _passage_shares(self, text: str, length_norm: float) -> _Shares:
         counts: Counter[int] = Counter()

@@ -19,7 +19,7 @@ from collections.abc import (
     MutableSequence,
     Sequence,
 )
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -29,7 +29,7 @@ from ..errors import Diagnostics, OptionError, quote
 from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern, terms_of_text
-from ..trimming.kinds import Trimmers
+from ..trimming.kinds import Structure, Trimmers
 from ..trimming.pieces import Pieces, Slices, TrimmedVariants, divide_prose
 from .evidence import PASSAGE_PRIOR_WEIGHT, DividedText, Evidence, RankedText
 
@@ -241,13 +241,20 @@ class Relevance(ABC):
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return how well each passage of an item answers, or `None` if it was not read closely."""
 
-    def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> Sequence[float]:
-        """Return how well each of some texts answers, by its words and those of its label."""
-        return [0.0] * len(texts)
+    def under_query(self, text: str, find: Callable[[], Structure]) -> Structure:
+        """Return the structure of a text; variants that are no pieces (JSON) keep what answers."""
+        return find()
 
     def answer(self, index: int) -> str | None:
-        """Return the part of an item that answers where it is not divided: records of JSON."""
-        return None
+        """Return the shortest text of an item that answers; None where its passages do, or all."""
+        item = self._asked.items[index]
+        text = readable_text(item)
+        if len(text) <= self.max_whole_characters or self.divide(index) is not None:
+            return None
+        language = self._asked.language(item)
+        find = partial(self._asked.trimmers.find_structure, item.kind, language, text)
+        found = self.under_query(text, find)
+        return found.answer if isinstance(found, TrimmedVariants) else None
 
     def _divide(self, index: int) -> Pieces | None:
         item, trimmers = self._asked.items[index], self._asked.trimmers
@@ -289,7 +296,7 @@ class QueryRelevance(Relevance):
             for index, item in ((index, asked.items[index]) for index in self.index_of)
         ]
         own = embed or asked.reranker
-        self._answers: dict[int, str | None] = {}
+        self._variants: dict[str, TrimmedVariants] = {}
         self.evidence = Evidence(
             asked.queries, documents, self._passages, self._measure if own else None
         )
@@ -324,22 +331,14 @@ class QueryRelevance(Relevance):
             return None
         return dict(enumerate(self.evidence.passage_scores(number).match(self.evidence.weights)))
 
-    def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> Sequence[float]:
-        """Return how well each of some texts answers, by its words and those of its label."""
-        return self.evidence.match_texts(texts, labels)
-
-    def answer(self, index: int) -> str | None:
-        """Return the part of an item that answers where it is not divided: records of JSON."""
-        if index not in self._answers:
-            self._answers[index] = None
-            item = self._asked.items[index]
-            text = readable_text(item)
-            if len(text) > self.max_whole_characters and self.divide(index) is None:
-                language = self._asked.language(item)
-                found = self._asked.trimmers.find_structure(item.kind, language, text)
-                if isinstance(found, TrimmedVariants):
-                    self._answers[index] = found.under_query(self.match_texts).answer
-        return self._answers[index]
+    def under_query(self, text: str, find: Callable[[], Structure]) -> Structure:
+        """Return the structure of a text; variants that are no pieces (JSON) keep what answers."""
+        if text in self._variants:
+            return self._variants[text]
+        found = find()
+        if isinstance(found, TrimmedVariants):
+            found = self._variants[text] = found.under_query(self.evidence.match_texts)
+        return found
 
     def _names_defined(self, item: Item) -> Sequence[str]:
         """Return the names that a short program defines; a long one defines whatever it says."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..text.escape import FENCE_TAG, longest_run
+from ..text.escape import Content, fence
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -42,10 +42,10 @@ def read_notebook(text: str) -> Notebook | None:
             blocks.append(source)
             continue
         if source:
-            blocks.append(_fenced(source, tag if cell.get("cell_type") == "code" else ""))
+            blocks.append(_fence(source, tag if cell.get("cell_type") == "code" else ""))
         for output in _dicts(cell.get("outputs")):
             said = list(filter(None, _texts(output)))
-            blocks += [_fenced(each, "text") for each in said]
+            blocks += [_fence(each, "text") for each in said]
             left_out += not said and output.get("output_type") != "stream"
     return Notebook("\n\n".join(filter(None, blocks)), len(cells), left_out)
 
@@ -54,7 +54,7 @@ def _language(metadata: object) -> str:
     for name, key in (("language_info", "name"), ("kernelspec", "language")):
         part = metadata.get(name) if isinstance(metadata, dict) else None
         tag = part.get(key) if isinstance(part, dict) else None
-        if isinstance(tag, str) and FENCE_TAG.fullmatch(tag):
+        if isinstance(tag, str):
             return tag.lower()
     return ""
 
@@ -86,6 +86,5 @@ def _texts(output: dict[str, Any]) -> Iterator[str]:
                 return
 
 
-def _fenced(text: str, tag: str) -> str:
-    marks = "`" * max(3, 1 + longest_run(text))
-    return f"{marks}{tag}\n{text}\n{marks}"
+def _fence(text: str, tag: str) -> str:
+    return str(fence(Content(text), tag))

@@ -7,7 +7,7 @@ for XML the lines alone tell what is under what, so templates and broken files a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from math import inf, log2
@@ -67,7 +67,7 @@ _NO_TAGS = {
 }
 """The beginnings of comments and the like, and all up to the end of each."""
 _TAG_NAME = late_pattern(r"\s*<([\w:.-]++)")
-_DECLARATION = late_pattern(r"\A(<!-- [^\n]*-->\n)(\s*<\?xml[^\n]*\?>[^\S\n]*\n?)")
+_DECLARATION = late_pattern(r"\s*<\?xml[^\n]*\?>[^\S\n]*\n?")
 _SETTING = late_pattern(r"([^\s=:\[{][^=:\n]*+)[=:]")
 _NO_BRACKETS = late_pattern(r""""(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|\#.*""")
 MAX_LINES_OF_A_VALUE = 1_000
@@ -112,15 +112,11 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 class _EntryPieces(Pieces):
     """The pieces of data. An outline of it goes from its end."""
 
-    def text(
-        self,
-        kept: Collection[int],
-        beginning: tuple[int, str] | None = None,
-        *,
-        bare: bool = False,
-    ) -> str:
-        """Return the text as all pieces do; nothing may stand before a declaration of XML."""
-        return _DECLARATION.sub(r"\2\1", super().text(kept, beginning, bare=bare), 1)
+    def put_head(self, head: str, text: str) -> str:
+        """Return a shortened text with its head; nothing may stand before a declaration of XML."""
+        declared = _DECLARATION.match(text)
+        place = declared.end() if declared else 0
+        return text[:place] + head + text[place:]
 
     def thin(self, _part: Piece, place: int) -> float:
         """Return the order among equals: the first entries say what the whole is."""

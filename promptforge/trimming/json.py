@@ -12,6 +12,7 @@ import json
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn
@@ -112,46 +113,42 @@ class _Node(NamedTuple):
 
 
 class _JsonVariants(TrimmedVariants):
-    """The variants of a JSON text, or of one of its lines."""
+    """The variants of a JSON text, or of its lines."""
 
     def __init__(
-        self,
-        text: str,
-        pieces: Sequence[str],
-        values: list[Any],
-        most: Limits,
-        marks: Marks,
-        wanted: Sequence[Sequence[_Node]] = ((),),
+        self, text: str, pieces: Sequence[str], values: list[Any], most: Limits, marks: Marks
     ) -> None:
-        """Take values with the limits that cut nothing, and the nodes that stay.
-
-        With the first of `wanted` all limits are tried, with the others the narrowest.
-        """
-        self._given = text, pieces, values, most, marks
-        self._lines = pieces != [text]
+        """Take the JSON texts in a text, their values, and the limits that cut nothing of them."""
+        self._lines = list(pieces) != [text]
+        self._values, self._most, self._marks = values, most, marks
         tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
-        limits = list(_descent(most._replace(items=max(most.items, len(values)))))
+        self._lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
+        self._limits = list(_descent(most._replace(items=max(most.items, len(values)))))
         # Nothing in it is longer than the note on it would be.
-        if limits and _MARK not in _Writer(limits[-1], marks).write(values, self._lines):
-            limits = []
-        lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
-        self._answer = (limits[-1], wanted[0][:MAX_ANSWERS]) if limits and wanted[0] else None
-        steps = [(limit, wanted[0]) for limit in limits]
-        steps += [(limits[-1], nodes) for nodes in wanted[1:] if limits]
+        if self._limits and _MARK not in self._writer(self._limits[-1]).write(values, self._lines):
+            self._limits = []
+        self._keep([[]])
 
+    def _keep(self, wanted: Sequence[Sequence[_Node]]) -> None:
+        """Let nodes stay: the first of `wanted` within all limits, the others in the narrowest."""
+        self._wanted = wanted[0]
+        self._steps = [(limit, wanted[0]) for limit in self._limits]
+        self._steps += [(limit, nodes) for limit in self._limits[-1:] for nodes in wanted[1:]]
         # A search halves its range with each step, and the next search soon asks for the same.
-        @lru_cache(maxsize=VARIANTS_REMEMBERED)
-        def make(number: int) -> TrimmedText:
-            if number < len(lossless):
-                return lossless[number]
-            return self._write(*steps[number - len(lossless)])
+        make = lru_cache(maxsize=VARIANTS_REMEMBERED)(self._variant)
+        super().__init__(len(self._lossless) + len(self._steps), make)
 
-        super().__init__(len(lossless) + len(steps), make)
+    def _variant(self, number: int) -> TrimmedText:
+        if number < len(self._lossless):
+            return self._lossless[number]
+        return self._write(*self._steps[number - len(self._lossless)])
+
+    def _writer(self, limit: Limits, wanted: Sequence[_Node] = ()) -> _Writer:
+        return _Writer(limit, self._marks, wanted, self._most)
 
     def _write(self, limit: Limits, wanted: Sequence[_Node]) -> TrimmedText:
-        _, _, values, most, marks = self._given
-        writer = _Writer(limit, marks, wanted, most)
-        text = writer.write(values, self._lines)
+        marks = self._marks
+        text = self._writer(limit, wanted).write(self._values, self._lines)
         text = text.replace(_MARK, _quote(marks.marker or marks.gap)[1:-1], 1)
         text = text.replace(_MARK, _quote(marks.gap)[1:-1])
         outline = max(limit.items, limit.depth) <= 1 and not wanted
@@ -160,7 +157,9 @@ class _JsonVariants(TrimmedVariants):
     @property
     def answer(self) -> str | None:
         """The shortest text with the values that answer best; None without a query."""
-        return self._write(*self._answer).text if self._answer else None
+        if not (self._limits and self._wanted):
+            return None
+        return self._write(self._limits[-1], self._wanted[:MAX_ANSWERS]).text
 
     def under_query(
         self, match: Callable[[Sequence[str], Sequence[str]], Sequence[float]]
@@ -169,9 +168,9 @@ class _JsonVariants(TrimmedVariants):
 
         `match` tells how well texts with their labels answer.
         """
-        values = self._given[2]
         # The one value of a text is no part of it, but a line is.
-        nodes = list(islice(_nodes(values if self._lines else values[0]), MAX_NODES))
+        within = self._values if self._lines else self._values[0]
+        nodes = list(islice(_nodes(within), MAX_NODES))
         found = match([text for _, text in nodes], [str(node.path[-1][1]) for node, _ in nodes])
         matched = [
             (match, node, len(text))
@@ -186,7 +185,9 @@ class _JsonVariants(TrimmedVariants):
         wanted = [best[:count] for count in range(len(best), 0, -1)]
         for most in MAX_CHARS_OF_A_PART:
             wanted += [[node] for _, node, size in matched if size <= most][:1]
-        return type(self)(*self._given, [*wanted, []])
+        other = copy(self)
+        other._keep([*wanted, []])
+        return other
 
 
 def _apart(nodes: Iterable[_Node]) -> list[_Node]:

@@ -46,7 +46,7 @@ PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "
 """Kinds with programs as texts, unless their language says otherwise."""
 _NO_PROGRAM_LANGUAGES = {
     *TRIMMERS_BY_LANGUAGE,
-    *("csv", "html", "none", "plain", "rst", "svg", "text", "txt"),
+    *("html", "none", "plain", "rst", "svg", "text", "txt"),
 } - {"python"}
 _OWN_KINDS = {
     *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),

@@ -256,7 +256,11 @@ class Pieces:
             following = index + (index in staying)
         if following < len(self.parts):
             out.append(self._gap(self._run(following, len(self.parts)), self._marks))
-        return self._beginning(staying) + "".join(out)
+        return self.put_head(self._beginning(staying), "".join(out))
+
+    def put_head(self, head: str, text: str) -> str:
+        """Return a shortened text with the line that tells how much of it is gone."""
+        return head + text
 
     def _beginning(self, staying: Collection[int], also: int = 0) -> str:
         """Return the line above a text that tells how much of it is gone, and so much more."""
