@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +321,70 @@ def test_a_list_of_names_is_refused_where_one_name_stands(tmp_path: Path) -> Non
     with pytest.raises(pf.OptionError, match=r"load\(\*names\)"):
         pf.load(names, workspace=tmp_path)
     assert pf.load(*names, workspace=tmp_path)[0].content == "A = 1"
+
+
+def test_a_piped_text_is_read_where_it_can_be_no_items(folder: Path) -> None:
+    log = "commit 1234567\nAuthor: A <a@b.c>\n\n    Say it\n"
+    ran = run("render", stdin=log)
+    assert ran.code == 0 and log in ran.out
+    assert "note: <stdin>: read as a text, for it holds no items" in ran.err
+    ran = run("render", "--name", "app.py", stdin="x = [1]\n")
+    assert ran == (0, "### app.py\n\n```python\nx = [1]\n```\n", "")
+    assert (
+        "### b.md"
+        in run(
+            "render",
+            "--name",
+            "b.json",
+            stdin='[{"content": "", "path": "b.md"}, {"content": "a", "path": "b.md"}]',
+        ).out
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"content": ', '{"name": "a"}', "- content: [a\n", "a: 1\na: 2"]
+)
+def test_piped_data_that_holds_no_items_is_an_error_with_the_way_out(
+    folder: Path, text: str
+) -> None:
+    ran = run("render", stdin=text)
+    assert ran.code == 4
+    assert "`--file -` takes it as a text, `--files-from -` as a list of files" in ran.err
+
+
+def test_a_piped_list_of_files_is_an_error_with_the_way_out(folder: Path) -> None:
+    for name in ("a.py", "b c.py"):
+        Path(name).write_text("x = 1\n")
+    ran = run("render", stdin="a.py\nb c.py\n")
+    message = "a list of files; `--files-from -` reads them, `--file -` takes the list"
+    assert (ran.code, ran.err) == (4, f"promptforge: <stdin>: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # `description` is the text of many stores' records: it alone was in the text.
+        ("package.json", '{"name": "pad", "version": "1", "description": "Pads all your texts"}'),
+        ("open api.json", '{"openapi": "3", "info": {"description": "An API for all users"}}'),
+        ("ci.yml", "name: CI\non: [push]\njobs:\n  test:\n    steps:\n      - run: make\n"),
+    ],
+)
+def test_an_object_that_is_no_item_is_a_text(folder: Path, name: str, text: str) -> None:
+    Path(name).write_text(text)
+    ran = run("render", name)
+    assert ran.code == 0 and text.strip() in ran.out
+    assert f"`--file {shlex.quote(name)}` takes it as a text without a warning [PF201]" in ran.err
+    assert run("render", "--file", name) == (0, ran.out, "")
+
+
+def test_one_object_with_a_text_is_an_item(folder: Path) -> None:
+    for record in ({"text": "a b", "more": 1}, {"name": "n", "description": "Words of a record"}):
+        Path("one.json").write_text(json.dumps(record))
+        assert "{" not in run("render", "one.json").out
+
+
+def test_a_file_of_broken_items_says_how_it_is_read_as_a_text(folder: Path) -> None:
+    for text in ('[{"contents": 1}]', '[{"content": '):
+        Path("a b.json").write_text(text)
+        ran = run("render", "a b.json")
+        assert ran.code == 4 and "; `--file 'a b.json'` takes it as a text\n" in ran.err

@@ -500,3 +500,13 @@ def test_a_conflict_is_shown_as_it_stands(space: Path) -> None:
     assert "+<<<<<<< HEAD" in run("render", "--git-diff").out
     git(space, "checkout", "-qf", "--detach")
     assert run("render", "--git-diff").code == 4
+
+
+def test_a_piped_diff_is_one_item_a_file(space: Path) -> None:
+    diff = git(space, "diff", "HEAD~1", "HEAD")
+    for words in ((), ("-",)):
+        ran = run("render", *words, "--json", stdin=diff)
+        items = json.loads(ran.out)["items"]
+        assert {item["kind"] for item in items} == {"diff"}
+        assert len(items) == diff.count("diff --git ")
+        assert "note: <stdin>: read as a diff of" in ran.err

@@ -97,7 +97,7 @@ def test_a_bad_record_is_named_by_file_and_line() -> None:
         (
             "Dear reader,\nthis is: a letter: yes.",
             "f.txt",
-            "f.txt:2: not valid YAML: .*--file or --doc",
+            "f.txt:2: not valid YAML: .*expected a list of items",
         ),
         ("just prose", "f.txt", "f.txt:1: expected a list of items"),
         ("- &a content: x", "f", "f:1: anchors"),

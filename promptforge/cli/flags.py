@@ -63,7 +63,7 @@ _GIT_FLAGS = (
 _INPUT_FLAGS = (
     ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
     ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
-    ("--name", "stream_name", "PATH", "The name of what --file - reads."),
+    ("--name", "stream_name", "PATH", "The name of the text that standard input holds."),
     ("--files-from", "files_from", "FILE", "A list of files, one a line; so is @FILE; - is stdin."),
     ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
 )

@@ -74,13 +74,13 @@ def render_command(
     """Render items and sources as one context text.
 
     ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
-    `-` is standard input. Without any argument, piped items are read. --json prints the whole
+    `-` is standard input. Without any argument, what is piped is read. --json prints the whole
     result. The line end after the last line is no part of the text, and is not counted.
 
     \b
       promptforge render . --max-tokens 8000 --tree
       promptforge render results.json --query "How are locks taken?" --profile claude
-      git diff | promptforge render --file - --name changes.diff
+      git diff | promptforge render --max-tokens 8000
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     if split is not None and (as_json or copy or output in (None, "", "-")):
         raise click.UsageError("--split writes files: name them by -o FILE, without --json, --copy")

@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,10 +21,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, OptionError, quote, suggest_name
+from ..errors import Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
 from ..files import is_pattern, is_url, list_url, local_copy
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
+from ..text.format import plural
 from ..text.words import late_pattern
 from .attack import TechniqueIndex, find_technique, read_attack
 from .folders import (
@@ -43,18 +45,20 @@ from .folders import (
     run_git,
     unwanted_name,
 )
-from .item_files import load_items, load_table, parse_items
+from .item_files import NoItemsError, load_items, load_table, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
 from .text_files import (
+    DATA_LANGUAGES,
     Search,
+    file_item,
     is_text_source,
     language_of,
     load_documents,
     load_files,
     search_files,
 )
-from .workspace import StrPath, is_stream, read_text, show_path
+from .workspace import BinaryFileError, StrPath, is_stream, read_named, read_text, show_path
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -261,23 +265,84 @@ def _load_texts(path: str, read: Callable[..., list[Item]], near: Mapping[str, A
 def _load_items_or_text(
     path: str, read: Callable[..., list[Item]], near: Mapping[str, Any]
 ) -> list[Item]:
-    """Return the items of a file, or a file of text without a name that tells, such as LICENSE."""
+    """Return the items of a file, or a file of text without a name that tells, such as LICENSE.
+
+    So is one that holds a single object that is no item, such as `package.json`.
+    """
     said = Diagnostics()
     try:
         items = load_items(path, **{**near, "diagnostics": said})
     except ItemError as error:
-        if is_stream(path) or language_of(path) not in (None, "text"):
-            raise
+        way_out = f"`--file {shlex.quote(path)}` takes it as a text"
+        severity: Severity = "info"
+        if isinstance(error, NoItemsError):
+            severity = "warning"
+        elif language_of(path) not in (None, "text"):
+            raise _with_hint(error, way_out, path, near["workspace"]) from None
         try:
             texts = read(path, **near)
         except ItemError:
             raise error from None
-        if any((item.content or "").lstrip()[:1] in ("", "[", "{") for item in texts):
-            raise  # broken JSON
+        if severity == "info" and any(_begins_as_json(item.content or "") for item in texts):
+            raise _with_hint(error, way_out, path, near["workspace"]) from None
         message = "read as a text, for it holds no items"
-        near["diagnostics"].add("PF201", message, where=show_path(path), severity="info")
+        if severity == "warning":
+            message += f"; {way_out} without a warning"
+        near["diagnostics"].add("PF201", message, where=show_path(path), severity=severity)
         return texts
     near["diagnostics"].extend(said)
+    return items
+
+
+def _with_hint(error: ItemError, hint: str, path: str, workspace: StrPath) -> ItemError:
+    """Return an error with a hint, where there is a file to which it applies."""
+    if not os.path.isfile(os.path.join(workspace, path)) or isinstance(error, BinaryFileError):
+        return error
+    return ItemError(f"{error.bare}; {hint}", where=error.where, field=error.field)
+
+
+def _begins_as_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("", "[", "{")
+
+
+_DATA_LINE = re.compile(r"(?:- +)?[\"']?[\w.-]+[\"']?:(?:\s|\Z)|---\s*\Z")
+"""A first line of YAML, as `- content: …`. A diff begins `--- a/file`."""
+
+
+def load_stream(
+    path: str, *, stream_name: str | None, workspace: StrPath, diagnostics: Diagnostics
+) -> list[Item]:
+    """Return the items of standard input, or of a shell's `<(command)`; else its text, and say so.
+
+    A diff of git becomes one item a file. Broken JSON or YAML and a list of files are no text: the
+    message says the flags by which each is read. Under a name of a text, such as `app.py`, all is
+    text.
+    """
+    text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
+    if stream_name is not None and language_of(stream_name) not in DATA_LANGUAGES:
+        return [file_item(stream_name, text, said=diagnostics)]
+    said = Diagnostics()
+    try:
+        items = parse_items(text, where=where, diagnostics=said)
+    except ItemError as error:
+        lines = text.splitlines()
+        # As of `git ls-files`: a name that is a sentence by chance is not followed by others.
+        if all(os.path.lexists(os.path.join(workspace, line)) for line in lines):
+            message = "a list of files; `--files-from -` reads them, `--file -` takes the list"
+            raise ItemError(message, where=where) from None
+        telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
+        if _begins_as_json(text) or _DATA_LINE.match(telling):
+            hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
+            raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
+        message = "read as a text, for it holds no items; --name app.py would tell its language"
+        if text.startswith("diff --git "):
+            items = [_diff_item(part) for part in _split_files(text)]
+            message = f"read as a diff of {plural(len(items), 'file', 'files')}"
+        else:
+            items = [file_item(stream_name or "standard input", text)]
+        diagnostics.add("PF201", message, where=where, severity="info")
+        return items
+    diagnostics.extend(said)
     return items
 
 
@@ -287,12 +352,7 @@ def _loaders(
     """Yield a loader for each named source, in the order of the items."""
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
     for path in wanted.items:
-        if is_text_source(path, wanted.workspace):
-            read = partial(load_files, wanted=wanted.wanted, progress=progress)
-            yield partial(_load_texts, path, read, near)
-        else:
-            read = partial(load_files, wanted=wanted.wanted)
-            yield partial(_load_items_or_text, path, read, near)
+        yield _item_loader(path, wanted, near, progress)
     for url in wanted.urls:
         yield partial(_load_url, url, diagnostics, wanted.wanted)
     yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
@@ -311,6 +371,18 @@ def _loaders(
         yield partial(load_plugged, spec, diagnostics=diagnostics)
     if wanted.search is not None:
         yield partial(search_files, wanted.search, **near)
+
+
+def _item_loader(
+    path: str, wanted: SourceRequest, near: dict[str, Any], progress: Progress | None
+) -> Callable[[], list[Item]]:
+    """Return the loader of a file of items, of a folder, of a text, or of standard input."""
+    if is_stream(path):
+        return partial(load_stream, path, stream_name=wanted.stream_name, **near)
+    if is_text_source(path, wanted.workspace):
+        read = partial(load_files, wanted=wanted.wanted, progress=progress)
+        return partial(_load_texts, path, read, near)
+    return partial(_load_items_or_text, path, partial(load_files, wanted=wanted.wanted), near)
 
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:

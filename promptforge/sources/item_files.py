@@ -25,15 +25,21 @@ from ..model import Item
 from ..text.format import plural
 from .objects import Row
 from .records import load_records
-from .shapes import are_columns
+from .shapes import ITEM_FIELDS, are_columns, find_shape, open_answer, search_inside
 from .workspace import BinaryFileError, StrPath, read_named
 
 MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NOT_A_NUMBER = "is no number of JSON"
+_TEXT_FIELDS = ("content", "summary", "expanded", "text", "page_content")
+"""Keys of an object alone that make it a record, whatever else it has."""
 LocatedRecords = tuple[list[Any], Callable[[int], str]]
 """Records, and a function that names the place of one by its index."""
+
+
+class NoItemsError(ItemError):
+    """A file that is read, and is one object that is no item, such as `package.json`."""
 
 
 class _RecordKind(NamedTuple):
@@ -49,8 +55,7 @@ class _RecordKind(NamedTuple):
 _ITEMS = _RecordKind(
     ("items",),
     frozenset({"content", "summary"}),
-    "expected a list of items as JSON, JSON Lines or YAML; a text is given by --file or --doc,"
-    " from a pipe by `--file -`, a list of files by `--files-from -`",
+    "expected a list of items as JSON, JSON Lines or YAML",
 )
 _MESSAGES = _RecordKind(
     ("messages", "history", "input", "contents"),
@@ -116,12 +121,27 @@ def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
 def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
     """Return the items in a text; the ending of its name, `where`, is a hint.
 
-    Raises `ItemError` as `load_items` does.
+    Raises `ItemError` as `load_items` does, and `NoItemsError` for one object that is no item.
     """
     records, locate = _RecordFile(text, where, diagnostics, _ITEMS).read()
     if not records:
         diagnostics.add("PF115", "holds no items", where=where, severity="info")
     return load_records(records, where=where, diagnostics=diagnostics, locate=locate)
+
+
+def _is_no_record(record: dict[str, Any]) -> bool:
+    """Tell whether an object alone is no item and no response of a store.
+
+    `package.json` has a `description`, which is the text of many stores' records.
+    """
+    if not record.keys().isdisjoint(_TEXT_FIELDS):
+        return False
+    if ITEM_FIELDS.issuperset(record) or are_columns(map(str, record)):
+        return False
+    if find_shape(record) is not None or open_answer(record) is not None:
+        return False
+    inside = search_inside(record)
+    return inside is None or sum(map(len, inside.searches)) < 2
 
 
 def load_messages(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> LocatedRecords:
@@ -181,6 +201,9 @@ class _RecordFile(NamedTuple):
             raise ItemError(self.kind.expected, where=f"{self.where}:1")
         key = next((key for key in self.kind.list_keys if key in value), None)
         if key is None or value.keys() & self.kind.fields:  # one record alone
+            if self.kind is _ITEMS and _is_no_record(value):
+                message = f"holds no items; {self.kind.expected}"
+                raise NoItemsError(message, where=self.where)
             return [value], None
         others = len(value) - 1
         if others:

@@ -141,7 +141,7 @@ def is_text_source(path: str, workspace: StrPath) -> bool:
         path = split_range(path, workspace)[0]
     except ItemError:  # said where the file is read
         return True
-    if language_of(path) not in _OF_ITEMS:
+    if language_of(path) not in DATA_LANGUAGES:
         return _exists(path, workspace)
     try:
         return os.path.isdir(os.path.join(workspace, path))
@@ -288,7 +288,7 @@ _SUFFIXES, _FENCES = (
 # Tags that are fences. Of several, the first in this list wins: `gyp` is python, not json.
 _RANK = {tag: rank for rank, tag in enumerate(_LANGUAGES["tags"])}
 _DATA = frozenset(_LANGUAGES["no_programs"])
-_OF_ITEMS = frozenset({None, "json", "yaml", "text"})
+DATA_LANGUAGES = frozenset({None, "json", "yaml", "text"})
 """Languages of files that may hold items."""
 
 
