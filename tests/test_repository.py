@@ -91,6 +91,14 @@ def test_a_word_of_related_meaning_finds_what_the_word_itself_does_not() -> None
     assert related_terms("xyzzy") == {"xyzzy"}
 
 
+def test_a_test_comes_after_the_program_unless_the_query_is_about_tests() -> None:
+    said = "def test_seal():\n    seal = Seal()\n    seal.close()\n    assert seal.closed\n"
+    program = "def close(entry):\n    entry.seal()\n"
+    files = [("tests/test_seal.py", said), ("seal.py", program), ("jobs.py", FILLER)]
+    assert [chunk.file for chunk in rank_chunks("when does a seal close", files)][:2] == [1, 0]
+    assert rank_chunks("which test closes a seal", files)[0].file == 0
+
+
 def test_the_chunk_that_defines_what_the_best_one_names_comes_along() -> None:
     items = _repository()
     other = "MODES = 3\n\n\ndef hidden_policy(value):\n    return value + MODES\n"

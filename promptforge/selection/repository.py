@@ -61,6 +61,9 @@ definition; definitions above this number tell nothing of a name."""
 FOLLOWED_BESIDE = 0.25
 """Part of it that a definition gains beside the query's words in it. With all of it what is used
 most stands before what answers; `python -m tests.benchmarks.answers --sets tuning` shows it."""
+ASIDE_WEIGHT = 0.3
+"""Worth of a chunk of a test, an example or a file that was copied in, beside that of a program, if
+the query says nothing of tests: they repeat the words of what they are about, and seldom answer."""
 DAMPING = 0.85
 """Share of its rank that a file passes on; the usual figure."""
 ROUNDS = 30
@@ -82,6 +85,7 @@ LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
 MAX_CHARACTERS_TAGGED = 4 << 20
 """Characters of a repository that are parsed for names; in the rest, patterns find them."""
 
+_TEST_TERM = "test"
 _LIMITING_WORDS = frozenset({"again", "few", "most"})
 """Stop words that a program says otherwise: "at most" is its `limit`, "again" its `retry`."""
 _NAME = late_pattern(rf"[^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}}")
@@ -289,6 +293,11 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
         if each.file == after.file:
             worths[number] += NEIGHBOUR_SHARE * alone[number + 1]
             worths[number + 1] += NEIGHBOUR_SHARE * alone[number]
+    if _TEST_TERM not in wanted:
+        aside = {number for number, (path, _) in enumerate(files) if _TEST_PATH.search(path)}
+        for number, each in enumerate(chunks):
+            if each.file in aside:
+                worths[number] *= ASIDE_WEIGHT
     _follow_names(files, chunks, worths)
     order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
     return [

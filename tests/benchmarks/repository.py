@@ -35,6 +35,7 @@ from promptforge.sources.text_files import load_files
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "repository_questions.yaml"
 BUDGETS = (4_000, 16_000, 64_000)
+HALVES = ("tune", "report", "fresh", "unseen", "more")
 WINDOW_LINES = 60
 RIVAL = "windows"
 AIDER = """
@@ -56,7 +57,7 @@ class Question(NamedTuple):
 
     package: str
     half: str
-    """`tune` or `report`; `fresh` and then `unseen` where it was written after the last change."""
+    """One of `HALVES`: constants are chosen by `tune`, `report` and `more`, not by the others."""
     ask: str
     plain: bool
     """True where no identifier of the answer is in it."""
@@ -280,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--half", choices=["tune", "report", "fresh", "unseen"], action="append")
+    parser.add_argument("--half", choices=HALVES, action="append")
     parser.add_argument("--package", action="append", help="only questions to this package")
     parser.add_argument("--plain", action="store_true", help="only those without identifiers")
     parser.add_argument("--subject", action="append", help="only these subjects")
