@@ -448,3 +448,30 @@ def test_an_outline_leaves_out_comments_that_stand_apart() -> None:
     assert divided(text, "python").outlines()[0].text == (
         "# [cut] 5 of 8 lines left out\ndef f(): ...\n# Of g.\ndef g(): ...\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "outline"),
+    [
+        ("typescript", "export class A {\n  go(\n    x: T,\n  ): T {\n    run();\n    return x;\n  }\n}\n",
+         "export class A {\n  go(\n    x: T,\n  ): T {/*…*/}\n}\n"),
+        ("csharp", "class A\n{\n    int Go()\n    {\n        Run();\n        return 1;\n    }\n}\n",
+         "class A\n{\n    int Go() {/*…*/}\n}\n"),
+        ("go", "func Go() int { // {\n\trun()\n\treturn 1\n}\n", "func Go() int { // {\n\t// …\n}\n"),
+        ("kotlin", "fun go() {\n  run()\n  jump()\n}\n", "fun go() {/*…*/}\n"),
+        ("zig", "fn go() void {\n  run();\n  jump();\n}\n", "fn go() void {\n  // …\n}\n"),
+    ],
+)  # fmt: skip
+def test_an_emptied_body_is_a_mark_between_its_braces(
+    language: str, text: str, outline: str
+) -> None:
+    """A line for the mark and one for the brace cost more than the names of more functions."""
+    shown = divided(text, language).outlines()[0].text
+    assert shown.partition("left out\n")[2] == outline
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_no_outline_breaks_a_program(language: str) -> None:
+    assert not errors(PROGRAMS[language], language)
+    for outline in divided(PROGRAMS[language], language).outlines():
+        assert not errors(outline.text, language), outline.text

@@ -108,7 +108,7 @@ class Blocks:
             for block, end, keep in zip(found, ends, keeps, strict=True)
         ]
         outline = [keep for block, keep in zip(found, keeps, strict=True) if block.rank >= IMPORT]
-        return _ProgramPieces(
+        made = _ProgramPieces(
             parts,
             code_gap(language),
             marks,
@@ -116,10 +116,15 @@ class Blocks:
             # Half an outline is worth less than the function that answers.
             under_query=UnderQuery(min(outline, default=ALWAYS), facts_together=True),
         )
+        made.has_block_comments = (language or "") in _BLOCK_COMMENTS.split()
+        return made
 
 
 class _ProgramPieces(Pieces):
     """The pieces of a program. Its outlines have neither blank lines nor marks between pieces."""
+
+    has_block_comments = False
+    """True where `/*…*/` is a comment within a line."""
 
     def keep_in_outline(self, part: Piece) -> float:
         """Return the `keep` of a signature, or of a docstring, which is that of its signature."""
@@ -141,8 +146,9 @@ class _ProgramPieces(Pieces):
         for index in [*staying, len(self.parts)]:
             run, last = self._run(following, index), following - 1
             part = self.parts[index] if index < len(self.parts) else None
+            closes_here = False
             if run and last >= 0 and self._is_emptied(last, run, part):
-                self._add_mark(out, run, part)
+                closes_here = self._add_mark(out, run, part)
             following = index + 1
             if part is not None:
                 text = part.text.lstrip("\r\n")
@@ -153,6 +159,8 @@ class _ProgramPieces(Pieces):
                 blank += part.text.count("\n") - text.count("\n")
                 if text.strip() in _QUOTES and run and self._first_line is None:
                     out[-1] = f"{out[-1].rstrip()} {self._marks.gap}{text.lstrip()}"
+                elif closes_here:
+                    out[-1] += text.lstrip()
                 else:
                     out.append(self._numbered(text, index, out, skipped))
         out[0] = self._beginning(staying, also=blank) + out[0]
@@ -170,13 +178,27 @@ class _ProgramPieces(Pieces):
         above, below = (_CODE_LINE.findall(text) for text in (self.parts[last].text, after.text))
         return not above or not below or len(below[0]) <= len(above[-1])
 
-    def _add_mark(self, out: list[str], run: Sequence[Piece], after: Piece | None) -> None:
-        """Add the mark of a run: `def f(): ...` has it on its line."""
+    def _add_mark(self, out: list[str], run: Sequence[Piece], after: Piece | None) -> bool:
+        """Add the mark of a run: `def f(): ...` and `f() {/*…*/}` have it on the header's line.
+
+        Return true where what closes the body goes on there, too.
+        """
         mark = self._gap(run, self._marks)
-        if out[-1].endswith(":\n") and mark.strip() == _NO_OPS["python"].strip():
-            out[-1] = f"{out[-1][:-1]} {mark.lstrip()}"
-        else:
-            out.append(mark)
+        header = out[-1].rstrip("\r\n")
+        if header.endswith(":") and mark.strip() == _NO_OPS["python"].strip():
+            out[-1] = f"{header} {mark.lstrip()}"
+            return False
+        closes = after is not None and after.closes >= 0 and after.text.lstrip().startswith("}")
+        above, _, brace = header.rpartition("\n")
+        if brace.strip() == "{" and above:  # as C# and PHP write it
+            header = f"{above.rstrip()} {{"
+        # Not after `f() // {`: the brace is a comment's.
+        is_comment = "//" in header.rpartition("\n")[2]
+        if self.has_block_comments and closes and header.endswith("{") and not is_comment:
+            out[-1] = f"{header}/*{self._marks.gap.replace('*/', '')}*/"
+            return True
+        out.append(mark)
+        return False
 
 
 def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
@@ -257,6 +279,11 @@ _COMMENTS = {
     "<!-- -->": "html xml markdown vue svelte astro",
 }
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
+_BLOCK_COMMENTS = (
+    "javascript jsx typescript tsx go rust java c cpp objectivec csharp kotlin swift scala dart"
+    " groovy php d solidity css scss less protobuf thrift vala"
+)
+"""Languages in which `/*…*/` is a comment within a line."""
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
 """A statement that does nothing: here a body cannot be empty."""
 SAYS = "says"

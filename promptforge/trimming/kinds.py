@@ -238,13 +238,13 @@ _SIGN = r"[-+*/<>=&|^!%:.~?#@$]"
 
 
 def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str | None:
-    """Return the signatures or headings of `text`, with a mark at each gap; None: it has none."""
+    """Return the signatures or headings of `text`, as it is outlined to fit; None: it has none."""
     marks = trimmers.marks._replace(marker="")
     structure = trimmers._replace(marks=marks).find_structure(kind, language, text)
     if not isinstance(structure, Pieces):
         return None
     skeleton = [index for index, part in enumerate(structure.parts) if part.skeleton]
-    return structure.text(skeleton) if skeleton else None
+    return structure.compact().outline_text(skeleton) if skeleton else None
 
 
 def without_empty_lines(text: str) -> str:
