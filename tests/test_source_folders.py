@@ -179,7 +179,7 @@ def test_an_earlier_output_is_left_out_and_hides_no_source(
     make(space, {"tasks.py": functions, "more.py": functions.replace("task", "step")})
     before = paths(".", "--max-tokens", "none")
     assert run("render", ".", "--max-tokens", "none", "-o", f"old.{suffix}", *look).code == 0
-    assert run("render", ".", "--split", "700", "-o", f"parts.{suffix}", *look).code == 0
+    assert run("render", ".", "--split", "650", "-o", f"parts.{suffix}", *look).code == 0
     assert len(list(space.glob(f"parts.*.{suffix}"))) > 2
     ran = run("render", ".", "--max-tokens", "none", "--json")
     assert [item["path"] for item in json.loads(ran.out)["items"]] == before
@@ -664,3 +664,17 @@ def test_of_many_notes_of_one_code_the_others_are_counted(
     ran = run("render", ".")
     notes = [line for line in ran.err.splitlines() if "[PF707]" in line]
     assert len(notes) == 6 and "4 more of these" in notes[-1]
+
+
+def test_a_file_like_those_of_its_name_was_not_packed_of_them(tmp_path: Path) -> None:
+    """Each `pom.xml` names its parent's, and is made of lines that the others have as well."""
+    body = "".join(
+        f"  <dependency>org.example:library-{n}:1.{n}.0</dependency>\n" for n in range(20)
+    )
+    for name in ("pom.xml", "core/pom.xml", "extras/pom.xml"):
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        parent = "" if name == "pom.xml" else "  <relativePath>../pom.xml</relativePath>\n"
+        place.write_text(f"<project>\n{parent}{body}</project>\n")
+    loaded = pf.load(".", workspace=tmp_path)
+    assert [item.path for item in loaded] == ["core/pom.xml", "extras/pom.xml", "pom.xml"]

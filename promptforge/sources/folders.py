@@ -328,7 +328,10 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
 
     def named(path: str, header: str) -> Iterator[tuple[str, str]]:
         for word in names_in(header):
-            for other in by_name.get(word.rpartition("/")[2], ()):
+            name = word.rpartition("/")[2]
+            if name == path.rpartition("/")[2]:  # each pom.xml of a project is like the others
+                continue
+            for other in by_name.get(name, ()):
                 # Either may have been read from a folder above.
                 whole, end = sorted((f"/{word}", f"/{other[0]}"), key=len, reverse=True)
                 # Two copies of a page have its headers in common.
