@@ -415,6 +415,35 @@ def test_an_opened_text_does_not_fill_the_room_with_what_says_nothing_of_the_que
     assert take(evidence, 40).picks == [PassageId(1, 0), PassageId(0, 0)]
 
 
+def test_a_line_of_a_list_answers_for_itself_and_the_sentences_of_a_line_together() -> None:
+    lines = [f"The tool number {n} cuts wood and costs little.\n" for n in range(8)]
+    lines[3] = "The heron grinder polishes marble, and no other tool does.\n"
+    other = "A polisher of marble in Heron stands at the kiln. It is old and large and loud."
+    query = "which heron grinder polishes marble, and where"
+    for end, first in (("\n", 1), (" ", 0)):
+        text = "".join(line.strip() + end for line in lines)
+        found = take(reading(query, [RankedText("Tools", text), RankedText("Kiln", other)]), 200)
+        assert found.picks[0].document == 0
+        assert found.picks[1].document == first
+
+
+@pytest.mark.parametrize(
+    ("query", "worth"),
+    [
+        ("How does a Formatter write dates?", evidence.NAMED_TITLE_WORTH),
+        ("which help formatter writes Dates", evidence.NAMED_COMMON_WORD_WORTH),
+        ("what is a formatter", evidence.NAMED_TITLE_WORTH),
+        ("What is a formatter", evidence.NAMED_TITLE_WORTH),
+        ("the LOG formatter of dates", evidence.NAMED_COMMON_WORD_WORTH),
+    ],
+)
+def test_a_word_in_small_letters_is_no_title_where_others_have_capitals(
+    query: str, worth: float
+) -> None:
+    pages = [RankedText("Formatter", "It writes dates."), RankedText("Help", "It helps.")]
+    assert reading(query, pages).parts[0].echo == worth
+
+
 def test_the_syntax_of_a_format_does_not_change_what_is_chosen() -> None:
     octopus = "The octopus has eight arms and three hearts. It lives in the sea and sleeps by day. "
     pages = [

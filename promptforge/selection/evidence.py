@@ -212,7 +212,7 @@ class Evidence:
         shared = _shared_names(documents, names, texts, "\n".join(queries))
         self._shared = self._weigh_shared(shared, list(map(frozenset, counts)))
         self._prior = _priors([document.score for document in documents], cover)
-        self._echo = _echoes(titles, names, list(map(to_phrase, queries)))
+        self._echo = _echoes(titles, names, queries)
         self._same_titles = _same_titles(names)
         parts = self._worth_parts(self.weights)
         self.parts = [WorthParts(*each) for each in zip(*parts, strict=True)]
@@ -374,11 +374,17 @@ def _weigh(
 
 def _echoes(titles: Sequence[str], names: Sequence[str], queries: Sequence[str]) -> list[float]:
     worths = [0.0] * len(titles)
+    phrases = list(map(to_phrase, queries))
+    words = set(split_words(" ".join(queries)))
+    # A query without capitals may mean `Titanic` by "titanic"; one with some would have said so.
+    capitals = any(map(str.isupper, "".join(query[1:] for query in queries)))
     for number, (title, name) in enumerate(zip(titles, names, strict=True)):
-        if name and any(name in query for query in queries):
-            worths[number] = NAMED_COMMON_WORD_WORTH
-            if is_distinctive_title(title):
-                worths[number] = NAMED_TITLE_WORTH
+        if not name or not any(name in phrase for phrase in phrases):
+            continue
+        worths[number] = NAMED_COMMON_WORD_WORTH
+        said = not capitals or len(name.split()) > 1 or not words.isdisjoint(split_words(title))
+        if said and is_distinctive_title(title):
+            worths[number] = NAMED_TITLE_WORTH
     return worths
 
 
