@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge.selection.repository import cut_into_chunks, rank_chunks
-from promptforge.text.words import related_terms, stem
+from promptforge.text.thesaurus import related_terms
+from promptforge.text.words import stem
 
 POOL = """\
 class Pool:
@@ -89,6 +90,13 @@ def test_a_word_of_related_meaning_finds_what_the_word_itself_does_not() -> None
     assert files[found[0].file][0] == "a.py"
     assert related_terms("slow") >= {"slow", "timeout", stem("deadline")}
     assert related_terms("xyzzy") == {"xyzzy"}
+
+
+def test_a_form_of_a_word_and_a_plain_word_find_the_term_of_a_program() -> None:
+    assert related_terms(stem("thrown")) >= {stem("throw"), stem("evict")}
+    assert related_terms(stem("neighbours")) >= {stem("neighbor")}
+    assert "client" in related_terms(stem("visitor"))
+    assert stem("visitor") not in related_terms("client")
 
 
 def test_a_test_comes_after_the_program_unless_the_query_is_about_tests() -> None:

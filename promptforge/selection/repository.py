@@ -22,10 +22,10 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from ..model import Item
+from ..text.thesaurus import related_terms
 from ..text.words import (
     inverse_document_frequency,
     late_pattern,
-    related_terms,
     split_words,
     terms_of_text,
     terms_of_word,

@@ -127,51 +127,6 @@ STOP_WORDS = frozenset(_COMMON.split())
 """English words that say nothing about the subject of a text."""
 
 
-# Words of users beside words of programs: who asks for a folder is answered by `dirname`.
-_RELATED = """
-folder directory dir; folder path; file path filename; delete remove unlink discard drop;
-clean cleanup purge prune; picture image photo; sound audio; film video movie;
-password secret credential auth token; user account login; wait sleep delay block pause;
-slow timeout deadline; remember cache store memo; forget evict expire;
-cut truncate shorten trim clip slice; error exception raise fail; complain warn warning;
-wide width column; tall high height row; size length large big small bytes;
-limit max maximum cap most; least min minimum; number count total amount;
-find search lookup locate match; guess infer detect sniff; choose select pick;
-change modify update mutate edit; changed mtime modified dirty;
-old stale expired outdated previous; new fresh recent; again retry repeat redo;
-same equal identical duplicate; differ difference diff; join merge combine concat;
-split divide separate partition; keep retain preserve hold; start begin init launch open;
-stop end finish close shutdown exit quit; kill terminate signal; send write emit post;
-receive read recv accept; get fetch load retrieve; make create build generate construct;
-child subprocess process fork spawn; print display show output render; say message log;
-format repr; colour color; script program command; address host ip url; table grid frame;
-put set assign store; undo restore revert reset rollback; job task; thread worker;
-part piece chunk segment block; wrong invalid bad malformed; text string str;
-number int float numeric; buffer memory; old age; nested depth recursion recursive;
-rotate turn transpose; name identifier label key; environment environ env; variable var;
-connection socket conn; answer response reply result; question query request; compare cmp equality;
-allowed permit permission forbidden; protect guard secure safe;
-sure check verify validate ensure assert; convert transform cast coerce; parse read decode;
-encode serialize dump; pack compress zip; unpack decompress extract inflate; copy clone duplicate;
-sort order rank; random seed shuffle; time clock date timestamp; language locale translation;
-letter character char; word token; upper case capital; line newline; space whitespace blank indent;
-empty none null missing; default fallback; option setting config parameter flag argument;
-hidden private internal; secret hash digest; sign signature; page document;
-link reference url href; header heading title; body content payload; comment docstring note;
-list array sequence; dictionary dict mapping map; tree node; graph edge; parent ancestor base;
-child descendant subclass; many several multiple batch bulk; few single one; first head top front;
-last tail bottom end; middle center centre; lock mutex exclusive; share shared; queue pool;
-listen subscribe handler callback hook event; notify trigger emit fire; database sql db;
-row record entry; column field attribute; index position offset; network socket http;
-web browser client; server host; test check spec; install setup package; version release;
-dependency import require; terminal console tty shell; keyboard key input; mouse pointer cursor;
-window screen view; button widget; width size; speed fast rate throughput; measure time metric;
-average mean; round precision decimal; divide ratio fraction; ignore skip exclude omit;
-include add append insert; replace substitute swap; enable on; disable off; visible show;
-hide hidden; overwrite replace; temporary temp tmp; permanent persist save; backup copy
-"""
-
-
 def split_words(text: str) -> list[str]:
     """Return the words of `text` as they are written, identifiers whole."""
     if not text.isascii():  # a page of English is all ASCII but for these
@@ -208,24 +163,6 @@ def terms_of_text(text: str) -> list[str]:
     kept = [term for word in found for term in terms_of_word(word)]
     # The query "who are they" would otherwise have no term at all.
     return kept or [stem(word.lower()) for word in found]
-
-
-@cache
-def _related() -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for group in _RELATED.split(";"):
-        terms = frozenset(map(stem, group.split()))
-        for term in terms:
-            found[term] = found.get(term, frozenset()) | terms
-    return found
-
-
-def related_terms(term: str) -> frozenset[str]:
-    """Return the terms that programs may have in place of one, itself among them.
-
-    Example: for `slow` these are `slow`, `timeout` and `deadlin`.
-    """
-    return _related().get(term, frozenset((term,)))
 
 
 def terms_of_word(word: str) -> list[str]:
