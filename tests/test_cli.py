@@ -172,7 +172,7 @@ def test_output_goes_to_a_file_at_one_stroke() -> None:
     assert run("render", "items.json", "-o", "out.md") == (
         0,
         "",
-        "promptforge: 1 item, 19 tokens: out.md\n",
+        "promptforge: 1 item, 19 of 4,000 tokens: out.md\n",
     )
     assert target.read_bytes() == TEXT.encode()
     assert linked.read_text() == "what was there before"
@@ -450,3 +450,32 @@ def test_an_encoding_of_the_terminal_that_knows_no_umlaut_changes_no_byte() -> N
     ran = command("render", "umlaut.json", env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
     assert ran.code == 0
     assert "größer 日本 😀" in ran.out
+
+
+def test_the_budget_holds_for_the_bytes_of_a_file() -> None:
+    """The line end after the last line was one token more than the budget."""
+    Path("words.txt").write_text("alpha beta")
+    words = ("render", "--file", "words.txt", "--format", "plain", "-q")
+    text = run(*words).out.removesuffix("\n")
+    most = pf.get_tokenizer("o200k_base").count(text)
+    for more, end in ((0, ""), (1, "\n")):
+        assert run(*words, "--max-tokens", str(most + more), "-o", "out.md").code == 0
+        assert Path("out.md").read_text() == text + end
+    for chars in range(len(text), len(text) + 3):
+        assert run(*words, "--max-chars", str(chars), "-o", "out.md").code == 0
+        assert len(Path("out.md").read_text()) <= chars
+    assert run(*words, "--split", str(most), "-o", "part.md").code == 0
+    assert Path("part.1.md").read_text() == text
+
+
+def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
+    Path("folder").mkdir()
+    Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(5_000)))
+    said = run("render", "folder", "--profile", "claude").err
+    assert (
+        "note: the budget is 4,000 tokens, and the window of the LLM 1,000,000;"
+        ' the most important files come first; --query "…" asks for others;'
+        " --max-tokens N or none takes more\n"
+    ) in said
+    said = run("render", "folder", "--max-tokens", "5k", "-o", "out.md").err
+    assert "the budget is" not in said and " of 5,000 tokens: out.md\n" in said

@@ -258,17 +258,21 @@ class CommandRequest(NamedTuple):
         """Render; print the diagnostics to standard error."""
         result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
         print_diagnostics(_of_what_is_shown(result), quiet=self.quiet)
-        if self.places.get("packing") == _FOLDER_PLACE and result.truncated and not self.quiet:
-            print_message(
-                'note: the most important files come first; --query "…" asks for others,'
-                " --max-tokens N or none takes more"
-            )
-        elif result.truncated and not self.quiet:
-            chosen = {*self.options, *renderer.profile.options}
-            if not chosen & {"max_tokens", "max_chars"}:  # a budget that nobody asked for
-                budget = f"the budget is {result.max_tokens:,} tokens"
-                print_message(f"note: {budget}; --max-tokens N or none takes more")
+        if result.truncated and not self.quiet:
+            self._say_budget(result, {*self.options, *renderer.profile.options})
         return result
+
+    def _say_budget(self, result: Result, chosen: set[str]) -> None:
+        """Say the budget that nobody asked for, and what makes room for more."""
+        said = []
+        if not chosen & {"max_tokens", "max_chars"}:
+            said.append(f"the budget is {result.max_tokens:,} tokens")
+            if window := result.report.page.options.context_window:
+                said[0] += f", and the window of the LLM {window:,}"
+        if self.places.get("packing") == _FOLDER_PLACE:
+            said += ["the most important files come first", '--query "…" asks for others']
+        if said:
+            print_message(f"note: {'; '.join(said)}; --max-tokens N or none takes more")
 
 
 def _refuse_to_overwrite(wanted: SourceRequest) -> None:

@@ -44,10 +44,12 @@ from .output import (
     printable,
     write_json,
     write_lines,
+    write_output,
     write_text,
 )
 
 if TYPE_CHECKING:
+    from ..model import Result
     from ..rendering.renderer import ContextRenderer
     from ..tokenizers.counters import Counter
     from ..tokenizers.remote import Calibration
@@ -75,7 +77,8 @@ def render_command(
 
     ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
     `-` is standard input. Without any argument, what is piped is read. --json prints the whole
-    result. The line end after the last line is no part of the text, and is not counted.
+    result. A file ends in a line end where the budget has room for it; on standard output one
+    follows the text, and is not counted.
 
     \b
       promptforge render . --max-tokens 8000 --tree
@@ -101,16 +104,35 @@ def render_command(
             return exit_code(result)
     if as_json:
         write_json(result.to_dict(), output)
+    elif output in (None, "", "-"):
+        write_text(result.text)
     else:
-        write_text(result.text, output)
+        write_output(_end_within_budget(result), output)
     # Between a text on the screen and the prompt below it, a line would be taken for the text's.
     to_file = output not in (None, "", "-")
     if not request.quiet and (to_file or (is_terminal("stderr") and not is_terminal("stdout"))):
         # Not `result.items`: it counts the tokens of each.
         count = plural(len(result.report.packed.chosen), "item", "items")
         place = f": {printable(str(output))}" if to_file else ""
-        print_message(f"{count}, {result.tokens:,} tokens{place}")
+        budget = "" if result.max_tokens is None else f" of {result.max_tokens:,}"
+        print_message(f"{count}, {result.tokens:,}{budget} tokens{place}")
     return exit_code(result)
+
+
+def _end_within_budget(result: Result) -> str:
+    """Return the text with a line end after its last line, without one where that is too much.
+
+    The budget holds for the bytes of a file.
+    """
+    text, page = result.text, result.report.page
+    if not text or text.endswith("\n"):
+        return text
+    ended = f"{text}\n"
+    if result.max_tokens is not None and page.counter.count(ended) > result.max_tokens:
+        return text
+    if page.options.max_chars is not None and len(ended) > page.options.max_chars:
+        return text
+    return ended
 
 
 def _write_parts(
@@ -123,7 +145,7 @@ def _write_parts(
     print_diagnostics([*request.diagnostics, *said], quiet=request.quiet)
     names = [output.with_suffix(f".{n}{output.suffix}") for n in range(1, len(parts) + 1)]
     for name, part in zip(names, parts, strict=True):
-        write_text(part.text, str(name))
+        write_output(_end_within_budget(part), str(name))
     total = sum(part.tokens for part in parts)
     count = plural(len(parts), "part", "parts")
     print_message(f"{count}, {total:,} tokens: {' '.join(printable(name) for name in names)}")
