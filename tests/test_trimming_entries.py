@@ -165,6 +165,66 @@ def test_an_anchor_stays_while_its_name_is_used() -> None:
         yaml.safe_load(each.text)  # it fails where a name has no anchor
 
 
+def each_part(text: str, language: str = "yaml") -> Iterator[str]:
+    """Yield what is left of a text for each of its pieces alone, and for all but each."""
+    pieces = pieces_of(text, language)
+    numbers = range(len(pieces.parts))
+    for number in numbers:
+        yield pieces.text([number])
+        yield pieces.text(set(numbers) - {number})
+    for variants in (pieces.variants(), pieces.outlines()):
+        yield from (variant.text for variant in variants)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # An alias needs its anchor, also where that is in a list, or behind a tag.
+        "a: &x 1\nb: 2\nc: [&y 3, 4]\nd: *x\ne: *y\nf: 5\ng: *x\nh:\n  <<: {i: *y}\n",
+        "a:\n- !t &x\n  b: 1\n  c: 2\n  d: 3\n  e: 4\n- 5\n- *x\n",
+        "a:\n  &x\n  b: 1\n  c: 2\n  d: 3\n  e: 4\nf: *x\n",
+        # A text, a quoted one, a list in brackets may begin below their key and have any columns.
+        "a:\n  one\n  two\n  three\n  four\nb: 1\n",
+        "a:\n    one\n  two\n    three\n  four\nb: 1\n",
+        "a:\n- b:\n    'one: 1\n    two'\n  c:\n    [1,\n    2,\n    3]\n  d: 4\n- e\n",
+        "a: [\n1, # ]\n2\n]\nb: {c: [\n3\n], d: 4}\ne: 'x \\\ny'\nf: 5\n",
+        "- 'one: 1\n  two'\n- three\n- four\n",
+        # A comment may stand behind the mark of an item.
+        "- # one\n  a: 1\n  b: 2\n  c: 3\n  d: 4\n- # two: 2\n  a: 5\n  b: 6\n  c: 7\n  d: 8\n",
+        # A directive needs its document, the end of the one before it, and a few comments.
+        "%TAG !e! tag:e,1:\n---\n!e!a\nb: 1\nc: 2\n...\n# 1\n# 2\n# 3\n# 4\n# 5\n%TAG !e! tag:e,2:\n---\n!e!a\nb: 3\n",
+        # A text ends at a comment that is less deep than its first line.
+        "--- >\n  one\n  two\n  three\n\n# four\n--- |2\n    one\n  two\n  three\n  four\n---\na: 1\nb: 2\n",
+        # A key may have lines of its own.
+        "a: 1\n? - b\n  - c\n: d\n? e: f\n: - g\n  - h\ni: 2\n",
+    ],
+)  # fmt: skip
+def test_every_part_of_yaml_is_yaml(text: str) -> None:
+    whole = {leaf for node in yaml.compose_all(text) for leaf in _nodes(node)}
+    for part in each_part(text):
+        left = {leaf for node in yaml.compose_all(part) for leaf in _nodes(node)}
+        # A value may be left out under its key, and an item may be the first.
+        assert left <= whole, part
+
+
+def _nodes(node: Any, path: tuple[Any, ...] = ()) -> Iterator[Any]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _nodes(value, (*path, node.tag, str(yaml.serialize(key))))
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _nodes(value, (*path, node.tag))
+    elif node is not None and node.value and node.style not in ("|", ">"):
+        yield *path, node.tag, node.value
+
+
+def test_keys_of_ruby_have_names() -> None:
+    text = ":a: |\n  x\n  y: z\n  w\n:b:\n  :c: 1\n"
+    assert [part.text for part in pieces_of(text).parts] == [
+        ":a: |\n", "  x\n", "  y: z\n", "  w\n", ":b:\n  :c: 1\n",
+    ]  # fmt: skip
+
+
 def test_a_list_of_hundreds_leaves_room_for_the_rest() -> None:
     text = (
         "words:\n" + "".join(f"  - word{n}\n" for n in range(400)) + "last:\n  port: 1\n  to: 2\n"
@@ -236,6 +296,55 @@ def test_odd_texts_take_linear_time(text: str) -> None:
     for language in ("yaml", "toml", "csv", "dockerfile", "xml"):
         found = divide(text, marks=marks(MARKER), language=language)
         assert found is None or "".join(part.text for part in found.parts) == text
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "kept", "with_it", "without"),
+    [
+        # A table within an element of an array would be in the element before.
+        ("toml", "[[a]]\nx = 1\n[a.b]\ny = 2\nz = 3\nw = 4\n[[a]]\nx = 5\n[a.b]\ny = 6\nz = 7\nw = 8\n", "w = 8\n", "[[a]]\nx = 5\n[a.b]\n", "x = 1"),
+        ("toml", "[a]\nx = 1\n[target.'cfg(unix)'.b]\ny = 2\nz = 3\nw = 4\n  [c] # d\nx = 1\ny = 2\nz = 3\n", "w = 4\n", "[target.'cfg(unix)'.b]\n", "[a]"),
+        ("toml", "[a]\nx = '\"\"\"'\n[b]\ny = '\"\"\"'\nz = 2\nw = 3\n", "w = 3\n", "[b]\n", "[a]"),
+        ("ini", "[a]\nx = C:\\\n[mypy-b.*]\nx = 1\ny = 2\nz = 3\n", "z = 3\n", "[mypy-b.*]\n", "[a]"),
+        ("ini", "[a]\nx = 1\ny = 2\nz = 3\n[[b]]\nx = 4\ny = 5\nz = 6\n[c]\nx = 7\n", "z = 6\n", "[a]\n; 3 lines left out\n[[b]]\n", "[c]"),
+        # A comment does not end an instruction, and a here-document goes up to its word.
+        ("dockerfile", "FROM x\nRUN a && \\\n# b\n\nc && \\\n  d\nRUN e\nRUN f\n", "  d\n", "RUN a && \\\n# b\n\nc && \\\n  d\n", "RUN e"),
+        ("dockerfile", "FROM x\nRUN <<A cat <<-'B'\n#!/bin/sh\nFROM y\nA\n\tB\nRUN e\nRUN f\n", "FROM y\n", "RUN <<A cat <<-'B'\n#!/bin/sh\nFROM y\nA\n\tB\n", "RUN e"),
+        ("dockerfile", "# escape=`\n\n  FROM x\nRUN a `\n b\nRUN c:\\\nRUN d\nRUN e\n", "RUN d\n", "# escape=`\n; [cut]"[:11], "RUN c"),
+        # A lone quote in a field is no quote: the row goes on behind it.
+        ("csv", 'a,b\n5" pipe,"x\ny"\n6,z\n7,z\n', 'y"\n', '5" pipe,"x\ny"\n', "6,z"),
+        ("csv", 'a;b\n5,"x;"y\nz;"\n6;z\n7;z\n', 'z;"\n', '5,"x;"y\nz;"\n', "6;z"),
+        # What a text's own entities are stays.
+        ("xml", '<!DOCTYPE a [\n<!ENTITY x "]">\n<!-- \' -->\n]>\n<a>\n<b/>\n<c>&x;</c>\n<d/>\n<e/>\n<f/>\n</a>\n', "<e/>\n", '<!DOCTYPE a [\n<!ENTITY x "]">\n<!-- \' -->\n]>\n<a>\n', "<b/>"),
+    ],
+)  # fmt: skip
+def test_a_piece_stays_with_what_it_needs(
+    language: str, text: str, kept: str, with_it: str, without: str
+) -> None:
+    pieces = pieces_of(text, language)
+    assert "".join(part.text for part in pieces.parts) == text
+    (number,) = (i for i, part in enumerate(pieces.parts) if kept in part.text)
+    shown = pieces.text([number])
+    assert with_it in shown and kept in shown and without not in shown
+
+
+def test_a_head_stands_below_what_must_be_first() -> None:
+    for before, language in (
+        ("\ufeff", "xml"),
+        ("\ufeff<?xml version='1.0'?>\n", "xml"),
+        ("# syntax=docker/dockerfile:1\n# escape=`\n", "dockerfile"),
+    ):
+        body = (
+            "FROM x\nRUN a\nRUN b\n"
+            if language == "dockerfile"
+            else "<a>\n<b/>\n<c/>\n<d/>\n<e/>\n</a>\n"
+        )
+        pieces = divide(before + body, marks=marks("-->--<!-- ---"), language=language)
+        assert isinstance(pieces, Pieces)
+        shown = pieces.text([0])
+        assert shown.startswith(before)
+        if language == "xml":
+            etree.fromstring(shown.encode())
 
 
 CARGO = """\

@@ -311,9 +311,12 @@ def comment_line(language: str | None, text: str) -> str:
     """
     line = " ".join(text.split())
     opener, _, closer = _OPENERS.get(language or "", "").partition(" ")
+    if closer == "-->":
+        line = line.replace("--", "- -").replace("--", "- -")  # XML has no `--` in a comment
+    while closer and closer in line:  # a marker of the caller's may hold `*/`, or `**//`
+        line = line.replace(closer, "")
     if closer:
-        # A marker of the caller's may hold `*/` or `-->`.
-        return f"{opener} {line.replace(closer, '')} {closer}"
+        return f"{opener} {line} {closer}"
     return f"{opener} {line}" if opener else line
 
 

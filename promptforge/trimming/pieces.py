@@ -97,6 +97,8 @@ class Piece(NamedTuple):
     """A word for the mark of a gap: a row of a table has another one than a paragraph, say."""
     closes: int = -1
     """The piece that this one ends (a closing brace), and stays exactly as long as; -1: none."""
+    needs: tuple[int, ...] = ()
+    """Earlier pieces, besides those above it, that this one says nothing without: an anchor."""
 
 
 class Run(tuple[Piece, ...]):
@@ -193,12 +195,14 @@ class Pieces:
             self._sizes = [len(part.text) for part in self.parts]
         self._total = sum(self._sizes)
         self._first_line: int | None = None
-        facts = [(part.keep, part.closes) for part in self.parts]  # a long text is cut only once
+        # A long text is cut only once.
+        facts = [(part.keep, part.closes, part.needs) for part in self.parts]
         self._facts = frozenset(
-            i for i, (keep, _) in enumerate(facts) if self.under_query.facts <= keep < ALWAYS
+            i for i, (keep, *_) in enumerate(facts) if self.under_query.facts <= keep < ALWAYS
         )
-        self._always = frozenset(i for i, (keep, _) in enumerate(facts) if keep == ALWAYS)
-        self._closing = [(i, closes) for i, (_, closes) in enumerate(facts) if closes >= 0]
+        self._always = frozenset(i for i, (keep, *_) in enumerate(facts) if keep == ALWAYS)
+        self._closing = [(i, closes) for i, (_, closes, _) in enumerate(facts) if closes >= 0]
+        self._needs = {i: needs for i, (*_, needs) in enumerate(facts) if needs}
 
     def closed(self, kept: Collection[int], bare: bool = False) -> set[int]:
         """Return `kept` with all pieces that they need, and all that always stay.
@@ -210,6 +214,15 @@ class Pieces:
             while index >= 0 and index not in found:
                 if not (bare and self.parts[index].skeleton) or index in kept:
                     found.add(index)
+                index = self.parts[index].parent
+        waiting: list[int] = []
+        if self._needs:
+            waiting += [need for index in found for need in self._needs.get(index, ())]
+        while waiting:
+            index = waiting.pop()
+            while index >= 0 and index not in found:
+                found.add(index)
+                waiting += self._needs.get(index, ())
                 index = self.parts[index].parent
         # One by one, not all at once: a piece that closes one may itself be closed by the next.
         found.update(end for end, start in self._closing if start in found)
@@ -416,7 +429,7 @@ class Pieces:
                 if index in speaking:
                     return count
                 kept.add(index)
-                waiting += ends.get(index, [])
+                waiting += [*ends.get(index, []), *self._needs.get(index, ())]
                 if self.parts[index].parent >= 0:
                     waiting.append(self.parts[index].parent)
         return 0
@@ -457,8 +470,9 @@ class Pieces:
         # From the end: each piece lifts the one that it needs to its own value.
         for index in range(len(self.parts) - 1, -1, -1):
             parent = self.parts[index].parent
-            if parent >= 0:
-                value[parent] = max(value[parent], value[index])
+            for above in (parent, *self._needs.get(index, ())):
+                if above >= 0:
+                    value[above] = max(value[above], value[index])
         staying = self.closed(())
         going = [i for i, part in enumerate(self.parts) if i not in staying and part.closes < 0]
         return sorted(going, key=lambda i: (value[i], -i))
