@@ -104,7 +104,7 @@ _TAG_NAME = late_pattern(r"\s*<([\w:.-]++)")
 _DECLARATION = late_pattern(
     r"\ufeff?(?:\s*<\?xml[^\n]*\?>[^\S\n]*\n?|(?i:[#][ \t]*(?:check|escape|syntax)[ \t]*=.*\n)*+)"
 )
-"""What must be the first of a text: a mark of the byte order, and a declaration or directives."""
+"""The mark of the byte order and a declaration or directives: nothing may stand before them."""
 _SETTING = late_pattern(r"([^\s=:\[{][^=:\n]*+)[=:]")
 _NO_BRACKETS = late_pattern(r""""(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|\#.*""")
 MAX_LINES_OF_A_VALUE = 1_000
