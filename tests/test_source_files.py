@@ -388,3 +388,31 @@ def test_a_file_of_broken_items_says_how_it_is_read_as_a_text(folder: Path) -> N
         Path("a b.json").write_text(text)
         ran = run("render", "a b.json")
         assert ran.code == 4 and "; `--file 'a b.json'` takes it as a text\n" in ran.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_read_and_said(folder: Path, encoding: str) -> None:
+    text = "class Grüße { } // 日本\r\n" * 700
+    Path("a.cs").write_bytes(text.encode(encoding))
+    for paths in (".", "a.cs"):
+        loaded = pf.load(paths)
+        assert [item.content for item in loaded] == [text.removesuffix("\r\n")]
+        assert [(d.code, d.severity, d.where) for d in loaded.warnings] == [
+            ("PF301", "info", "a.cs")
+        ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\1\0\2\0\3\0\4\0",  # numbers of two bytes
+        b"a\0\0\0b\0\0\0",  # and of four
+        "abc\0def\0".encode("utf-16-le"),
+        "abcdefgh".encode("utf-16-le") + b"\0\xd8",
+        b"a\0b\0c",
+    ],
+)
+def test_zeros_alone_make_no_utf_16(folder: Path, data: bytes) -> None:
+    Path("a.txt").write_bytes(data)
+    with pytest.raises(ItemError, match="no text but binary data"):
+        pf.load(files="a.txt")

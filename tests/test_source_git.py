@@ -123,8 +123,32 @@ def test_commits_are_items_with_their_message(space: Path) -> None:
     assert first.content is not None and first.content.startswith(
         f"commit {first.id}\nAuthor: Ada\n"
     )
-    assert first.content.endswith("\n\nFirst\n\nWith a body.")
+    message, _, changed = first.content.rpartition("\n\n")
+    assert message.endswith("\n\nFirst\n\nWith a body.")
+    assert {"A a.py"} <= set(changed.split("\n"))
     assert len(gathered("--git-log", "1")) == 1
+
+
+def test_a_commit_names_its_changed_files(space: Path) -> None:
+    git(space, "add", "-A")
+    git(space, "commit", "-qm", "Rest")
+    (space / "sub").mkdir(exist_ok=True)
+    for number in range(60):
+        (space / f"sub/ö {number:02}.txt").write_text("x\n")
+    git(space, "add", "-A")
+    git(space, "commit", "-qm", "Sixty")
+    (item,) = pf.load(git_log=1)
+    lines = (item.content or "").partition("Sixty\n\n")[2].split("\n")
+    assert (len(lines), lines[-1]) == (51, "… 10 more files")
+    (item,) = pf.load(git_log=1, workspace=space / "sub")  # names count from there
+    assert "\nA ö 00.txt\n" in (item.content or "")
+    git(space, "checkout", "-qb", "other", "HEAD~1")
+    (space / "b.py").write_text("y = 1\n")
+    git(space, "add", "-A")
+    git(space, "commit", "-qm", "Other")
+    git(space, "merge", "-q", "-m", "Both", "-")
+    merge = pf.load(git_log=1)[0]
+    assert (merge.content or "").endswith("\n\nBoth")
 
 
 def test_changed_files_are_read_as_they_are_now(space: Path) -> None:

@@ -472,6 +472,8 @@ _DIFF = (
     *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative"),
     *("--ignore-submodules=dirty", "--submodule=short"),
 )
+MAX_FILES_OF_COMMIT = 50
+"""Changed files that a commit names."""
 _OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
 """A name, in a list of those of an index, that leads out of the folder."""
 
@@ -503,18 +505,33 @@ def load_log(
 ) -> list[Item]:
     """Return the last commits that changed the workspace as `commit` items, the newest first.
 
-    Each has the hash as its id, and author, date and message as its text. Raises `ItemError` where
-    git fails.
+    Each has the hash as its id, and author, date, message and changed files as its text. Raises
+    `ItemError` where git fails.
     """
-    form = "--format=%H%x00%h %s%x00commit %H%nAuthor: %an%nDate: %ad%n%n%B%x00"
-    arguments = ("log", f"--max-count={number}", "--no-color", "--date=iso-strict", form, "--", ".")
-    fields = run_git(Path(workspace), *arguments).split("\0")
-    commits = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
+    form = "--format=%x00%H%x00%h %s%x00commit %H%nAuthor: %an%nDate: %ad%n%n%B%x00"
+    # Without renames git reads the trees alone, and no contents.
+    about = ("--no-color", "--date=iso-strict", "--name-status", "--no-renames", "--relative")
+    arguments = ("log", f"--max-count={number}", *about, form, "--", ".")
+    fields = run_git(Path(workspace), *arguments).split("\0")[1:]
+    commits = zip(fields[0::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
     items = [
-        Item(kind="commit", id=commit.strip(), name=name, content=text.rstrip("\n"))
-        for commit, name, text in commits
+        Item(
+            kind="commit", id=commit, name=name, content=f"{text.rstrip()}{_list_changed(changed)}"
+        )
+        for commit, name, text, changed in commits
     ]
     return _without_secrets(items, diagnostics, wanted)
+
+
+def _list_changed(printed: str) -> str:
+    """Return the changed files of a commit below a blank line, such as `M src/app.py`."""
+    lines = [line.replace("\t", " ", 1) for line in printed.split("\n") if line]
+    if not lines:  # of a merge
+        return ""
+    if len(lines) > MAX_FILES_OF_COMMIT:
+        left_out = len(lines) - MAX_FILES_OF_COMMIT
+        lines[MAX_FILES_OF_COMMIT:] = [f"… {plural(left_out, 'more file', 'more files')}"]
+    return "\n\n" + "\n".join(lines)
 
 
 def load_changed(

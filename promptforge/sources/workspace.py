@@ -93,6 +93,8 @@ def read_text(
 ) -> str:
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
+    UTF-16 without a mark is known by its zeros, and said.
+
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
     regular file, it is binary, it may not be read, or it lies outside the workspace, if there is
     one.
@@ -183,7 +185,12 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
     if not zeros and "\0" in data[:8192].decode(
         encoding, "replace"
     ):  # every other byte of UTF-16 is a zero
-        raise BinaryFileError("no text but binary data", where=where)
+        text = _decode_unmarked(data)
+        if text is None:
+            raise BinaryFileError("no text but binary data", where=where)
+        message = "read as UTF-16, without a byte order mark"
+        diagnostics.add("PF301", message, where=where, severity="info")
+        return text
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as exc:
@@ -200,6 +207,27 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
         message = f"bytes that are no {encoding.upper()}, first in line {line}; replaced by U+FFFD"
         diagnostics.add("PF301", message, where=f"{where}:{line}")
         return text
+
+
+_NO_CHARACTERS = late_pattern(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
+"""Characters that no text in UTF-16 has, and numbers of two bytes soon have."""
+MIN_ZEROS_OF_UTF16 = 0.7
+"""Share of zeros among the bytes at one of two places, as Windows writes ASCII in UTF-16."""
+
+
+def _decode_unmarked(data: bytes) -> str | None:
+    """Return the text of UTF-16 without a byte order mark; `None` for other data."""
+    beginning = data[: 8192 & ~1]
+    for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        high = beginning[start::2]
+        if high.count(0) < MIN_ZEROS_OF_UTF16 * len(high):
+            continue
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            return None
+        return None if _NO_CHARACTERS.search(text) else text
+    return None
 
 
 def _read(real: Path, where: str, diagnostics: Diagnostics, whole: bool) -> bytes:
