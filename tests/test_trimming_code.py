@@ -475,3 +475,25 @@ def test_no_outline_breaks_a_program(language: str) -> None:
     assert not errors(PROGRAMS[language], language)
     for outline in divided(PROGRAMS[language], language).outlines():
         assert not errors(outline.text, language), outline.text
+
+
+@pytest.mark.parametrize(
+    ("language", "shown", "gone"),
+    [
+        ("typescript", "export const run = <T>(f: () => T): T => f();", "const hidden = 1;"),
+        ("typescript", "export function noop(): void {}", "noop();"),
+        ("typescript", "type Call = (x: number) => void;", "let count = 0;"),
+        ("c", "char *name_of(const struct item *given);", "static int count = 0;"),
+        ("go", "type Directive int", "var count = 0"),
+        ("rust", "pub struct Meters(f64);", "static COUNT: u8 = 0;"),
+        ("rust", "pub type Lengths = Vec<f64>;", "const ZERO: f64 = 0.0;"),
+    ],
+)  # fmt: skip
+def test_a_signature_of_one_line_is_in_the_outline(language: str, shown: str, gone: str) -> None:
+    """Of a header of C no prototype was shown, and of a module no `export` of one line."""
+    if code._load_grammar(language) is None:
+        pytest.skip(f"no grammar of {language}")
+    head = {"typescript": "function", "c": "void", "go": "func", "rust": "fn"}[language]
+    text = f"{gone}\n\n{shown}\n\n{head} f() {{\n  a();\n  b();\n}}\n"
+    outline = divided(text, language).outlines()[0].text
+    assert shown in outline and gone not in outline

@@ -400,6 +400,9 @@ _CONTAINER = late_pattern(
     r"extension|union|linkage|preproc_if|template_decl"
 )
 _TYPE = late_pattern(rf"{_CONTAINER.pattern}|type_(?:spec|item|alias|definition)")
+_SHORT_TYPE = late_pattern(r"type_(?:item|alias|declaration)|^(?:struct_item|interface_decl)")
+"""Types that are a line or two: without a body they are their own signature."""
+_MAX_LINES_OF_SIGNATURE = 2
 _IMPORT = late_pattern(r"import|include|^use_|_use_|using_|package|require|extern_crate")
 _PREFIX = late_pattern(
     r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$"
@@ -682,9 +685,26 @@ def _rank(unit: Unit) -> int:
         return NONE
     if _IMPORT.search(unit.node.type):
         return IMPORT
-    if unit.end - unit.start <= 2 and _FUNCTION.search(unit.node.type):
+    if unit.end - unit.start <= _MAX_LINES_OF_SIGNATURE and _is_signature(unit.node):
         return SIGNATURE
     return NONE
+
+
+def _is_signature(node: Node) -> bool:
+    """Tell whether a short statement is a function, a type, a prototype or an exported constant."""
+    declared = node.child_by_field_name("declaration")
+    if declared is not None:  # `export …`
+        return declared.type == "lexical_declaration" or _is_signature(declared)
+    if _FUNCTION.search(node.type) or _SHORT_TYPE.search(node.type):
+        return True
+    if node.type != "declaration":
+        return False
+    named: Node | None = node
+    for _ in range(_MAX_DECLARATORS):  # `char *name(void);` of C
+        named = named.child_by_field_name("declarator") if named is not None else None
+        if named is not None and named.type == "function_declarator":
+            return True
+    return False
 
 
 # --- by the depth of the lines --------------------------------------------------------------------
