@@ -428,6 +428,25 @@ def test_a_line_of_a_list_answers_for_itself_and_the_sentences_of_a_line_togethe
 
 
 @pytest.mark.parametrize(
+    ("passage", "labelled"),
+    [
+        ("tell(self): Return the position in the stream.", True),
+        ("- **tell**: the position in the stream", True),
+        ("`tell`: the position in the stream", True),
+        ("* Seek and tell: the position in the stream", True),
+        ("The position that seek and tell return in one stream: a number", False),
+        ("http://tell.example is the position in the stream", False),
+    ],
+)
+def test_a_name_before_a_colon_or_bracket_labels_its_line(passage: str, labelled: bool) -> None:
+    plain = "The position in the stream, which all who tell of it return, is a number."
+    pages = [RankedText("A", passage), RankedText("B", plain), RankedText("C", "It is deep.")]
+    evidence = reading("tell", pages)
+    own, other = (evidence.passage_scores(number).match(evidence.weights)[0] for number in (0, 1))
+    assert (own > 1.5 * other) is labelled
+
+
+@pytest.mark.parametrize(
     ("query", "worth"),
     [
         ("How does a Formatter write dates?", evidence.NAMED_TITLE_WORTH),

@@ -86,6 +86,9 @@ WINDOW_WORDS = 25
 """Words of a window, about a sentence, that counts as one text when the query is weighed."""
 MAX_WORDS_REMEMBERED = 100_000
 """Words that are worked out once: a log may hold a number of its own in each line."""
+_OPENING_LABEL = late_pattern(
+    r"\s*+(?:[-*+•]\s++)?[\"'`*]*+([\w.-]++(?: [\w./-]++){0,4})[\"'`*]*+(?:\(|:\s)"
+)
 _FIRST = itemgetter(0)
 _Shares = list[tuple[int, float]]
 """The query's terms in a text, by number, with BM25's share of each."""
@@ -282,7 +285,10 @@ class Evidence:
         for number, given in zip(fresh, matches, strict=True):
             passages = self._divide(number)
             if passages.labels is None:
-                shares = [self._passage_shares(text, PASSAGE_B) for text in passages.texts]
+                shares = [
+                    self._with_label(self._passage_shares(text, PASSAGE_B), _opening_label(text))
+                    for text in passages.texts
+                ]
             else:
                 shares = self._labelled_shares(passages.texts, passages.labels)
             if len(shares) == 1:  # the program as a whole; else the longer use goes before it
@@ -348,6 +354,15 @@ class Evidence:
         for t in sorted({t for word in named for t in self._terms(word)}):
             found[t] = found.get(t, 0.0) + LABEL_WEIGHT / len(named)
         return sorted(found.items())
+
+
+def _opening_label(text: str) -> str:
+    """Return what a passage begins with before a bracket or colon, or "".
+
+    Example: `tell` of "tell(self): Return the position." and of "- **tell**: the position".
+    """
+    found = _OPENING_LABEL.match(text)
+    return found[1] if found else ""
 
 
 def _weigh(
