@@ -195,6 +195,8 @@ def each_part(text: str, language: str = "yaml") -> Iterator[str]:
         "%TAG !e! tag:e,1:\n---\n!e!a\nb: 1\nc: 2\n...\n# 1\n# 2\n# 3\n# 4\n# 5\n%TAG !e! tag:e,2:\n---\n!e!a\nb: 3\n",
         # A text ends at a comment that is less deep than its first line.
         "--- >\n  one\n  two\n  three\n\n# four\n--- |2\n    one\n  two\n  three\n  four\n---\na: 1\nb: 2\n",
+        # What opens a text below its key may be deeper than it, have a tag, and a comment.
+        "a :\n  !t |+ # b: c\n first\n [d\n   # e\n k: f\n # g\nh:\n- !t > # i: j\n  first\n  k: l\n  # m\n- [n,\n  o]\n",
         # A key may have lines of its own.
         "a: 1\n? - b\n  - c\n: d\n? e: f\n: - g\n  - h\ni: 2\n",
     ],

@@ -42,8 +42,8 @@ _MAX_LINES_OF_COMMENTS = 4
 
 _LINE = late_pattern(r"([ \t]*)((?:-(?:[ \t]+|(?=\r?\n|\Z)))*)")
 _KEY = late_pattern(
-    r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|:?[^\s:\[{"'|>#][^:\n]*+(?::(?!\s|\Z)[^:\n]*+)*+)"""
-    r"[ \t]*:(?=\s|\Z)"
+    r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'"""
+    r"""|:?[^\s:\[{"'|>#](?:[^:#\n]++|(?<=\S)[#]|:(?!\s|\Z))*+)[ \t]*:(?=\s|\Z)"""
 )
 _COMPLEX_KEY = late_pattern(r"\?(?=\s|\Z)")
 _ITS_VALUE = late_pattern(r"[ \t]*:(?=\s|\Z)")
@@ -313,7 +313,7 @@ def _read_bare_value(
     inner = -1.0 if reader.begins_document else reader.column_above(column)
     value = lines[number][place:]
     entry = reader.add(number, column)
-    if _TEXT_FOLLOWS.match(value) or value.startswith(('"', "'", "[", "{")):
+    if _TEXT_FOLLOWS.match(value) or value.startswith(tuple("\"'[{!&")):
         return _read_value(reader, entry, lines, place, inner)
     # Behind a text without quotes a line `key: …` is an error: this may be no YAML.
     number = entry.end = reader.next = _end_of_deeper(lines, number + 1, inner, until=_KEY)
