@@ -35,7 +35,7 @@ from promptforge.sources.text_files import load_files
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "repository_questions.yaml"
 BUDGETS = (4_000, 16_000, 64_000)
-HALVES = ("tune", "report", "fresh", "unseen", "more")
+HALVES = ("tune", "report", "fresh", "unseen", "more", "last")
 WINDOW_LINES = 60
 RIVAL = "windows"
 AIDER = """
@@ -57,7 +57,7 @@ class Question(NamedTuple):
 
     package: str
     half: str
-    """One of `HALVES`: constants are chosen by `tune`, `report` and `more`, not by the others."""
+    """One of `HALVES`: constants were chosen by `tune`, `report` and `more`."""
     ask: str
     plain: bool
     """True where no identifier of the answer is in it."""
