@@ -534,3 +534,16 @@ def test_a_piped_diff_is_one_item_a_file(space: Path) -> None:
         assert {item["kind"] for item in items} == {"diff"}
         assert len(items) == diff.count("diff --git ")
         assert "note: <stdin>: read as a diff of" in ran.err
+
+
+def test_a_shallow_clone_says_where_the_earlier_commits_are(space: Path, tmp_path: Path) -> None:
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{space}", str(shallow))
+    hint = "; this clone is shallow, git fetch --unshallow brings the earlier commits"
+    with pytest.raises(pf.ItemError, match=f"bad revision 'HEAD~1'{hint}"):
+        pf.load(workspace=shallow, git_diff="HEAD~1")
+    with pytest.raises(pf.ItemError, match=f"bad revision 'HEAD~1'{hint}"):
+        pf.load(workspace=shallow, git_changed="HEAD~1")
+    with pytest.raises(pf.ItemError) as caught:
+        pf.load(workspace=space, git_diff="HEAD~9")
+    assert "shallow" not in str(caught.value)

@@ -708,11 +708,19 @@ def run_git(
         said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         if _work_tree(folder) is None:  # git speaks of HEAD, or of usage
             said = f"{show_path(folder.absolute())} is not a git repository"
+        elif "revision" in said and _is_shallow(folder):
+            said += "; this clone is shallow, git fetch --unshallow brings the earlier commits"
         raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
     if diagnostics is not None:
         for warning in re.findall("^warning: (.+)", ran.stderr.decode("utf-8", "replace"), re.M):
             diagnostics.add("PF601", f"skipped: git: {warning}")
     return os.fsdecode(ran.stdout) if names else ran.stdout.decode("utf-8", "replace")
+
+
+def _is_shallow(folder: Path) -> bool:
+    """Tell whether the earlier commits of a repository were not cloned."""
+    ran = _ask(folder, ("rev-parse", "--is-shallow-repository"), _GIT_SETTINGS)
+    return ran.stdout.strip() == b"true"
 
 
 def _ask(
