@@ -24,7 +24,8 @@ from .pieces import (
 )
 
 MAX_CHARS_KEPT = 400
-"""The title, the first sentence and the link definitions always stay if not longer than this."""
+"""The title, the first sentence under its headings, and the link definitions always stay if not
+longer than this."""
 MAX_LINES_WHOLE = 8
 """A fence or a table of more lines may lose some."""
 LINES_OF_HEADER = 3
@@ -171,6 +172,9 @@ class BlockReader:
         if first:
             keep = 100
         always = first and len(parts[0]) <= MAX_CHARS_KEPT
+        if always:  # under another heading it would say something else
+            for _, heading in self._headings:
+                self._parts[heading] = self._parts[heading]._replace(keep=ALWAYS)
         index = self._add(parts[0], ALWAYS if always else keep, under, kind)
         if len(parts) > 1:
             for sentence in parts[1:]:

@@ -38,6 +38,7 @@ TRIMMERS_BY_LANGUAGE = {
     "log": "log",
     "markdown": "markdown",
     "python": "python",
+    "rst": "rst",
     **dict.fromkeys(
         ("csv", "dockerfile", "ini", "properties", "toml", "tsv", "xml", "yaml"), "entries"
     ),
@@ -46,7 +47,7 @@ PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "
 """Kinds with programs as texts, unless their language says otherwise."""
 _NO_PROGRAM_LANGUAGES = {
     *TRIMMERS_BY_LANGUAGE,
-    *("html", "none", "plain", "rst", "svg", "text", "txt"),
+    *("html", "none", "plain", "svg", "text", "txt"),
 } - {"python"}
 _OWN_KINDS = {
     *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),

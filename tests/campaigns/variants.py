@@ -118,8 +118,17 @@ def _markup(pick: random.Random, size: int) -> str:
     return f"<root>\n{elements}</root>"
 
 
+def _manual_of_python(pick: random.Random, size: int) -> str:
+    title = _words(pick, 2)
+    functions = "".join(
+        f".. function:: {_words(pick, 1)}(a)\n\n   {_sentence(pick)}\n\n" for _ in range(size)
+    )
+    return f"{title}\n{'=' * len(title)}\n\n{_sentence(pick)}\n\n{functions}"
+
+
 DATA = {
     "json": _data,
+    "rst": _manual_of_python,
     "yaml": _yaml,
     "toml": _settings,
     "xml": _markup,

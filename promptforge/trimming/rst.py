@@ -1,0 +1,339 @@
+"""Trimming of reStructuredText: whole blocks go, deep and late sections first; titles stay longest.
+
+A block is what begins in one column, with all that is deeper below it. Titles and the signatures of
+functions and classes (`.. function::`) are the outline. A long literal block loses lines, a long
+paragraph sentences. A table is never divided: a mark in it would make it another one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..text.format import Marks
+from .blocks import LINES_OF_HEADER, MAX_CHARS_KEPT, MAX_LINES_WHOLE, BlockReader, make_document
+from .pieces import ALWAYS, Piece, Pieces, split_lines
+
+_TITLE_LINE = re.compile(r"""([!-/:-@\[-`{-~])\1*+[ \t\r]*\n?\Z""")
+"""A line under or above a title: one sign, repeated."""
+SHORTEST_UNDERLINE = 4
+"""Characters from which a line under a longer title still makes it one."""
+_TABLE = re.compile(r"=+(?:[ ]+=+)+[ \t\r]*\n?\Z")
+_MARKED = re.compile(
+    r"(?:[-*+•‣⁃]|\(?(?:[A-Za-z#]|\d+|[ivxlcdm]+|[IVXLCDM]+)[.)]|:[^:\s][^:\n]*+:|\.\.|__|--?\w\S*)"
+    r"(?=\s|\Z)"
+)
+"""What begins an item, a field, an option or a directive: only deeper lines go on with it."""
+_EXPLICIT = re.compile(
+    r"\.\.[ \t]+(?:(?P<anchor>_[^\n]*:)[ \t\r]*\n?\Z|(?P<link>_|\[|\|)"
+    r"|(?P<name>[\w.+-]+(?::[\w.+-]+)*)[ \t]*::)|__[ \t]"
+)
+_LITERAL = re.compile(
+    r"code|code-block|doctest|literalinclude|math|parsed-literal|productionlist|prompt|sourcecode"
+    r"|testcode|testoutput|testsetup"
+)
+"""Directives with lines that no mark can spoil."""
+_TABLES = re.compile("csv-table|flat-table|list-table|table|toctree")
+_UNSEEN = re.compile(
+    r"contents|currentmodule|default-domain|highlight|image|include|index|meta|moduleauthor"
+    r"|py:currentmodule|raw|role|sectionauthor|tabularcolumns"
+)
+"""Directives that say nothing by themselves."""
+_SIGNATURE = re.compile(
+    r".+:.+|attribute|class|classmethod|cmdoption|confval|data|decorator|decoratormethod|describe"
+    r"|envvar|exception|function|method|module|object|opcode|option|program|property|setting"
+    r"|staticmethod|type"
+)
+"""Directives of Sphinx that define a name; `c:function` and the like do, too."""
+MAX_LINES_OF_A_TABLE = 1_000
+"""Lines that are looked through for the end of a table."""
+MAX_NESTING = 20
+"""Blocks within blocks; what is deeper is one piece."""
+_NESTED = 99
+"""The level of what a directive or a definition holds: no title ends it."""
+_UNBROKEN = re.compile(r">>>[ \t]|\|[ \t]|\+[-=]")
+"""What begins a session of Python, a verse or a table: it goes on to the next blank line."""
+_RISKY = re.compile(r"""\n[ \t]*([!-/:-@\[-`{-~])\1*[ \t\r]*(?:\n|\Z)""")
+"""A line that would be an underline if it came second."""
+
+
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
+    """Return a document in reStructuredText in pieces; None if it is one block.
+
+    The title, the first sentence after it and a few link definitions always stay.
+    """
+    return make_document(_Blocks(text).read(), marks)
+
+
+class _Blocks(BlockReader):
+    """The pieces of one document, read from top to bottom."""
+
+    risky = _RISKY
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._lines = split_lines(text)
+        bare = [line.expandtabs().rstrip() for line in self._lines]
+        self._depths = [len(line) - len(line.lstrip()) if line else None for line in bare]
+        """Columns in which the lines begin; None for blank ones."""
+        self._titles = self._find_titles()
+        """First line of a title → its level and the line after it."""
+        self._nesting = 0
+        self._lead: int | None = None
+        """The first of the anchors (`.. _name:`) that belong to the next block."""
+
+    def _find_titles(self) -> dict[int, tuple[int, int]]:
+        styles: dict[tuple[str, bool], int] = {}
+        """Sign and whether it is above too → level: the first style is that of the highest."""
+        found: dict[int, tuple[int, int]] = {}
+        end = 0
+        for number in range(len(self._lines)):
+            if number < end or not self._may_begin_title(number, end):
+                continue
+            over = _TITLE_LINE.match(self._lines[number])
+            under = self._underline(number + bool(over), anywhere=bool(over))
+            if under is None or (over and over[1] != under):
+                continue
+            level = styles.setdefault((under, bool(over)), len(styles))
+            end = number + 2 + bool(over)
+            found[number] = level, end
+        return found
+
+    def _may_begin_title(self, number: int, end: int) -> bool:
+        """Tell whether a line stands in the first column, after a blank line or a title."""
+        if self._depths[number] != 0:
+            return False
+        before = number - 1
+        return number == end or self._depths[before] is None or self._lines[before][:3] == ".. "
+
+    def _underline(self, number: int, *, anywhere: bool) -> str | None:
+        """Return the sign that is repeated under a line of text, if it makes that a title."""
+        if number + 1 >= len(self._lines) or self._depths[number] is None:
+            return None
+        text = self._lines[number].rstrip()
+        under = _TITLE_LINE.match(self._lines[number + 1])
+        if under is None or not (anywhere or self._depths[number] == 0):
+            return None
+        if _TITLE_LINE.match(text) and len(text) >= SHORTEST_UNDERLINE:
+            return None
+        length = len(self._lines[number + 1].rstrip())
+        if length < min(len(text.strip()), SHORTEST_UNDERLINE):
+            return None
+        return under[1]
+
+    def _slice(self, start: int, end: int) -> str:
+        return "".join(self._lines[start:end])
+
+    def _before_mark(self, line: int) -> str:
+        """Return what stands before a mark in place of this line: a line end, the indentation."""
+        apart = "\n" * (line > 0 and self._depths[line - 1] is not None)
+        return apart + self._indentation(line)
+
+    def _indentation(self, line: int) -> str:
+        text = self._lines[line]
+        return text[: len(text) - len(text.lstrip(" \t"))]
+
+    def read(self) -> list[Piece]:
+        """Return the pieces."""
+        levels = [level for level, _ in self._titles.values()]
+        self._has_title = levels.count(0) == 1
+        links = sum(len(line) for line in self._lines if (e := _EXPLICIT.match(line)) and e["link"])
+        self._link_keep = ALWAYS if links <= MAX_CHARS_KEPT else 1.0
+        self._read(0, len(self._lines))
+        return self._parts
+
+    def _read(self, number: int, stop: int) -> None:
+        """Add the blocks that begin in a line and end before another."""
+        while number < stop:
+            if self._depths[number] is None:  # before the first block
+                self._lead = number if self._lead is None else self._lead
+                number += 1
+                continue
+            start = number if self._lead is None else self._lead
+            if not self._parts and self._is_field(number):
+                number = self._add_fields(start, number, stop)
+                continue
+            if number in self._titles:
+                level, end = self._titles[number]
+                end = self._skip_blank(end, stop)
+                self._heading(level, self._slice(start, end), self._before_mark(start))
+                self._lead = None
+            else:
+                end = self._end_of_block(number, stop)
+                self._add_block(start, number, end)
+            number = end
+        if self._lead is not None:
+            self._add(self._slice(self._lead, stop), self._keep(), self._under())
+            self._lead = None
+
+    def _is_field(self, number: int) -> bool:
+        line = self._lines[number]
+        return line[0] == ":" and bool(_MARKED.match(line)) and number not in self._titles
+
+    def _add_fields(self, start: int, number: int, stop: int) -> int:
+        """Add the fields that a document begins with; return the line after them."""
+        end = number
+        while end < stop and self._is_field(end):
+            end = self._skip_deeper(end + 1, stop, 0)
+        keep = 1.0 if self._has_title else 90.0
+        self._add(self._slice(start, end), keep)
+        self._lead = None
+        return end
+
+    def _skip_blank(self, number: int, stop: int) -> int:
+        while number < stop and self._depths[number] is None:
+            number += 1
+        return number
+
+    def _skip_deeper(self, number: int, stop: int, depth: int) -> int:
+        """Return the line after the blank ones and those that are deeper."""
+        while number < stop and ((found := self._depths[number]) is None or found > depth):
+            number += 1
+        return number
+
+    def _end_of_lines(self, number: int, stop: int) -> int:
+        """Return the line after those that follow each other in one column, from this one on."""
+        depth, end = self._depths[number], number + 1
+        while end < stop and self._depths[end] == depth and end not in self._titles:
+            end += 1
+        return end
+
+    def _end_of_block(self, number: int, stop: int) -> int:
+        depth = self._depths[number] or 0
+        line = self._lines[number].lstrip(" \t")
+        end = number + 1
+        if _UNBROKEN.match(line):
+            while end < stop and self._depths[end] is not None:
+                end += 1
+            return self._skip_blank(end, stop)
+        if _TABLE.match(line):
+            end = self._end_of_table(number, stop)
+        elif not _MARKED.match(line):
+            end = self._end_of_lines(number, stop)
+        return self._skip_deeper(end, stop, depth)
+
+    def _end_of_table(self, number: int, stop: int) -> int:
+        """Return the line after the border that ends a table, with a blank line after it."""
+        for end in range(number + 1, min(stop, number + MAX_LINES_OF_A_TABLE)):
+            depth = self._depths[end]
+            if depth is not None and depth < (self._depths[number] or 0):
+                break
+            last = end + 1 == stop or self._depths[end + 1] is None
+            if last and _TABLE.match(self._lines[end].lstrip(" \t")):
+                return end + 1
+        return self._end_of_lines(number, stop)
+
+    def _add_block(self, start: int, number: int, end: int) -> None:
+        """Add the block from a line to before another; what it takes along begins at `start`."""
+        line = self._lines[number].lstrip(" \t")
+        explicit = _EXPLICIT.match(line)
+        if explicit and explicit["anchor"]:
+            self._lead = start
+            return
+        self._lead = None
+        keep, under, kind = self._keep(), self._under(), self._before_mark(start)
+        if explicit and explicit["name"]:
+            self._fresh, self._intro = False, -1
+            self._directive(explicit["name"].lower(), start, number, end, (keep, under))
+        elif explicit:
+            self._add(self._slice(start, end), self._link_keep, -1, kind)
+        elif line.startswith("..") and _MARKED.match(line):  # a comment
+            self._add(self._slice(start, end), 0, under, kind)
+        elif _MARKED.match(line):
+            self._add(self._slice(start, end), keep, under, kind)
+            self._fresh, self._intro = False, -1
+        else:
+            self._fresh, self._intro = False, -1
+            self._text_block(start, number, end, (keep, under))
+
+    def _directive(
+        self, name: str, start: int, number: int, end: int, place: tuple[float, int]
+    ) -> None:
+        """Add a directive: of a nested one its blocks are pieces of their own."""
+        keep, under = place
+        kind = self._before_mark(start)
+        body = number
+        while body < end and self._depths[body] is not None:
+            body += 1
+        body = self._skip_blank(body, end)
+        if _UNSEEN.fullmatch(name):
+            self._add(self._slice(start, end), 0, under, kind)
+        elif _LITERAL.fullmatch(name) and body < end:
+            self._literal(start, body, end, place)
+        else:
+            is_name = bool(_SIGNATURE.fullmatch(name))
+            if _TABLES.fullmatch(name):
+                body = end
+            elif not is_name:
+                body = self._end_of_first(start, body, end)
+            head = self._slice(start, body)
+            self._parts.append(Piece(head, keep, under, skeleton=is_name, kind=kind))
+            self._nested(len(self._parts) - 1, body, end)
+
+    def _end_of_first(self, start: int, body: int, end: int) -> int:
+        """Return the line after the first block of what a note or a term holds: it needs one."""
+        if end - start <= MAX_LINES_WHOLE or body == end or self._nesting >= MAX_NESTING:
+            return end
+        return self._end_of_block(body, end)
+
+    def _nested(self, head: int, start: int, end: int) -> None:
+        """Add what a piece holds besides itself."""
+        self._headings.append((_NESTED, head))
+        self._fresh = True
+        if self._nesting < MAX_NESTING:
+            first, self._first = self._first, False  # a note is not how a document begins
+            self._nesting += 1
+            self._read(start, end)
+            self._nesting -= 1
+            self._first = first
+        else:
+            self._add(self._slice(start, end), self._keep(), head)
+        self._headings.pop()
+        self._fresh, self._intro = False, -1
+
+    def _literal(self, start: int, body: int, end: int, place: tuple[float, int]) -> None:
+        """Add what ends in a literal block: its lines are pieces, if there are many."""
+        keep, under = place
+        stop = end
+        while self._depths[stop - 1] is None:
+            stop -= 1
+        if stop - body <= MAX_LINES_WHOLE:
+            self._add(self._slice(start, end), keep, under, self._before_mark(start))
+            return
+        lines = [line for line in range(body, stop) if self._depths[line] is not None]
+        least = min(lines, key=lambda line: self._depths[line] or 0)
+        indentation = self._indentation(least)
+        head = self._slice(start, body + LINES_OF_HEADER)
+        index = self._add(head, keep, under, self._before_mark(start))
+        for line in range(body + LINES_OF_HEADER, stop):
+            self._add(self._lines[line], keep, index, indentation + "line")
+        self._add(self._slice(stop, end), keep, closes=index)
+
+    def _text_block(self, start: int, number: int, end: int, place: tuple[float, int]) -> None:
+        """Add a paragraph, a definition or a table, with what is below it."""
+        keep, under = place
+        kind = self._before_mark(start)
+        stop = self._end_of_lines(number, end)
+        line = self._lines[number].lstrip(" \t")
+        if line.startswith(">>>") and _UNBROKEN.match(line):
+            self._literal(start, number, end, place)
+            return
+        if _TABLE.match(line) or _UNBROKEN.match(line):
+            self._add(self._slice(start, end), keep, under, kind)
+            return
+        body = self._skip_blank(stop, end)
+        text = self._slice(start, body)
+        if body == end:
+            if text.rstrip().endswith(":"):
+                self._intro = len(self._parts)
+            self._paragraph(text, keep, under, kind)
+        elif text.rstrip().endswith("::"):
+            self._first = False
+            self._literal(start, body, end, place)
+        elif body == stop:  # a term; its definition is below
+            body = self._end_of_first(start, body, end)
+            head = self._add(self._slice(start, body), keep, under, kind)
+            self._nested(head, body, end)
+        else:
+            head = len(self._parts)
+            self._paragraph(text, keep, under, kind)
+            self._nested(head, body, end)
