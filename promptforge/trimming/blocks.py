@@ -110,7 +110,7 @@ class BlockReader:
     """
 
     risky = re.compile(r"(?!)")
-    """What a shortened paragraph could turn into another block, so that it stays whole."""
+    """Matches in a paragraph that stays whole, for a shorter one could be another block."""
 
     def __init__(self) -> None:
         self._parts: list[Piece] = []
