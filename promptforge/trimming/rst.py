@@ -22,7 +22,7 @@ _MARKED = re.compile(
     r"(?:[-*+•‣⁃]|\(?(?:[A-Za-z#]|\d+|[ivxlcdm]+|[IVXLCDM]+)[.)]|:[^:\s][^:\n]*+:|\.\.|__|--?\w\S*)"
     r"(?=\s|\Z)"
 )
-"""What begins an item, a field, an option or a directive: only deeper lines go on with it."""
+"""The beginnings of items, fields, options and directives: only deeper lines go on with these."""
 _EXPLICIT = re.compile(
     r"\.\.[ \t]+(?:(?P<anchor>_[^\n]*:)[ \t\r]*\n?\Z|(?P<link>_|\[|\|)"
     r"|(?P<name>[\w.+-]+(?::[\w.+-]+)*)[ \t]*::)|__[ \t]"
@@ -51,7 +51,7 @@ MAX_NESTING = 20
 _NESTED = 99
 """The level of what a directive or a definition holds: no title ends it."""
 _UNBROKEN = re.compile(r">>>[ \t]|\|[ \t]|\+[-=]")
-"""What begins a session of Python, a verse or a table: it goes on to the next blank line."""
+"""The beginnings of sessions of Python, verses and tables, which go on to the next blank line."""
 _RISKY = re.compile(r"""\n[ \t]*([!-/:-@\[-`{-~])\1*[ \t\r]*(?:\n|\Z)""")
 """A line that would be an underline if it came second."""
 
