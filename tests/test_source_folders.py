@@ -24,6 +24,7 @@ import promptforge as pf
 from promptforge.cli.output import reading_progress
 from promptforge.errors import Diagnostics
 from promptforge.sources import folders
+from promptforge.sources.credentials import find_credential
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -516,15 +517,16 @@ def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -
 
 def test_a_hook_of_slack_is_a_credential() -> None:
     hook = "https://hooks.slack.com/services/" + "T0ABCDEFG/B0ABCDEFG/AbCdEfGhIjKlMnOpQrStUvWx"
-    assert folders.find_credential(hook) == "a Slack token"
+    assert find_credential(hook) == "a Slack token"
 
 
 def test_with_the_extra_more_kinds_are_found() -> None:
     pytest.importorskip("detect_secrets")
     url = "postgres://bob:" + "ZeA5jbsBXA3hcM@db.acme.io/x"
-    assert folders.find_credential(url) == "what looks like Basic Auth Credentials"
-    for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x"):
-        assert folders.find_credential(text) is None
+    assert find_credential(url) == "what looks like Basic Auth Credentials"
+    for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x",
+                 "ftp://user:pw@host/x", "http://bob:PASSWORD@db", "https://u:***@h.io", "a://b:<pw>@c"):  # fmt: skip
+        assert find_credential(text) is None
     for name, text in {
         "Cloudant Credentials": "cloudant_password = '" + "a1b2c3d4" * 8 + "'",
         "IBM COS HMAC Credentials": "cos_secret_access_key='" + "0A1b2c3d4e5f" * 4 + "'",
@@ -536,8 +538,8 @@ def test_with_the_extra_more_kinds_are_found() -> None:
         "Square OAuth Secret": "sq0csp-" + "a-B" * 14 + "c",
         "Twilio API Key": "sid: AC" + "a1b2c3d4" * 4,
     }.items():
-        assert folders.find_credential(f"short line\n{text}\n") == f"what looks like {name}"
-    assert folders.find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user
+        assert find_credential(f"short line\n{text}\n") == f"what looks like {name}"
+    assert find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user
 
 
 @pytest.mark.parametrize(
@@ -555,7 +557,7 @@ def test_with_the_extra_more_kinds_are_found() -> None:
     ],
 )
 def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held: bool) -> None:
-    assert folders.find_credential(text, name) == ("a password or key" if held else None)
+    assert find_credential(text, name) == ("a password or key" if held else None)
 
 
 @pytest.mark.parametrize(
@@ -567,7 +569,7 @@ def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held:
     ],
 )  # fmt: skip
 def test_what_only_speaks_of_credentials_holds_none(text: str) -> None:
-    assert folders.find_credential(text) is None
+    assert find_credential(text) is None
 
 
 def test_a_search_looks_where_a_folder_is_read(space: Path) -> None:

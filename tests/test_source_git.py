@@ -16,8 +16,8 @@ from commandline import ROOT, run
 
 import promptforge as pf
 from promptforge.errors import Diagnostics
+from promptforge.sources.changes import load_diff
 from promptforge.sources.folders import FolderFilter
-from promptforge.sources.gather import load_diff
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
@@ -416,7 +416,7 @@ def test_files_that_look_like_a_repository_are_none(
 def test_a_pipe_that_a_repository_names_is_not_waited_for(
     space: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
-    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_SECONDS", 10)
+    monkeypatch.setattr("promptforge.sources.git.MAX_GIT_SECONDS", 10)
     (space / "a.py").write_text("x = 3\n")
     os.mkfifo(space / ".git/pipe")
     git(space, "config", setting, ".git/pipe")
@@ -429,7 +429,7 @@ def test_a_pipe_that_a_repository_names_is_not_waited_for(
 def test_a_repository_in_which_git_waits_is_asked_once(
     space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_SECONDS", 1)
+    monkeypatch.setattr("promptforge.sources.git.MAX_GIT_SECONDS", 1)
     (space / ".git/index").unlink()
     os.mkfifo(space / ".git/index")
     ran = run("render", ".", "--git-diff", "--max-tokens", "2k")
@@ -441,7 +441,7 @@ def test_a_repository_in_which_git_waits_is_asked_once(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing limits another process's memory")
 def test_git_has_a_limit_of_memory(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptforge.sources.folders.MAX_GIT_BYTES", 64 << 20)
+    monkeypatch.setattr("promptforge.sources.git.MAX_GIT_BYTES", 64 << 20)
     (space / "a.py").write_text("x = 3\n")
     (space / ".git/info/attributes").symlink_to("/dev/zero")
     with pytest.raises(pf.ItemError, match="Out of memory"):
@@ -451,7 +451,7 @@ def test_git_has_a_limit_of_memory(space: Path, monkeypatch: pytest.MonkeyPatch)
 def test_git_prints_no_more_than_there_is_room_for(
     space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("promptforge.sources.folders.MAX_BYTES_FROM_GIT", 1 << 20)
+    monkeypatch.setattr("promptforge.sources.git.MAX_BYTES_FROM_GIT", 1 << 20)
     (space / "a.py").write_text("x\n" * (1 << 20))
     with pytest.raises(pf.ItemError, match="git diff: git prints more than 1 MiB; ask for fewer"):
         pf.load(git_diff="")

@@ -13,10 +13,8 @@ import contextlib
 import os
 import re
 import stat
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,8 @@ import msgspec
 from ..errors import Diagnostics, ItemError
 from ..files import is_inside
 from ..text.words import late_pattern, match_in_one_pass
+from .credentials import find_credential
+from .git import NEW_FILES, looks_like_git, run_git, work_tree
 from .workspace import (
     MAX_FOLDERS_NESTED,
     MAX_NAMES_VISITED,
@@ -40,53 +40,15 @@ from .workspace import (
 )
 
 if TYPE_CHECKING:
-    from subprocess import CompletedProcess
-
     from pathspec import GitIgnoreSpec
 
 MAX_LISTED_BYTES = 4 << 20
 """Bytes above which a file that nobody named is left out."""
 MAX_NAMES_SHOWN = 3
 """Files that a message names for each reason to leave some out."""
-MAX_GIT_SECONDS = 60
-MAX_GIT_BYTES = 4 << 30
-"""Memory of git: it reads a device that stands for its attributes without end."""
-MAX_BYTES_FROM_GIT = 64 << 20
-"""Bytes that git may print: a repository of 600 kB may hold files of gigabytes."""
-MAX_COMMITS_READ = 200
-"""Commits that tell which files were changed lately."""
-# Inside a hook these name the repository of the hook, not the one of the folder.
-_GIT_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
-# Settings of a repository that name a program, or change the form of what is read here.
-_GIT_SETTINGS = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
-    "core.quotePath": "false",
-    "log.showSignature": "false",  # it would run `gpg.program`
-    "log.follow": "false",
-    # Two that name a file: a pipe there is waited for. (`_FILE_SETTINGS` are two more.)
-    "log.mailmap": "false",
-    "diff.orderFile": os.devnull,
-    "i18n.logOutputEncoding": "UTF-8",
-    "safe.bareRepository": "explicit",
-}
-# The user may have set these for all repositories, so they count where they name a file.
-_FILE_SETTINGS = ("config", "-z", "--path", "--get-regexp", r"^core\.(attributes|excludes)file$")
-_unanswered: set[Path | None] = set()
-"""Repositories in which git was waited for in vain: it is not asked there again."""
 _TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
 _MARK = ":(attr:linguist-generated{})"
 _GENERATED_BY_MARK = ("ls-files", "-z", "--", _MARK.format(""), _MARK.format("=true"))
-NEW_FILES = ("ls-files", "-z", "--others", "--exclude-standard")
-"""Asks for files that git neither tracks nor ignores."""
-_PARTS_OF_GIT = ("HEAD", "commondir", "objects", "refs")
-# Objects that a partial clone lacks would be fetched by programs that its settings name.
-_GIT_ENVIRONMENT = {
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "LC_ALL": "C.UTF-8",
-}
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _WRITTEN = "files that this run writes"
 PACKED = "texts packed of the other files"
@@ -119,45 +81,6 @@ _GENERATED_HEAD = late_pattern(
     r"(?:@generated\b|Code generated .*DO NOT EDIT)"
 )
 
-# Each with the words that are looked for first: a pattern over all of a text costs fifty times it.
-_CREDENTIALS = {
-    "a private key": (
-        ("PRIVATE KEY",),
-        # The line alone is in many a program; a key is one with base64 below it.
-        r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----\s+(?:[A-Za-z0-9+/=:, -]+\s+){2}",
-    ),
-    "an AWS access key": (("AKIA", "ASIA"), r"\bA[KS]IA[A-Z2-7]{16}\b"),
-    "a GitHub token": (
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        r"\bgh[pousr]_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b",
-    ),
-    "a GitLab token": (("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    "a Slack token": (
-        ("xox", "hooks.slack.com"),
-        r"\bxox[abeoprs]-[A-Za-z0-9-]{20,}|\bhooks\.slack\.com/services/T\w+/B\w+/\w{20,}",
-    ),
-    "a Google API key": (("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),
-    "a Stripe key": (("k_live_",), r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
-    "an Anthropic key": (("sk-ant-",), r"\bsk-ant-[A-Za-z0-9_-]{32,}"),
-    "an OpenAI key": (("T3BlbkFJ",), r"\bsk-[A-Za-z0-9_-]{16,}T3BlbkFJ[A-Za-z0-9_-]{16,}"),
-    "a Hugging Face token": (("hf_",), r"\bhf_[A-Za-z]{34}\b"),
-    "an npm token": (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
-    "a SendGrid key": (("SG.",), r"\bSG\.[\w-]{22}\.[\w-]{43}\b"),
-    "an Azure storage key": (("AccountKey=",), r"\bAccountKey=[A-Za-z0-9+/]{86}=="),
-    "a Telegram token": ((":AA",), r"\b\d{8,10}:AA[\w-]{33}\b"),
-    "a PyPI token": (("pypi-AgEI",), r"\bpypi-AgEI[A-Za-z0-9_-]{50,}"),
-}
-"""Credential → words of it, and its pattern, as its issuer has published it."""
-_NAME_OF_SECRETS = late_pattern(
-    r"(?i)[\w-]*\.env(?:\.(?!example|sample|template|dist|default)[\w.-]+)?|[._]netrc|\.pgpass"
-    r"|\.git-credentials"
-)
-"""Files for passwords, which have no pattern of their own."""
-_PASSWORD = late_pattern(
-    r"(?im)^[-+ \t]*(?:export[ \t]+)?\w*(?:key|secret|token|passw|pwd|credential)\w*[ \t]*=[ \t]*"
-    r"[\"']?[^\s\"'#$<{]{6,}"
-    r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
-)
 MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
 _HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|(?:- )?(?:file|source|path):).*")
 _YAML_KEY = late_pattern(r"(?m)^[ \t]*(?:- )?content: ")
@@ -170,8 +93,6 @@ MIN_PACKED_SHARE, MIN_PACKED_OF_ONE = 0.75, 0.95
 """Share of a text that is lines of the files its headers name, above which it is packed of them:
 of several, or of one, as a part of `--split` may be. Outlines had 0.83 and more, manuals up to 0.4.
 """
-MIN_LETTERS_OF_A_SECRET = 10
-"""Different characters of a credential; `ghp_xxxx…` in a manual has fewer."""
 
 
 class FolderFilter(msgspec.Struct, frozen=True):
@@ -441,98 +362,6 @@ def leaves_out_secret(
     return found is not None
 
 
-def find_credential(text: str, place: str = "") -> str | None:
-    """Return the kind of credential that a text holds, in words; `None` where none is seen.
-
-    In a file for passwords, such as `.env`, any password counts. With the extra `secrets` the
-    package detect-secrets looks for more kinds.
-    Example: `find_credential("AKIA" + "I7QXSU2JTPNN4B6M")` is "an AWS access key".
-    """
-    # Thirty words are not looked for in all of a text, where few lines can hold a token.
-    find_long = _LONG_WORD.search
-    lines = "\n".join(
-        line for line in text.split("\n") if len(line) >= MIN_TOKEN and find_long(line)
-    )
-    for name, (words, pattern) in _CREDENTIALS.items():
-        looked_in = text if name in _OF_BASE64 else lines
-        if not any(word in looked_in for word in words):
-            continue
-        for match in re.finditer(pattern, looked_in):
-            is_example = match[0].endswith("EXAMPLE")  # AWS's own, in every tutorial
-            if len(set(match[0])) >= MIN_LETTERS_OF_A_SECRET and not is_example:
-                return name
-    for_passwords = _NAME_OF_SECRETS.fullmatch(place.replace("\\", "/").rpartition("/")[2])
-    if for_passwords and _PASSWORD.search(text):
-        return "a password or key"
-    return _detect_more(text, lines)
-
-
-def _detect_more(text: str, lines: str) -> str | None:
-    """Return what detect-secrets finds in a text; `lines` are those that can hold a token."""
-    for name, find in _more_detectors():
-        looked_in = text
-        if name in _IN_LONG_WORDS:
-            has_shape = _IN_LONG_WORDS[name].search
-            if not has_shape(lines):
-                continue
-            looked_in = "\n".join(filter(has_shape, lines.split("\n")))
-        elif name in _IN_TEXT and not _IN_TEXT[name].search(text):
-            continue
-        if any(True for _ in find(looked_in)):
-            return f"what looks like {name}"
-    return None
-
-
-@cache
-def _more_detectors() -> Sequence[tuple[str, Callable[[str], Iterable[str]]]]:
-    """Return the detectors of detect-secrets by name, where it is installed.
-
-    Not those of what is found here already, nor of address, entropy and words such as `password`:
-    tests and manuals are full of them, and a whole file is left out.
-    """
-    try:
-        from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
-        from detect_secrets.plugins.base import RegexBasedDetector
-    except ImportError:
-        return ()
-    found: Mapping[str, Any] = get_mapping_from_secret_type_to_class()
-    return [
-        (name, kind().analyze_string)
-        for name, kind in sorted(found.items())
-        if issubclass(kind, RegexBasedDetector) and not _COVERED.match(name)
-    ]
-
-
-_COVERED = late_pattern(
-    r"(?i)(?:AWS|Azure|GitHub|GitLab|NPM|OpenAI|Private Key|PyPI|SendGrid|Slack|Stripe|Telegram"
-    r"|Public IP|Secret Keyword)\b"
-)
-"""Detectors of detect-secrets that are not asked."""
-_IN_LONG_WORDS = {
-    "Cloudant Credentials": late_pattern(r"[0-9A-Fa-f]{64}|[A-Za-z]{24}"),
-    "SoftLayer Credentials": late_pattern(r"[0-9A-Za-z]{64}"),
-    "IBM COS HMAC Credentials": late_pattern(r"[0-9A-Fa-f]{48}"),
-    "IBM Cloud IAM Key": late_pattern(r"[\w-]{44}", re.ASCII),
-    "Discord Bot Token": late_pattern(r"[MNO][\w-]{23,25}\.[\w-]{6}\.", re.ASCII),
-    "Mailchimp Access Key": late_pattern(r"-us[0-9]"),
-    "Square OAuth Secret": late_pattern(r"sq0csp-"),
-    "Twilio API Key": late_pattern(r"(?:AC|SK)[a-z0-9]{32}"),
-}
-"""Detectors with credentials of 20 letters or more → their shape.
-
-Without it they would take two thirds of the time for all: each looks for many a name first.
-"""
-_IN_TEXT = {
-    "Artifactory Credentials": late_pattern(r"AKC[0-9A-Za-z]{10}|AP[0-9A-F][0-9A-Za-z]{8}"),
-}
-"""The same of shorter ones."""
-MIN_TOKEN = 20
-"""Letters, digits and signs of the shortest token, an access key of AWS."""
-_OF_BASE64 = frozenset({"a private key", "an Azure storage key"})
-"""Credentials that `+` and `/` may cut into short words."""
-_LONG_WORD = late_pattern(rf"\b[\w-]{{{MIN_TOKEN}}}", re.ASCII)
-
-
 def unwanted_name(name: str) -> str | None:
     """Return the reason to leave out a file of a folder by its name, or `None`."""
     base = name.rpartition("/")[2]
@@ -609,7 +438,7 @@ def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
 def _without_own_files_of_git(top: Path, names: list[str]) -> list[str]:
     """Return the names without those in bare repositories. Raises `ItemError` where all are."""
     heads = [name[: -len("HEAD")] for name in names if re.fullmatch(r"(?:.*/)?HEAD", name)]
-    bare = tuple(folder for folder in heads if _looks_like_git(top / folder))
+    bare = tuple(folder for folder in heads if looks_like_git(top / folder))
     if "" in bare:
         message = "a repository without files, such as a bare clone; clone it to have them"
         raise ItemError(message, where=show_path(top))
@@ -652,7 +481,7 @@ def _ask_git(folder: Path, diagnostics: Diagnostics, hidden: bool) -> list[str] 
         run_git(folder, "check-ignore", "-q", ".")
         return None  # the folder is ignored itself, and was named: all of it is wanted
     try:
-        if _work_tree(folder) is None:  # a `.git` that is empty, say
+        if work_tree(folder) is None:  # a `.git` that is empty, say
             return None
         tracked = run_git(folder, *_TRACKED, names=True)
         others = run_git(folder, *NEW_FILES, names=True, diagnostics=diagnostics)
@@ -665,174 +494,6 @@ def _ask_git(folder: Path, diagnostics: Diagnostics, hidden: bool) -> list[str] 
         if hidden or not any(part.startswith(".") for part in name.split("/")):
             found[name] = None
     return list(found)
-
-
-def commits_since_change(folder: Path) -> dict[str, int]:
-    """Return how many commits ago each file below a folder was changed, for the last ones.
-
-    Commits that changed something in the folder count, the newest is 1. A file that none of the
-    last `MAX_COMMITS_READ` has changed is not in it. Empty where git cannot tell.
-    """
-    if not any(os.path.exists(above / ".git") for above in (folder, *folder.parents)):
-        return {}
-    form = ("--name-only", "--format=%x00", "--no-renames", "--no-ext-diff", "--relative")
-    try:
-        printed = run_git(
-            folder, "log", f"--max-count={MAX_COMMITS_READ}", *form, "--", ".", names=True
-        )
-    except ItemError:
-        return {}
-    found: dict[str, int] = {}
-    for number, names in enumerate(printed.split("\0")):
-        for name in filter(None, names.split("\n")):
-            found.setdefault(name, number)
-    return found
-
-
-def run_git(
-    folder: Path,
-    *arguments: str,
-    settings: Mapping[str, str] | None = None,
-    names: bool = False,
-    diagnostics: Diagnostics | None = None,
-) -> str:
-    """Return what a command of git prints in a folder. No program of the repository's is run.
-
-    With `names` it is names of files, as Python writes them, else text. `settings` come before
-    those of the repository. Raises `ItemError`, with git's own first line, where it fails, takes
-    more than `MAX_GIT_SECONDS`, or is not installed. Where it took more, it is not asked again. Its
-    warnings are added to `diagnostics`.
-    """
-    ran = _ask(folder, arguments, _GIT_SETTINGS | _without_devices(folder) | dict(settings or {}))
-    if ran.returncode:
-        said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        if _work_tree(folder) is None:  # git speaks of HEAD, or of usage
-            said = f"{show_path(folder.absolute())} is not a git repository"
-        elif "revision" in said and _is_shallow(folder):
-            said += "; this clone is shallow, git fetch --unshallow brings the earlier commits"
-        raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
-    if diagnostics is not None:
-        for warning in re.findall("^warning: (.+)", ran.stderr.decode("utf-8", "replace"), re.M):
-            diagnostics.add("PF601", f"skipped: git: {warning}")
-    return os.fsdecode(ran.stdout) if names else ran.stdout.decode("utf-8", "replace")
-
-
-def _is_shallow(folder: Path) -> bool:
-    """Tell whether the earlier commits of a repository were not cloned."""
-    ran = _ask(folder, ("rev-parse", "--is-shallow-repository"), _GIT_SETTINGS)
-    return ran.stdout.strip() == b"true"
-
-
-def _ask(
-    folder: Path, arguments: tuple[str, ...], settings: Mapping[str, str]
-) -> CompletedProcess[bytes]:
-    import subprocess
-    from tempfile import TemporaryFile
-    from threading import Timer
-
-    top, command = _work_tree(folder), ["git", *arguments]
-    if top in _unanswered:
-        raise ItemError("git did not answer before, and is not asked again", where="git")
-    environment = _git_environment(top, settings)
-    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-
-    def end() -> None:
-        _unanswered.add(top)
-        process.kill()
-
-    try:
-        with (
-            TemporaryFile() as said,
-            subprocess.Popen(
-                command, cwd=folder, env=environment, stderr=said, **streams
-            ) as process,
-        ):
-            _limit_memory(process.pid)
-            late = Timer(MAX_GIT_SECONDS, end)
-            late.start()
-            try:
-                assert process.stdout
-                out = process.stdout.read(MAX_BYTES_FROM_GIT + 1)
-                if len(out) <= MAX_BYTES_FROM_GIT:
-                    process.wait()
-            finally:
-                late.cancel()
-                process.kill()
-            said.seek(0)
-            errors = said.read(MAX_BYTES_FROM_GIT)
-    except FileNotFoundError:
-        raise ItemError("git is not installed", where="git") from None
-    except OSError as error:
-        raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
-    if top in _unanswered:
-        message = f"git did not answer in {MAX_GIT_SECONDS} s: is one of its files a pipe?"
-        raise ItemError(message, where="git")
-    if len(out) > MAX_BYTES_FROM_GIT:
-        message = f"git prints more than {MAX_BYTES_FROM_GIT >> 20} MiB; ask for fewer files"
-        raise ItemError(message, where=f"git {arguments[0]}")
-    return subprocess.CompletedProcess(command, process.returncode, out, errors)
-
-
-def _limit_memory(process: int) -> None:
-    if sys.platform == "linux":
-        import resource
-
-        with contextlib.suppress(OSError):  # it has ended, or may use even less
-            resource.prlimit(process, resource.RLIMIT_DATA, (MAX_GIT_BYTES, MAX_GIT_BYTES))
-
-
-def _without_devices(folder: Path) -> dict[str, str]:
-    """Return the settings that name a pipe or a device in the place of a file, each with none."""
-    top = _work_tree(folder) or folder.absolute()
-    with contextlib.suppress(OSError):
-        return _devices_set_to_none(top, os.stat(top / ".git/config").st_mtime_ns)
-    return _devices_set_to_none(top, 0)
-
-
-@lru_cache(maxsize=64)
-def _devices_set_to_none(top: Path, _changed: int) -> dict[str, str]:
-    said = os.fsdecode(_ask(top, _FILE_SETTINGS, _GIT_SETTINGS).stdout)
-    named = dict(setting.partition("\n")[::2] for setting in filter(None, said.split("\0")))
-    return {name: os.devnull for name, path in named.items() if _is_device(top / path)}
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file()
-
-
-def _git_environment(top: Path | None, settings: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
-    kept |= _GIT_ENVIRONMENT
-    # `core.worktree` could name any folder, whose files would be shown as changes.
-    if top:
-        kept["GIT_WORK_TREE"] = str(top)
-    # Not `-c`: a name that holds `=` would be read as another one.
-    count = kept.get("GIT_CONFIG_COUNT", "")
-    first = int(count) if count.isdecimal() else 0
-    for number, (name, value) in enumerate(settings.items(), first):
-        kept |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return kept | {"GIT_CONFIG_COUNT": str(first + len(settings))}
-
-
-def _work_tree(folder: Path) -> Path | None:
-    """Return the folder above with a `.git` that git takes for a repository.
-
-    Raises `ItemError` where git would take a folder before that for a bare repository: its files
-    may have come as files of the repository around it, with settings that name programs.
-    """
-    for above in (folder.absolute(), *folder.absolute().parents):
-        place = above / ".git"
-        if place.is_file() or _looks_like_git(place):
-            return above
-        if _looks_like_git(above):
-            message = "a folder that git takes for a repository without files; it is not asked"
-            raise ItemError(message, where=show_path(folder))
-    return None
-
-
-def _looks_like_git(folder: Path) -> bool:
-    there = {name for name in _PARTS_OF_GIT if os.path.lexists(folder / name)}
-    return "HEAD" in there and ("commondir" in there or {"objects", "refs"} <= there)
 
 
 def _is_never(_name: str) -> bool:

@@ -1,21 +1,18 @@
 """Gather the items of all sources that a user names.
 
-Small sources stand here: plug-ins (`NAME:ARGUMENT`), stores, and what git knows of changes.
+Small sources stand here: plug-ins (`NAME:ARGUMENT`), stores, standard input.
 
-Codes: PF604 a changed file that is no text, PF606 a source that failed, PF610 a filter of git that
-is not run.
+Codes: PF606 a source that failed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,22 +25,14 @@ from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.format import plural
 from ..text.words import late_pattern
 from .attack import TechniqueIndex, find_technique, read_attack
+from .changes import diff_items, load_changed, load_diff, load_log
 from .folders import (
     ALL_FILES,
     MAX_NAMES_SHOWN,
-    MAY_BE_PACKED,
-    NEW_FILES,
-    PACKED,
     FolderFilter,
-    LeftOut,
     Progress,
-    find_packed,
     leaves_out_secret,
-    names_in,
     narrow_down,
-    report_left_out,
-    run_git,
-    unwanted_name,
 )
 from .item_files import NoItemsError, load_items, load_table, parse_items
 from .man import load_man_page
@@ -336,7 +325,7 @@ def load_stream(
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as a text, for it holds no items; --name app.py would tell its language"
         if text.startswith("diff --git "):
-            items = [_diff_item(part) for part in _split_files(text)]
+            items = diff_items(text)
             message = f"read as a diff of {plural(len(items), 'file', 'files')}"
         else:
             items = [file_item(stream_name or "standard input", text)]
@@ -460,242 +449,3 @@ def _read_techniques(
         known = read_attack(known, workspace=wanted.workspace, diagnostics=diagnostics)
     index.update(known)
     return []
-
-
-# --- git ------------------------------------------------------------------------------------------
-
-# No shell is used, and none of the programs that a repository's settings may name for its diffs.
-# What holds a credential is left out, and said.
-
-# A submodule's own changes would be asked of git inside it, under settings of its own.
-_DIFF = (
-    *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative"),
-    *("--ignore-submodules=dirty", "--submodule=short"),
-)
-MAX_FILES_OF_COMMIT = 50
-"""Changed files that a commit names."""
-_OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
-"""A name, in a list of those of an index, that leads out of the folder."""
-
-
-def load_diff(
-    revisions: str, *, workspace: StrPath, diagnostics: Diagnostics, wanted: FolderFilter
-) -> list[Item]:
-    """Return the changes below the workspace as one `diff` item for each file that is wanted.
-
-    `revisions` is as for `git diff`, such as `main...`; empty for all that is not committed. Raises
-    `ItemError` where git fails, or nothing has changed.
-    """
-    # Settings may say otherwise of the prefixes.
-    asked = ("-M", "--src-prefix=a/", "--dst-prefix=b/", *_revisions(revisions, Path(workspace)))
-    printed = _run_diff(Path(workspace), diagnostics, *asked)
-    if not printed:
-        raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
-    items = [_diff_item(text) for text in _split_files(printed)]
-    kept = narrow_down([item.path or item.name or "" for item in items], wanted)
-    items = [item for item in items if (item.path or item.name) in kept]
-    if not items:
-        message = f"no wanted file has changed in {_name(revisions)}"
-        raise ItemError(message, where="git diff")
-    return _without_secrets(items, diagnostics, wanted)
-
-
-def load_log(
-    number: int, *, workspace: StrPath, diagnostics: Diagnostics, wanted: FolderFilter
-) -> list[Item]:
-    """Return the last commits that changed the workspace as `commit` items, the newest first.
-
-    Each has the hash as its id, and author, date, message and changed files as its text. Raises
-    `ItemError` where git fails.
-    """
-    form = "--format=%x00%H%x00%h %s%x00commit %H%nAuthor: %an%nDate: %ad%n%n%B%x00"
-    # Without renames git reads the trees alone, and no contents.
-    about = ("--no-color", "--date=iso-strict", "--name-status", "--no-renames", "--relative")
-    arguments = ("log", f"--max-count={number}", *about, form, "--", ".")
-    fields = run_git(Path(workspace), *arguments).split("\0")[1:]
-    commits = zip(fields[0::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
-    items = [
-        Item(
-            kind="commit", id=commit, name=name, content=f"{text.rstrip()}{_list_changed(changed)}"
-        )
-        for commit, name, text, changed in commits
-    ]
-    return _without_secrets(items, diagnostics, wanted)
-
-
-def _list_changed(printed: str) -> str:
-    """Return the changed files of a commit below a blank line, such as `M src/app.py`."""
-    lines = [line.replace("\t", " ", 1) for line in printed.split("\n") if line]
-    if not lines:  # of a merge
-        return ""
-    if len(lines) > MAX_FILES_OF_COMMIT:
-        left_out = len(lines) - MAX_FILES_OF_COMMIT
-        lines[MAX_FILES_OF_COMMIT:] = [f"… {plural(left_out, 'more file', 'more files')}"]
-    return "\n\n" + "\n".join(lines)
-
-
-def load_changed(
-    revisions: str, *, workspace: StrPath, diagnostics: Diagnostics, wanted: FolderFilter
-) -> list[Item]:
-    """Return the files below the workspace that have changed, as they are now.
-
-    `revisions` is as for `load_diff`; where it is empty, new files that git does not ignore are
-    among them, but for earlier outputs. Lock and minified files are left out, and said. Raises
-    `ItemError` where git fails, or no file has changed.
-    """
-    top = Path(workspace)
-    asked = ("--name-only", "-z", "--diff-filter=d", *_revisions(revisions, Path(workspace)))
-    names = set(_run_diff(top, diagnostics, *asked, names=True).split("\0")) - {""}
-    new: set[str] = set()
-    if not revisions:
-        new = set(run_git(top, *NEW_FILES, names=True).split("\0")) - {""}
-        names |= new
-    left_out = LeftOut(list)
-    if not wanted.include and not wanted.ignored:
-        packed = _packed_of_tracked(top, new)
-        for name in sorted(names):
-            if reason := PACKED if name in packed else unwanted_name(name):
-                left_out[reason].append(name)
-                names.remove(name)
-    report_left_out(left_out, ".", diagnostics)
-    items: list[Item] = []
-    for name in narrow_down(sorted(names), wanted):
-        try:
-            items += load_files(name, workspace=workspace, diagnostics=diagnostics)
-        except ItemError as error:
-            diagnostics.add("PF604", f"skipped: {error.bare}", where=error.where)
-    if not items:
-        but = ", but for those that are left out by default" if left_out else ""
-        message = f"no wanted file has changed in {_name(revisions)}{but}"
-        raise ItemError(message, where="git diff")
-    return _without_secrets(items, diagnostics, wanted)
-
-
-def _packed_of_tracked(top: Path, new: set[str]) -> set[str]:
-    """Return those of the new files that are earlier outputs: packed of files in the folder."""
-    said: dict[str, Any] = {"workspace": top, "diagnostics": Diagnostics()}
-    texts: dict[str, str] = {}
-    named: set[str] = set()
-    for name in filter(MAY_BE_PACKED.fullmatch, new):
-        with contextlib.suppress(ItemError):
-            texts[name] = read_text(name, **said)
-            named.update(Path(word).name for word in names_in(texts[name]))
-    tracked = run_git(top, "ls-files", "-z", names=True).split("\0") if texts else ()
-    for name in tracked:
-        if Path(name).name in named:
-            with contextlib.suppress(ItemError):
-                texts[name] = read_text(name, **said)
-    return find_packed([*texts.items()]) & new
-
-
-def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bool = False) -> str:
-    """Run `git diff` without the filters that the repository's own settings name, and say so.
-
-    Git passes each changed file through the program of its filter. Those that the user has set for
-    all repositories, such as the one of Git LFS, are run. It runs programs that `lfs.extension` of
-    the repository's settings names, so it is not run where there are any.
-    """
-    # Git follows whatever names its index holds, such as ../../notes.
-    if outside := _OUTSIDE.search(run_git(folder, "ls-files", "-z", names=True)):
-        message = f"the index names a file outside of the repository: {quote(outside[1])}"
-        raise ItemError(f"{message}; git reset makes another index", where="git diff")
-    # As names: of a filter called b"\xff" the setting must be found again.
-    listed = run_git(folder, "config", "-z", "--show-scope", "--list", names=True).split("\0")
-    users: dict[str, str] = {}
-    theirs: list[str] = []
-    idle: dict[str, None] = {}
-    extends_lfs = False
-    for scope, setting in zip(listed[0::2], listed[1::2], strict=False):
-        name, _, value = setting.partition("\n")
-        if scope in ("system", "global", "command"):
-            users[name] = value
-        elif name.startswith("filter."):
-            theirs.append(name)
-            if name.endswith((".clean", ".process")) and value:
-                idle[name] = None
-        elif name.startswith("lfs.extension."):
-            extends_lfs = True
-    for name in [name for name in users if extends_lfs and name.startswith("filter.lfs.")]:
-        del users[name]
-        theirs.append(name)
-        if not name.endswith(".required"):
-            idle[name] = None
-    idle = {name: None for name in idle if not users.get(name)}
-    if named := ", ".join(dict.fromkeys(quote(name[7:].rpartition(".")[0]) for name in idle)):
-        message = f"not run: filters of the repository's own settings: {named}; changes show as"
-        message += (
-            " without them. To run one, set it in your own settings alone (git config --global)"
-        )
-        diagnostics.add("PF610", message, severity="info")
-    # No program, but for one of the user's; where none is set, `required` would be an error.
-    settings = {
-        name: users.get(name, "false" if name.endswith(".required") else "") for name in theirs
-    }
-    return run_git(folder, *_DIFF, *arguments, settings=settings, names=names)
-
-
-def _without_secrets(
-    items: list[Item], diagnostics: Diagnostics, wanted: FolderFilter
-) -> list[Item]:
-    return [
-        item
-        for item in items
-        if not leaves_out_secret(
-            item.content or "", item.path or item.name or "", diagnostics, wanted
-        )
-    ]
-
-
-def _revisions(revisions: str, folder: Path) -> list[str]:
-    words = revisions.split() or ["HEAD"]
-    if not revisions:
-        try:
-            run_git(folder, "rev-parse", "--quiet", "--verify", "HEAD")
-        except ItemError:  # before the first commit all files are new: beside the empty tree
-            words = [run_git(folder, "hash-object", "-t", "tree", "--stdin").strip()]
-    # `--output=FILE` is a flag of `git diff`; `--end-of-options` does not keep git 2.39 from it.
-    if any(word.startswith("-") for word in words):
-        message = (
-            f"{quote(revisions)} holds a flag; revisions are wanted, such as main... or HEAD~2"
-        )
-        raise ItemError(message, where="git diff")
-    return [*words, "--", "."]
-
-
-def _name(revisions: str) -> str:
-    return quote(revisions) if revisions else "the working tree since the last commit"
-
-
-def _split_files(diff: str) -> Iterator[str]:
-    """Yield the part of each file. No line of a file begins so: it would begin with a blank."""
-    for part in f"\n{diff}".split("\ndiff --git ")[1:]:
-        yield "diff --git " + part.removesuffix("\n")
-
-
-def _diff_item(text: str) -> Item:
-    head = text.partition("\n@@")[0].split("\n")
-    found: dict[str, str] = {}
-    for line in reversed(head):
-        for mark in ("+++ ", "--- ", "rename to "):
-            if line.startswith(mark):
-                found[mark] = _unquote(line.removeprefix(mark))
-    sides = (found.get("+++ ", ""), found.get("--- ", ""))
-    paths = [side[2:] for side in sides if side.startswith(("a/", "b/"))]
-    path = paths[0] if paths else found.get("rename to ")
-    name = None if path else head[0].removeprefix("diff --git ")
-    return Item(kind="diff", content=text, path=path, name=name, language="diff")
-
-
-def _unquote(name: str) -> str:
-    """Return a name as it is: git quotes one with control characters, `"` or a backslash."""
-    name = name.removesuffix("\t")  # git's mark after a name with blanks
-    if not name.startswith('"'):
-        return name
-
-    def character(found: re.Match[str]) -> str:
-        letter = found[1]
-        if letter.isdigit():
-            return chr(int(letter, 8))
-        return dict(zip("abtnvfr", "\a\b\t\n\v\f\r", strict=True)).get(letter, letter)
-
-    return re.sub(r"\\([0-7]{3}|.)", character, name[1:-1])

@@ -41,11 +41,11 @@ from .folders import (
     FolderFilter,
     LeftOut,
     Progress,
-    commits_since_change,
     read_folder,
     report_left_out,
     unwanted_content,
 )
+from .git import commits_since_change
 from .notebook import read_notebook
 from .workspace import (
     BinaryFileError,
