@@ -539,6 +539,8 @@ def test_with_the_extra_more_kinds_are_found() -> None:
         "Twilio API Key": "sid: AC" + "a1b2c3d4" * 4,
     }.items():
         assert find_credential(f"short line\n{text}\n") == f"what looks like {name}"
+    many = f"a://b:{'.' * 20_000}a@c"  # a placeholder is looked for in one pass
+    assert find_credential(many) == "what looks like Basic Auth Credentials"
     assert find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user
 
 

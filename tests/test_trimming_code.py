@@ -497,3 +497,12 @@ def test_a_signature_of_one_line_is_in_the_outline(language: str, shown: str, go
     text = f"{gone}\n\n{shown}\n\n{head} f() {{\n  a();\n  b();\n}}\n"
     outline = divided(text, language).outlines()[0].text
     assert shown in outline and gone not in outline
+
+
+def test_a_program_that_is_read_in_part_keeps_its_marks_on_the_line_of_the_signature() -> None:
+    text = "function f() {\n  a();\n  b();\n  c();\n}\n"
+    whole = divided(f"{text}{text.replace('f()', 'g()')}", "javascript").compact()
+    signatures = [index for index, part in enumerate(whole.parts) if part.skeleton]
+    for pieces in (whole, whole.followed_by("h();\n")):
+        outline = pieces.outline_text(signatures)
+        assert outline.endswith("\nfunction f() {/*…*/}\nfunction g() {/*…*/}\n")

@@ -120,7 +120,7 @@ _COVERED = late_pattern(
 )
 """Detectors of detect-secrets that are not asked."""
 _PLACEHOLDER = late_pattern(
-    r"(?i)\W*(?:pw|pwd|pass|password|passwd|passphrase|secret|token|x+|\.+|\*+)\W*"
+    r"(?i)\.+|\*+|\W{0,2}(?:pw|pwd|pass|password|passwd|passphrase|secret|token|x+)\W{0,2}"
 )
 """Words in the place of a password, as in `ftp://user:pw@host` of a manual."""
 _IN_LONG_WORDS = {

@@ -263,20 +263,19 @@ def _load_items_or_text(
         items = load_items(path, **{**near, "diagnostics": said})
     except ItemError as error:
         way_out = f"`--file {shlex.quote(path)}` takes it as a text"
-        severity: Severity = "info"
-        if isinstance(error, NoItemsError):
-            severity = "warning"
-        elif language_of(path) not in (None, "text"):
+        is_object = isinstance(error, NoItemsError)
+        if not is_object and language_of(path) not in (None, "text"):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         try:
             texts = read(path, **near)
         except ItemError:
             raise error from None
-        if severity == "info" and any(_begins_as_json(item.content or "") for item in texts):
+        if not is_object and any(_begins_as_json(item.content or "") for item in texts):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         message = "read as a text, for it holds no items"
-        if severity == "warning":
-            message += f"; {way_out} without a warning"
+        severity: Severity = "info"
+        if is_object:
+            message, severity = f"{message}; {way_out} without a warning", "warning"
         near["diagnostics"].add("PF201", message, where=show_path(path), severity=severity)
         return texts
     near["diagnostics"].extend(said)

@@ -109,7 +109,7 @@ class BlockReader:
     stands before a mark in its place.
     """
 
-    risky = re.compile(r"(?!)")
+    risky: re.Pattern[str]
     """Matches in a paragraph that stays whole, for a shorter one could be another block."""
 
     def __init__(self) -> None:

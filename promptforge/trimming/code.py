@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ..text.format import Marks
 from ..text.words import late_pattern
@@ -125,6 +125,12 @@ class _ProgramPieces(Pieces):
 
     has_block_comments = False
     """True where `/*…*/` is a comment within a line."""
+
+    def followed_by(self, rest: str) -> Self:
+        """Return the same pieces and one more at the end, which is the first to go."""
+        other = super().followed_by(rest)
+        other.has_block_comments = self.has_block_comments
+        return other
 
     def keep_in_outline(self, part: Piece) -> float:
         """Return the `keep` of a signature, or of a docstring, which is that of its signature."""

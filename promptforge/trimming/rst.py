@@ -64,6 +64,10 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     return make_document(_Blocks(text).read(), marks)
 
 
+_Place = tuple[float, int, str]
+"""The `keep`, the parent and the kind of the first piece of a block."""
+
+
 class _Blocks(BlockReader):
     """The pieces of one document, read from top to bottom."""
 
@@ -78,6 +82,7 @@ class _Blocks(BlockReader):
         self._titles = self._find_titles()
         """First line of a title → its level and the line after it."""
         self._nesting = 0
+        self._link_keep = ALWAYS
         self._lead: int | None = None
         """The first of the anchors (`.. _name:`) that belong to the next block."""
 
@@ -137,7 +142,8 @@ class _Blocks(BlockReader):
         levels = [level for level, _ in self._titles.values()]
         self._has_title = levels.count(0) == 1
         links = sum(len(line) for line in self._lines if (e := _EXPLICIT.match(line)) and e["link"])
-        self._link_keep = ALWAYS if links <= MAX_CHARS_KEPT else 1.0
+        if links > MAX_CHARS_KEPT:
+            self._link_keep = 1.0
         self._read(0, len(self._lines))
         return self._parts
 
@@ -230,33 +236,30 @@ class _Blocks(BlockReader):
             self._lead = start
             return
         self._lead = None
-        keep, under, kind = self._keep(), self._under(), self._before_mark(start)
-        if explicit and explicit["name"]:
-            self._fresh, self._intro = False, -1
-            self._directive(explicit["name"].lower(), start, number, end, (keep, under))
-        elif explicit:
-            self._add(self._slice(start, end), self._link_keep, -1, kind)
-        elif line.startswith("..") and _MARKED.match(line):  # a comment
-            self._add(self._slice(start, end), 0, under, kind)
+        place = self._keep(), self._under(), self._before_mark(start)
+        text = self._slice(start, end)
+        if explicit and not explicit["name"]:
+            self._add(text, self._link_keep, kind=place[2])
+            return
+        if line.startswith("..") and not explicit and _MARKED.match(line):  # a comment
+            self._add(text, 0, *place[1:])
+            return
+        self._fresh, self._intro = False, -1
+        if explicit:
+            self._directive(explicit["name"].lower(), start, number, end, place)
         elif _MARKED.match(line):
-            self._add(self._slice(start, end), keep, under, kind)
-            self._fresh, self._intro = False, -1
+            self._add(text, *place)
         else:
-            self._fresh, self._intro = False, -1
-            self._text_block(start, number, end, (keep, under))
+            self._text_block(start, number, end, place)
 
-    def _directive(
-        self, name: str, start: int, number: int, end: int, place: tuple[float, int]
-    ) -> None:
+    def _directive(self, name: str, start: int, number: int, end: int, place: _Place) -> None:
         """Add a directive: of a nested one its blocks are pieces of their own."""
-        keep, under = place
-        kind = self._before_mark(start)
         body = number
         while body < end and self._depths[body] is not None:
             body += 1
         body = self._skip_blank(body, end)
         if _UNSEEN.fullmatch(name):
-            self._add(self._slice(start, end), 0, under, kind)
+            self._add(self._slice(start, end), 0, *place[1:])
         elif _LITERAL.fullmatch(name) and body < end:
             self._literal(start, body, end, place)
         else:
@@ -265,9 +268,9 @@ class _Blocks(BlockReader):
                 body = end
             elif not is_name:
                 body = self._end_of_first(start, body, end)
-            head = self._slice(start, body)
-            self._parts.append(Piece(head, keep, under, skeleton=is_name, kind=kind))
-            self._nested(len(self._parts) - 1, body, end)
+            head = self._add(self._slice(start, body), *place)
+            self._parts[head] = self._parts[head]._replace(skeleton=is_name)
+            self._nested(head, body, end)
 
     def _end_of_first(self, start: int, body: int, end: int) -> int:
         """Return the line after the first block of what a note or a term holds: it needs one."""
@@ -290,50 +293,46 @@ class _Blocks(BlockReader):
         self._headings.pop()
         self._fresh, self._intro = False, -1
 
-    def _literal(self, start: int, body: int, end: int, place: tuple[float, int]) -> None:
+    def _literal(self, start: int, body: int, end: int, place: _Place) -> None:
         """Add what ends in a literal block: its lines are pieces, if there are many."""
-        keep, under = place
         stop = end
         while self._depths[stop - 1] is None:
             stop -= 1
         if stop - body <= MAX_LINES_WHOLE:
-            self._add(self._slice(start, end), keep, under, self._before_mark(start))
+            self._add(self._slice(start, end), *place)
             return
         lines = [line for line in range(body, stop) if self._depths[line] is not None]
         least = min(lines, key=lambda line: self._depths[line] or 0)
         indentation = self._indentation(least)
-        head = self._slice(start, body + LINES_OF_HEADER)
-        index = self._add(head, keep, under, self._before_mark(start))
+        index = self._add(self._slice(start, body + LINES_OF_HEADER), *place)
         for line in range(body + LINES_OF_HEADER, stop):
-            self._add(self._lines[line], keep, index, indentation + "line")
-        self._add(self._slice(stop, end), keep, closes=index)
+            self._add(self._lines[line], place[0], index, indentation + "line")
+        self._add(self._slice(stop, end), place[0], closes=index)
 
-    def _text_block(self, start: int, number: int, end: int, place: tuple[float, int]) -> None:
+    def _text_block(self, start: int, number: int, end: int, place: _Place) -> None:
         """Add a paragraph, a definition or a table, with what is below it."""
-        keep, under = place
-        kind = self._before_mark(start)
         stop = self._end_of_lines(number, end)
         line = self._lines[number].lstrip(" \t")
         if line.startswith(">>>") and _UNBROKEN.match(line):
             self._literal(start, number, end, place)
             return
         if _TABLE.match(line) or _UNBROKEN.match(line):
-            self._add(self._slice(start, end), keep, under, kind)
+            self._add(self._slice(start, end), *place)
             return
         body = self._skip_blank(stop, end)
         text = self._slice(start, body)
         if body == end:
             if text.rstrip().endswith(":"):
                 self._intro = len(self._parts)
-            self._paragraph(text, keep, under, kind)
+            self._paragraph(text, *place)
         elif text.rstrip().endswith("::"):
             self._first = False
             self._literal(start, body, end, place)
         elif body == stop:  # a term; its definition is below
             body = self._end_of_first(start, body, end)
-            head = self._add(self._slice(start, body), keep, under, kind)
+            head = self._add(self._slice(start, body), *place)
             self._nested(head, body, end)
         else:
             head = len(self._parts)
-            self._paragraph(text, keep, under, kind)
+            self._paragraph(text, *place)
             self._nested(head, body, end)
