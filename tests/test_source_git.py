@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from commandline import ROOT, run
@@ -175,6 +175,13 @@ def test_what_git_refuses_is_said_in_its_words(
 ) -> None:
     ran = run("render", *arguments)
     assert ran.code == 4 and message in ran.err
+
+
+@pytest.mark.parametrize("name", ["git_diff", "git_changed"])
+def test_a_nul_in_a_revision_is_said(space: Path, name: str) -> None:
+    given: dict[str, Any] = {name: "HEAD\0"}
+    with pytest.raises(pf.ItemError, match="git diff: a NUL in what git is asked for"):
+        pf.load(**given)
 
 
 @pytest.mark.parametrize("name", ["git_diff", "git_changed"])
@@ -382,6 +389,26 @@ def test_a_repository_names_no_other_folder_as_its_files(space: Path, canary: Pa
     git(space, "config", "core.worktree", str(canary.parent))
     assert "private" in git(space, "diff", "HEAD")  # the control
     assert "private" not in "".join(item.content or "" for item in load_everything(canary))
+
+
+def test_a_broken_repository_is_not_the_one_around_it(space: Path) -> None:
+    inner = space / "inner"
+    (inner / ".git/objects").mkdir(parents=True)
+    (inner / ".git/refs").mkdir()
+    (inner / ".git/HEAD").write_text("ref\n")
+    for wanted in ({"git_diff": ""}, {"git_diff": "HEAD~1"}, {"git_log": 9}, {"git_changed": ""}):
+        with pytest.raises(pf.ItemError, match="not a git repository"):
+            pf.load(workspace=inner, **cast(Any, wanted))
+    (inner / ".git/HEAD").write_text("ref: refs/heads/main\n")  # the control
+    (inner / "new.py").write_text("x\n")
+    assert [item.path for item in pf.load(workspace=inner, git_changed="")] == ["new.py"]
+
+
+def test_a_hook_of_another_repository_names_no_objects(
+    space: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path))
+    assert len(pf.load(git_log=9)) == 2
 
 
 @pytest.mark.parametrize("linked", [False, True])

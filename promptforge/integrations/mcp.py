@@ -387,7 +387,7 @@ class _Workshop:
 
     def __init__(self, renderer: ContextRenderer, templates: Folders, profiles: Folders) -> None:
         self._renderer, self._folders = renderer, folder_paths(profiles)
-        self.templates = Templates(folder_paths(templates))
+        self.templates = Templates(folder_paths(templates, "templates"))
 
     def profiles(self) -> list[str]:
         return [name for name, _, _ in find_profiles(self._folders)]

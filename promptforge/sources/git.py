@@ -29,7 +29,10 @@ MAX_BYTES_FROM_GIT = 64 << 20
 MAX_COMMITS_READ = 200
 """Commits that tell which files were changed lately."""
 # Inside a hook these name the repository of the hook, not the one of the folder.
-_GIT_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+_GIT_PLACES = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+)
 # Settings of a repository that name a program, or change the form of what is read here.
 _GIT_SETTINGS = {
     "core.fsmonitor": "false",
@@ -154,6 +157,8 @@ def _ask(
             errors = said.read(MAX_BYTES_FROM_GIT)
     except FileNotFoundError:
         raise ItemError("git is not installed", where="git") from None
+    except ValueError:  # of a NUL, which no argument of a program holds
+        raise ItemError("a NUL in what git is asked for", where=f"git {arguments[0]}") from None
     except OSError as error:
         raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
     if top in _unanswered:
@@ -198,6 +203,10 @@ def _git_environment(top: Path | None, settings: Mapping[str, str]) -> dict[str,
     # `core.worktree` could name any folder, whose files would be shown as changes.
     if top:
         kept["GIT_WORK_TREE"] = str(top)
+        # Of a `.git` with a broken HEAD git would go on to the repository around it, and show all
+        # files of that one as deleted from here.
+        ceilings = [str(top.parent), *filter(None, [kept.get("GIT_CEILING_DIRECTORIES")])]
+        kept["GIT_CEILING_DIRECTORIES"] = os.pathsep.join(ceilings)
     # Not `-c`: a name that holds `=` would be read as another one.
     count = kept.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0

@@ -232,6 +232,9 @@ def test_the_operator_says_where_requests_begin(tmp_path: Path) -> None:
     assert call("render_context", own, items=ITEMS)[1]["text"] == "mine of 3"
     with pytest.raises(pf.OptionError, match="max_tokens takes"):
         bridge.make_mcp_server(max_tokens="many")
+    given: Any = {"a/item.md.j2": ""}
+    with pytest.raises(pf.OptionError, match="templates takes"):
+        bridge.make_mcp_server(templates=given)
 
 
 def test_the_definitions_are_short_and_say_what_a_tool_does() -> None:
