@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_words import marks as shipped_marks
 
 import promptforge as pf
-from promptforge.selection.repository import cut_into_chunks, rank_chunks
+from promptforge.selection.repository import (
+    cut_into_chunks,
+    find_shared_comments,
+    rank_chunks,
+)
 from promptforge.text.thesaurus import related_terms
 from promptforge.text.words import stem
+from promptforge.trimming.code import divide
 
 POOL = """\
 class Pool:
@@ -224,3 +230,79 @@ def test_at_most_asks_for_a_limit_and_again_for_a_retry() -> None:
     files = [("a.py", FILLER), ("b.py", "limit = 40\n"), ("c.py", "retry = 3\n")]
     assert rank_chunks("how much at most", files)[0].file == 1
     assert rank_chunks("what is done again", files)[0].file == 2
+
+
+LICENCE = """\
+#  {name}
+#  Copyright (c) {year} The Authors of the Sluice
+#
+#  Permission is granted to open, close and refill each sluice, if the water is left as it was.
+#  The sluice is given as it is, without any promise that its gate closes at flood.
+"""
+
+
+def _licensed(number: int, text: str) -> pf.Item:
+    path = f"gates/gate_{number}.py"
+    notice = LICENCE.format(name=f"gate_{number}.py", year=2010 + number)
+    return _program(path, f"{notice}\n{text}")
+
+
+def test_a_comment_that_many_files_begin_with_is_known_with_other_years_and_names() -> None:
+    items = [
+        _licensed(number, f"# Gate {'abcd'[number]}.\nopen = {number}\n") for number in range(4)
+    ]
+    items += [_program("plain.py", FILLER), _program("other.py", f"# Own.\n{FILLER}")]
+    places = find_shared_comments(items)
+    assert [bool(end) for _, end in places] == [False, True, True, True, False, False]
+    for item, (start, end) in zip(items[1:4], places[1:4], strict=True):
+        assert start == 0
+        assert (item.content or "")[end:].startswith("# Gate ")
+    assert not any(end for _, end in find_shared_comments(items[:2]))  # too few
+
+
+@pytest.mark.parametrize(
+    ("before", "opener", "closer", "kind"),
+    [
+        ("", "/*\n", "*/\n", "code"),
+        ("<?php\n", "/**\n", "*/\n", "code"),
+        ("", "<!--\n", "-->\n", "document"),
+        ("", "", "", "document"),  # a heading, and no comment
+    ],
+)
+def test_a_comment_of_several_lines_is_shared_as_a_whole(
+    before: str, opener: str, closer: str, kind: str
+) -> None:
+    texts = [f"{before}{opener}{LICENCE}{closer}/* {n} */ f({n});\n" for n in range(3)]
+    items = [
+        pf.Item(kind=kind, content=text, path=f"{number}.x") for number, text in enumerate(texts)
+    ]
+    start, end = find_shared_comments(items)[2]
+    expected = before + opener + LICENCE + closer if opener else ""
+    assert texts[2][:end] == expected
+    assert texts[2][:start] == (before if opener else "")
+
+
+def test_a_licence_is_shown_once_and_its_words_are_no_answer() -> None:
+    text = "import water\n\n\ndef refill(gate):\n    return water.rise(gate)\n"
+    items = [_licensed(number, text.replace("gate", f"gate_{number}")) for number in range(9)]
+    items += [_program("flood.py", f"{FILLER}\n\n\ndef refill_at_flood():\n    pass\n")]
+    result = _render(items, "where is a sluice refilled at flood", max_tokens=700)
+    assert result.text.count("Permission is granted") <= 1
+    assert "def refill_at_flood" in result.text
+    shown = [item for item in result.items if item.status == "trimmed"]
+    assert "lines left out" in result.text
+    assert len(shown) > 4
+
+
+def test_the_first_to_go_of_a_text_are_pieces_of_their_own() -> None:
+    text = "# One.\n# Two.\nimport os\n\n\ndef f():\n    a = 1\n    return a\n\n\ndef g():\n    1\n"
+    pieces = divide(text, marks=shipped_marks("[cut]"), language="none")
+    assert pieces is not None
+    for end in range(text.index("def f") + 1):
+        apart = pieces.with_first_to_go(0, end)
+        assert "".join(part.text for part in apart.parts) == text
+        first = [part.text for part in apart.parts if part.keep < 0]
+        assert "".join(first) == text[:end]
+        for part in apart.parts[len(first) :]:
+            if part.parent >= 0:
+                assert "def" in apart.parts[part.parent].text

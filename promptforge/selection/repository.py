@@ -32,6 +32,7 @@ from ..text.words import (
 )
 from ..trimming.code import defined_names
 from ..trimming.kinds import is_program
+from ..trimming.pieces import Pieces
 from .query import (
     DEFINING_WORD,
     MAX_CANDIDATES_READ,
@@ -82,6 +83,12 @@ MAIN_WEIGHT = 3.0
 """The same of a program that a user starts: nothing imports it, and it says what the others do."""
 LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
 """Rank that the newest change adds, as a share; after so many commits half of it is left."""
+MIN_FILES_SHARING, MIN_CHARACTERS_SHARED = 3, 200
+"""Files that begin with the same comment, and its characters, from which on all but the first of
+them leave it out: the terms of a licence would be paid for with each file. In place of less the
+marks cost as much."""
+MAX_CHARACTERS_OF_COMMENTS = 8_000
+"""Characters of a file that are read for the comments that it begins with."""
 MAX_CHARACTERS_TAGGED = 4 << 20
 """Characters of a repository that are parsed for names; in the rest, patterns find them."""
 
@@ -124,6 +131,14 @@ _MANIFEST_PATH = late_pattern(
     r"|build\.gradle(?:\.kts)?|composer\.json|gemfile|[^/]+\.(?:gemspec|csproj|cabal)|mix\.exs"
     r"|package\.swift|cmakelists\.txt|build\.sbt|pubspec\.yaml"
 )
+# A line with a comment, a comment of several lines, or a blank line.
+_MARKED_COMMENT = r"[ \t]*(?>/\*(?s:.*?)\*/|<!--(?s:.*?)-->)[ \t]*\r?\n|[ \t]*\r?\n"
+_COMMENT_OF_DOCUMENT = late_pattern(_MARKED_COMMENT)
+_COMMENT_OF_PROGRAM = late_pattern(
+    rf"{_MARKED_COMMENT}|[ \t]*(?:#(?=[ \t!#*=-]|\r?$)|//|--(?!-[ \t]*\r?$)|;|%).*\n", re.MULTILINE
+)
+_PHP_TAG = late_pattern(r"<\?php\s*\n")
+_NUMBERS = late_pattern(r"\d+(?:[ \t]*[-–,][ \t]*\d+)*")
 _CHANGE_KINDS = frozenset({"commit", "diff"})
 _NO_PROGRAM_KINDS = _CHANGE_KINDS | {"document", "file"}
 """Among them `file`: YAML, for one, is shortened like a program, and is none."""
@@ -341,6 +356,56 @@ def _follow_names(
         worths[number] = max(gain, worths[number] + FOLLOWED_BESIDE * gain)
 
 
+def find_shared_comments(items: Sequence[Item]) -> list[tuple[int, int]]:
+    """Return where the comment lies in each text that it and others begin with.
+
+    Years and the file's own name may differ. The first path with a comment keeps it: its start and
+    end are 0, as those of a file that shares none.
+
+    Example: (0, 560) for the second and the third of three files under one licence.
+    """
+    numbers: dict[tuple[int, str], int] = {}
+    """All comments before one, by their number, and this one → the number of both."""
+    found: list[list[tuple[int, int]]] = []
+    for item in items:
+        number, comments = 0, list[tuple[int, int]]()
+        for said, end in _opening_comments(item):
+            number = numbers.setdefault((number, said), len(numbers) + 1)
+            comments.append((number, end))
+        found.append(comments)
+    sharing = Counter(number for comments in found for number, _ in comments)
+    places = [(0, 0)] * len(items)
+    shown: set[int] = set()
+    for place in sorted(range(len(items)), key=lambda place: items[place].path or ""):
+        shared = [each for each in found[place] if sharing[each[0]] >= MIN_FILES_SHARING]
+        if not shared:
+            continue
+        number, end = shared[-1]
+        start = _opening_tag(readable_text(items[place]))
+        if end - start >= MIN_CHARACTERS_SHARED and number in shown:
+            places[place] = start, end
+        shown.add(number)
+    return places
+
+
+def _opening_comments(item: Item) -> Iterator[tuple[str, int]]:
+    """Yield each comment that a text begins with, in one line, and the place of its end."""
+    text = readable_text(item)[:MAX_CHARACTERS_OF_COMMENTS]
+    name = posixpath.basename(item.path or "")
+    pattern = _COMMENT_OF_DOCUMENT if item.kind == "document" else _COMMENT_OF_PROGRAM
+    end = _opening_tag(text)
+    while comment := pattern.match(text, end):
+        end = comment.end()
+        said = comment[0].replace(name, "") if name else comment[0]
+        yield " ".join(_NUMBERS.sub("0", said).split()), end
+
+
+def _opening_tag(text: str) -> int:
+    """Return the end of `<?php` where a text begins with it, else 0."""
+    tag = _PHP_TAG.match(text)
+    return tag.end() if tag else 0
+
+
 class RepositoryRelevance(Relevance):
     """The files of a repository by their chunks, where their own order says nothing."""
 
@@ -350,11 +415,21 @@ class RepositoryRelevance(Relevance):
     def __init__(self, asked: Question) -> None:
         """Rank the chunks of the candidates; the best 200 files are read closely."""
         kept = list(asked.ranked)
+        items = [asked.items[index] for index in kept]
+        comments = find_shared_comments(items)
+        self._shared_comments = dict(zip(kept, comments, strict=True))
+        """Index of an item → the place of the comment that others begin with, too."""
         files = [
-            (item.path or "", readable_text(item)) for item in map(asked.items.__getitem__, kept)
+            (item.path or "", readable_text(item)[end:])
+            for item, (_, end) in zip(items, comments, strict=True)
         ]
         found = [
-            chunk._replace(file=kept[chunk.file])
+            RankedChunk(
+                kept[chunk.file],
+                chunk.start + comments[chunk.file][1],
+                chunk.end + comments[chunk.file][1],
+                chunk.worth,
+            )
             for chunk in rank_chunks("\n".join(asked.queries), files)
         ]
         self._worth: dict[int, float] = {}
@@ -393,15 +468,22 @@ class RepositoryRelevance(Relevance):
 
     def extents_of(self, chunk: RankedChunk) -> list[range]:
         """Return the passages that a chunk may show: those of all a short file, then its own."""
-        whole = range(len(self._starts(chunk.file)))
-        short = len(readable_text(self._asked.items[chunk.file])) <= MAX_WHOLE_PROGRAM_CHARACTERS
-        return [whole, self.passages_in(chunk)] if short else [self.passages_in(chunk)]
+        text = readable_text(self._asked.items[chunk.file])
+        own = self.passages_in(chunk)
+        if len(text) > MAX_WHOLE_PROGRAM_CHARACTERS:
+            return [own]
+        start = self._shared_comments[chunk.file][1]
+        return [self.passages_in(chunk._replace(start=start, end=len(text))), own]
 
     def passages_in(self, chunk: RankedChunk) -> range:
         """Return the numbers of the item's passages that lie in a chunk, in whole or in part."""
         starts = self._starts(chunk.file)
         first = bisect_right(starts, chunk.start) - 1
         return range(first, bisect_right(starts, chunk.end - 1))
+
+    def _divide(self, index: int) -> Pieces | None:
+        pieces, (start, end) = super()._divide(index), self._shared_comments[index]
+        return pieces.with_first_to_go(start, end) if pieces and end else pieces
 
     def _find_starts(self, index: int) -> list[int]:
         """Return the first character of each passage of an item."""

@@ -126,9 +126,9 @@ class _ProgramPieces(Pieces):
     has_block_comments = False
     """True where `/*…*/` is a comment within a line."""
 
-    def followed_by(self, rest: str) -> Self:
-        """Return the same pieces and one more at the end, which is the first to go."""
-        other = super().followed_by(rest)
+    def with_parts(self, parts: Sequence[Piece]) -> Self:
+        """Return pieces of the same language with other parts."""
+        other = super().with_parts(parts)
         other.has_block_comments = self.has_block_comments
         return other
 

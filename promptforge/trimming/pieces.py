@@ -283,8 +283,44 @@ class Pieces:
 
     def followed_by(self, rest: str) -> Self:
         """Return the same pieces and one more at the end, which is the first to go."""
+        return self.with_parts([*self.parts, Piece(rest, keep=-1.0)])
+
+    def with_first_to_go(self, start: int, end: int) -> Self:
+        """Return the same pieces; what they have of the text from `start` to `end` goes first.
+
+        The piece that `end` lies in becomes two, if it begins in that part.
+        """
+        parts: list[Piece] = []
+        split, position = len(self.parts), 0
+        for number, part in enumerate(self.parts):
+            begin, position = position, position + len(part.text)
+            if not start <= begin < end:
+                parts.append(part)
+            elif position <= end:
+                parts.append(part._replace(keep=-1.0, skeleton=False))
+            else:
+                split = number
+                parts.append(Piece(part.text[: end - begin], keep=-1.0))
+                parts.append(part._replace(text=part.text[end - begin :]))
+
+        def move(number: int) -> int:
+            return number + (number >= split)
+
+        return self.with_parts(
+            [
+                part._replace(
+                    parent=move(part.parent),
+                    closes=move(part.closes),
+                    needs=tuple(map(move, part.needs)),
+                )
+                for part in parts
+            ]
+        )
+
+    def with_parts(self, parts: Sequence[Piece]) -> Self:
+        """Return pieces of the same kind with other parts."""
         return type(self)(
-            [*self.parts, Piece(rest, keep=-1.0)],
+            parts,
             self._gap,
             self._marks,
             self._head,
