@@ -1,5 +1,5 @@
 """`python -m promptforge`."""
 
-from .cli.main import main
+from .cli import start
 
-main()
+start()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import ITEM, ROOT, command, run, said, write
+from commandline import ITEM, ROOT, command, python, run, said, write
 
 import promptforge as pf
 from promptforge.model import RESULT_FIELDS
@@ -365,6 +365,19 @@ def test_it_is_a_program() -> None:
     version = command("--version")
     assert re.fullmatch(r"promptforge \d+\.\d+\.\d+\n", version.out)
     assert command("render", "nope.json").code == 4
+
+
+def test_ctrl_c_while_modules_load_ends_as_later() -> None:
+    program = """
+import runpy, sys
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("promptforge", run_name="__main__")
+"""
+    assert python("-c", program) == (130, "", "")
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

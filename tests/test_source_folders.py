@@ -195,6 +195,27 @@ def test_an_earlier_output_is_left_out_and_hides_no_source(
     assert f"old.{suffix}" in paths("--git-changed", "--ignored", "--max-tokens", "none")
 
 
+def test_a_part_that_holds_one_line_of_a_file_is_an_earlier_output(space: Path) -> None:
+    make(space, {"one.py": '"""All the tasks of a day."""\n'})
+    part = [{"file": "one.py", "content": '"""All the tasks of a day."""', "startLine": 1}]
+    make(space, {"out.1.json": json.dumps(part)})
+    assert "out.1.json" not in paths(".", "--max-tokens", "none")
+
+
+def test_of_many_files_of_a_name_the_next_ones_are_meant(space: Path) -> None:
+    names = "\n".join(f"{folder} = {{}}" for folder in "abcd")
+    files = {f"{folder}/values.toml": f"{names}\nof_{folder} = 1\n" for folder in "abcd"}
+    packed = (
+        "# a/values.toml\n" + files["a/values.toml"] + "# b/values.toml\n" + files["b/values.toml"]
+    )
+    manual = "# values.toml\n" + files["b/values.toml"]
+    said = "".join(f"Word {n} of its own.\n" for n in range(9))
+    make(space, {**files, "all.md": packed, "a/README.md": manual + said, "c/used.md": manual})
+    assert {"a/README.md", "all.md", "c/used.md"} - set(paths(".", "--max-tokens", "none")) == {
+        "all.md"
+    }
+
+
 def test_data_that_names_files_or_holds_lines_of_them_is_no_earlier_output(space: Path) -> None:
     listed = json.dumps({"files": [{"path": name, "text": "of\nmine"} for name in TRACKED]})
     make(space, {"list.json": listed, "list.yaml": "".join(f"- file: {n}\n" for n in TRACKED)})
@@ -490,6 +511,24 @@ SECRETS = {
 }
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{0}\n{1}", "  {0}\n  {1}", "# {0}\n# {1}", "+{0}\n+{1}", "-{0}\n-{1}", '"{0}\\n{1}\\n"',
+        "{0}\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0F\r\n\r\n{1}",
+        "{0}\nVersion: 1\nComment: a: b: c\n\n{1}",
+    ],
+)  # fmt: skip
+def test_a_key_is_found_however_its_lines_begin(written: str) -> None:
+    begin = "-----BEGIN " + "PRIVATE KEY-----"
+    text = written.format(begin, "MIIEowIBAAKCAQEA0Z3VS5JJcds3xfn")
+    assert find_credential(f"a\n{text}\n") == "a private key"
+
+
+def test_headers_of_a_key_are_read_in_one_pass() -> None:
+    assert find_credential("-----BEGIN PRIVATE KEY-----\n" + "a: " * 100_000) is None
+
+
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -> None:
     (space / "app.py").write_text(f"before\n{SECRETS[name]}\nafter\n")
@@ -568,6 +607,10 @@ def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held:
         "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36, "-----BEGIN PRIVATE KEY-----", "hf_transformers",
         "if '-----BEGIN RSA PRIVATE KEY-----' in text:\n    return True\n", "npm_config_registry",
         "sk-ant-api03-...", "sk-learn", "data:image/png;base64,AIzaSy",
+        "key: |-\n  -----BEGIN RSA PRIVATE KEY-----\n  ...\n  -----END RSA PRIVATE KEY-----\n",
+        "## -----BEGIN EC PRIVATE KEY-----\n##     ...\n## -----END EC PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\n  REDACTED\n  -----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\n" + "REDACTED" * 8,
     ],
 )  # fmt: skip
 def test_what_only_speaks_of_credentials_holds_none(text: str) -> None:

@@ -102,3 +102,17 @@ def test_a_folder_with_a_notebook(tmp_path: Path) -> None:
     (tmp_path / "n.ipynb").write_text(notebook(CELLS))
     ran = run("render", ".", cwd=tmp_path)
     assert re.search("n.ipynb.*shown as Markdown", ran.err) and "How long they boil." in ran.out
+
+
+@pytest.mark.parametrize("source", [{"x": 1}, 5, None, ["a\n", 7]])
+def test_a_source_that_is_no_text_is_said(source: object, folder: Path) -> None:
+    cells = [{"cell_type": "markdown", "source": "# Seen"}, {"cell_type": "code", "source": source}]
+    (folder / "n.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    assert "2 cells; 1 cell with a source that is no text" in run("render", "--file", "n.ipynb").err
+
+
+def test_an_output_of_another_form_is_counted_as_left_out() -> None:
+    outputs = [{"output_type": "stream", "text": {"a": "lost"}}, {"output_type": "stream"}]
+    cells = [{"cell_type": "code", "source": "1", "outputs": outputs}]
+    found = read_notebook(json.dumps({"nbformat": 4, "cells": cells}))
+    assert found is not None and found.left_out == 1

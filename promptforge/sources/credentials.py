@@ -13,8 +13,11 @@ from ..text.words import late_pattern
 _CREDENTIALS = {
     "a private key": (
         ("PRIVATE KEY",),
-        # The line alone is in many a program; a key is one with base64 below it.
-        r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----\s+(?:[A-Za-z0-9+/=:, -]+\s+){2}",
+        # The line alone is in many programs, and in manuals `...` stands below it. A key has base64
+        # below it: behind `#` in a comment, behind `\n` as two letters in JSON. Headers may come
+        # first.
+        r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[\s#>-]|\\[rn])+"
+        r"(?>[A-Za-z-]+: [^\n]*\n\s*){0,9}([A-Za-z0-9+/=]{24,})",
     ),
     "an AWS access key": (("AKIA", "ASIA"), r"\bA[KS]IA[A-Z2-7]{16}\b"),
     "a GitHub token": (
@@ -69,8 +72,9 @@ def find_credential(text: str, place: str = "") -> str | None:
         if not any(word in looked_in for word in words):
             continue
         for match in re.finditer(pattern, looked_in):
-            is_example = match[0].endswith("EXAMPLE")  # AWS's own, in every tutorial
-            if len(set(match[0])) >= MIN_LETTERS_OF_A_SECRET and not is_example:
+            secret = match[match.lastindex or 0]
+            is_example = secret.endswith("EXAMPLE")  # AWS's own, in every tutorial
+            if len(set(secret)) >= MIN_LETTERS_OF_A_SECRET and not is_example:
                 return name
     for_passwords = _NAME_OF_SECRETS.fullmatch(place.replace("\\", "/").rpartition("/")[2])
     if for_passwords and _PASSWORD.search(text):

@@ -21,7 +21,9 @@ class Notebook(NamedTuple):
     text: str
     cells: int
     left_out: int
-    """Outputs that are no text: pictures, widgets."""
+    """Outputs without a text: pictures, widgets."""
+    unread: int
+    """Cells with a source that is no text, or only in part."""
 
 
 def read_notebook(text: str) -> Notebook | None:
@@ -36,6 +38,7 @@ def read_notebook(text: str) -> Notebook | None:
     tag = _language(data.get("metadata"))
     blocks: list[str] = []
     left_out = 0
+    unread = sum(not _is_text(cell.get("source")) for cell in cells)
     for cell in cells:
         source = _joined(cell.get("source")).strip("\n")
         if cell.get("cell_type") == "markdown":
@@ -46,8 +49,9 @@ def read_notebook(text: str) -> Notebook | None:
         for output in _dicts(cell.get("outputs")):
             said = list(filter(None, _texts(output)))
             blocks += [_fence(each, "text") for each in said]
-            left_out += not said and output.get("output_type") != "stream"
-    return Notebook("\n\n".join(filter(None, blocks)), len(cells), left_out)
+            is_empty = output.get("output_type") == "stream" and not output.get("text")
+            left_out += not said and not is_empty
+    return Notebook("\n\n".join(filter(None, blocks)), len(cells), left_out, unread)
 
 
 def _language(metadata: object) -> str:
@@ -57,6 +61,13 @@ def _language(metadata: object) -> str:
         if isinstance(tag, str):
             return tag.lower()
     return ""
+
+
+def _is_text(value: object) -> bool:
+    """Tell whether a value is a text of the format; of any other, something would be missing."""
+    if isinstance(value, list):
+        return all(isinstance(line, str) for line in value)
+    return isinstance(value, str)
 
 
 def _joined(lines: object) -> str:

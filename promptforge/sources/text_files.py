@@ -232,6 +232,10 @@ def file_item(
             message = f"shown as Markdown: {plural(found.cells, 'cell', 'cells')}"
             if found.left_out:
                 message += f"; {plural(found.left_out, 'output', 'outputs')} left out, without text"
+            if found.unread:
+                message += (
+                    f"; {plural(found.unread, 'cell', 'cells')} with a source that is no text"
+                )
             said.add("PF611", message, where=show_path(path), severity="info")
         return Item(kind="file", content=found.text, path=path, language="markdown")
     language = language_of(path)

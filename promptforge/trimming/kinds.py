@@ -232,6 +232,7 @@ _STYLE_COMMENT = late_pattern(
 )
 _DIRECTIVE = late_pattern(r"(?:^[ \t]*#|\\\r?\n)[^\r\n]*\Z", re.MULTILINE)
 MAX_CHARS_BEFORE = 1 << 10
+_OPENING_BLANK_LINES = re.compile(r"\A(?:[ \t\f\v]*(?:\r\n|\r|\n))+")
 _NESTED = late_pattern(r"/\*|\*/")
 _LINE_END, _NO_LINE_END = re.compile(r"\r\n|\r|\n"), re.compile(r"[^\r\n]")
 _SIGN = r"[-+*/<>=&|^!%:.~?#@$]"
@@ -400,7 +401,10 @@ def _close_holes(text: str, hole: str) -> str:
         # The line after one that goes on is a part of it: an empty one ends it as a comment does.
         if shown.strip() or (lines and lines[-1].rstrip("\r\n").endswith("\\")):
             lines.append(shown + line_end)
-    return "".join(lines)
+    closed = "".join(lines)
+    if text.lstrip().startswith(hole):  # the blank line below a licence goes with it
+        return _OPENING_BLANK_LINES.sub("", closed)
+    return closed
 
 
 @lru_cache
