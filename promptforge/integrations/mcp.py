@@ -222,14 +222,18 @@ class _Answers:
     async def send(self, message: SessionMessage) -> None:
         await self._stream.send(message)
         if isinstance(message.message, JSONRPCResponse | JSONRPCError):
-            self.waiting.discard(message.message.id or 0)
+            id_ = message.message.id
+            if id_ is not None:
+                self.waiting.discard(id_)
 
     def expect(self, message: Any) -> None:
         """Note a request, or that its client wants no answer any more."""
         if isinstance(message, JSONRPCRequest):
             self.waiting.add(message.id)
         elif getattr(message, "method", "") == "notifications/cancelled":
-            self.waiting.discard((message.params or {}).get("requestId", 0))
+            id_ = (message.params or {}).get("requestId")
+            if isinstance(id_, int | str):  # it may be a list
+                self.waiting.discard(id_)
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -517,6 +517,18 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
     assert said == {1: None, answered: code, 2: -32601}
 
 
+@pytest.mark.parametrize("given", [{"requestId": [1]}, {"requestId": {}}, {}, None])
+def test_what_is_cancelled_may_have_any_id(given: object) -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp"]
+    cancelled = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": given})
+    lines = [_frame(1, "initialize", _HELLO), cancelled, _CALL.replace("7", '""', 1)]
+    # An empty id that is taken for none would keep the server waiting for a minute.
+    ran = subprocess.run(
+        command, input="\n".join(lines), capture_output=True, text=True, check=True, timeout=45
+    )
+    assert [json.loads(each)["id"] for each in ran.stdout.splitlines()] == [1, ""]
+
+
 def test_a_client_that_goes_ends_the_server_without_noise() -> None:
     command = [sys.executable, "-m", "promptforge", "mcp"]
     pipe = subprocess.PIPE
