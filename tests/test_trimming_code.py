@@ -241,7 +241,7 @@ def test_no_variant_breaks_another_language(language: str) -> None:
 
 
 GO_OUTLINE = """\
-// [cut] 7 of 21 lines left out
+// [cut] 5 of 21 lines left out
 package main
 
 import (
@@ -256,7 +256,8 @@ func Add(
 }
 
 type T struct {
-	// 2 lines left out
+	X int
+	Y int
 }
 """
 
@@ -506,3 +507,63 @@ def test_a_program_that_is_read_in_part_keeps_its_marks_on_the_line_of_the_signa
     for pieces in (whole, whole.followed_by("h();\n")):
         outline = pieces.outline_text(signatures)
         assert outline.endswith("\nfunction f() {/*…*/}\nfunction g() {/*…*/}\n")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "shown", "hidden"),
+    [
+        (
+            "typescript",
+            "interface Options {\n  name: string;\n  // how long\n  timeout?: number;\n}\n"
+            "class Store {\n  private size = 1;\n  get(key: string) {\n    a();\n    b();\n  }\n}\n",
+            ["name: string;", "timeout?: number;", "get(key: string) {"],
+            ["private size", "a();"],
+        ),
+        (
+            "c",
+            "struct pool {\n  int size;\n  char *name;\n};\n"
+            "int take(struct pool *p) {\n  int a = 1;\n  return a;\n}\n",
+            ["int size;", "char *name;", "int take(struct pool *p) {"],
+            ["int a = 1;"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("parsed", [True, False])
+def test_the_members_of_a_struct_or_an_interface_are_signatures(
+    language: str,
+    text: str,
+    shown: list[str],
+    hidden: list[str],
+    parsed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not parsed:
+        monkeypatch.setattr(code, "_load_grammar", lambda name: None)
+    outline = divided(text, language).outlines()[0].text
+    assert [line for line in shown if line not in outline] == []
+    assert [line for line in hidden if line in outline] == []
+
+
+@pytest.mark.skipif(not find_spec("tree_sitter_ruby"), reason="needs the grammar of Ruby")
+def test_a_comment_below_the_header_of_a_class_is_not_a_part_of_it() -> None:
+    text = (
+        "class Pool\n  # How long to wait.\n  attr_reader :timeout\n\n"
+        "  def initialize(timeout)\n    @timeout = timeout\n    @free = []\n  end\nend\n"
+    )
+    outline = divided(text, "ruby").outlines()[0].text
+    assert "def initialize(timeout)" in outline
+    assert "How long" not in outline
+
+
+@pytest.mark.parametrize(("word", "first"), [("private", "open"), ("public", "shut")])
+def test_a_private_method_leaves_an_outline_before_others(word: str, first: str) -> None:
+    body = "    a();\n    b();\n    c();\n  }\n"
+    text = f"class Pool {{\n  {word} int shut() {{\n{body}\n  public int open() {{\n{body}}}\n"
+    outlines = divided(text, "java").outlines()
+    held = [{name for name in ("shut", "open") if name in found.text} for found in outlines]
+    assert {first} in held
+
+
+def test_many_blank_lines_before_a_definition_take_no_time() -> None:
+    text = "import os\n" + "\n" * 2_000 + "def f():\n    a = 1\n    return a\n\n\ndef g():\n    1\n"
+    assert "def f():" in divided(text, "python").outlines()[0].text

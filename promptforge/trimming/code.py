@@ -294,8 +294,11 @@ _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ":
 """A statement that does nothing: here a body cannot be empty."""
 SAYS = "says"
 """The kind of a docstring's first line."""
-_PRIVATE = late_pattern(r"(?:\s*@.*\n|\s*\n)*[ \t]*(?:\w+[ \t]+){1,3}_(?!_)")
-"""A signature of a name that begins with one underscore."""
+_PRIVATE = late_pattern(
+    r"(?:[ \t]*(?:[@/#*].*)?\r?\n)*+[ \t]*"
+    r"(?:(?:\w+[ \t]+){1,3}_(?!_)|(?:file)?private[ \t]+\w)"
+)
+"""A signature of a name that begins with one underscore, or of what is `private`."""
 _PRIVATE_DEPTH, _SAYS_DEPTH = 1.5, 0.75
 """Levels that such a signature counts as deeper in an outline, and those of a function's docstring
 below its signature. The docstring of a class counts a third of them."""
@@ -408,6 +411,8 @@ _CONTAINER = late_pattern(
 _TYPE = late_pattern(rf"{_CONTAINER.pattern}|type_(?:spec|item|alias|definition)")
 _SHORT_TYPE = late_pattern(r"type_(?:item|alias|declaration)|^(?:struct_item|interface_decl)")
 """Types that are a line or two: without a body they are their own signature."""
+_MEMBERS = late_pattern(r"^(?:field_declaration_list|interface_body|object_type)$")
+"""The nodes around the members of a struct or an interface: without them it says nothing."""
 _MAX_LINES_OF_SIGNATURE = 2
 _IMPORT = late_pattern(r"import|include|^use_|_use_|using_|package|require|extern_crate")
 _PREFIX = late_pattern(
@@ -671,9 +676,12 @@ def _opening(node: Node, children: Sequence[Node]) -> tuple[int, Sequence[Node]]
     # `def name ... end`: the body begins where the part before it ends.
     body = node.child_by_field_name("body")
     if end == "end" and body is not None:
+        before = None
         for number, child in enumerate(children):
-            if child.id == body.id and number:
-                return children[number - 1].end_point.row, children[number:-1]
+            if child.id == body.id and before is not None:
+                return before.end_point.row, children[number:-1]
+            if "comment" not in child.type:  # one above the first statement is not the header's
+                before = child
     return None
 
 
@@ -703,6 +711,8 @@ def _is_signature(node: Node) -> bool:
         return declared.type == "lexical_declaration" or _is_signature(declared)
     if _FUNCTION.search(node.type) or _SHORT_TYPE.search(node.type):
         return True
+    if node.parent is not None and _MEMBERS.match(node.parent.type):
+        return True
     if node.type != "declaration":
         return False
     named: Node | None = node
@@ -731,6 +741,7 @@ _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
+_HAS_MEMBERS = late_pattern(r"\b(?:struct|interface)\b")
 _SKELETON_DEPTH = 2
 """Headers less deep than this are skeleton: functions, and the methods of classes."""
 
@@ -756,7 +767,7 @@ def read_indentation(text: str) -> Blocks | None:
         return None
     blocks = Blocks(lines)
     open_headers: list[_Header] = []
-    # Headers with nothing but list items under them, as `import (`: all have one rank.
+    # Headers with a list under them, as `import (` or `type A struct {`: all have one rank.
     lists: dict[int, int] = {}
     for line, (depth, next_depth) in enumerate(zip(depths, _next_depths(depths), strict=True)):
         # A comment or a blank line goes with the next line of code.
@@ -772,7 +783,7 @@ def read_indentation(text: str) -> Blocks | None:
         else:
             rank = lists.get(parent, _rank_of_line(lines[line], heads, len(open_headers)))
             number = blocks.add(line, line + 1, parent=parent, rank=rank, body=body)
-            if heads and rank and lines[line].rstrip().endswith("("):
+            if heads and rank and _heads_list(lines[line]):
                 lists[number] = rank
         if heads:
             # Outside of any body, or in the skeleton, a header begins a body of its own.
@@ -805,6 +816,14 @@ def _close_headers(open_headers: list[_Header], depth: int) -> int:
         header = open_headers.pop()
         ended = header.number if header.depth == depth else -1
     return ended
+
+
+def _heads_list(line: str) -> bool:
+    """Tell whether a header has a list under it: `import (`, `type Options struct {`."""
+    line = line.rstrip()
+    if line.endswith("{") and "(" not in line:
+        return bool(_HAS_MEMBERS.search(line))
+    return line.endswith("(")
 
 
 def _rank_of_line(text: str, heads: bool, depth: int) -> int:
