@@ -6,13 +6,14 @@ import base64
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import run
+from commandline import ROOT, run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,12 +112,51 @@ def test_parts_go_into_files(flags: list[str], tmp_path: Path) -> None:
 COPY = [sys.executable, "-m", "promptforge", "render", "--file", "a.txt", "--copy"]
 
 
+NO_DESKTOP = {
+    **dict.fromkeys(("DISPLAY", "WAYLAND_DISPLAY", "TERM_PROGRAM", "TMUX"), ""),
+    "PYTHONPATH": str(ROOT),
+}
+
+
+@pytest.mark.parametrize(
+    ("variable", "program", "arguments", "words"),
+    [
+        ("WAYLAND_DISPLAY", "wl-copy", "", "to the clipboard"),
+        ("DISPLAY", "xclip", "-selection clipboard", "to the clipboard"),
+        ("DISPLAY", "xsel", "--clipboard --input", "to the clipboard"),
+        ("TMUX", "tmux", "load-buffer -w -", "to tmux, and by it to the terminal"),
+        ("TMUX", "tmux", "load-buffer -", "to tmux"),
+    ],
+)
+def test_a_copy_goes_through_a_program_and_waits_for_no_end_of_it(
+    tmp_path: Path, variable: str, program: str, arguments: str, words: str
+) -> None:
+    (tmp_path / "a.txt").write_text("copied wörds\n", encoding="utf-8")
+    script = f"""#!/bin/sh
+[ "$*" = "{arguments}" ] || exit 1
+/bin/cat > copied
+/bin/sleep 600 &
+echo $! > child
+"""
+    (tmp_path / program).write_text(script)
+    (tmp_path / program).chmod(0o755)
+    env = {**os.environ, **NO_DESKTOP, "PATH": str(tmp_path), variable: "x"}
+    # A program that stays, as xclip does, must not hold the pipes of this one.
+    ran = subprocess.run(
+        COPY, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
+    )
+    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+    assert (ran.returncode, ran.stdout) == (0, ""), ran
+    assert ran.stderr.startswith("promptforge: copied 1") and ran.stderr.endswith(f" {words}\n")
+    assert "copied wörds" in (tmp_path / "copied").read_text(encoding="utf-8")
+
+
 def test_a_copy_goes_through_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("copied words\n", encoding="utf-8")
     child, terminal = pty.fork()
     if not child:
         os.chdir(tmp_path)
-        os.execve(COPY[0], COPY, {**os.environ, "PATH": ""})  # no xclip, no pbcopy
+        os.execve(COPY[0], COPY, {**os.environ, **NO_DESKTOP, "PATH": ""})
     seen = b""
     try:
         while read := os.read(terminal, 4096):
@@ -126,7 +166,7 @@ def test_a_copy_goes_through_the_terminal(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, seen
     (encoded,) = re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]+)\x07", seen)
     assert "copied words" in base64.b64decode(encoded).decode()
-    assert b"copied 1" in seen and b"```" not in seen
+    assert b"copied 1" in seen and b"if it takes OSC 52" in seen and b"```" not in seen
 
 
 def test_without_terminal_and_clipboard_it_is_said(tmp_path: Path) -> None:
@@ -134,7 +174,7 @@ def test_without_terminal_and_clipboard_it_is_said(tmp_path: Path) -> None:
     ran = subprocess.run(
         COPY,
         cwd=tmp_path,
-        env={**os.environ, "PATH": ""},
+        env={**os.environ, **NO_DESKTOP, "PATH": ""},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -85,27 +85,71 @@ def write_text(text: str, path: str | None = None) -> None:
 def copy_text(text: str) -> str:
     """Copy a text to the clipboard; return where it is now.
 
-    Through pyperclip where that is installed and finds a clipboard, else by the terminal's own
-    command OSC 52, which also works over ssh. Raises a usage error without either.
+    Through a program of the desktop, through tmux, through pyperclip where that is installed, else
+    by the terminal's own command OSC 52, which also works over ssh. Raises a usage error without
+    any of these.
     """
+    data = text.encode("utf-8", "replace")
+    for variable, *program in _CLIPBOARD_PROGRAMS:
+        if os.environ.get(variable) and _feed(program, data):
+            return "to the clipboard"
+    # By default tmux passes OSC 52 of a program on to nobody.
+    if os.environ.get("TMUX"):
+        if _feed(["tmux", "load-buffer", "-w", "-"], data):
+            return "to tmux, and by it to the terminal"
+        if _feed(["tmux", "load-buffer", "-"], data):  # before version 3.2
+            return "to tmux"
     try:
         import pyperclip
 
         pyperclip.copy(text)
     except (ImportError, RuntimeError):  # PyperclipException is a RuntimeError
-        encoded = base64.b64encode(text.encode("utf-8", "replace")).decode()
-        try:
-            with open("/dev/tty", "w", encoding="ascii") as terminal:
-                terminal.write(f"\x1b]52;c;{encoded}\x07")
-        except OSError:
-            message = "--copy finds neither a terminal nor a clipboard; pip install pyperclip"
-            raise click.UsageError(message) from None
-        if len(encoded) > MAX_OSC_52:
-            return "by the terminal, which may cut them; pip install pyperclip"
-        return "by the terminal"
+        return _copy_by_terminal(data)
     return "to the clipboard"
 
 
+_CLIPBOARD_PROGRAMS = (
+    ("WAYLAND_DISPLAY", "wl-copy"),
+    ("DISPLAY", "xclip", "-selection", "clipboard"),
+    ("DISPLAY", "xsel", "--clipboard", "--input"),
+    ("TERM_PROGRAM", "pbcopy"),
+)
+"""A variable that a desktop sets and ssh does not, and a program that reads a text to copy."""
+
+
+def _feed(program: Sequence[str], data: bytes) -> bool:
+    """Give data to a program; tell whether it has taken them."""
+    import subprocess  # late: few runs copy
+
+    # xclip stays in the background: with a pipe of ours open, `2>&1 | cat` would wait for its end.
+    try:
+        done = subprocess.run(
+            program,
+            input=data,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def _copy_by_terminal(data: bytes) -> str:
+    encoded = base64.b64encode(data).decode()
+    try:
+        with open("/dev/tty", "w", encoding="ascii") as terminal:
+            terminal.write(f"\x1b]52;c;{encoded}\x07")
+    except OSError:
+        message = f"--copy finds neither a terminal nor a clipboard; {_CLIPBOARD_HINT}"
+        raise click.UsageError(message) from None
+    if len(encoded) > MAX_OSC_52:
+        return f"by the terminal, which may cut them; {_CLIPBOARD_HINT}"
+    return f"by the terminal, if it takes OSC 52; {_CLIPBOARD_HINT}"
+
+
+_CLIPBOARD_HINT = "xclip, wl-copy or pyperclip are surer"
 MAX_OSC_52 = 100_000
 """Characters that xterm takes; others take more."""
 
