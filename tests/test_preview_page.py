@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pytest
 from commandline import run
 from preview_browser import (
     Opener,
@@ -23,16 +19,7 @@ from preview_browser import (
 )
 from preview_process import ITEMS, Preview, write_items
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
 pytestmark = needs_browser
-AXE = "axe_playwright_python"
-RULES = {
-    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "dark": ["color-contrast"],
-}
-"""What axe-core checks: in the dark only what is not the same there."""
 
 
 def test_the_text_is_what_render_prints(edited: Preview, open_page: Opener, shots: Path) -> None:
@@ -254,100 +241,16 @@ def test_dark_follows_the_system_and_the_switch(edited: Preview, open_page: Open
     becomes(page, f"{lightness} < 60")
 
 
-@pytest.mark.skipif(importlib.util.find_spec(AXE) is None, reason=f"needs {AXE}")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_independent_judge_finds_no_barrier(
-    edited: Preview, open_page: Opener, shots: Path, theme: str
-) -> None:
-    page = open_page(edited, color_scheme=theme)
-    page.evaluate(files(AXE).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
-    found: list[str] = []
-    page.click(".name:has-text('guide.md')")
-    page.click(".fields summary")
-    page.wait_for_selector(".fields dd")
-    found += _barriers(page, theme, "item")
-    page.click("#show-messages")
-    page.wait_for_selector(".card")
-    found += _barriers(page, theme, "messages")
-    page.click("#show-request")
-    shows(page, '"messages"', place="sent")
-    page.click("#notes summary")
-    page.fill("#filter", "nothing is called so")
-    shows(page, "No item matches", place="list")
-    found += _barriers(page, theme, "request, notes, no match")
-    page.fill("#filter", "")
-    page.click("#show-messages")
-    page.click("#record")
-    page.wait_for_selector("#case-save:enabled")
-    found += _barriers(page, theme, "dialog")
-    page.screenshot(path=shots / f"dialog-{theme}.png")
-    page.click("#case-cancel")
-    for key, dialog in (("o", "options"), ("y", "share"), ("?", "keys")):
-        page.locator("#messages").focus()
-        page.keyboard.press(key)
-        page.wait_for_selector(f"#{dialog}[open]")
-        found += _barriers(page, theme, dialog)
-        page.screenshot(path=shots / f"{dialog}-{theme}.png")
-        page.click(f"#{dialog}-close")
-    page.click("#show-text")
-    page.click("#tokens")
-    page.wait_for_selector(".tok")
-    page.click("#heat")
-    found += _barriers(page, theme, "heat")
-    page.click("#heat")
-    page.click("#tokens")
-    type_at_start(page, "{{ item.pth }}\n")
-    page.wait_for_selector("#error:not([hidden])")
-    page.keyboard.type("{{ item.")
-    page.wait_for_selector(".cm-tooltip-autocomplete")
-    found += _barriers(page, theme, "completion")
-    page.keyboard.press("Escape")
-    found += _barriers(page, theme, "error")
-    page.screenshot(path=shots / f"broken-{theme}.png")
-    page.click("#revert")
-    page.wait_for_selector("#error", state="hidden")
-    page.click("#compare")
-    page.select_option("#b-format", "xml")
-    page.wait_for_selector(".pair ins")
-    found += _barriers(page, theme, "comparison")
-    page.click("#compare")
-    page.set_viewport_size({"width": 390, "height": 844})
-    for pane in ("edit", "items", "prompt"):
+def test_a_narrow_page_shows_one_pane_at_a_time(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited, wide=390, high=844)
+    panes = ("prompt", "items", "edit")
+    for pane in reversed(panes):
         page.click(f".tabs [data-pane={pane}]")
-        assert [each for each in ("prompt", "items", "edit") if page.is_visible(f"#{each}")] == [
-            pane
-        ]
-        found += _barriers(page, theme, f"narrow {pane}")
-        page.screenshot(path=shots / f"{pane}-390-{theme}.png")
-    page.click("#tokens")
-    page.wait_for_selector(".tok")
+        assert [each for each in panes if page.is_visible(f"#{each}")] == [pane]
+    page.click(".tabs [data-pane=prompt]")
     page.click("#compare")
     page.wait_for_selector(".pair.heads")
     assert page.is_visible("#b-format")
-    found += _barriers(page, theme, "narrow comparison")
-    give(edited, [])
-    page.wait_for_selector("#welcome", state="attached")
-    page.click("#compare")
-    page.wait_for_selector("#welcome:not([hidden])")
-    found += _barriers(page, theme, "no items")
-    page.screenshot(path=shots / f"empty-390-{theme}.png")
-    give(edited, ITEMS)
-    assert found == [], "\n".join(found)
-
-
-def _barriers(page: Page, theme: str, state: str) -> list[str]:
-    """Return the violations axe-core finds on the page, and if it must be scrolled sideways."""
-    said = page.evaluate(
-        "rules => axe.run(document, {resultTypes: ['violations'], runOnly: rules})"
-        ".then(said => said.violations.flatMap("
-        "each => each.nodes.map(node => `${each.id} ${node.html}`)))",
-        RULES[theme],
-    )
-    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-        said.append("wider than the window")
-    # The editor, and its list of completions, are scrolled by its own keys: its text has the focus.
-    own = (each for each in said if "cm-ac-" not in each and '"cm-scroller"' not in each)
-    return [f"{state}: {each}" for each in own]
 
 
 # --- without a place of one's own, and much of it -------------------------------------------------

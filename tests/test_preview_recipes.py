@@ -72,7 +72,7 @@ def test_what_is_copied_prints_what_is_seen(tmp_path: Path, shell: Any, given: s
     (folder / "more.json").write_text('[{"content": "more of it"}]', encoding="utf-8")
     with preview(folder, *FLAGS[given], items=ITEMS) as running:
         running.enter()
-        for name, view in VIEWS.items():
+        for number, (name, view) in enumerate(VIEWS.items(), list(FLAGS).index(given)):
             seen = running.draw(view=view)["text"]
             found = running.request("/api/recipes", "POST", body={"view": view}).json()
             if given == "question":
@@ -82,7 +82,8 @@ def test_what_is_copied_prints_what_is_seen(tmp_path: Path, shell: Any, given: s
                 assert shell(command, folder).rstrip("\n") == whole.rstrip("\n"), (name, command)
             else:
                 assert shell(found["command"], folder) == f"{seen}\n", (name, found["command"])
-            if given == "behind":  # items of two files are named by neither
+            # Items of two files are named by neither. Other pairs are left to the command.
+            if given == "behind" or number % 3:
                 continue
             (folder / "copied.py").write_text(found["python"], encoding="utf-8")
             assert shell(f"'{sys.executable}' copied.py", folder) == f"{seen}\n", found["python"]

@@ -224,6 +224,18 @@ def test_words_findings_fixes_and_values(bench: Preview, open_page: Opener) -> N
     page.locator("#revert").dispatch_event("click")
 
 
+def test_what_is_opened_while_the_page_draws_stays_open(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    page.click("#list .name >> nth=0")
+    page.dispatch_event(".fields summary", "pointerdown")
+    page.eval_on_selector("#slider", "s => { s.value = '90'; s.dispatchEvent(new Event('input')) }")
+    shows(page, "of 90 tokens", place="spent")
+    settled(page)
+    let_go = "s => { s.dispatchEvent(new Event('pointerup', {bubbles: true})); s.click(); }"
+    page.eval_on_selector(".fields summary", let_go)
+    page.wait_for_selector(".fields dd")
+
+
 def test_keys_and_values_of_a_profile_are_completed(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     open_file(page, "claude.yaml")

@@ -20,8 +20,10 @@ export function redraw(box, ...wanted) {
   held.delete(box);
   if (pressed) return void held.set(box, wanted);
   const old = [...box.childNodes];
+  const open = box.querySelector(":scope > details")?.open; // nodes held back were made before the press that opened it
   const nodes = wanted.map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
   nodes.forEach((node, at) => {
+    if (node.localName === "details") node.open = open ?? node.open;
     if (at >= old.length) box.append(node);
     else if (!old[at].isEqualNode(node)) old[at].replaceWith(node);
   });
