@@ -122,6 +122,9 @@ class Words:
 
     outline_within = longest_within
 
+    def without_shared_comment(self, index: int) -> Variant:
+        return self.variants(index)[0]
+
 
 class ContainedWords(Words):
     """Words among which one that stands within another is its twin."""

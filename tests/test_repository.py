@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from typing import Any
 
@@ -306,3 +307,22 @@ def test_the_first_to_go_of_a_text_are_pieces_of_their_own() -> None:
         for part in apart.parts[len(first) :]:
             if part.parent >= 0:
                 assert "def" in apart.parts[part.parent].text
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_without_a_query_a_shared_licence_is_left_out_with_a_mark(numbered: bool) -> None:
+    body = "".join(f"    gate.step_{line}()\n" for line in range(6))
+    items = [
+        _licensed(number, "\n\n".join(f"def turn_{number}_{n}(gate):\n{body}" for n in range(3)))
+        for number in range(40)
+    ]
+    options: dict[str, Any] = {"packing": "repository", "number_lines": numbered}
+    tight = pf.render(items, max_tokens=7_000, **options)
+    assert tight.text.count("Permission is granted") <= 4  # the last ones have room over
+    whole = re.findall(r"# 6 lines left out\n(?:\s*7\S* )?def turn_\d+_0", tight.text)
+    assert len(whole) > 20
+    assert sum(item.status == "included" for item in tight.items) <= 4
+    # Where all have room nothing is left out.
+    wide = pf.render(items, max_tokens=100_000, **options)
+    assert wide.text.count("Permission is granted") == 40
+    assert {item.status for item in wide.items} == {"included"}

@@ -340,7 +340,7 @@ def _pack_repository(
         _lengthen_names(packer, step.walk, limit)
         return
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
-    places = packer.free_places(step)
+    places, page = packer.free_places(step), packer.page
     if not packer.show_all(walk[:places], limit) and packer.shorten:
         important: Sequence[int] = walk
         if isinstance(step.walk, BestFirst) and len(step.walk):
@@ -354,7 +354,11 @@ def _pack_repository(
         _show_longer(packer, shown[1:], limit, 2 * most)
         shown += _show_outlines(packer, step, walk, limit, 1, most)
         # These have their places. The first, a README perhaps, has had its share already.
-        packer.pack(step._replace(walk=shown[1:] or shown, most=None), limit)
+        # A comment that another one shows is not worth the room that their texts lack.
+        longer = [
+            i for i in shown[1:] or shown if packer.chosen[i] != page.without_shared_comment(i)
+        ]
+        packer.pack(step._replace(walk=longer, most=None), limit)
         packer.step_down, stepping_down = not shown, packer.step_down
         packer.pack(step, limit)
         packer.step_down = stepping_down
@@ -472,7 +476,7 @@ def _show_longer(
         before = page.item_cost(index, shown)
         room = add_costs(left, before)
         if most_of_outline is None:
-            variant, room = page.variants(index)[0], min_cost(room, most)
+            variant, room = page.without_shared_comment(index), min_cost(room, most)
         else:
             outline = page.outline_within(index, bounds[0], bounds[1])
             if shown.name in ("content", "expanded") or outline is None:

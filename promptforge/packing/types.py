@@ -139,6 +139,10 @@ class PackablePage(Protocol):
         """Return as many signatures or headings as are within both bounds, without their texts."""
         ...
 
+    def without_shared_comment(self, index: int) -> Variant:
+        """Return an item whole, but for a comment that it begins with and another one shows."""
+        ...
+
 
 class BestFirst(Sequence[int]):
     """Indices, the best rank first; of equal ranks in the order given. Sorted as far as needed.

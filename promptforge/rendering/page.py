@@ -319,6 +319,10 @@ class Page:
         """Return as many signatures or headings as are within both bounds, without their texts."""
         return self._shortener.outline_within(index, tokens, chars)
 
+    def without_shared_comment(self, index: int) -> Variant:
+        """Return an item whole, but for a comment that it begins with and another one shows."""
+        return self._shortener.without_shared_comment(index)
+
     def query_passages(self) -> Passages | None:
         """Return the passages that answer the query; None where whole items are packed."""
         asked, options = self.candidates.asked, self.options

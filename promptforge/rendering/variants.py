@@ -12,6 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..packing.pack import CHARACTERS_PER_TOKEN
@@ -90,6 +91,7 @@ class Shortener:
         self._skeletons: dict[int, TrimmedVariants] = {}
         self._outlines: dict[tuple[int, float, float], Variant | None] = {}
         self._longest: dict[tuple[int, float, float], Variant | None] = {}
+        self._without_comment: dict[int, Variant] = {}
         self._beside: list[float] = []
         """Tokens that items cost on the page beyond their own, of each page measured."""
         self._sizes: dict[tuple[int, int], dict[int, _Size]] = {}
@@ -234,6 +236,26 @@ class Shortener:
             else:
                 self._outlines[key] = self.longest_within(index, tokens, chars)
         return self._outlines[key]
+
+    def without_shared_comment(self, index: int) -> Variant:
+        """Return an item whole, but for a comment that it begins with and another one shows."""
+        if index not in self._without_comment:
+            self._without_comment[index] = self._leave_out_comment(index)
+        return self._without_comment[index]
+
+    def _leave_out_comment(self, index: int) -> Variant:
+        whole = self._page.variants(index)[0]
+        start, end = self._page.candidates.shared_comments.get(index, (0, 0))
+        if not end or whole.name != "content" or not self._may_divide(index, whole):
+            return whole
+        pieces = self._pieces(index, whole)
+        if not isinstance(pieces, Pieces):
+            return whole
+        pieces = pieces.with_first_to_go(start, end)
+        begins = accumulate((len(part.text) for part in pieces.parts[:-1]), initial=0)
+        kept = {n for n, begin in enumerate(begins) if not start <= begin < end}
+        text = self._page.numbered(index, pieces).text(pieces.without_dear_gaps(kept))
+        return whole if text == whole.text else Variant("trimmed", text)
 
     def _may_divide(self, index: int, whole: Variant) -> bool:
         if whole.name == "summary" or self._page.candidates.pool[index].required:

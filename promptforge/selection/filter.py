@@ -33,7 +33,7 @@ from .query import (
     readable_text,
     relate,
 )
-from .repository import RepositoryRelevance, file_importance
+from .repository import RepositoryRelevance, file_importance, find_shared_comments
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
@@ -215,7 +215,8 @@ class Candidates(Mapping[int, Entry]):
     """The candidates in the light of the query; `None` without one."""
     merged: Mapping[int, int] = field(default_factory=dict)
     """Index of a range that was given twice → the item that is kept of it."""
-
+    shared_comments: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Index of a file → the place of a comment that another file shows; without a query only."""
     given: Columns | None = None
     """The items as they were given."""
 
@@ -353,6 +354,7 @@ def select(
         kept = _still(kept, dropped)
     ranks = rank_items(columns, options.score_order)
     merged: dict[int, int] = {}
+    shared_comments: dict[int, tuple[int, int]] = {}
     if options.dedupe and not (len(kept) == len(left) and columns.all_differ):
         texts = [item.content or item.summary or "" for item in left]
         joined = merged if options.merge_overlaps else None
@@ -361,6 +363,8 @@ def select(
         kept = _still(kept, dropped)
     if options.packing == "repository" and not options.queries:
         _rank_by_importance(left, kept, ranks, options, language)
+        places = find_shared_comments([left[index] for index in kept])
+        shared_comments = {i: place for i, place in zip(kept, places, strict=True) if place[1]}
     asked: Relevance | None = None
     if kept and (options.queries or options.rerank == "mmr"):
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
@@ -374,7 +378,7 @@ def select(
             order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
         if options.rerank == "mmr":
             _diversify(left, order, ranks, embed)
-    return Candidates(left, ranks, kept, dropped, asked, merged, columns)
+    return Candidates(left, ranks, kept, dropped, asked, merged, shared_comments, columns)
 
 
 def _drop_low_worth(
