@@ -437,3 +437,23 @@ def test_what_is_remembered_changes_nothing(
     one, other = renderer.render(ITEMS), renderer.render(ITEMS)
     assert (one.text, one.tokens, one.warnings) == (other.text, other.tokens, other.warnings)
     check(one, provider, calls)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "a b!!",
+        "end.\n\n",
+        "x = 1\n    ",
+        "!" * 3000,
+        "word\r",
+        "one\n" * 90_000 + "last }",
+        "a" * 300_000,
+    ],
+)
+def test_a_line_end_behind_a_text_is_counted_as_in_the_whole(text: str) -> None:
+    for counter in (pf.get_tokenizer("o200k_base"), pf.get_tokenizer("o200k_base*1.35")):
+        counted = counter.count_with_line_end(text, counter.count(text))
+        assert counted == counter.count(f"{text}\n")

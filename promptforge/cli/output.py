@@ -245,7 +245,7 @@ _FLAGS_OF_OTHERS = {
     **dict.fromkeys(("--limit", "--top-k", "--top", "--count"), "--max-items"),
     **dict.fromkeys(("--model", "--llm", "--provider"), "--profile"),
     **{"--question": "--query", "--style": "--format", "--ignore": "--exclude"},
-    **{"--stdin": "--file", "--clipboard": "--copy", "--threshold": "--min-score"},
+    **{"--stdin": "--files-from", "--clipboard": "--copy", "--threshold": "--min-score"},
     **{"-i": "--include", "--include-pattern": "--include", "--extension": "--include"},
     **{"--exclude-pattern": "--exclude", "--ignore-patterns": "--exclude"},
     **{"--compress": "--outline", "--map-tokens": "--max-tokens", "--include-diffs": "--git-diff"},

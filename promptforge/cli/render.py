@@ -128,8 +128,10 @@ def _end_within_budget(result: Result) -> str:
     if not text or text.endswith("\n"):
         return text
     ended = f"{text}\n"
-    if result.max_tokens is not None and page.counter.count(ended) > result.max_tokens:
-        return text
+    if result.max_tokens is not None:
+        tokens = page.counter.count_with_line_end(text, result.tokens)
+        if tokens > result.max_tokens:
+            return text
     if page.options.max_chars is not None and len(ended) > page.options.max_chars:
         return text
     return ended

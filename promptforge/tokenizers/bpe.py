@@ -140,6 +140,15 @@ class BytePairCounter(Counter):
             between = [part.tail]
         return total + self.count("".join(between))
 
+    def count_with_line_end(self, text: str, tokens: int) -> int:
+        """Return the tokens of `text` and a line feed; only its end is counted again."""
+        start = None
+        if self._additive:
+            start = last_split_point(text, max(0, len(text) - MAX_CHARS_ENCODED), len(text))
+        if start is None:
+            return self.count(f"{text}\n")
+        return tokens - self.count(text[start:]) + self.count(f"{text[start:]}\n")
+
     def at_least(self, text: str, limit: int) -> int:
         """Return the best of three bounds: bytes over the longest token, words, runs of letters."""
         limit = max(limit, 0)

@@ -97,6 +97,10 @@ class Counter:
             return least
         return min(self.count(text), limit + 1)
 
+    def count_with_line_end(self, text: str, tokens: int) -> int:
+        """Return the tokens of `text` and a line feed behind it; `tokens` are those of `text`."""
+        return self.count(f"{text}\n")
+
     def cut(self, text: str, n: int, unit: Unit) -> str:
         """Return the longest prefix found of at most `n` tokens that ends where a `unit` ends.
 
