@@ -725,3 +725,46 @@ def test_a_file_like_those_of_its_name_was_not_packed_of_them(tmp_path: Path) ->
         place.write_text(f"<project>\n{parent}{body}</project>\n")
     loaded = pf.load(".", workspace=tmp_path)
     assert [item.path for item in loaded] == ["core/pom.xml", "extras/pom.xml", "pom.xml"]
+
+
+@pytest.mark.parametrize("repository", [False, True])
+@pytest.mark.parametrize(
+    ("patterns", "seconds", "message"),
+    [
+        (10_001, 10, "are more than 10,000 or 256 kB"),
+        (2_000, 0.001, "take more than 0.001 s"),
+    ],
+)
+def test_patterns_that_take_minutes_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    repository: bool,
+    patterns: int,
+    seconds: float,
+    message: str,
+) -> None:
+    make(tmp_path, {"a/b.py": "x\n", "c.py": "y\n"})
+    (tmp_path / ".ignore").write_text("".join(f"*{n}*b*\n" for n in range(patterns)))
+    if repository:
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.setattr("promptforge.sources.folders.MAX_IGNORE_SECONDS", seconds)
+    refused = f"the patterns of .gitignore and .ignore {message}; --ignored reads the folder"
+    with pytest.raises(pf.ItemError, match=refused):
+        pf.load(files=["."], workspace=tmp_path)
+    found = pf.load(files=["."], workspace=tmp_path, ignored=True)
+    assert [item.path for item in found] == ["a/b.py", "c.py"]
+
+
+def test_a_thousand_patterns_are_tried_at_once(tmp_path: Path) -> None:
+    lines = [f"*{n}.log" for n in range(1000)] + ["!kept7.log", "gone/", "!a/", "b"]
+    make(tmp_path, {"x7.log": "", "kept7.log": "1", "gone/a": "1", "a/b": "1", "a/c": "1"})
+    (tmp_path / ".gitignore").write_text("\n".join(lines))
+    begun = time.process_time()
+    rules = folders.IgnoreRules(tmp_path)
+    seen = [
+        name for name in ("x7.log", "kept7.log", "gone/", "a/", "a/b", "a/c") if not rules(name)
+    ]
+    assert seen == ["kept7.log", "a/", "a/c"]
+    for n in range(10_000):
+        assert not rules(f"file{n}.py")
+    assert time.process_time() - begun < 5  # one by one they take three times as long as at once

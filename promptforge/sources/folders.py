@@ -13,6 +13,7 @@ import contextlib
 import os
 import re
 import stat
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -96,6 +97,15 @@ of several, or of one, as a part of `--split` may be. Outlines had 0.83 and more
 """
 
 
+MAX_IGNORE_PATTERNS, MAX_IGNORE_CHARS = 10_000, 1 << 18
+"""Patterns of the ignore files in one folder, and their characters."""
+MAX_IGNORE_SECONDS = 10
+"""Processor time of all ignore files below a folder: 10,000 patterns take 1 ms and more a name."""
+PATTERNS_AT_ONCE = 500
+"""Patterns in one expression; Python reads one of all slowly."""
+_GROUP_NAME = late_pattern(r"\(\?P<ps_d>")
+
+
 class FolderFilter(msgspec.Struct, frozen=True):
     """The files of a folder that are wanted, in patterns as of `.gitignore`."""
 
@@ -127,14 +137,21 @@ class IgnoreRules:
     """
 
     def __init__(self, folder: Path, names: Sequence[str] = (".gitignore", ".ignore")) -> None:
-        """Read the files of these `names`; a later one overrules an earlier."""
+        """Read the files of these `names`; a later one overrules an earlier.
+
+        Asking raises `ItemError` for more patterns than `MAX_IGNORE_PATTERNS` in one folder, and
+        where all have taken `MAX_IGNORE_SECONDS`.
+        """
         repositories = (
             above for above in (folder, *folder.parents) if os.path.exists(above / ".git")
         )
         self._root = next(repositories, folder)
         self._names = names
-        self._rules: dict[str, GitIgnoreSpec | None] = {}
+        self._rules: dict[str, _Rules | None] = {}
         """Folder → the rules of its files, if it has one."""
+        self._folders: dict[str, bool] = {}
+        """Folders that were asked for: each name in them asks again."""
+        self._seconds = 0.0
         self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
         # `build/` is in most files of this sort, and yet `--in build` asks for its files.
         if self._lead and self._ignores(self._lead):
@@ -142,7 +159,17 @@ class IgnoreRules:
 
     def __call__(self, path: str) -> bool:
         """Tell of a path below the folder, with `/` between its parts and after a folder's."""
-        return self._ignores(self._lead + path)
+        verdict = self._folders.get(path)
+        if verdict is not None:
+            return verdict
+        begun = time.thread_time()
+        verdict = self._ignores(self._lead + path)
+        self._seconds += time.thread_time() - begun
+        if self._seconds > MAX_IGNORE_SECONDS:
+            raise _too_many_patterns(f"take more than {MAX_IGNORE_SECONDS} s", self._root)
+        if path.endswith("/"):
+            self._folders[path] = verdict
+        return verdict
 
     def _ignores(self, path: str) -> bool:
         above = path.rstrip("/")
@@ -152,12 +179,12 @@ class IgnoreRules:
             if folder not in self._rules:
                 self._rules[folder] = self._read(self._root / folder)
             rules = self._rules[folder]
-            verdict = None if rules is None else _verdict(rules, path[len(folder) :])
+            verdict = None if rules is None else rules.verdict(path[len(folder) :])
             if verdict is not None:  # `!pattern` says False
                 return verdict
         return False
 
-    def _read(self, folder: Path) -> GitIgnoreSpec | None:
+    def _read(self, folder: Path) -> _Rules | None:
         lines: list[str] = []
         for name in self._names:
             try:
@@ -165,21 +192,46 @@ class IgnoreRules:
             except ItemError:  # there is none, or it is not ours to read
                 continue
             lines += text.splitlines()
-        return _patterns(lines) if lines else None
+        lines = [line for line in lines if line.strip() and not line.startswith("#")]
+        if len(lines) > MAX_IGNORE_PATTERNS or sum(map(len, lines)) > MAX_IGNORE_CHARS:
+            raise _too_many_patterns(
+                f"are more than {MAX_IGNORE_PATTERNS:,} or {MAX_IGNORE_CHARS >> 10} kB", folder
+            )
+        return _Rules(_patterns(lines)) if lines else None
 
 
-def _verdict(rules: GitIgnoreSpec, path: str) -> bool | None:
-    """Return what the last pattern that matches a path says: ignored, not so, or nothing."""
-    for pattern in reversed(rules.patterns):
-        found = None if pattern.include is None else pattern.match_file(path)
-        if found is None:
-            continue
-        # The one group is the `/` behind a folder. Of `b` and `!a/`, git asks the first of `a/b`:
-        # the second names the folder alone, and `check_file` would take it for all that is inside.
-        match = found.match
-        if not match.re.groups or match.end(1) in (-1, len(path)):
-            return pattern.include
-    return None
+def _too_many_patterns(message: str, folder: Path) -> ItemError:
+    way_out = "--ignored reads the folder without them"
+    return ItemError(
+        f"the patterns of .gitignore and .ignore {message}; {way_out}", where=show_path(folder)
+    )
+
+
+class _Rules:
+    """The patterns of one folder. Most paths match none, which a few expressions tell at once."""
+
+    def __init__(self, patterns: GitIgnoreSpec) -> None:
+        self._patterns = [pattern for pattern in patterns.patterns if pattern.include is not None]
+        # A group of one name may stand in an expression once.
+        texts = [_GROUP_NAME.sub("(?:", pattern.regex.pattern) for pattern in self._patterns]
+        starts = range(0, len(texts), PATTERNS_AT_ONCE)
+        self._any = [re.compile("|".join(texts[at : at + PATTERNS_AT_ONCE])) for at in starts]
+
+    def verdict(self, path: str) -> bool | None:
+        """Return what the last pattern that matches a path says: ignored, not so, or nothing."""
+        if not any(pattern.match(path) for pattern in self._any):
+            return None
+        for pattern in reversed(self._patterns):
+            found = pattern.match_file(path)
+            if found is None:
+                continue
+            # The one group is the `/` behind a folder. Of `b` and `!a/`, git asks the first of
+            # `a/b`: the second names the folder alone, and `check_file` would take it for all that
+            # is inside.
+            match = found.match
+            if not match.re.groups or match.end(1) in (-1, len(path)):
+                return pattern.include
+        return None
 
 
 def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
@@ -545,9 +597,9 @@ def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str
             where = show_path(error.filename)
             diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=where)
 
-    is_ignored: Callable[[str], bool] = IgnoreRules(top)
-    if wanted.ignored:
-        is_ignored = _is_never
+    is_ignored: Callable[[str], bool] = _is_never
+    if not wanted.ignored:
+        is_ignored = IgnoreRules(top)
     found: list[str] = []
     visited = 0
     for folder, folders, files in os.walk(top, onerror=say):
