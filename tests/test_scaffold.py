@@ -364,3 +364,9 @@ def test_a_profile_that_is_no_utf8_is_said_and_no_traceback(command: str) -> Non
     ran = run(*command.split(), "--profiles", "profiles")
     assert ran.code == 4
     assert "line 2 is not UTF-8 text; save it as UTF-8" in ran.err
+
+
+def test_the_next_steps_steer_no_terminal(tmp_path: Path) -> None:
+    ran = run("init", str(tmp_path / "a\x1b]0;b\x07\u202e"))
+    assert ran.code == 0 and "cd " in ran.err and r"a\x1b]0;b\x07" in ran.err
+    assert not {"\x1b", "\x07", "\u202e"} & set(ran.err)

@@ -559,4 +559,4 @@ def _write(files: Sequence[NewFile], steps: Sequence[str], pretend: bool, as_jso
     write_lines(names)
     print_message(heading)
     for step in steps:
-        print_line(f"  {step}")
+        print_line(f"  {printable(step, 1000)}")

@@ -213,7 +213,11 @@ class _Rules:
     def __init__(self, patterns: GitIgnoreSpec) -> None:
         self._patterns = [pattern for pattern in patterns.patterns if pattern.include is not None]
         # A group of one name may stand in an expression once.
-        texts = [_GROUP_NAME.sub("(?:", pattern.regex.pattern) for pattern in self._patterns]
+        texts = [
+            _GROUP_NAME.sub("(?:", pattern.regex.pattern)
+            for pattern in self._patterns
+            if pattern.regex
+        ]
         starts = range(0, len(texts), PATTERNS_AT_ONCE)
         self._any = [re.compile("|".join(texts[at : at + PATTERNS_AT_ONCE])) for at in starts]
 
