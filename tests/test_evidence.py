@@ -14,7 +14,12 @@ import promptforge as pf
 from promptforge.selection import evidence
 from promptforge.selection.evidence import DividedText, Evidence, RankedText
 from promptforge.selection.filter import RELEVANCE_SHARE, _by_words, _to_unit_range, diversify
-from promptforge.selection.query import PassageChoice, PassageCosts, PassageId, choose_passages
+from promptforge.selection.passage_choice import (
+    PassageChoice,
+    PassageCosts,
+    PassageId,
+    choose_passages,
+)
 from promptforge.text import words
 from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
 from promptforge.trimming.pieces import split_prose

@@ -14,7 +14,7 @@ import promptforge as pf
 from promptforge.config.options import Options, apply_options
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
-from promptforge.selection import query
+from promptforge.selection import scoring
 from promptforge.selection.filter import Candidates, Columns, select
 from promptforge.selection.group import join_ranges
 
@@ -419,7 +419,7 @@ def test_every_drop_that_is_not_for_the_budget_is_said_by_name() -> None:
 def test_scores_of_a_reranker_may_be_forgotten_while_it_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(query, "MAX_SCORES_REMEMBERED", 4)
+    monkeypatch.setattr(scoring, "MAX_SCORES_REMEMBERED", 4)
 
     def score(asked: str, texts: list[str]) -> list[int]:
         if texts == ["ccc"]:  # as another thread may do meanwhile
@@ -427,7 +427,7 @@ def test_scores_of_a_reranker_may_be_forgotten_while_it_is_asked(
         return list(map(len, texts))
 
     def ask(texts: list[str]) -> list[float] | None:
-        return query.Reranker(score, ("x",), Diagnostics(), lambda made: made).scores(texts)
+        return scoring.Reranker(score, ("x",), Diagnostics(), lambda made: made).scores(texts)
 
     ask(["a", "bb"])
     assert ask(["a", "bb", "ccc"]) == [0.0, 0.5, 1.0]

@@ -38,7 +38,7 @@ from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
 from ..rendering.pipeline import LOOP_OF_CALLER, log_diagnostics, wait_for
 from ..rendering.renderer import ContextRenderer
-from ..selection.query import Embed
+from ..selection.scoring import Embed
 from ..sources.records import to_item
 from ..templating.loader import Templates
 from ..text.delimiters import pick_nonce, read_leniently

@@ -21,7 +21,7 @@ from ..model import Item, Result, type_name_of
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
 from ..rendering.renderer import ContextRenderer, TemplateSet, load_items
 from ..rendering.report import manifest_of
-from ..selection.query import AnyEmbed
+from ..selection.scoring import AnyEmbed
 from ..templating.loader import Templates
 from ..text.control_tokens import ControlTokens
 from ..text.format import plural

@@ -51,7 +51,8 @@ from ..packing.types import (
     subtract_costs,
 )
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
-from ..selection.query import AnyEmbed, Language, Reranker, Vectors
+from ..selection.query import Language
+from ..selection.scoring import AnyEmbed, Reranker, Vectors
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of

@@ -21,7 +21,7 @@ from ..config.profiles import Profile, load_profile
 from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError, quote
 from ..files import Folders, TemplateSources, folder_paths, template_sources
 from ..model import Item, Result
-from ..selection.query import AnyEmbed
+from ..selection.scoring import AnyEmbed
 from ..sources.records import load_records, to_item
 from ..templating.loader import FollowedTemplates, Templates
 from ..tokenizers.registry import get_tokenizer

@@ -27,15 +27,14 @@ from ..packing.types import (
     min_cost,
     subtract_costs,
 )
-from ..selection.query import (
+from ..selection.passage_choice import (
     MIN_DOCUMENTS_OPENED,
     TOKENS_PER_DOCUMENT,
     Facts,
     PassageCosts,
-    QueryRelevance,
-    Relevance,
     choose_passages,
 )
+from ..selection.query import QueryRelevance, Relevance
 from ..selection.repository import RankedChunk, RepositoryRelevance
 from ..text.words import UNITS
 from ..tokenizers.registry import get_tokenizer

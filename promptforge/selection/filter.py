@@ -22,18 +22,9 @@ from ..text.format import plural
 from ..text.words import late_property, match_in_one_pass, split_words, terms_of_word
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry, drop_duplicates, tail_of
-from .query import (
-    Embed,
-    Language,
-    QueryRelevance,
-    Question,
-    Relevance,
-    Reranker,
-    embed_all,
-    readable_text,
-    relate,
-)
+from .query import Language, QueryRelevance, Question, Relevance, readable_text, relate
 from .repository import RepositoryRelevance, file_importance, find_shared_comments
+from .scoring import Embed, Reranker, embed_all
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
