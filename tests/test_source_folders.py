@@ -611,6 +611,7 @@ def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held:
         "## -----BEGIN EC PRIVATE KEY-----\n##     ...\n## -----END EC PRIVATE KEY-----\n",
         "-----BEGIN PRIVATE KEY-----\n  REDACTED\n  -----END PRIVATE KEY-----\n",
         "-----BEGIN PRIVATE KEY-----\n" + "REDACTED" * 8,
+        "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn\n...\nw5Ux8zQ==\n-----END",
     ],
 )  # fmt: skip
 def test_what_only_speaks_of_credentials_holds_none(text: str) -> None:

@@ -15,9 +15,10 @@ _CREDENTIALS = {
         ("PRIVATE KEY",),
         # The line alone is in many programs, and in manuals `...` stands below it. A key has base64
         # below it: behind `#` in a comment, behind `\n` as two letters in JSON. Headers may come
-        # first.
+        # first. One that a manual shortens by `...` is none.
         r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[\s#>-]|\\[rn])+"
-        r"(?>[A-Za-z-]+: [^\n]*\n\s*){0,9}([A-Za-z0-9+/=]{24,})",
+        r"(?>[A-Za-z-]+: [^\n]*\n\s*){0,9}([A-Za-z0-9+/=]{24,}+)"
+        r"(?!(?:[\s#>-]|\\[rn])*(?:\.\.\.|…))",
     ),
     "an AWS access key": (("AKIA", "ASIA"), r"\bA[KS]IA[A-Z2-7]{16}\b"),
     "a GitHub token": (
