@@ -769,3 +769,10 @@ def test_a_thousand_patterns_are_tried_at_once(tmp_path: Path) -> None:
     for n in range(10_000):
         assert not rules(f"file{n}.py")
     assert time.process_time() - begun < 5  # one by one they take three times as long as at once
+
+
+def test_a_long_word_in_a_file_of_passwords_is_read_once() -> None:
+    begun = time.process_time()
+    assert find_credential("token" * 20_000, ".env") is None
+    assert find_credential("token" * 20_000 + " = a1b2c3d4", ".env") is not None
+    assert time.process_time() - begun < 5  # a word of two thirds took 10 s

@@ -48,7 +48,9 @@ _NAME_OF_SECRETS = late_pattern(
 )
 """Files for passwords, which have no pattern of their own."""
 _PASSWORD = late_pattern(
-    r"(?im)^[-+ \t]*(?:export[ \t]+)?\w*(?:key|secret|token|passw|pwd|credential)\w*[ \t]*=[ \t]*"
+    # The word is looked through once, then passed over: a word of `tokentoken…` has no end.
+    r"(?im)^[-+ \t]*(?:export[ \t]+)?"
+    r"(?=\w*(?:key|secret|token|passw|pwd|credential))\w++[ \t]*=[ \t]*"
     r"[\"']?[^\s\"'#$<{]{6,}"
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
 )
