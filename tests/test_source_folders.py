@@ -776,3 +776,12 @@ def test_a_long_word_in_a_file_of_passwords_is_read_once() -> None:
     assert find_credential("token" * 20_000, ".env") is None
     assert find_credential("token" * 20_000 + " = a1b2c3d4", ".env") is not None
     assert time.process_time() - begun < 5  # a word of two thirds took 10 s
+
+
+def test_the_start_of_a_token_without_end_is_read_once() -> None:
+    pytest.importorskip("detect_secrets")
+    token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
+    assert find_credential(f"x = '{token}'") == "what looks like JSON Web Token"
+    begun = time.process_time()
+    assert find_credential("eyJa.b " + "eyJ" * 100_000) is None
+    assert time.process_time() - begun < 5

@@ -96,6 +96,9 @@ def _detect_more(text: str, lines: str) -> str | None:
             looked_in = "\n".join(filter(has_shape, lines.split("\n")))
         elif name in _IN_TEXT and not _IN_TEXT[name].search(text):
             continue
+        elif name == "JSON Web Token":
+            # Of `eyJeyJ…` without a dot it reads all that is left, at each `eyJ`.
+            looked_in = "\n".join(_WEB_TOKEN.findall(text))
         if any(not _PLACEHOLDER.fullmatch(secret) for secret in find(looked_in)):
             return f"what looks like {name}"
     return None
@@ -148,6 +151,10 @@ _IN_TEXT = {
     "Artifactory Credentials": late_pattern(r"AKC[0-9A-Za-z]{10}|AP[0-9A-F][0-9A-Za-z]{8}"),
 }
 """The same of shorter ones."""
+_WEB_TOKEN = late_pattern(
+    r"(?<![\w=-])(?=[\w=-]*?eyJ[\w=-])[\w=-]++\.[\w=-]++\.?[\w=-]*+", re.ASCII
+)
+"""Two or three words of Base64 with dots between, as a token has."""
 MIN_TOKEN = 20
 """Letters, digits and signs of the shortest token, an access key of AWS."""
 _OF_BASE64 = frozenset({"a private key", "an Azure storage key"})
