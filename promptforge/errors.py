@@ -112,8 +112,8 @@ _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead 
 
 
 def pip_install(extra: str) -> str:
-    """Return the command that installs an extra, from a checkout: no registry is promised."""
-    return f"pip install '.[{extra}]'"
+    """Return the command that installs an extra: pip asks no registry for what is installed."""
+    return f"pip install 'promptforge-engine[{extra}]'"
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:

@@ -111,7 +111,7 @@ def test_every_extra_that_is_named_is_there() -> None:
     root = PACKAGE.parent
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pages = [*MODULES, *root.glob("*.md"), *root.glob("[pt]*/**/*.md"), *root.glob(".github/*.md")]
-    named = re.compile(r"\bextra `([\w-]+)`|'\.\[([\w,-]+)\]'")
+    named = re.compile(r"\bextra `([\w-]+)`|'(?:\.|promptforge-engine)\[([\w,-]+)\]'")
     for page in pages:
         for names in named.findall(page.read_text(encoding="utf-8")):
             wrong = set("".join(names).split(",")) - project["optional-dependencies"].keys()

@@ -27,7 +27,7 @@ except ImportError as error:
     ran = python("-c", script)
     assert ran.code == 0, ran.err
     assert ran.out.startswith(f"this bridge needs {library}") and ran.out.endswith(
-        f"pip install '.[{extra}]'\n"
+        f"pip install 'promptforge-engine[{extra}]'\n"
     )
 
 
@@ -39,7 +39,7 @@ def test_the_command_says_so_too() -> None:
     ran = python("-c", script)
     assert (
         (ran.code, ran.out) == (2, "")
-        and "pip install '.[mcp]'" in ran.err
+        and "pip install 'promptforge-engine[mcp]'" in ran.err
         and "Traceback" not in ran.err
     )
 

@@ -202,5 +202,5 @@ except pf.OptionError as error:
     print(error)
 """
     ran = python("-c", script)
-    assert ran.out.endswith("pip install '.[comments]'\n"), ran.err
+    assert ran.out.endswith("pip install 'promptforge-engine[comments]'\n"), ran.err
     assert ran.code == 0

@@ -239,7 +239,7 @@ def test_without_the_library_the_way_out_is_named(
         get_tokenizer(f"file:{path}")
     assert reason in str(caught.value)
     assert str(caught.value).endswith(
-        "so it needs the tokenizers library: pip install '.[tokenizers]'"
+        "so it needs the tokenizers library: pip install 'promptforge-engine[tokenizers]'"
     )
 
 

@@ -59,7 +59,7 @@ def test_every_extra_is_there() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
         "optional-dependencies"
     ]
-    named = set(re.findall(r"'\.\[([a-z-]+)\]'", README))
-    assert (
-        named == {"langchain", "langchain-agents", "llama-index", "haystack", "mcp"} <= set(extras)
-    )
+    (said,) = re.findall(r"^Each bridge .*", README, re.MULTILINE)
+    named = set(re.findall(r"\[([a-z-]+)\]|`([a-z-]+)`", said))
+    bridges = {"langchain", "langchain-agents", "llama-index", "haystack", "mcp"}
+    assert {"".join(names) for names in named} == bridges <= set(extras)
