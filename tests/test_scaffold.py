@@ -370,3 +370,7 @@ def test_the_next_steps_steer_no_terminal(tmp_path: Path) -> None:
     ran = run("init", str(tmp_path / "a\x1b]0;b\x07\u202e"))
     assert ran.code == 0 and "cd " in ran.err and r"a\x1b]0;b\x07" in ran.err
     assert not {"\x1b", "\x07", "\u202e"} & set(ran.err)
+
+
+def test_the_next_steps_can_be_typed() -> None:
+    assert "\n  cd 'my dir'\n" in run("init", "my dir").err

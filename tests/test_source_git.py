@@ -574,3 +574,11 @@ def test_a_shallow_clone_says_where_the_earlier_commits_are(space: Path, tmp_pat
     with pytest.raises(pf.ItemError) as caught:
         pf.load(workspace=space, git_diff="HEAD~9")
     assert "shallow" not in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["git_log", "context_lines"])
+@pytest.mark.parametrize("number", ["--all", -1, 1.5, None])
+def test_a_number_that_is_none_is_an_error(option: str, number: Any) -> None:
+    message = f'^{option} must be a whole number from 0 on, not "{number}"$'
+    with pytest.raises(pf.OptionError, match=message):
+        pf.load(files="x.py", **{option: number})

@@ -407,7 +407,7 @@ def init_command(folder: Path, pretend: bool, as_json: bool) -> None:
 
     steps = list(_FIRST_STEPS)
     if folder != Path():
-        steps.insert(0, f"cd {folder}")
+        steps.insert(0, shlex.join(["cd", str(folder)]))
     files = project_files(folder)
     _write(files, steps, pretend, as_json)
     if not pretend and (problem := _own(folder, files)):

@@ -155,10 +155,12 @@ def load(  # noqa: PLR0913  these are public options
 
     Relative paths stay inside `workspace`. Sources that fail are left out and said in `warnings`,
     which a rendering says again. Raises `ItemError` when that leaves nothing at all, and
-    `OptionError` for what is no name.
+    `OptionError` for what is no name, or no number.
 
     Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
     """
+    _check_number("git_log", git_log)
+    _check_number("context_lines", context_lines)
     diagnostics = Diagnostics()
     of_folders = FolderFilter(_names(include), _names(exclude), ignored, hidden, secret_scan)
     wanted = SourceRequest(
@@ -200,6 +202,12 @@ def _names(given: PathNames) -> tuple[str, ...]:
     except TypeError:
         message = "load takes names and paths; of a list of them, load(*names)"
         raise OptionError(message) from None
+
+
+def _check_number(option: str, number: object) -> None:
+    if not isinstance(number, int) or number < 0:
+        message = f"{option} must be a whole number from 0 on, not {quote(str(number))}"
+        raise OptionError(message, option=option)
 
 
 def gather(
