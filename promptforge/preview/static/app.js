@@ -393,9 +393,8 @@ keys.setUp({
 // --- begin ----------------------------------------------------------------------------------------------------------
 
 // What templates see of the item that is picked, else of the first of the text; and what an expression prints of it.
-async function values(expression = "") {
-  const found = await draw.values({ ...asked, picked: items.pickedIndex() ?? page?.shown[0]?.index ?? 0, expression });
-  return found && !found.error ? found : { values: {}, printed: null };
+function values(expression = "") {
+  return draw.values({ ...asked, picked: items.pickedIndex() ?? page?.shown[0]?.index ?? 0, expression });
 }
 
 try {

@@ -101,7 +101,7 @@ const hover = cm.hoverTooltip(async (view, at) => {
   if (!found) return null;
   const { name, from, line } = found;
   const around = [...line.text.matchAll(/{{[-+]?\s*(.*?)\s*[-+]?}}/g)].find((each) => each.index < at - line.from && at - line.from < each.index + each[0].length);
-  const { values, printed } = await valuesOf(around?.[1]);
+  const { values = {}, printed = null } = (await valuesOf(around?.[1])) ?? {};
   const rows = [];
   if (/\|\s*$/.test(line.text.slice(0, from - line.from)) && words?.filters[name]) rows.push([`| ${name}`, words.filters[name]]);
   else if (Object.hasOwn(values, name)) rows.push([name, values[name], words?.fields[name.replace(/^item\./, "")] ?? words?.variables[name]]);

@@ -24,8 +24,10 @@ export function redraw(box, ...wanted) {
   const nodes = wanted.map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
   nodes.forEach((node, at) => {
     if (node.localName === "details") node.open = open ?? node.open;
-    if (at >= old.length) box.append(node);
-    else if (!old[at].isEqualNode(node)) old[at].replaceWith(node);
+    if (old[at]?.isEqualNode(node)) return;
+    if (at < old.length) old[at].replaceWith(node);
+    else box.append(node);
+    if (node.open) node.dispatchEvent(new Event("toggle")); // now it is in the page, where it asks for what it shows
   });
   for (const node of old.slice(wanted.length)) node.remove();
 }

@@ -22,6 +22,7 @@ let entries = []; // rows and headings, in the order of the list
 let picked = null; // the number of an item
 const off = { kinds: new Set(), statuses: new Set(), reason: null };
 let sees = false; // the fields of the chosen item are open
+let told = null; // those fields, and the item and the rendering that they are of
 let timer = 0;
 
 export function whenPicked(given) {
@@ -287,13 +288,24 @@ function detail() {
 
 // What a template sees of the item, by the names to be typed.
 function fields() {
-  const list = make("dl", {});
-  const fill = async () => {
-    sees = box.open;
-    if (!sees || list.childElementCount) return;
-    const { values } = await act.values();
-    list.replaceChildren(...Object.entries(values).filter(([name]) => name.startsWith("item.")).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...seen(value))]));
+  const toggled = () => {
+    if (box.isConnected) sees = box.open;
+    fill();
   };
-  const box = make("details", { class: "fields", open: sees, ontoggle: fill }, make("summary", {}, "What a template sees of it"), list);
+  const box = make("details", { class: "fields", open: sees, ontoggle: toggled }, make("summary", {}, "What a template sees of it"), make("dl", {}));
   return box;
+}
+
+// Fills the fields that are shown: while they were asked for, others may have come into their place.
+async function fill() {
+  const box = $("detail").querySelector(".fields");
+  if (!box?.open || box.lastChild.childElementCount) return;
+  if (told?.page !== page || told.picked !== picked) {
+    const of = { page, picked };
+    const found = await act.values();
+    if (found?.error) return;
+    if (found) told = { ...of, rows: Object.entries(found.values).filter(([name]) => name.startsWith("item.")) };
+    return void setTimeout(fill, found ? 0 : 100); // a question of the editor has overtaken this one
+  }
+  box.lastChild.replaceChildren(...told.rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...seen(value))]));
 }
