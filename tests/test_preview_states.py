@@ -311,7 +311,7 @@ def no_items_taken(page: Page, running: Preview) -> None:
 
 
 def groups(page: Page, running: Preview) -> None:
-    give(running, [{"kind": f"kind_{n % 90}", "content": f"text {n} " * 9} for n in range(270)])
+    give(running, [{"kind": f"kind_{n % 60}", "content": f"text {n} " * 9} for n in range(120)])
     opened(page, running, "?budget=none")
 
 

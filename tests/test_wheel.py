@@ -84,7 +84,7 @@ def test_nothing_else_is_in_it(wheel: Path) -> None:
     assert licences == {"LICENSE", *vendored}
     with zipfile.ZipFile(wheel) as archive:
         assert (
-            "promptforge = promptforge.cli.main:main"
+            "promptforge = promptforge.cli:start"
             in archive.read(f"{about}/entry_points.txt").decode()
         )
 
