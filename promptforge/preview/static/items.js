@@ -23,6 +23,7 @@ let picked = null; // the number of an item
 const off = { kinds: new Set(), statuses: new Set(), reason: null };
 let sees = false; // the fields of the chosen item are open
 let told = null; // those fields, and the item and the rendering that they are of
+let asking = false; // a second question would overtake the first, which would ask again
 let timer = 0;
 
 export function whenPicked(given) {
@@ -301,10 +302,13 @@ async function fill() {
   const box = $("detail").querySelector(".fields");
   if (!box?.open || box.lastChild.childElementCount) return;
   if (told?.page !== page || told.picked !== picked) {
+    if (asking) return;
     const of = { page, picked };
+    asking = true;
     const found = await act.values();
-    if (found?.error) return;
-    if (found) told = { ...of, rows: Object.entries(found.values).filter(([name]) => name.startsWith("item.")) };
+    asking = false;
+    if (found?.error && of.page === page && of.picked === picked) return;
+    if (found && !found.error) told = { ...of, rows: Object.entries(found.values).filter(([name]) => name.startsWith("item.")) };
     return void setTimeout(fill, found ? 0 : 100); // a question of the editor has overtaken this one
   }
   box.lastChild.replaceChildren(...told.rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...seen(value))]));
