@@ -20,10 +20,6 @@ VARIABLES_OF_TESTS = {"PROMPTFORGE_CASES", "PROMPTFORGE_SCREENSHOTS"}
 WATCHED = 8
 """Examples of a law that coverage sees: the rest reach the same code at thrice the cost."""
 
-settings.register_profile("promptforge", deadline=None, derandomize=True)  # slow is no bug
-settings.register_profile("searching", deadline=None)
-settings.load_profile("promptforge")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -39,8 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PROMPTFORGE_CASES"] = str(
             config.getoption("--effort")
         )  # before any test is imported
-    if float(os.environ.get("PROMPTFORGE_CASES", "1")) > 1:
-        settings.load_profile("searching")  # other examples each run; else a commit has one result
+    effort = float(os.environ.get("PROMPTFORGE_CASES", "1"))
+    settings.register_profile(
+        "promptforge",
+        max_examples=max(1, int(100 * effort / 2)),  # as `cases(100)`
+        deadline=None,  # slow is no bug
+        derandomize=effort <= 1,  # above: other examples each run; else a commit has one result
+    )
+    settings.load_profile("promptforge")
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError(
             "--update-golden is refused where CI is set: change expected texts by hand, and read"

@@ -17,14 +17,14 @@ MULTIPLIER = max(1, int(EFFORT))
 
 
 def cases(number: int, *, shrink: bool = True) -> settings:
-    """Return settings for two thirds of `number` examples, times the multiplier. No deadline: slow
+    """Return settings for half of `number` examples, times the multiplier. No deadline: slow
     is no bug.
 
     Without `shrink` a failing example is shown as it was found, for tests where each example is
     much work.
     """
     return settings(
-        max_examples=max(1, int(number * EFFORT * 2 / 3)),
+        max_examples=max(1, int(number * EFFORT / 2)),
         deadline=None,
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
         derandomize=EFFORT <= 1,

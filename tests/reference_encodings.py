@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import tiktoken
-from hypothesis import settings
+from example_counts import cases
 from hypothesis import strategies as st
 
 from promptforge.tokenizers.bpe import BytePairCounter
@@ -97,7 +97,7 @@ NEAR = (
 HOSTILE = (*WHITE, *FAR, *NEAR, "<|endoftext|>")
 PIECES = st.lists(st.one_of(st.sampled_from(HOSTILE), st.characters()), max_size=30).map("".join)
 PARTS = st.lists(PIECES, max_size=6)
-SCALE = settings(max_examples=150, deadline=None)
+SCALE = cases(150)
 
 
 def random_parts(seed: int) -> Iterator[list[str]]:

@@ -9,7 +9,8 @@ import pytest
 from benchmarks import batch, corpus, fleet, packing, reference, tables
 from benchmarks.packing import Cell, Sample, Work
 from benchmarks.subjects import FLOOR, OURS
-from hypothesis import given, settings
+from example_counts import cases
+from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
@@ -62,7 +63,7 @@ def test_only_whole_items_are_shown() -> None:
     assert corpus.shown(PIECES, text.replace(PIECES[1].content[:40], "")) == [0, 2]
 
 
-@settings(deadline=None, max_examples=50)
+@cases(50)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(1, 20)), max_size=7),
     st.integers(0, 60),

@@ -9,7 +9,7 @@ import harmless_records
 import pytest
 from commandline import run
 from example_counts import cases
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sample_records import RECORDS
 from unfiltered import FORMATS, LAYOUTS, PACKINGS, Records
@@ -380,7 +380,7 @@ ITEM = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@cases(120)
 @given(
     st.lists(ITEM, min_size=1, max_size=6),
     st.sampled_from(PACKINGS),

@@ -35,7 +35,9 @@ def calls_of(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def text_of(message: dict[str, Any]) -> str:
-    return message.get("content") or ""
+    """Return the text of a message; servers join the parts of a content that is a list."""
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 def plain(value: Any) -> str:

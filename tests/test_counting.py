@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 import tiktoken
-from hypothesis import example, given, settings
+from example_counts import cases
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reference_encodings import (
     COUNTERS,
@@ -94,7 +95,7 @@ def test_the_quick_test_sees_runs_of_letters_behind_apostrophes(text: str) -> No
 
 
 @pytest.mark.parametrize("name", COUNTERS)
-@settings(max_examples=80, deadline=None)
+@cases(80)
 @given(
     text=PIECES.flatmap(lambda text: st.integers(1, 4).map(lambda times: text * times)),
     n=st.integers(-1, 60),

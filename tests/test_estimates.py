@@ -8,7 +8,8 @@ import unicodedata
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given, settings
+from example_counts import cases
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from promptforge.text.words import UNITS, Unit
@@ -65,14 +66,14 @@ def by_words(text: str) -> int:
     return math.ceil(single(single(words) / single(0.75)))
 
 
-@settings(max_examples=500, deadline=None)
+@cases(500)
 @given(TEXT)
 @example("\x1c\x1d\x1e\x1f")
 def test_approximate_characters(text: str) -> None:
     assert get_tokenizer("approximate-characters").count(text) == by_characters(text)
 
 
-@settings(max_examples=500, deadline=None)
+@cases(500)
 @given(st.one_of(TEXT, WORDS))
 @example("a\x1cb")
 def test_approximate_words(text: str) -> None:
@@ -132,7 +133,7 @@ def class_of(char: str) -> list[str]:
     return ["sign" if char.isprintable() else "control"]
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(TEXT)
 def test_characters_are_counted_by_class(text: str) -> None:
     found = dict(zip(CHARACTER_CLASSES, count_classes(text), strict=True))
@@ -141,7 +142,6 @@ def test_characters_are_counted_by_class(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FAMILY_ESTIMATES))
-@settings(deadline=None)
 @given(parts=st.lists(TEXT, max_size=4), n=st.integers(-1, 40))
 def test_a_family_is_estimated_by_tokens_and_characters(
     name: str, parts: list[str], n: int

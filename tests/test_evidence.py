@@ -284,7 +284,6 @@ DOCUMENTS = st.lists(st.builds(RankedText, TEXTS, TEXTS, st.floats(-1, 10)), max
 
 
 @given(TEXTS, DOCUMENTS, st.integers(0, 60), st.sets(st.integers(0, 7)))
-@settings(deadline=None)
 def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
     query: str, documents: list[RankedText], room: int, some: set[int]
 ) -> None:
@@ -343,7 +342,6 @@ def test_wrong_numbers_are_refused() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12))
-@settings(deadline=None)
 def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
     pairs: list[tuple[float, str]],
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commandline import run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.authoring.golden import load_cases, update_case
@@ -173,7 +173,6 @@ def test_no_update_where_ci_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=80))
-@settings(deadline=None)
 def test_any_text_can_be_taken_over(text: str) -> None:
     path = Path("tests/b.yaml")
     path.write_text(

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from example_counts import cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from unfiltered import PACKINGS
 
@@ -197,7 +197,7 @@ def _holds(one: Item, other: Item) -> bool:
     return texts[1] in texts[0]
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(
     texts=st.lists(LINES.map("\n".join), min_size=1, max_size=8),
     required=st.sets(st.integers(0, 7), max_size=2),

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from example_counts import cases
+from hypothesis import given
 from hypothesis import strategies as st
 from unfiltered import FORMATS, LAYOUTS, render
 
@@ -105,7 +106,7 @@ TEXT = st.text(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(
     st.lists(TEXT, max_size=4),
     TEXT,

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from commandline import run
-from hypothesis import given, settings
+from example_counts import cases
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge import Item, OptionError, Renderer
@@ -234,7 +235,7 @@ WORDS = st.sampled_from([*re.findall(r"\w+", NOISE), "hat", "login(3)", "zebra",
     query=st.lists(WORDS, min_size=1, max_size=6).map(" ".join),
     look=st.sampled_from(["context markdown", "knowledge json"]),
 )
-@settings(max_examples=8, deadline=None)
+@cases(16)
 def test_no_query_costs_a_fact(kind: str, size: int, budget: int, query: str, look: str) -> None:
     text, facts = KINDS[kind](size)
     item = Item(kind=kind.split()[0], content=text, language=LANGUAGES.get(kind))
@@ -384,7 +385,7 @@ def test_a_function_ranks_by_meaning_what_no_word_finds() -> None:
 
 
 @given(st.floats(0.01, 1000), st.floats(-1000, 1000))
-@settings(max_examples=8, deadline=None)
+@cases(16)
 def test_the_scale_of_a_function_means_nothing(factor: float, shift: float) -> None:
     def other(query: str, texts: list[str]) -> list[float]:
         return [factor * score + shift for score in _heat(query, texts)]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from campaigns.grammar import Grammar
+from example_counts import cases
 from hostile import LABEL, STRINGS, TEXT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.errors import TemplateError
@@ -261,7 +262,7 @@ def test_a_shipped_page_prints_the_same_both_ways(
 
 
 @pytest.mark.parametrize("page", PAGES)
-@settings(max_examples=6)
+@cases(12)
 @given(*PAGE_GIVEN)
 def test_a_page_of_ones_own_prints_the_same_both_ways(
     page: str, shown: list[Fields], around: dict[str, Any], separator: str, fuel: int
