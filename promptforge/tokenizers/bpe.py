@@ -27,7 +27,7 @@ from ..text.words import (
     split_at_points,
     unit_ends,
 )
-from .counters import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache, require_text
+from .counters import MAX_CHARS_CACHED, Counter, RecentCache, require_text
 from .vocabulary import LookupEncoder, speed_up_pattern
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ class BytePairCounter(Counter):
         self._encoding: Encoding | None = None
         self._blanks: Encoding | None = None
         self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
-        self._parts: RecentCache[_Part] = RecentCache(MAX_CHARS_CACHED)
+        self._parts: RecentCache[_Part] = RecentCache(
+            MAX_CHARS_CACHED, lambda part: len(part.head or "") + len(part.tail)
+        )
         self._cut_last: tuple[str, int, _Edge | None] = ("", 0, None)
 
     def count(self, text: str) -> int:
@@ -298,8 +300,7 @@ class BytePairCounter(Counter):
             stop = last_split_point(text, 0, len(text)) or start
             middle = split_at_points(text[start:stop], MAX_CHARS_ENCODED)
             part = _Part(text[:start], sum(map(self._count_stretch, middle)), text[stop:])
-        if len(part.head or "") + len(part.tail) < MIN_CHARS_HASHED:
-            self._parts.put(text, part)
+        self._parts.put(text, part)
         return part
 
     def _count(self, text: str) -> int:

@@ -27,8 +27,12 @@ from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
 Value = TypeVar("Value")
 MAX_CHARS_CACHED = 1 << 24
 """Characters of text with remembered counts, for each counter."""
-MIN_CHARS_HASHED = 1 << 20
-"""A text of more characters is remembered by its sha256 instead of by itself."""
+MIN_CHARS_HASHED = 1 << 13
+"""A text of so many characters is remembered by its sha256 instead of by itself.
+
+A folder's files are then counted once, however many there are: by themselves, the 31 million
+characters of a standard library would push one another out.
+"""
 
 
 @runtime_checkable
@@ -177,7 +181,9 @@ class RecentCache(Generic[Value]):
     without a lock; a value lost to a race is computed again.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, count_chars: Callable[[Value], int] = lambda _: 0) -> None:
+        """Take the size, and a function from a value to the characters it holds."""
+        self._count_chars = count_chars
         self._half = size // 2
         self._room = self._half
         self._new: dict[str | bytes, Value] = {}
@@ -200,10 +206,11 @@ class RecentCache(Generic[Value]):
         self._put(_key(text), value)
 
     def _put(self, key: str | bytes, value: Value) -> None:
+        chars = len(key) + self._count_chars(value)
         # One text of more than a quarter would push out all others.
-        if len(key) > self._half >> 1:
+        if chars > self._half >> 1:
             return
-        self._room -= len(key) + 64
+        self._room -= chars + 64
         if self._room < 0:
             self._old, self._new, self._room = self._new, {}, self._half
         self._new[key] = value
