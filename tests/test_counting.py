@@ -260,6 +260,33 @@ def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPa
     assert sum(counted) < 21_000
 
 
+def test_files_are_counted_once_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bpe, "MAX_CHARS_CACHED", 20_000)
+    monkeypatch.setattr(counters, "MIN_CHARS_HASHED", 1000)
+    counted: list[int] = []
+
+    class Watched(BytePairCounter):
+        def encode(self, text: str) -> list[int] | None:
+            counted.append(len(text))
+            return super().encode(text)
+
+    counter = new_counter("o200k_base", Watched)
+    files = [f"# {i}\n" + "some words here\n" * 100 for i in range(50)]
+    for parts in (*([each] for each in files), files, ["Context\n", *files]):
+        assert counter.count_parts(parts) == count_by_tiktoken("o200k_base", "".join(parts))
+    assert sum(map(len, files)) > 4 * 20_000  # four times what it holds by itself
+    assert sum(counted) < 1.2 * sum(map(len, files))
+
+
+def test_memory_counts_the_ends_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bpe, "MAX_CHARS_CACHED", 100_000)
+    counter = new_counter("cl100k_base", BytePairCounter)
+    for number in range(40):  # long words at both ends, which are kept as they are
+        counter.count_parts([f"{'a' * 9000} {number} {'b' * 9000}"])
+    kept = [*counter._parts._new.values(), *counter._parts._old.values()]
+    assert kept and sum(len(part.head or "") + len(part.tail) for part in kept) <= 100_000
+
+
 def test_a_panic_of_the_library_is_no_end_of_the_program() -> None:
     class PanicException(BaseException):
         pass
@@ -320,8 +347,8 @@ def test_memory_is_bounded_and_never_wrong(texts: Sequence[str]) -> None:
         assert recent.get(text) in (None, len(text))
         recent.put(text, len(text))
         assert recent.get(text) == len(text)
-    recent.put("x" * 10_000, 1)
-    assert recent.get("x" * 10_000) is None
+    recent.put("x" * 5_000, 1)
+    assert recent.get("x" * 5_000) is None
     assert len(recent._new) + len(recent._old) <= 1000 // 64 + 2
 
 

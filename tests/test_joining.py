@@ -225,6 +225,17 @@ def test_as_comparing_everything_with_everything(
             assert list(held) == [i for i in lines if i in chosen and _holds(item, items[i])]
             chosen[index] = forms[index]
         asked.append(index)
+    for index, item in enumerate(items):  # once more, when all are known
+        others = {i: form for i, form in chosen.items() if i != index}
+        holder, _ = contained.find(index, others)
+        several = "\n" in (item.content or "") and not item.required
+        holders = [
+            i
+            for i, form in others.items()
+            if several and form.name in ("content", "expanded") and not form.cut
+            if "\n" in (items[i].content or "") and _holds(items[i], item)
+        ]
+        assert (holder in holders) if holders else holder is None
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.cli.output import reading_progress
 from promptforge.errors import Diagnostics
-from promptforge.sources import folders
+from promptforge.sources import credentials, folders
 from promptforge.sources.credentials import find_credential
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -776,6 +777,15 @@ def test_a_long_word_in_a_file_of_passwords_is_read_once() -> None:
     assert find_credential("token" * 20_000, ".env") is None
     assert find_credential("token" * 20_000 + " = a1b2c3d4", ".env") is not None
     assert time.process_time() - begun < 5  # a word of two thirds took 10 s
+
+
+LETTERS_OF_LINES = ["a", "B7_", "-" * 10, "_c" * 10, "d" * 9, "é", "\ud800", ".", " ", "=", "\n"]
+
+
+@given(st.lists(st.sampled_from(LETTERS_OF_LINES), max_size=20).map("".join))
+def test_lines_with_a_long_word_are_found_as_line_by_line(text: str) -> None:
+    expected = [line for line in text.split("\n") if re.search(r"\b[\w-]{20}", line, re.ASCII)]
+    assert list(credentials._lines_with_long_words(text)) == expected
 
 
 def test_the_start_of_a_token_without_end_is_read_once() -> None:

@@ -57,7 +57,7 @@ from .variants import (
 )
 
 MIN_CHARACTERS_PER_TOKEN = 3
-"""Most texts have more, so fewer items are prepared by it than there is room for."""
+"""Most texts have more: fewer items are prepared by it than there is room for, none refused."""
 MAX_KINDS = 100
 """Kinds with a measured lower bound; one more takes longer to measure than it saves."""
 HUGE_TEXT_CHARACTERS = 4096
@@ -605,6 +605,9 @@ class LowerBounds:
 
     def exceed(self, indices: Collection[int], tokens: float) -> bool:
         """Return True if these items together need more, each at its least."""
+        # So few characters mostly fit, and what fits is counted anyway.
+        if sum(map(self._lengths.__getitem__, indices)) <= MIN_CHARACTERS_PER_TOKEN * tokens:
+            return False
         shared, items = self._page.shared_end_tokens, self._columns.items
         empty = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
         if len(indices) > TEXTS_JOINED and self._words_exceed(indices, tokens):

@@ -388,15 +388,17 @@ class ContainedTexts:
         self._items = items
         self._known: dict[int, tuple[list[str], str]] = {}
         """The lines of each, and the longest."""
-        self._lines = set[str]()
+        self._first: dict[str, int] = {}
+        """Line → the first of them that has it."""
         self._shared = set[str]()
         """Lines that several of them have."""
         self._by_longest: dict[str, list[int]] = defaultdict(list)
         """Longest line of a text → items."""
-        self._by_line: dict[str, list[int]] = defaultdict(list)
-        # Indexing every line is the dear part. Texts wait for it until one shares its longest line
-        # with any text before it; in most lists none ever does.
-        self._waiting: list[tuple[int, list[str]]] = []
+        self._by_line: dict[str, list[int]] = {}
+        """Shared line → items that have it."""
+        # Indexing is the dear part. Texts wait for it, each with the lines that it shares with
+        # those before it, until one has no line of its own; in most lists none ever does.
+        self._waiting: list[tuple[int, set[str]]] = []
 
     def find(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, list[int]]:
         """Return the one of `chosen` that contains this item, and those that this item contains.
@@ -414,9 +416,11 @@ class ContainedTexts:
         if index not in self._known:
             self._known[index] = read
             self._by_longest[longest].append(index)
-            self._shared.update(self._lines.intersection(lines))
-            self._lines.update(lines)
-            self._waiting.append((index, lines))
+            different = set(lines)
+            common = different & self._first.keys()
+            self._shared |= common
+            self._first.update(dict.fromkeys(different - common, index))
+            self._waiting.append((index, common))
         if not holders and not held:
             return None, []
         text = self._text(index)
@@ -439,8 +443,8 @@ class ContainedTexts:
             if self._by_longest.get(longest) == [index]:
                 held.discard(longest)
         # In most lists no text has all lines of another.
-        others = self._shared if index in self._known else self._lines
-        if longest in others and self._lines.issuperset(lines):
+        others = self._shared if index in self._known else self._first.keys()
+        if longest in others and all(map(others.__contains__, lines)):
             return self._sharing_rarest(lines), held
         return (), held
 
@@ -460,9 +464,10 @@ class ContainedTexts:
         """Return the items that share the rarest of these lines."""
         for index, theirs in self._waiting:
             for line in theirs:
-                self._by_line[line].append(index)
+                self._by_line.setdefault(line, [self._first[line]]).append(index)
         self._waiting.clear()
-        return min((self._by_line.get(line, ()) for line in lines), key=len)[:MAX_TEXTS_PER_LINE]
+        holders = (self._by_line.get(line) or [self._first[line]] for line in lines)
+        return min(holders, key=len)[:MAX_TEXTS_PER_LINE]
 
     def _text(self, index: int) -> str:
         """Return an item's lines with a line end at both ends, so that only whole lines match."""
