@@ -509,6 +509,20 @@ SECRETS = {
     "a Hugging Face token": "hf_" + "AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh",
     "an npm token": "//registry/:_authToken=npm_" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
     "a PyPI token": "pypi-AgEI" + "cHlwaS5vcmcCJGFiY2RlZmdoLWlqa2wtbW5vcC1xcnN0LXV2d3h5ejAxMjM",
+    "an age key": "AGE-SECRET-KEY-1"
+    + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
+    + "QPZRY9X8GF2TVDW0S3JN54KHCE",
+    "an AWS secret key": "aws_secret_access_key = " + "AbCdEfGhIjKlMnOpQr/tUvWxYz+123456789abcd",
+    "an Amazon Bedrock key": "ABSK" + "AbCdEfGhIjKlMnOpQrStUvWxYz+/" * 4,
+    "a Slack webhook": "https://hooks.slack.com/services/"
+    + "T0ABCDEFG/B0ABCDEFG/AbCdEfGhIjKlMnOpQrStUvWx",
+    "a Google OAuth secret": "GOCSPX-" + "AbCdEfGhIjKlMnOpQrStUvWxYz01",
+    "a Google access token": "ya29." + "a0AbCdEfGhIjKlMnOpQrStUvWxYz01234567",
+    "a Stripe webhook secret": "whsec_" + "AbCdEfGhIjKlMnOpQrStUvWxYz+12345",
+    "an Azure access key": "SharedAccessKey=" + "AbCdEfGhIjKlMnOpQrStUvWxYz+/0123456789abcde" + "=",
+    "an Azure client secret": "x = " + "a1b8Q~" + "AbCdEfGhIjKlMnOpQrStUvWxYz.~0123",
+    "an Azure DevOps token": "AbCdEfGhIjKlMnOpQrS" * 4 + "AZDO" + "1a2B",
+    "a password in an address": "postgres://bob:" + "ZeA5jbsBXA3hcM@db.acme.io/x",
 }
 
 
@@ -518,6 +532,7 @@ SECRETS = {
         "{0}\n{1}", "  {0}\n  {1}", "# {0}\n# {1}", "+{0}\n+{1}", "-{0}\n-{1}", '"{0}\\n{1}\\n"',
         "{0}\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0F\r\n\r\n{1}",
         "{0}\nVersion: 1\nComment: a: b: c\n\n{1}",
+        '"{0}\\n" +\n    "{1}\\n" +', "'{0}',\n'{1}',", 'x = "{{\\"k\\": \\"{0}\\\\n{1}\\\\n\\"}}"',
     ],
 )  # fmt: skip
 def test_a_key_is_found_however_its_lines_begin(written: str) -> None:
@@ -555,15 +570,35 @@ def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -
         assert "changed" not in ran.out and "PF609" in ran.err
 
 
-def test_a_hook_of_slack_is_a_credential() -> None:
-    hook = "https://hooks.slack.com/services/" + "T0ABCDEFG/B0ABCDEFG/AbCdEfGhIjKlMnOpQrStUvWx"
-    assert find_credential(hook) == "a Slack token"
+@pytest.mark.parametrize(
+    ("begin", "rest", "name"),
+    [
+        ("ghs_", "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEf", "a GitHub token"),
+        ("github_pat_", "11ABCDEFG0" + "AbCdEfGhIjKl" + "_" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+         + "AbCdEfGhIjKlMnOpQrStUvW", "a GitHub token"),
+        ("gldt-", "AbCdEfGhIjKlMnOpQrSt", "a GitLab token"),
+        ("glrt-", "t1_AbCdEfGhIjKlMnOpQrSt", "a GitLab token"),
+        ("glpat-", "AbCdEfGhIjKlMnOpQrStUvWxYz0.01.0a1b2c3d4", "a GitLab token"),
+        ("ASIA", "Q4J5X6Y7Z2A3B4C5", "an AWS access key"),
+        ('"SecretAccessKey": "', 'AbCdEfGhIjKlMnOpQr/tUvWxYz+123456789abcd"', "an AWS secret key"),
+        ("xapp-", "1-A0ABCDEFG-1234567890-" + "0a1b2c3d4e5f" * 5, "a Slack token"),
+        ("xoxe.xoxp-", "1-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", "a Slack token"),
+        ("https://hooks.slack.com/triggers/", "T0ABCDEFG/1234567890/AbCdEfGhIjKlMnOpQrStUvWx", "a Slack webhook"),
+        ("rk_live_", "4eC39HqLyjWDarjtT1zdp7dc", "a Stripe key"),
+        ("sk-ant-", "admin01-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", "an Anthropic key"),
+        ("sk-svcacct-", "AbCdEfGhIjKlMnOpQrSt" + "T3Blbk" + "FJAbCdEfGhIjKlMnOpQrSt", "an OpenAI key"),
+        ("pypi-AgEN", "dGVzdC5weXBpLm9yZwIkYWJjZGVmZ2gtaWprbC1tbm9wLXFyc3QtdXZ3eHl6", "a PyPI token"),
+        ("mongodb+srv://bob:", "ZeA5jbsBXA3hcM@cluster0.acme.mongodb.net", "a password in an address"),
+        ("-----BEGIN ENCRYPTED ", "PRIVATE KEY-----\nMIIFHDBOBgkqhkiG9w0BBQ0wQTApBgk", "a private key"),
+        ("-----BEGIN PGP ", "PRIVATE KEY BLOCK-----\n\nlQOYBGPdy2sBCADOrQZz4bKnMVE5", "a private key"),
+    ],
+)  # fmt: skip
+def test_the_other_forms_of_a_credential_are_found_too(begin: str, rest: str, name: str) -> None:
+    assert find_credential(f"short\n{begin}{rest}\n") == name
 
 
 def test_with_the_extra_more_kinds_are_found() -> None:
     pytest.importorskip("detect_secrets")
-    url = "postgres://bob:" + "ZeA5jbsBXA3hcM@db.acme.io/x"
-    assert find_credential(url) == "what looks like Basic Auth Credentials"
     for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x",
                  "ftp://user:pw@host/x", "http://bob:PASSWORD@db", "https://u:***@h.io", "a://b:<pw>@c"):  # fmt: skip
         assert find_credential(text) is None
@@ -579,8 +614,8 @@ def test_with_the_extra_more_kinds_are_found() -> None:
         "Twilio API Key": "sid: AC" + "a1b2c3d4" * 4,
     }.items():
         assert find_credential(f"short line\n{text}\n") == f"what looks like {name}"
-    many = f"a://b:{'.' * 20_000}a@c"  # a placeholder is looked for in one pass
-    assert find_credential(many) == "what looks like Basic Auth Credentials"
+    function = "convert_number_values_for_function_call_args"  # as long as a key of IBM
+    assert find_credential(f"ibm_cloud_key = {function}") is None
     assert find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user
 
 
@@ -612,6 +647,13 @@ def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held:
         "## -----BEGIN EC PRIVATE KEY-----\n##     ...\n## -----END EC PRIVATE KEY-----\n",
         "-----BEGIN PRIVATE KEY-----\n  REDACTED\n  -----END PRIVATE KEY-----\n",
         "-----BEGIN PRIVATE KEY-----\n" + "REDACTED" * 8,
+        "https://hooks.slack.com/services/T00000000/B00000000/" + "X" * 24,
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY",
+        "https://a:longenough99@localhost:8000", "http://svc:longenough99@api.example.com/",
+        "redis://u:longenough99@127.0.0.1:6379", "http://u:longenough99@[::1]:6379", "http://u:longenough99@x.test",
+        "postgres://postgres:postgres@db/x", "postgres://app_user:changeme@db/app", "postgresql://user:mypassword@db",
+        "s3://{access_key}:{secret_key}@bucket/x", "https://user:<secret-word>@host", "http://me:${LONG_NAME}@host",
+        "https://user:$LONG_NAME@host", "<https://server:8080/a>; mail: me@example.org",
         "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn\n...\nw5Ux8zQ==\n-----END",
     ],
 )  # fmt: skip
