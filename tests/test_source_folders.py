@@ -130,6 +130,25 @@ def test_patterns_narrow_a_folder_down(space: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("pattern", ["docs/**,*.py", "*.{py,md}", "docs/, web/"])
+@pytest.mark.parametrize("flag", ["--include", "--exclude"])
+def test_several_patterns_in_one_are_refused_as_they_would_match_nothing(
+    space: Path, flag: str, pattern: str
+) -> None:
+    ran = run("render", ".", flag, pattern)
+    assert ran.code == 4
+    assert f"{flag} {pattern}: no file matches it, but some match a part" in ran.err.replace(
+        '"', ""
+    )
+    assert f"repeat {flag} for each part" in ran.err
+    make(space, {"docs/a,b.md": "comma\n", "docs/c{1,2}.md": "braces\n"})
+    assert paths(".", "--include", "docs/a,b.md", "--include", "*{1,2}.md") == [
+        "docs/a,b.md",
+        "docs/c{1,2}.md",
+    ]
+    assert len(paths(".", "--exclude", "no,such")) > 3
+
+
 def test_what_nobody_wants_is_left_out_and_said_once(space: Path) -> None:
     make(
         space,

@@ -256,6 +256,11 @@ _FLAGS_OF_OTHERS = {
     **{"--include-gitignored": "--ignored", "--ignore-gitignore": "--ignored"},
     **{"--no-security-check": "--no-secret-scan", "--token-count-tree": "--tree"},
     **{"--include-full-directory-structure": "--tree", "--markdown": "--format"},
+    **{"--header-text": "--header", "--no-files": "--no-code", "-n": "--number-lines"},
+    **{"-ln": "--number-lines", "--line-number": "--number-lines", "-m": "--format"},
+    **{"-f": "--include", "--filter": "--include", "-s": "--no-comments", "-c": "--profile"},
+    **{"--suppress-comments": "--no-comments", "--stdout": "--output", "-t": "--templates"},
+    **{"--instruction-file-path": "--footer", "--config": "--job", "-e": "--exclude"},
 }
 """Flag of other programs → ours."""
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -480,7 +485,8 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
 def _guess_flag(error: click.NoSuchOption, context: click.Context | None) -> str:
     """Return a hint: the flag of another program's name, or one that is spelt nearly so."""
     there = context.command.params if context is not None else []
-    known = [flag for parameter in there for flag in parameter.opts if flag.startswith("--")]
+    flags = [flag for parameter in there for flag in (*parameter.opts, *parameter.secondary_opts)]
+    known = [flag for flag in flags if flag.startswith("--")]
     meant = _FLAGS_OF_OTHERS.get(error.option_name)
     if meant in known:
         return f"; did you mean {quote(meant)}?"

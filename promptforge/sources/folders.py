@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..errors import Diagnostics, ItemError
+from ..errors import Diagnostics, ItemError, quote
 from ..files import is_inside
 from ..text.words import late_pattern, match_in_one_pass
 from .credentials import find_credential
@@ -103,6 +103,7 @@ MAX_IGNORE_SECONDS = 10
 """Processor time of all ignore files below a folder: 10,000 patterns take 1 ms and more a name."""
 PATTERNS_AT_ONCE = 500
 """Patterns in one expression; Python reads one of all slowly."""
+_BRACES = late_pattern(r"\{([^{}]*,[^{}]*)\}")
 _GROUP_NAME = late_pattern(r"\(\?P<ps_d>")
 
 
@@ -516,14 +517,34 @@ def _without_marked(top: Path, names: list[str], left_out: LeftOut) -> list[str]
 
 
 def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
-    """Return the names in a folder that match `include`, without those that match `exclude`."""
+    """Return the names in a folder that match `include`, without those that match `exclude`.
+
+    Raises `ItemError` for several patterns in one, which exclude nothing: `a.md,b.md`, `*.{a,b}`.
+    """
     if wanted.include:
+        _refuse_lists("--include", wanted.include, names)
         include = _patterns(wanted.include)
         names = [name for name in names if include.match_file(name)]
     if wanted.exclude:
+        _refuse_lists("--exclude", wanted.exclude, names)
         exclude = _patterns(wanted.exclude)
         names = [name for name in names if not exclude.match_file(name)]
     return names
+
+
+def _refuse_lists(flag: str, patterns: Sequence[str], names: Sequence[str]) -> None:
+    for pattern in patterns:
+        if "," not in pattern:
+            continue
+        parts = pattern.split(",")
+        if braces := _BRACES.search(pattern):
+            start, end = braces.span()
+            parts = [f"{pattern[:start]}{part}{pattern[end:]}" for part in braces[1].split(",")]
+        whole, each = _patterns([pattern]), _patterns([part.strip() for part in parts])
+        if any(map(each.match_file, names)) and not any(map(whole.match_file, names)):
+            message = "no file matches it, but some match a part; as in .gitignore a pattern has"
+            message += f" neither commas nor braces: repeat {flag} for each part"
+            raise ItemError(message, where=f"{flag} {quote(pattern)}")
 
 
 def _without_own_files_of_git(top: Path, names: list[str]) -> list[str]:
