@@ -229,9 +229,9 @@ class CommandRequest(NamedTuple):
 
         A folder without a query is packed as a `repository`, unless something sets the packing.
         """
-        from ..tokenizers.registry import expect_small_texts
+        from ..tokenizers.registry import prepare_for_one_command
 
-        expect_small_texts()
+        prepare_for_one_command()
         renderer = kind(profile=self.profile, **self.folders)
         chosen = {*self.options, *renderer.profile.options}
         if not chosen & {"packing", "query"} and self._reads_folder():

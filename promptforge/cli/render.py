@@ -22,7 +22,7 @@ from ..errors import Diagnostics, ItemError, StrictError, quote, suggest_name
 from ..selection.group import file_tree
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
-from ..tokenizers.registry import expect_small_texts, get_tokenizer
+from ..tokenizers.registry import get_tokenizer, prepare_for_one_command
 from .flags import (
     FOLDER_FILTERS,
     GroupedCommand,
@@ -187,7 +187,7 @@ def count_command(
         profile = load_profile(settings.profile or "default", settings.folders["profiles"])
         profile.check_outside("allow_outside" in settings.folders)
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
-    expect_small_texts()
+    prepare_for_one_command()
     counter = get_tokenizer(tokenizer)
     # At a terminal nobody would know what the command waits for.
     if not files and (sys.stdin is None or sys.stdin.isatty()):

@@ -308,6 +308,7 @@ class PageState:
         if self.surely_exceed(wanted, left):  # of a thousand items none is rendered to see it
             return False
         alone = wanted if again else self.distinct(wanted)[0]
+        self.page.prepare_costs([*alone], room)
         if self.count_fitting(((i, variants(i)[0]) for i in alone), room) < len(alone):
             return False
         self.clear(walk, again)

@@ -186,10 +186,11 @@ class Page:
             if left < 0:
                 break
             batch.append((index, variant))
-        texts = [self.text(*each) for each in batch]
-        for each, text in zip(batch, texts, strict=True):
-            if each not in self._costs:
-                self._costs[each] = self.count([text]), len(text)
+        unknown = [each for each in batch if each not in self._costs]
+        texts = [self.text(*each) for each in unknown]
+        counts = self.counter.count_each(texts)
+        for each, text, tokens in zip(unknown, texts, counts, strict=True):
+            self._costs[each] = tokens, len(text)
 
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""

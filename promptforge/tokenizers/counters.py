@@ -73,6 +73,10 @@ class Counter:
         """Return exactly `count("".join(parts))`; subclasses remember parts they saw before."""
         return self.count("".join(parts))
 
+    def count_each(self, texts: Sequence[str]) -> list[int]:
+        """Return the count of each text."""
+        return [self.count_parts([text]) for text in texts]
+
     def at_least(self, text: str, limit: int) -> int:
         """Return a lower bound of `count(text)`, at most `limit + 1`, in time bound by `limit`."""
         return 0

@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 from ..errors import TokenizerError, did_you_mean, pip_install, quote, suggest_name
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE, read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
-from .bpe import LOADING, BytePairCounter, replace_surrogates
+from .bpe import LOADING, MAX_THREADS, BytePairCounter, replace_surrogates
 from .counters import (
     FAMILY_ESTIMATES,
     MAX_CHARS_CACHED,
@@ -189,9 +189,13 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
     )
 
 
-def expect_small_texts() -> None:
-    """Count small texts without loading a table from now on: for a process that ends soon."""
+def prepare_for_one_command() -> None:
+    """Count from now on as suits a process that ends soon and has the machine to itself.
+
+    Small texts need no table, and many long ones are counted by several threads.
+    """
     BytePairCounter.looks_up = True
+    BytePairCounter.threads = min(os.cpu_count() or 1, MAX_THREADS)
 
 
 def _find(name: str) -> Counter:
