@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import bm25s
@@ -15,7 +16,7 @@ from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import folders, text_files
 from promptforge.sources.text_files import Search, split_lines
-from promptforge.text.words import terms_of_text
+from promptforge.text.words import split_words, terms_of_text
 
 WORDS = st.sampled_from(
     (
@@ -291,3 +292,9 @@ def test_a_search_in_a_job_that_is_wrong(
 def test_where_to_search_without_what_for(space: Path) -> None:
     ran = run("render", "--in", "docs", "--workspace", str(space))
     assert ran.code == 2 and "--in names the place to search; --search gives the words" in ran.err
+
+
+@given(st.text("aZ_9-é中\u0301 \n\t.’\u2028").map(lambda text: f"{text}\nmax_tokens"))
+def test_words_of_lines_are_those_of_the_text(text: str) -> None:
+    expected = re.findall(r"[\w\u0301]+", text.replace("’", " "))
+    assert split_words(text) == expected

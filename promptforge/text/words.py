@@ -132,9 +132,19 @@ def split_words(text: str) -> list[str]:
     if not text.isascii():  # a page of English is all ASCII but for these
         for sign in _TYPOGRAPHY:
             text = text.replace(sign, " ")
-    if text.isascii():  # four times as fast as the pattern
-        return text.encode().translate(_APART).decode().split()
-    return _WORD.findall(text)
+    if text.isascii():
+        return _split_ascii(text)
+    found: list[str] = []
+    # One page of names in a long program: its other lines need no pattern.
+    for plain, lines in itertools.groupby(text.split("\n"), str.isascii):
+        block = "\n".join(lines)
+        found += _split_ascii(block) if plain else _WORD.findall(block)
+    return found
+
+
+def _split_ascii(text: str) -> list[str]:
+    """Return the words four times as fast as the pattern does."""
+    return text.encode().translate(_APART).decode().split()
 
 
 MAX_BLOCK_CHARS = 1 << 14
