@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import ROOT
+from commandline import python, run
 from preview_process import ITEMS, preview
 
 QUOTES = """how "do" 'they' end, in $HOME `ls` \\n?"""
@@ -46,27 +46,34 @@ VIEWS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Any:
-    """Run a text in a POSIX shell, where `promptforge` is this checkout's."""
+def shell(tmp_path: Path) -> Callable[[str, Path], str]:
+    """Let a POSIX shell read a command, then run `promptforge` with what the shell gives to it.
+
+    The program of that name only tells its arguments: each start of the real one takes a second.
+    """
     program = tmp_path / "bin" / "promptforge"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m promptforge "$@"\n')
+    program.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\"\n")
     program.chmod(0o755)
     path = f"{program.parent}:{os.environ['PATH']}"
 
     def go(text: str, folder: Path) -> str:
-        env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "HOME": "/nowhere"}
-        done = subprocess.run(
+        env = {**os.environ, "PATH": path}
+        read = subprocess.run(
             ["sh", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, (text, done.stderr)
-        return done.stdout
+        assert read.returncode == 0, (text, read.stderr)
+        done = run(*read.stdout.split("\0")[:-1], stdin=b"", cwd=folder)
+        assert done.code == 0, (text, done.err)
+        return done.out
 
     return go
 
 
 @pytest.mark.parametrize("given", FLAGS)
-def test_what_is_copied_prints_what_is_seen(tmp_path: Path, shell: Any, given: str) -> None:
+def test_what_is_copied_prints_what_is_seen(
+    tmp_path: Path, shell: Callable[[str, Path], str], given: str
+) -> None:
     folder = tmp_path / FOLDER
     folder.mkdir()
     (folder / "more.json").write_text('[{"content": "more of it"}]', encoding="utf-8")
@@ -86,7 +93,7 @@ def test_what_is_copied_prints_what_is_seen(tmp_path: Path, shell: Any, given: s
             if given == "behind" or number % 3:
                 continue
             (folder / "copied.py").write_text(found["python"], encoding="utf-8")
-            assert shell(f"'{sys.executable}' copied.py", folder) == f"{seen}\n", found["python"]
+            assert python("copied.py", cwd=folder).out == f"{seen}\n", found["python"]
             (folder / "copied.yaml").write_text(found["yaml"], encoding="utf-8")
             printed = shell("promptforge render items.json --profile ./copied.yaml", folder)
             assert printed == f"{seen}\n", (name, found["yaml"])
@@ -95,7 +102,9 @@ def test_what_is_copied_prints_what_is_seen(tmp_path: Path, shell: Any, given: s
             shell("promptforge test case.yaml", folder)
 
 
-def test_a_case_of_pasted_items_holds_them(tmp_path: Path, shell: Any) -> None:
+def test_a_case_of_pasted_items_holds_them(
+    tmp_path: Path, shell: Callable[[str, Path], str]
+) -> None:
     with preview(tmp_path, items=[]) as running:
         running.enter()
         items = [{"name": "é 'x'", "content": "pasted: # \u202e \n  text"}]
