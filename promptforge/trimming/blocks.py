@@ -1,7 +1,7 @@
 """Documents of blocks under headings: deep and late sections go first, headings stay longest.
 
-The modules of Markdown and reStructuredText find the blocks of their syntax and add them here. A
-long paragraph loses sentences, a long fence or literal block lines.
+The modules of Markdown, reStructuredText, LaTeX and AsciiDoc find the blocks of their syntax and
+add them here. A long paragraph loses sentences, a long fence or literal block lines.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MAX_PARAGRAPH_CHARS = 300
 WHITE = " \t\r\n"
 
 
-def make_document(parts: Sequence[Piece], marks: Marks) -> Pieces | None:
+def make_document(parts: Sequence[Piece], marks: Marks, comment: str = "") -> Pieces | None:
     """Return the blocks of a document as its pieces; None if it is one block.
 
     A gap is a paragraph `[… 12 lines left out]`, in a fence or a table such a line or row, in a
-    paragraph `[…]`.
+    paragraph `[…]`. `comment` is what stands before the line above all.
     """
     if len(parts) < 2:
         return None
@@ -48,7 +48,10 @@ def make_document(parts: Sequence[Piece], marks: Marks) -> Pieces | None:
         mark = _mark(run, marks)
         return mark.rstrip("\n") if run[-1] is parts[-1] else mark
 
-    return _DocumentPieces(parts, gap, marks, paragraph, under_query=UnderQuery(loose=True))
+    def above(text: str) -> str:
+        return paragraph(comment + text)
+
+    return _DocumentPieces(parts, gap, marks, above, under_query=UnderQuery(loose=True))
 
 
 _WITHIN_BLOCKS = ("sentence", "line", "row")
@@ -161,12 +164,16 @@ class BlockReader:
         self._headings.append((level, index))
         self._fresh, self._intro = True, -1
 
+    def _sentences(self, text: str) -> list[str]:
+        """Return the parts of a paragraph that may go one by one."""
+        return list(split_sentences(text))
+
     def _paragraph(self, text: str, keep: float, under: int, kind: str) -> None:
         body = text.rstrip(WHITE)
         first, self._first = self._first, False
         parts = [body]
         if (len(body) > MAX_PARAGRAPH_CHARS or first) and not self.risky.search(body):
-            parts = list(split_sentences(body))
+            parts = self._sentences(body)
         if len(parts) == 1:
             parts = [text]
         if first:

@@ -35,6 +35,7 @@ TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("console", "pycon", "shell-session"), "history"),
     **dict.fromkeys(("diff", "patch"), "patch"),
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
+    **dict.fromkeys(("asciidoc", "latex"), "markup"),
     "log": "log",
     "markdown": "markdown",
     "python": "python",
