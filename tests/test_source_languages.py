@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.sources.text_files import is_code, language_of
+from promptforge.sources.text_files import file_item, is_code, language_of
 
 NAMES = {
     "a.py": "python", "a.pyi": "python", "a.ts": "typescript", "a.tsx": "typescript",
@@ -51,3 +51,21 @@ def test_what_is_code() -> None:
 def test_any_name_gives_a_harmless_tag(name: str) -> None:
     tag = language_of(name)
     assert tag is None or re.fullmatch(r"[a-z0-9+#-]{1,20}", tag)
+
+
+@pytest.mark.parametrize(
+    ("first", "language"),
+    [
+        ("#!/usr/bin/env python3", "python"), ("#! /bin/sh", "bash"), ("#!/bin/bash -e", "bash"),
+        ("#!/usr/bin/env -S node --no-warnings", "javascript"), ("#!/usr/bin/python3.11", "python"),
+        ("#!/usr/bin/perl -w", "perl"), ("#!/bin/strange", None), ("#!", None), ("#!/bin/env", None),
+        ("# python", None), ("#!/" + "a" * 100_000, None), ("#!/b/python\u0007", None),
+    ],
+)  # fmt: skip
+def test_a_script_without_a_suffix_tells_its_language_in_its_first_line(
+    first: str, language: str | None
+) -> None:
+    item = file_item("bin/tool", f"{first}\nx\n")
+    assert item.language == language
+    assert item.kind == ("code" if language else "file")
+    assert file_item("tool.rb", "#!/bin/sh\n").language == "ruby"

@@ -64,6 +64,9 @@ _SEVERAL = late_pattern(
 )
 # The path is greedy: `C:\\a.py:3` has its range behind the last colon.
 _RANGE = late_pattern(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
+_HASHBANG = late_pattern(
+    r"#![ \t]*/[^\s]{0,99}/(?:env[ \t]+(?:-S[ \t]+)?)?([a-z]+[0-9]?)(?:[.0-9]{0,9})(?=\s|\Z)"
+)
 # The closing line stands alone; blank lines behind it belong to it.
 _FRONT_MATTER = late_pattern(
     r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
@@ -238,7 +241,7 @@ def file_item(
                 )
             said.add("PF611", message, where=show_path(path), severity="info")
         return Item(kind="file", content=found.text, path=path, language="markdown")
-    language = language_of(path)
+    language = language_of(path) or _of_first_line(text)
     kind = "code" if is_code(language) else "file"
     if language == "diff":
         kind = "diff"
@@ -320,9 +323,23 @@ def _of_name(name: str) -> str | None:
     # `identify` adds the tags of LICENSE to those of LICENSE.md.
     if suffix == "md":
         return "markdown"
+    return _fence_of(tags) or _SUFFIXES.get(suffix)
+
+
+def _fence_of(tags: set[str]) -> str | None:
     # Only tags of the fixed list pass, whatever `identify` says.
     fences = {_FENCES.get(tag, tag) for tag in tags}
-    return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=_SUFFIXES.get(suffix))
+    return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=None)
+
+
+def _of_first_line(text: str) -> str | None:
+    """Return the language of a script by its first line: `#!/usr/bin/env python3`."""
+    found = _HASHBANG.match(text)
+    if found is None:
+        return None
+    from identify.interpreters import INTERPRETERS
+
+    return _fence_of(INTERPRETERS.get(found[1], set()))
 
 
 # --- search ---------------------------------------------------------------------------------------
