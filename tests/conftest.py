@@ -20,6 +20,9 @@ VARIABLES_OF_TESTS = {"PROMPTFORGE_CASES", "PROMPTFORGE_SCREENSHOTS"}
 WATCHED = 8
 """Examples of a law that coverage sees: the rest reach the same code at thrice the cost."""
 
+PROCESSES_WATCHED = "COVERAGE_PROCESS_CONFIG"
+"""Coverage sets it: a Python process that starts with it is watched too."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -61,17 +64,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Watch nothing of an `unwatched` test: its fixtures, itself, the processes that they start."""
+    watcher = Coverage.current()
+    if watcher is None or not item.get_closest_marker("unwatched"):
+        return (yield)
+    processes = os.environ.pop(PROCESSES_WATCHED, None)
+    watcher.stop()
+    try:
+        return (yield)
+    finally:
+        watcher.start()
+        if processes is not None:
+            os.environ[PROCESSES_WATCHED] = processes
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Watch the first examples of a law alone, and nothing `unwatched`; then watch again."""
+    """Watch the first examples of a law alone; then watch again."""
     law = getattr(getattr(item, "obj", None), "hypothesis", None)
     watcher = Coverage.current()
-    if watcher is not None and item.get_closest_marker("unwatched"):
-        watcher.stop()
-        try:
-            return (yield)
-        finally:
-            watcher.start()
-    if law is None or watcher is None:
+    if law is None or watcher is None or item.get_closest_marker("unwatched"):
         return (yield)
     whole = law.inner_test
     law.inner_test, seen = _watched_at_first(whole, watcher)
