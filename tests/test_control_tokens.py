@@ -39,10 +39,8 @@ def data_of(package: str, path: str) -> Path:
 
 
 def encoding(ranks: dict[bytes, int], specials: list[str]) -> Encode:
-    numbers = {
-        token: max(ranks.values()) + 1 + place
-        for place, token in enumerate(dict.fromkeys(specials))
-    }
+    first = max(ranks.values()) + 1
+    numbers = {token: number for number, token in enumerate(dict.fromkeys(specials), first)}
     made = tiktoken.Encoding(
         "judge", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=numbers
     )
