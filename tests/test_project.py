@@ -327,11 +327,20 @@ MISTAKES = {
     "profile = 'mnie'": 'promptforge.toml:2: there is no profile "mnie"; did you mean "mine"?',
     "tokenizer = 'o20k'": "promptforge.toml:2: ",
     "extends = 'claude'": "here `profile` names one",
+    "exclude = ['tests/']": 'unknown key "exclude": files are named by paths, as in .gitignore',
     "[tool.promptforge]": "in promptforge.toml the keys stand at the top",
     "x = ": "promptforge.toml: is no valid TOML: Invalid value (at line 2, column",
     "x = \x00": "promptforge.toml: is no valid TOML",
 }
 """Second line of a project's file → its message."""
+
+
+def test_a_job_that_excludes_files_is_told_of_paths(desk: Path) -> None:
+    (desk / "job.yaml").write_text('files: [.]\nexclude: ["a/"]\n')
+    ran = run("render", "--job", "job.yaml")
+    assert 'job.yaml:2: unknown option "exclude": files are named by paths' in ran.err
+    (desk / "job.yaml").write_text('files: [.]\npaths: ["*", "!templates/**"]\n')
+    assert "mine/layout.yaml" not in run("render", "--job", "job.yaml").out
 
 
 @pytest.mark.parametrize("line", MISTAKES)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from ..config.options import OPTION_VOCABULARY
+from ..config.options import FILES_HINT, OPTION_VOCABULARY
 from ..config.profiles import near_tokenizer
 from ..config.schema import Vocabulary, rules_of
 from ..errors import OptionError, ProfileError, TemplateError, quote
@@ -65,6 +65,7 @@ PROJECT_VOCABULARY = Vocabulary(
     rules_of(_ProjectKeys) | OPTION_VOCABULARY.rules,
     {
         "extends": "a profile extends another; here `profile` names one",
+        **dict.fromkeys(("include", "exclude"), FILES_HINT),
         "tool": f"in {PROJECT_FILE} the keys stand at the top, without a table",
     },
 )

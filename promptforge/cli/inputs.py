@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from msgspec.structs import replace
 
-from ..config.options import OPTION_VOCABULARY
+from ..config.options import FILES_HINT, OPTION_VOCABULARY
 from ..errors import (
     Diagnostic,
     Diagnostics,
@@ -485,6 +485,8 @@ def _job_options(
             hint = suggest_name(str(name), {*OPTION_VOCABULARY, *JOB_KEYS})
             if name == "user":  # as the flag and the keyword are called
                 hint = '; did you mean "question"?'
+            elif name in ("include", "exclude"):
+                hint = f": {FILES_HINT}"
             message = f"unknown option {quote(str(name))}{hint}"
             raise ItemError(message, where=where(name), field=str(name))
     return checked

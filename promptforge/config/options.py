@@ -257,6 +257,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
+FILES_HINT = (
+    'files are named by paths, as in .gitignore: paths: ["*", "!tests/**"]; a file .ignore beside '
+    "the files leaves some out, too"
+)
+"""The hint for people who look for `include` or `exclude` among the options."""
 OPTION_VOCABULARY = Vocabulary(
     "option",
     rules_of(
