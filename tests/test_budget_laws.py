@@ -258,6 +258,7 @@ def test_stop_takes_the_best_until_the_first_that_does_not_fit(
         assert render(records[: len(kept) + 1], max_tokens=10**6, **options).tokens > budget
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("trim", ["structure", "prefix"])

@@ -665,6 +665,7 @@ def test_a_profile_may_name_what_lies_beside_it() -> None:
     assert found("profiles") == found("profiles/a.yaml") == []
 
 
+@pytest.mark.unwatched
 def test_thousands_of_files() -> None:
     for n in range(200):
         write(
@@ -709,6 +710,7 @@ def test_a_code_that_is_not_there() -> None:
     assert run("rule").out.count("\n") == len(CODES)
 
 
+@pytest.mark.unwatched
 def test_a_copy_of_all_that_is_shipped_stands_in_for_it() -> None:
     shutil.copytree(ROOT / "templates", "templates")
     assert found() == []

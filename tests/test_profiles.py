@@ -434,6 +434,7 @@ def test_the_schema_is_one_and_lies_beside_the_profiles() -> None:
     assert all(value["description"] for value in profile_schema()["properties"].values())
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("name", NAMES)
 def test_each_shipped_profile_obeys_the_schema_and_names_it(name: str) -> None:
     text = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")

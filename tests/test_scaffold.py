@@ -37,6 +37,7 @@ def files() -> set[str]:
 # --- what is made is what it is a copy of ---
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("layout", Templates().layouts())
 def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None:
     ran = run("new", "layout", "mine", "--from", layout)
@@ -47,6 +48,7 @@ def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None
     assert run("check", "-q").out == ""
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("source", ["markdown", "xml", "json", "yaml", "plain"])
 def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None:
     assert run("new", "format", "mine", "--from", source).code == 0

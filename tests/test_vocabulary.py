@@ -156,6 +156,7 @@ def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "MAX_RANKS_SEARCHED", sys.maxsize)
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_each_common_character_beside_all_others(
     name: str, encoders: dict[str, LookupEncoder]
