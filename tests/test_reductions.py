@@ -120,6 +120,23 @@ def test_a_word_that_a_lexer_reads_for_hours_is_left() -> None:
         assert without_comments("(* c *)0" + "0" * 1_000_000, language) is None
 
 
+@pytest.mark.parametrize("language", ["c", "cpp", "objectivec", "java"])
+@pytest.mark.parametrize("blank", [" ", "\n", "\n "])
+def test_blanks_that_a_lexer_reads_for_hours_are_left(language: str, blank: str) -> None:
+    assert without_comments("/* c */ a" + blank * 500_000 + "b", language) is None
+    assert without_comments("/* c */\na" + blank * 400 + "b", language) == "a" + blank * 400 + "b"
+
+
+def test_a_long_quoted_text_of_a_shell_is_no_run_of_blanks() -> None:
+    text = "cat <<END\n" + "# word word\n" * 400 + "END\n# c\nls\n"
+    assert without_comments(text, "bash") == text.replace("END\n# c\n", "END\n")
+
+
+def test_what_a_condition_of_objective_c_encloses_is_no_comment() -> None:
+    text = "#if 0\nint a;\n#endif\n"
+    assert without_comments(f"// c\n{text}", "objectivec") == text
+
+
 def test_what_has_no_end_in_a_style_sheet_is_passed_over_once() -> None:
     for start in ("/* ", "url(", "'", '"'):
         text = f"a {{}} // c\n{start * 100_001}x"

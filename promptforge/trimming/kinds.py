@@ -213,12 +213,13 @@ def is_program(kind: str, language: str | None) -> bool:
 
 _KEPT_COMMENTS = ("Hashbang", "Preproc", "PreprocFile")
 """Tokens below `Comment` that a program needs: `#!/bin/sh`, `#include`."""
-_C_FAMILY = ("c", "cpp", "objective-c")
+_C_FAMILY = ("c", "cpp", "objectivec")
 _SCRIPTS = ("javascript", "jsx", "typescript", "tsx")
 _STYLES = ("less", "scss")
 _SLOW_WORDS = ("ocaml", "xquery")
-"""Languages with lexers that take quadratic time for one word: no clock is read within it."""
+"""Languages with lexers that take quadratic time for one word."""
 MAX_SLOW_WORD = 1_000
+"""Characters of such a word, and of blanks in a row."""
 _HASH_AFTER_BLANK = ("bash", "fish", "ksh", "perl", "ruby", "sh", "shell", "zsh")
 """Languages in which `#` stands for many things without a blank before it."""
 _HEREDOC = late_pattern(r"""<<[-~]?([ \t]*)(?:(["'`])([^"'`\n]{1,80})\2|([A-Za-z_]\w{0,80}))""")
@@ -267,7 +268,7 @@ def without_comments(
     held = set(text)
     hole = next((char for char in map(chr, range(0xE000, 0xF8FF)) if char not in held), None)
     read = _without_quoted_texts(text, name)
-    if read is None or hole is None:
+    if read is None or hole is None or _is_read_slowly(text, name):
         return None
     styles = name in _STYLES
     spans = _comments_of_styles(read) if styles else _comments_by_lexer(read, name, is_late)
@@ -289,17 +290,20 @@ def without_comments(
     return _close_holes("".join(parts) + text[shown:], hole)
 
 
+def _is_read_slowly(text: str, language: str) -> bool:
+    """Tell whether a lexer would take quadratic time for a text: no clock is read within a word."""
+    # Those of C and Java read blanks so: 8,000 spaces for more than 3 seconds.
+    slow = [r"\s+", r"\w+"] if language in _SLOW_WORDS else [r"\s+"]
+    longest = [max(map(len, re.findall(pattern, text)), default=0) for pattern in slow]
+    return max(longest) > MAX_SLOW_WORD
+
+
 def _comments_by_lexer(
     text: str, language: str, is_late: Callable[[], bool]
 ) -> list[tuple[int, int]] | None:
     """Return the places of comments as Pygments sees them; None: it cannot tell."""
     lexer = _lexer(language)
     if lexer is None:
-        return None
-    if (
-        language in _SLOW_WORDS
-        and max(map(len, re.findall(r"\w+", text)), default=0) > MAX_SLOW_WORD
-    ):
         return None
     spans: list[tuple[int, int]] = []
     for start, token, part in lexer.get_tokens_unprocessed(text):
