@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from itertools import combinations
 from pathlib import Path
 
 import pytest
-from benchmarks import batch, corpus, fleet, packing, reference, tables
+from benchmarks import batch, corpus, fleet, pack_folder, packing, reference, tables
 from benchmarks.packing import Cell, Sample, Work
 from benchmarks.subjects import FLOOR, OURS
 from example_counts import cases
@@ -210,3 +211,19 @@ def test_a_fleet_is_measured_by_the_batch_itself(monkeypatch: pytest.MonkeyPatch
     found = fleet.measure(3, 4)
     assert len(found.shard_seconds) == 2 and min(found.shard_seconds) > 0
     assert found.bytes_sent > 1000 and found.bytes_back > 1000 and found.memory > 10
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="no wait4 on this system")
+def test_a_folder_is_packed_by_each_in_turn(tmp_path: Path) -> None:
+    tmp_path.joinpath("greet.py").write_text("def greet():\n    return 'hello'\n", "utf-8")
+    spent = pack_folder.pack_folder(str(tmp_path), ["cp {folder}/greet.py {output}"], (), 2)
+    assert {name: len(took) for name, took in spent.items()} == {
+        "promptforge": 2,
+        "floor": 2,
+        "cp": 2,
+    }
+    rows = pack_folder.show_costs(spent).split("\n")[1:]
+    assert [row.split()[0] for row in rows] == [*spent]
+    assert rows[0].split()[-2:] == ["1.00x", "1.00x"]
+    with pytest.raises(SystemExit, match="exit 1"):
+        pack_folder.pack_folder(str(tmp_path), ["cp {folder}/absent {output}"], (), 0)
