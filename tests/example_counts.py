@@ -16,6 +16,10 @@ MULTIPLIER = max(1, int(EFFORT))
 """The same as a whole number, for campaigns: they never do less than once their cases."""
 
 
+MIN_EXAMPLES = 5
+"""Where a law asks for so many, fewer are never tried: the first one is mostly empty."""
+
+
 def cases(number: int, *, shrink: bool = True) -> settings:
     """Return settings for half of `number` examples, times the multiplier. No deadline: slow
     is no bug.
@@ -24,7 +28,7 @@ def cases(number: int, *, shrink: bool = True) -> settings:
     much work.
     """
     return settings(
-        max_examples=max(1, int(number * EFFORT / 2)),
+        max_examples=max(min(number, MIN_EXAMPLES), int(number * EFFORT / 2)),
         deadline=None,
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
         derandomize=EFFORT <= 1,
