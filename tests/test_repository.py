@@ -14,12 +14,13 @@ from shipped_words import marks as shipped_marks
 
 import promptforge as pf
 from promptforge.selection.repository import (
+    _QueryWords,
     cut_into_chunks,
     find_shared_comments,
     rank_chunks,
 )
 from promptforge.text.thesaurus import related_terms
-from promptforge.text.words import stem
+from promptforge.text.words import stem, terms_of_word
 from promptforge.trimming.code import divide
 
 POOL = """\
@@ -326,3 +327,9 @@ def test_without_a_query_a_shared_licence_is_left_out_with_a_mark(numbered: bool
     wide = pf.render(items, max_tokens=100_000, **options)
     assert wide.text.count("Permission is granted") == 40
     assert {item.status for item in wide.items} == {"included"}
+
+
+@given(st.text("abcdeinrsyY_Qz", min_size=1, max_size=12))
+def test_a_word_matches_each_of_its_own_terms(word: str) -> None:
+    for term in terms_of_word(word):
+        assert dict(_QueryWords([term])[word])[0] == 1

@@ -38,6 +38,7 @@ MAX_CHARS_ENCODED = 1 << 18
 MIN_CHARS_FOR_THREADS = 1 << 22
 """Fewer characters of texts are not shared out: they take half a second."""
 MAX_THREADS = 8
+"""Threads of a command, however many processors there are."""
 MIN_BLANKS_APART = 1 << 17
 """Blanks in a row that are encoded apart; tiktoken's regular expression fails at 1,000,055."""
 MAX_RUNS_MATCHED = 64

@@ -490,6 +490,10 @@ class ScaledCounter(Counter):
         """Return the scaled count of the joined parts."""
         return self._scale(self._counter.count_parts(parts))
 
+    def count_each(self, texts: Sequence[str]) -> list[int]:
+        """Return the scaled counts."""
+        return list(map(self._scale, self._counter.count_each(texts)))
+
     def at_least(self, text: str, limit: int) -> int:
         """Return the scaled bound."""
         limit = max(limit, 0)
@@ -535,6 +539,10 @@ class FamilyCounter(Counter):
     def count_parts(self, parts: Sequence[str]) -> int:
         """Return the estimate of the joined parts."""
         return self._estimate(self._counter.count_parts(parts), "".join(parts))
+
+    def count_each(self, texts: Sequence[str]) -> list[int]:
+        """Return the estimates."""
+        return list(map(self._estimate, self._counter.count_each(texts), texts))
 
     def at_least(self, text: str, limit: int) -> int:
         """Return the bound by tokens of the other counter alone; no rate is below 0."""
