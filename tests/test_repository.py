@@ -333,3 +333,11 @@ def test_without_a_query_a_shared_licence_is_left_out_with_a_mark(numbered: bool
 def test_a_word_matches_each_of_its_own_terms(word: str) -> None:
     for term in terms_of_word(word):
         assert dict(_QueryWords([term])[word])[0] == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\n\f"])
+def test_definitions_are_found_after_each_end_of_a_line(end: str) -> None:
+    (chunk,) = cut_into_chunks(
+        end.join(["import os", "def refill(gate):", "    pass", "LIMIT = 3"])
+    )
+    assert chunk.defines == ("refill", "LIMIT")

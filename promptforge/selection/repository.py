@@ -97,10 +97,10 @@ _LIMITING_WORDS = frozenset({"again", "few", "most"})
 """Stop words that a program says otherwise: "at most" is its `limit`, "again" its `retry`."""
 _NAME = late_pattern(rf"[^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}}")
 _DEFINITION = late_pattern(
-    r"\n(?:[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async"
-    r"|pub|unsafe|override|virtual|inline)[ \t]+){0,4}"
+    r"[\n\r\f](?:[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract"
+    r"|async|pub|unsafe|override|virtual|inline)[ \t]+){0,4}"
     r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
-    r"|record|type|sub|macro)[ \t]+(\w+)|([A-Z][A-Z0-9_]+)\b[^=\n]{0,80}=)"
+    r"|record|type|sub|macro)[ \t]+(\w+)|([A-Z][A-Z0-9_]+)\b[^=\n\r\f]{0,80}=)"
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
 _SEAM = late_pattern(r"[^_]_[^_]|[a-z0-9][A-Z]")
