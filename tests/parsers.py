@@ -219,6 +219,8 @@ class Program:
         limit.start()
         size = stdout.readline()
         limit.cancel()
+        # Where an audit hook is set, two threads cannot begin or end to be watched at the same time.
+        limit.join()
         if not size:
             # A program closes its pipes a moment before it has ended: the next text would go to it.
             self._process.kill()
