@@ -145,6 +145,10 @@ def test_without_filters_everything_stays_in_its_order() -> None:
         ({"paths": ["/a.py"]}, [0], "paths"),
         ({"paths": ["*.py", "!src/**"]}, [0], "paths"),
         ({"paths": ["**/*.md"]}, [1], "paths"),
+        ({"paths": ["*", "!src/"]}, [0, 1], "paths"),
+        ({"paths": ["*", "!/src/ "]}, [0, 1], "paths"),
+        ({"paths": ["*", "!doc/src/"]}, [0, 1, 2], "paths"),
+        ({"paths": ["*", "!*/"]}, [0], "paths"),
     ],
 )
 def test_filters(options: dict[str, Any], expected: list[int], reason: str) -> None:

@@ -123,6 +123,12 @@ def test_patterns_narrow_a_folder_down(space: Path) -> None:
         "new.py",
     ]
     assert paths(".", "--include", "*.py", "--exclude", "new*") == ["app.py"]
+    left = paths(".", "--include", "*", "--include", "!docs/")
+    assert "docs/guide.md" not in left and {"app.py", "new.py"} <= {*left}
+    # What takes folders back takes no file back, as in .gitignore.
+    assert paths(".", "--exclude", "*", "--exclude", "!*/", "--exclude", "!*.md") == [
+        "docs/guide.md"
+    ]
     ran = run("render", ".", "--include", "*.rs")
     assert (ran.code, ran.err) == (
         4,

@@ -258,7 +258,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FILES_HINT = (
-    'files are named by paths, as in .gitignore: paths: ["*", "!tests/**"]; a file .ignore beside '
+    'files are named by paths, as in .gitignore: paths: ["*", "!tests/"]; a file .ignore beside '
     "the files leaves some out, too"
 )
 """The hint for people who look for `include` or `exclude` among the options."""

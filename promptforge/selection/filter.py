@@ -19,7 +19,13 @@ from ..config.options import Options
 from ..errors import Diagnostics, OptionError
 from ..model import Item, ScoreOrder, closeness
 from ..text.format import plural
-from ..text.words import late_property, match_in_one_pass, split_words, terms_of_word
+from ..text.words import (
+    late_property,
+    match_in_one_pass,
+    split_words,
+    take_folders_back,
+    terms_of_word,
+)
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry, drop_duplicates, tail_of
 from .query import Language, QueryRelevance, Question, Relevance, readable_text, relate
@@ -464,7 +470,8 @@ def _filter(
     if options.paths:
         import pathspec  # 36 ms that only a filter by path is worth
 
-        spec = match_in_one_pass(pathspec.GitIgnoreSpec.from_lines(options.paths))
+        patterns = take_folders_back(options.paths)
+        spec = match_in_one_pass(pathspec.GitIgnoreSpec.from_lines(patterns))
         tests["paths"] = lambda item: bool(item.path) and spec.match_file(item.path or "")
     if options.languages:
         wanted = frozenset(name.lower() for name in options.languages)

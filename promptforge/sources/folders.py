@@ -23,7 +23,7 @@ import msgspec
 
 from ..errors import Diagnostics, ItemError, quote
 from ..files import is_inside
-from ..text.words import late_pattern, match_in_one_pass
+from ..text.words import late_pattern, match_in_one_pass, take_folders_back
 from .credentials import find_credential
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
 from .workspace import (
@@ -523,7 +523,7 @@ def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
     """
     if wanted.include:
         _refuse_lists("--include", wanted.include, names)
-        include = _patterns(wanted.include)
+        include = _patterns(take_folders_back(wanted.include))
         names = [name for name in names if include.match_file(name)]
     if wanted.exclude:
         _refuse_lists("--exclude", wanted.exclude, names)

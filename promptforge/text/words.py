@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, AnyStr, Generic, Literal, Self, TypeVar, cast, get_args, overload
 
@@ -64,6 +64,24 @@ def match_in_one_pass(rules: T) -> T:
             last = [_ANY_PARTS + part for part in more[-1:]]
             rule.regex = re.compile("".join([first, *groups, *last]))
     return rules
+
+
+_FOLDER_TAKEN_BACK = late_pattern(r"!(/?)((?:.*/)?[^/]*[^/\\])/+[ \t]*")
+
+
+def take_folders_back(patterns: Iterable[str]) -> list[str]:
+    """Return patterns where `!tests/` takes back every file in the folder.
+
+    Behind `*` git takes back the folder alone, and a list of files names no folders.
+    """
+    found: list[str] = []
+    for pattern in patterns:
+        if match := _FOLDER_TAKEN_BACK.fullmatch(pattern):
+            root, folder = match.groups()
+            anywhere = "" if root or "/" in folder else "**/"
+            pattern = f"!{anywhere}{folder}/**"
+        found.append(pattern)
+    return found
 
 
 def _set_in_a_name(found: re.Match[str]) -> str:
