@@ -198,7 +198,7 @@ def test_a_failed_run_leaves_the_old_output_alone() -> None:
     assert Path("out.md").read_text() == "before"
 
 
-@pytest.mark.parametrize("target", ["nowhere/out.md", "."])
+@pytest.mark.parametrize("target", ["nowhere/out.md", ".", "new/"])
 def test_an_output_that_cannot_be_written_is_named(target: str) -> None:
     ran = run("render", "items.json", "-o", target)
     said(ran, 4, target)

@@ -106,6 +106,25 @@ def test_parts_go_into_files(flags: list[str], tmp_path: Path) -> None:
     assert ran.code == 2 and "--split writes files" in ran.err
 
 
+def test_where_one_part_cannot_be_written_none_is_left(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two three\n" * 400, encoding="utf-8")
+    (tmp_path / "out.3.md").mkdir()
+    ran = run("render", "--file", "a.txt", "--split", "400", "-o", "out.md", cwd=tmp_path)
+    assert ran.code == 4
+    assert "removed what was written before: out.1.md out.2.md\n" in ran.err
+    assert "out.3.md: is a folder" in ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "out.3.md"]
+
+
+@pytest.mark.parametrize("name", ["folder", "new/", ".", "..", "/dev/null"])
+def test_parts_are_numbered_files(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.txt").write_text("one two three", encoding="utf-8")
+    ran = run("render", "--file", "a.txt", "--split", "400", "-o", name, cwd=tmp_path)
+    assert ran.code == 4 and f"{name}: is no file; --split numbers" in ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "folder"]
+
+
 # --- the clipboard --------------------------------------------------------------------------------
 
 

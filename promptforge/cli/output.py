@@ -18,7 +18,7 @@ import sys
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ def write_output(text: str, path: str | None = None) -> None:
             stream.flush()
         return
     target = Path(path)
-    if target.is_dir():
+    if target.is_dir() or path.endswith("/"):
         raise ItemError("is a folder; name a file in it", where=path)
     if target.exists() and not target.is_file():
         # No new file can take the place of /dev/stdout or of a named pipe.
@@ -69,6 +69,26 @@ def write_output(text: str, path: str | None = None) -> None:
         remove_unfinished(target.parent, target.name)
     with write_whole(target) as file:
         file.write(text.encode("utf-8", "replace"))
+
+
+def write_all_files(texts: Mapping[str, str]) -> None:
+    """Write texts by path, all or none.
+
+    Where one cannot be written, as on a full disk, those before it are removed, and named. Raises
+    as `write_output` does.
+    """
+    written: list[str] = []
+    try:
+        for path, text in texts.items():
+            write_output(text, path)
+            written.append(path)
+    except BaseException:
+        regular = [path for path in written if os.path.isfile(path)]
+        for path in regular:
+            os.unlink(os.path.realpath(path))
+        if regular:
+            print_message(f"removed what was written before: {' '.join(map(printable, regular))}")
+        raise
 
 
 def write_text(text: str, path: str | None = None) -> None:

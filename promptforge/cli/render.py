@@ -42,6 +42,7 @@ from .output import (
     print_diagnostics,
     print_message,
     printable,
+    write_all_files,
     write_json,
     write_lines,
     write_output,
@@ -96,6 +97,9 @@ def render_command(
         tokens = read_option("max_tokens", split, "--split")
         if not isinstance(tokens, int) or tokens < 1:
             raise click.UsageError(f"--split takes a number of tokens, as 8k; got {quote(split)}")
+        if output.endswith("/") or (os.path.exists(output) and not os.path.isfile(output)):
+            message = "is no file; --split numbers the name of one: out.md makes out.1.md"
+            raise ItemError(message, where=output)
         return _write_parts(request, renderer, tokens, Path(output))
     result = request.render(renderer, request.gather())
     if copy:
@@ -146,8 +150,8 @@ def _write_parts(
     said = dict.fromkeys(d for part in parts for d in part.warnings if d.code != "PF111")
     print_diagnostics([*request.diagnostics, *said], quiet=request.quiet)
     names = [output.with_suffix(f".{n}{output.suffix}") for n in range(1, len(parts) + 1)]
-    for name, part in zip(names, parts, strict=True):
-        write_output(_end_within_budget(part), str(name))
+    texts = map(_end_within_budget, parts)
+    write_all_files(dict(zip(map(str, names), texts, strict=True)))
     total = sum(part.tokens for part in parts)
     count = plural(len(parts), "part", "parts")
     print_message(f"{count}, {total:,} tokens: {' '.join(printable(name) for name in names)}")
