@@ -8,7 +8,7 @@ import pytest
 
 import promptforge as pf
 from promptforge.selection.repository import file_importance
-from promptforge.trimming.code import defined_names
+from promptforge.trimming.syntax_tree import defined_names
 
 USED = "def shared_helper(value):\n" + "    value += 1\n" * 40 + "    return value\n"
 

@@ -20,7 +20,7 @@ from shipped_words import marks as shipped_marks
 from tree_sitter import Language, Parser
 
 from promptforge.text.format import Marks
-from promptforge.trimming import code, python
+from promptforge.trimming import code, python, syntax_tree
 from promptforge.trimming.kinds import Trimmers
 from promptforge.trimming.pieces import Pieces
 
@@ -223,7 +223,7 @@ def errors(text: str, language: str) -> bool:
         return (
             Parser(Language(tree_sitter_scala.language())).parse(text.encode()).root_node.has_error
         )
-    root = code.parse_syntax(text, language)
+    root = syntax_tree.parse_syntax(text, language)
     return root is None or root.has_error
 
 
@@ -264,16 +264,16 @@ type T struct {
 
 @pytest.mark.parametrize("parser", ["installed", "not installed", "0.25.2", "0.26.0", "1.0rc1"])
 def test_the_outline_of_go(parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    code._load_grammar.cache_clear()
+    syntax_tree._load_grammar.cache_clear()
     if parser == "not installed":  # then the depth of lines tells as much here
-        monkeypatch.setattr(code, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
+        monkeypatch.setattr(syntax_tree, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
     elif parser != "installed":
         monkeypatch.setattr("importlib.metadata.version", lambda name: parser)
     used = parser in ("installed", "1.0rc1") and bool(find_spec("tree_sitter_go"))
-    assert (code.parse_syntax("package a\n", "go") is not None) == used
+    assert (syntax_tree.parse_syntax("package a\n", "go") is not None) == used
     variants = divided(PROGRAMS["go"], "go").variants()
     outline = next(found.text for found in variants if found.name == "outline")
-    code._load_grammar.cache_clear()
+    syntax_tree._load_grammar.cache_clear()
     assert outline == GO_OUTLINE
 
 
@@ -373,8 +373,8 @@ def test_a_tree_that_another_thread_has_spoilt_is_made_again(
 )  # fmt: skip
 def test_names_that_a_program_defines(language: str, text: str, names: str) -> None:
     pytest.importorskip(f"tree_sitter_{language}")
-    assert {*names.split()} <= (code.defined_names(text, language) or set())
-    assert code.defined_names(text, "unknown") is None
+    assert {*names.split()} <= (syntax_tree.defined_names(text, language) or set())
+    assert syntax_tree.defined_names(text, "unknown") is None
 
 
 @pytest.mark.parametrize("path", STDLIB[:40:8], ids=lambda path: path.name)
@@ -492,7 +492,7 @@ def test_no_outline_breaks_a_program(language: str) -> None:
 )  # fmt: skip
 def test_a_signature_of_one_line_is_in_the_outline(language: str, shown: str, gone: str) -> None:
     """Of a header of C no prototype was shown, and of a module no `export` of one line."""
-    if code._load_grammar(language) is None:
+    if syntax_tree._load_grammar(language) is None:
         pytest.skip(f"no grammar of {language}")
     head = {"typescript": "function", "c": "void", "go": "func", "rust": "fn"}[language]
     text = f"{gone}\n\n{shown}\n\n{head} f() {{\n  a();\n  b();\n}}\n"
@@ -538,7 +538,7 @@ def test_the_members_of_a_struct_or_an_interface_are_signatures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not parsed:
-        monkeypatch.setattr(code, "_load_grammar", lambda name: None)
+        monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
     outline = divided(text, language).outlines()[0].text
     assert [line for line in shown if line not in outline] == []
     assert [line for line in hidden if line in outline] == []

@@ -30,9 +30,9 @@ from ..text.words import (
     terms_of_text,
     terms_of_word,
 )
-from ..trimming.code import defined_names
 from ..trimming.kinds import is_program
 from ..trimming.pieces import Pieces
+from ..trimming.syntax_tree import defined_names
 from .query import (
     DEFINING_WORD,
     MAX_CANDIDATES_READ,

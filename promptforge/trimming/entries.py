@@ -11,9 +11,9 @@ from math import log2
 
 from ..text.format import Marks
 from ..text.words import late_pattern
-from .code import IN_STRING, code_gap, comment_line
 from .entry_reader import DOCUMENT, HEADER, SECTION, DataEntry
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, split_lines
+from .program import IN_STRING, code_gap, comment_line
 from .settings import SECTIONS, read_instructions, read_sections
 from .table import TABLES, read_rows
 from .xml import read_elements

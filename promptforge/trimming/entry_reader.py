@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from ..text.words import late_pattern
-from .code import IN_STRING
+from .program import IN_STRING
 
 DOCUMENT, SECTION = "document", "section"
 """Kinds of the lines `---` and `[name]`, which all up to the next one is under."""

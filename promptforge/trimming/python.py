@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ..files import fork_safe_lock
 from ..text.format import Marks
-from .code import (
+from .pieces import Pieces
+from .program import (
     COMMENT_ONLY,
     IMPORT,
     IN_STRING,
@@ -23,7 +24,6 @@ from .code import (
     Place,
     Unit,
 )
-from .pieces import Pieces
 
 # The lines of Python's own reader: form feeds and U+2028 end none, a bare CR does.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")

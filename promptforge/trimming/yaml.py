@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import inf
 
 from ..text.words import late_pattern
-from .code import IN_STRING
 from .entry_reader import (
     DOCUMENT,
     DOCUMENT_LINE,
@@ -16,6 +15,7 @@ from .entry_reader import (
     end_of_brackets,
     end_of_deeper,
 )
+from .program import IN_STRING
 
 _LINE = late_pattern(r"([ \t]*)((?:-(?:[ \t]+|(?=\r?\n|\Z)))*)")
 _KEY = late_pattern(

@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import promptforge as pf
-from promptforge.trimming.code import GRAMMARS
 from promptforge.trimming.kinds import TRIMMERS_BY_KIND, TRIMMERS_BY_LANGUAGE
+from promptforge.trimming.syntax_tree import GRAMMARS
 
 from .report import Report
 

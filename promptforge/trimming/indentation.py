@@ -1,0 +1,118 @@
+"""The blocks of a program by the depth of its lines, for languages without a grammar here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..text.words import late_pattern
+from .pieces import split_lines
+from .program import IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
+
+# The last line of a block, or the next part of it, begins so.
+_BLOCK_END = late_pattern(
+    r"\s*(?:[)}\]]|</|#\}"
+    r"|(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|catch|rescue|ensure)\b)"
+)
+_CONTROL = late_pattern(
+    r"\s*(?:if|else|elif|elsif|for|foreach|while|until|unless|switch|match|case|when|do|loop|try|"
+    r"catch|with|begin|return|let|const|var|defer|select|repeat)\b"
+)
+_IMPORT_LINE = late_pattern(
+    r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
+)
+_COMMENT = late_pattern(
+    r"\s*(?://|/\*|\*[ /\n]|--|;|%"
+    r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
+)
+_HAS_MEMBERS = late_pattern(r"\b(?:struct|interface)\b")
+_SKELETON_DEPTH = 2
+"""Headers less deep than this are skeleton: functions, and the methods of classes."""
+
+
+class _Header(NamedTuple):
+    """A line with deeper lines below it."""
+
+    depth: int
+    number: int
+    body: int
+
+
+def read_indentation(text: str) -> Blocks | None:
+    """Return the lines of a program as blocks, each under the shallower line before it.
+
+    None if no line is deeper than another. A line with deeper lines below it is a header, and the
+    deeper run its body. The next line of the header's depth belongs to it too if it begins as the
+    end of a block does (`}`, `end`, `else`).
+    """
+    lines = split_lines(text)
+    depths = list(map(_depth, lines))
+    if len({depth for depth in depths if depth >= 0}) < 2:
+        return None
+    blocks = Blocks(lines)
+    open_headers: list[_Header] = []
+    # Headers with a list under them, as `import (` or `type A struct {`: all have one rank.
+    lists: dict[int, int] = {}
+    for line, (depth, next_depth) in enumerate(zip(depths, _next_depths(depths), strict=True)):
+        # A comment or a blank line goes with the next line of code.
+        if depth < 0 or line < blocks.next or _COMMENT.match(lines[line]):
+            continue
+        ended = _close_headers(open_headers, depth)
+        parent = body = -1
+        if open_headers:
+            _, parent, body = open_headers[-1]
+        heads = next_depth > depth and len(open_headers) < MAX_BLOCK_DEPTH
+        if ended >= 0 and _BLOCK_END.match(lines[line]):
+            number = blocks.add(line, line + 1, parent=ended, closes=ended, body=body)
+        else:
+            rank = lists.get(parent, _rank_of_line(lines[line], heads, len(open_headers)))
+            number = blocks.add(line, line + 1, parent=parent, rank=rank, body=body)
+            if heads and rank and _heads_list(lines[line]):
+                lists[number] = rank
+        if heads:
+            # Outside of any body, or in the skeleton, a header begins a body of its own.
+            if blocks.found[number].rank or body < 0:
+                body = number
+            open_headers.append(_Header(depth, number, body))
+    return blocks
+
+
+def _depth(line: str) -> int:
+    """Return the columns before a line, a tab reaching to the next multiple of 8; -1: blank."""
+    bare = line.lstrip(" \t")
+    if not bare.strip():
+        return -1
+    return len(line[: len(line) - len(bare)].expandtabs(8))
+
+
+def _next_depths(depths: Sequence[int]) -> list[int]:
+    """Return for each line the depth of the next one that is not blank."""
+    found = [-1]
+    for depth in reversed(depths[1:]):
+        found.append(depth if depth >= 0 else found[-1])
+    return found[::-1]
+
+
+def _close_headers(open_headers: list[_Header], depth: int) -> int:
+    """Close all headers of this depth or deeper; return the one of this depth, else -1."""
+    ended = -1
+    while open_headers and open_headers[-1].depth >= depth:
+        header = open_headers.pop()
+        ended = header.number if header.depth == depth else -1
+    return ended
+
+
+def _heads_list(line: str) -> bool:
+    """Tell whether a header has a list under it: `import (`, `type Options struct {`."""
+    line = line.rstrip()
+    if line.endswith("{") and "(" not in line:
+        return bool(_HAS_MEMBERS.search(line))
+    return line.endswith("(")
+
+
+def _rank_of_line(text: str, heads: bool, depth: int) -> int:
+    if not depth and _IMPORT_LINE.match(text):
+        return IMPORT
+    if heads and depth < _SKELETON_DEPTH and not _CONTROL.match(text):
+        return SIGNATURE
+    return NONE

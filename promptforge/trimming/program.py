@@ -1,0 +1,357 @@
+"""Programs in blocks of whole lines: a header, its body, its end; and the marks of gaps in them.
+
+Bodies go largest first; imports and signatures stay longest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+from ..text.format import Marks
+from ..text.words import late_pattern
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end
+
+NONE, SAYING, IMPORT, SIGNATURE = range(4)
+"""Ranks of skeleton: none, a docstring's first line, an import, a signature; high stays long."""
+MAX_BLOCK_DEPTH = 60
+"""Blocks within blocks that are told apart; anything deeper is one piece."""
+_MAX_LINES_OF_TRIVIA = 4
+"""Lines up to which comments go with the statement after them; more are a piece."""
+
+
+class _Block(NamedTuple):
+    """The lines from `first` to the next block's first."""
+
+    first: int
+    parent: int = -1
+    rank: int = NONE
+    closes: int = -1
+    body: int = -1
+    """The header of its body, with pieces that go one after another from the end; -1: its own."""
+    kind: str = ""
+
+
+class Blocks:
+    """The blocks of a text, added in the order of their lines."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.found: list[_Block] = []
+        self.next = 0
+        """The first line that is in no block yet."""
+
+    def add(
+        self,
+        code: int,
+        end: int,
+        *,
+        parent: int = -1,
+        rank: int = NONE,
+        closes: int = -1,
+        body: int = -1,
+        kind: str = "",
+    ) -> int:
+        """Add the lines up to `end` as a block, with code from line `code` on; return its number.
+
+        A long comment before the code, or any before the end of a block, is a piece of its own.
+        """
+        first, self.next = self.next, end
+        comments = self.lines[first:code]
+        apart = _MAX_LINES_OF_TRIVIA if closes < 0 else 0
+        if len(comments) > apart and any(line.strip() for line in comments):
+            self.found.append(_Block(first, parent, body=body))
+            first = code
+        self.found.append(_Block(first, parent, rank, closes, body, kind))
+        return len(self.found) - 1
+
+    def pieces(self, language: str | None, marks: Marks) -> Pieces | None:
+        """Return the pieces; None if there are fewer than two."""
+        if self.next < len(self.lines):
+            self.add(self.next, len(self.lines))
+        found = self.found
+        if len(found) < 2:
+            return None
+        # A block with skeleton under it is skeleton itself.
+        for block in reversed(found):
+            if block.rank and block.parent >= 0 and not found[block.parent].rank:
+                found[block.parent] = found[block.parent]._replace(rank=SIGNATURE)
+        ends = [block.first for block in found[1:]] + [len(self.lines)]
+        keeps = _keeps(found, ends)
+        parts = [
+            Piece(
+                "".join(self.lines[block.first : end]),
+                keep,
+                block.parent,
+                block.rank > NONE,
+                block.kind,
+                block.closes,
+            )
+            for block, end, keep in zip(found, ends, keeps, strict=True)
+        ]
+        outline = [keep for block, keep in zip(found, keeps, strict=True) if block.rank >= IMPORT]
+        made = _ProgramPieces(
+            parts,
+            code_gap(language),
+            marks,
+            lambda text: comment_line(language, text) + "\n",
+            # Half an outline is worth less than the function that answers.
+            under_query=UnderQuery(min(outline, default=ALWAYS), facts_together=True),
+        )
+        made.has_block_comments = (language or "") in _BLOCK_COMMENTS.split()
+        return made
+
+
+class _ProgramPieces(Pieces):
+    """The pieces of a program. Its outlines have neither blank lines nor marks between pieces."""
+
+    has_block_comments = False
+    """True where `/*…*/` is a comment within a line."""
+
+    def with_parts(self, parts: Sequence[Piece]) -> Self:
+        """Return pieces of the same language with other parts."""
+        other = super().with_parts(parts)
+        other.has_block_comments = self.has_block_comments
+        return other
+
+    def keep_in_outline(self, part: Piece) -> float:
+        """Return the `keep` of a signature, or of a docstring, which is that of its signature."""
+        below = 0.0
+        if part.kind == SAYS and part.parent >= 0:
+            part = self.parts[part.parent]
+            below = _SAYS_DEPTH / (1 + 2 * bool(_CLASS.search(part.text)))
+        return part.keep - below - _PRIVATE_DEPTH * bool(_PRIVATE.match(part.text))
+
+    def is_title(self, index: int) -> bool:
+        """Tell whether a piece is the first line of a module's docstring."""
+        return self.parts[index].kind == SAYS
+
+    def outline_text(self, kept: Collection[int]) -> str:
+        """Return the text of an outline: a body that is empty now is a mark beside its header."""
+        staying = sorted(self.closed(kept))
+        out = [""]
+        following = blank = 0
+        for index in [*staying, len(self.parts)]:
+            run, last = self._run(following, index), following - 1
+            part = self.parts[index] if index < len(self.parts) else None
+            closes_here = False
+            if run and last >= 0 and self._is_emptied(last, run, part):
+                closes_here = self._add_mark(out, run, part)
+            following = index + 1
+            if part is not None:
+                text = part.text.lstrip("\r\n")
+                if apart := _COMMENTS_APART.match(text):
+                    text = text[apart.end() :].lstrip("\r\n")
+                skipped = part.text[: len(part.text) - len(text)].count("\n")
+                text = text.rstrip("\r\n") + line_end([part])
+                blank += part.text.count("\n") - text.count("\n")
+                if text.strip() in _QUOTES and run and self._first_line is None:
+                    out[-1] = f"{out[-1].rstrip()} {self._marks.gap}{text.lstrip()}"
+                elif closes_here:
+                    out[-1] += text.lstrip()
+                else:
+                    out.append(self._numbered(text, index, out, skipped))
+        out[0] = self._beginning(staying, also=blank) + out[0]
+        return "".join(out).rstrip("\r\n") + line_end(self.parts[-1:])
+
+    def _is_emptied(self, last: int, run: Sequence[Piece], after: Piece | None) -> bool:
+        """Tell whether a run was all that the piece before it had under it."""
+        if after is not None and after.text.strip() in _QUOTES and self._first_line is None:
+            return False
+        if all(part.parent != last for part in run):
+            return False
+        if after is None or after.parent != last or after.closes >= 0:
+            return True
+        # An `elif` is under its `if`, too. A header may be `else:` and in the next line `if x:`.
+        above, below = (_CODE_LINE.findall(text) for text in (self.parts[last].text, after.text))
+        return not above or not below or len(below[0]) <= len(above[-1])
+
+    def _add_mark(self, out: list[str], run: Sequence[Piece], after: Piece | None) -> bool:
+        """Add the mark of a run: `def f(): ...` and `f() {/*…*/}` have it on the header's line.
+
+        Return true where what closes the body goes on there, too.
+        """
+        mark = self._gap(run, self._marks)
+        header = out[-1].rstrip("\r\n")
+        if header.endswith(":") and mark.strip() == _NO_OPS["python"].strip():
+            out[-1] = f"{header} {mark.lstrip()}"
+            return False
+        closes = after is not None and after.closes >= 0 and after.text.lstrip().startswith("}")
+        above, _, brace = header.rpartition("\n")
+        if brace.strip() == "{" and above:  # as C# and PHP write it
+            header = f"{above.rstrip()} {{"
+        # Not after `f() // {`: the brace is a comment's.
+        is_comment = "//" in header.rpartition("\n")[2]
+        if self.has_block_comments and closes and header.endswith("{") and not is_comment:
+            out[-1] = f"{header}/*{self._marks.gap.replace('*/', '')}*/"
+            return True
+        out.append(mark)
+        return False
+
+
+def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
+    """Return the `keep` of each: bodies go largest first, then docstrings, imports, signatures.
+
+    Of signatures the deepest go first. The pieces of one body are equal, so it goes from its end.
+    """
+    # By body: its header, and whether the piece is that header's own.
+    homes = [(i, True) if block.body < 0 else (block.body, False) for i, block in enumerate(found)]
+    sizes: Counter[tuple[int, bool]] = Counter()
+    for home, block, end in zip(homes, found, ends, strict=True):
+        if not block.rank and block.closes < 0:
+            sizes[home] += end - block.first
+    largest_first = sorted(sizes, key=lambda home: (-sizes[home], -home[0]))
+    places = {home: place for place, home in enumerate(largest_first)}
+    depths: list[int] = []
+    keeps: list[float] = []
+    for home, block in zip(homes, found, strict=True):
+        depths.append(depths[block.parent] + 1 if block.parent >= 0 else 0)
+        keep = places.get(home, 0)
+        if block.rank:
+            keep = len(places) + (MAX_BLOCK_DEPTH + 1) * block.rank
+        if block.rank == SIGNATURE:
+            keep -= min(depths[-1], MAX_BLOCK_DEPTH)
+        keeps.append(keep)
+    return keeps
+
+
+class Place(NamedTuple):
+    """The surroundings of a statement: its header, its body, and how deep it is."""
+
+    parent: int = -1
+    body: int = -1
+    """The header of the body that goes as one; -1: outside of any."""
+    function: bool = False
+    """True in a function."""
+    nested: bool = False
+    """True in a function within a function."""
+    depth: int = 0
+
+    def enter(self, head: int, first: int, *, function: bool, container: bool) -> Place:
+        """Return the place under `head`, a header of a statement with its first at `first`."""
+        if function:
+            return Place(head, head, True, self.function, self.depth + 1)
+        if container:
+            return Place(head, self.body, self.function, self.function, self.depth + 1)
+        body = first if self.body < 0 else self.body
+        return Place(head, body, self.function, self.nested, self.depth + 1)
+
+
+class Unit(NamedTuple):
+    """A statement, or several that share a line, as lines from `start` to before `end`."""
+
+    start: int
+    end: int
+    node: Any
+    """The statement in its syntax tree; None for several."""
+
+
+# --- marks of gaps --------------------------------------------------------------------------------
+
+_COMMENTS = {
+    "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala "
+    "dart groovy php d zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog "
+    "systemverilog jsonnet cue gleam prisma qml odin scss less stylus json5 haxe nushell just",
+    "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml "
+    "toml nix hcl powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot "
+    "gherkin csh properties rego yara",
+    "-- ": "sql lua luau haskell elm ada vhdl idris lean purescript applescript",
+    "; ": "lisp commonlisp clojure scheme racket emacs-lisp asm ini wasm",
+    "% ": "erlang latex bibtex prolog postscript matlab",
+    "' ": "vbnet basic",
+    "! ": "fortran",
+    '" ': "vim",
+    ":: ": "batch",
+    "/* */": "css pascal-c",
+    "(* *)": "ocaml sml pascal",
+    "<!-- -->": "html xml markdown vue svelte astro",
+}
+_OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
+_BLOCK_COMMENTS = (
+    "javascript jsx typescript tsx go rust java c cpp objectivec csharp kotlin swift scala dart"
+    " groovy php d solidity css scss less protobuf thrift vala"
+)
+"""Languages in which `/*…*/` is a comment within a line."""
+_NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
+"""A statement that does nothing: here a body cannot be empty."""
+SAYS = "says"
+"""The kind of a docstring's first line."""
+_PRIVATE = late_pattern(
+    r"(?:[ \t]*(?:[@/#*].*)?\r?\n)*+[ \t]*"
+    r"(?:(?:\w+[ \t]+){1,3}_(?!_)|(?:file)?private[ \t]+\w)"
+)
+"""A signature of a name that begins with one underscore, or of what is `private`."""
+_PRIVATE_DEPTH, _SAYS_DEPTH = 1.5, 0.75
+"""Levels that such a signature counts as deeper in an outline, and those of a function's docstring
+below its signature. The docstring of a class counts a third of them."""
+_CLASS = late_pattern(r"^[ \t]*class\b", re.MULTILINE)
+_CODE_LINE = late_pattern(r"^([ \t]*)[^\s#]", re.MULTILINE)
+_COMMENTS_APART = late_pattern(r"(?:[ \t]*(?:#[ #!]|//|--|;|%).*\n|[ \t]*\n)+\n(?=.)")
+"""Comments before a blank line: they say nothing of the signature below, as its own do."""
+_QUOTES = ('"""', "'''")
+IN_STRING = "inside"
+"""The kind of a piece inside a string, where a comment would be text."""
+COMMENT_ONLY = "bare"
+"""The kind of a piece that only a comment may replace: a case of a `match`."""
+
+
+def comment_line(language: str | None, text: str) -> str:
+    """Return `text` as a one-line comment of `language`, without a line end.
+
+    It is bare if the comments of the language are unknown.
+    """
+    line = " ".join(text.split())
+    opener, _, closer = _OPENERS.get(language or "", "").partition(" ")
+    if closer == "-->":
+        line = line.replace("--", "- -").replace("--", "- -")  # XML has no `--` in a comment
+    while closer and closer in line:  # a marker of the caller's may hold `*/`, or `**//`
+        line = line.replace(closer, "")
+    if closer:
+        return f"{opener} {line} {closer}"
+    return f"{opener} {line}" if opener else line
+
+
+@lru_cache(maxsize=64)
+def code_gap(language: str | None) -> Callable[[Sequence[Piece], Marks], str]:
+    """Return the marks of gaps in a program.
+
+    A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.
+    """
+    no_op = _NO_OPS.get(language or "", "")
+    opener = _OPENERS.get(language or "", "").partition(" ")[0]
+    code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
+
+    def gap(run: Sequence[Piece], marks: Marks) -> str:
+        said = marks.left_out(count_lines(run))
+        counts = said != marks.gap  # an outline has the bare mark
+        if run[0].kind == IN_STRING:
+            said = f"{marks.gap} {said}" if counts else said
+            return f"{_margin(run[0].text)}{said}{line_end(run)}"
+        if not opener and counts:
+            said = f"{marks.gap} {said}"
+        margin, filler = _margin(run[0].text), ""
+        if no_op:
+            # Depth has a meaning here, and a comment may stand at any depth: the first line of
+            # code tells how deep the mark must be.
+            for part in run:
+                if code := code_line.search(part.text):
+                    margin = _margin(code[0])
+                    if part.parent >= 0 and part.kind != COMMENT_ONLY:
+                        filler = no_op
+                    break
+        if filler and not counts:
+            return f"{margin}{filler.rstrip()}{line_end(run)}"
+        return f"{margin}{filler}{comment_line(language, said)}{line_end(run)}"
+
+    return gap
+
+
+_FIRST = late_pattern(r"^([ \t\f]*)\S", re.MULTILINE)
+
+
+def _margin(text: str) -> str:
+    found = _FIRST.search(text)
+    return found[1] if found else ""

@@ -1,0 +1,364 @@
+"""The blocks of a program by its syntax tree, where the grammar of the language is installed."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..text.words import late_pattern
+from .pieces import split_lines
+from .program import IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks, Place, Unit
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+# Not among them: tree-sitter-bash 0.25 and tree-sitter-scala 0.26, which end the process on some
+# texts (`</a>    \u200b\f+\f` repeated, a campaign of junk found).
+GRAMMARS = {
+    **{
+        name: (f"tree_sitter_{name}", "language")
+        for name in ("c", "cpp", "go", "java", "lua", "ruby", "rust", "swift")
+    },
+    **dict.fromkeys(("javascript", "jsx"), ("tree_sitter_javascript", "language")),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "csharp": ("tree_sitter_c_sharp", "language"),
+    "php": ("tree_sitter_php", "language_php"),
+}
+"""Language → the module of its grammar, and the function there that returns it."""
+MIN_PARSER = (0, 26, 1)
+"""An earlier tree-sitter ends the process where a function is told of the progress of a parse, as
+0.25.2 and 0.26.0 do on some tens of kilobytes of Java, or it has no such function."""
+MAX_BYTES_PARSED = 100_000
+"""A longer text is not parsed: 50,000 bytes of junk took over a second."""
+_CHUNK_BYTES = 8192
+# Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk. Junk takes quadratic
+# time (`/*` unclosed, 100,000 times) or worse.
+_MAX_READS_PER_CHUNK = 24
+_MAX_STEPS_PER_CHUNK = 200
+
+# Parts of the names that the grammars give to nodes.
+_FUNCTION = late_pattern(
+    r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block"
+    r"|^init_"
+)
+_CONTAINER = late_pattern(
+    r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|"
+    r"extension|union|linkage|preproc_if|template_decl"
+)
+_TYPE = late_pattern(rf"{_CONTAINER.pattern}|type_(?:spec|item|alias|definition)")
+_SHORT_TYPE = late_pattern(r"type_(?:item|alias|declaration)|^(?:struct_item|interface_decl)")
+"""Types that are a line or two: without a body they are their own signature."""
+_MEMBERS = late_pattern(r"^(?:field_declaration_list|interface_body|object_type)$")
+"""The nodes around the members of a struct or an interface: without them it says nothing."""
+_MAX_LINES_OF_SIGNATURE = 2
+_IMPORT = late_pattern(r"import|include|^use_|_use_|using_|package|require|extern_crate")
+_PREFIX = late_pattern(
+    r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$"
+)
+_OPAQUE = late_pattern(
+    r"string|heredoc|interpolation|comment|token_tree|^template_(?:literal|substitution)|expansion|"
+    r"substitution|regex"
+)
+_OPENING = {"}": "{", "done": "do", "end": "do", "#endif": ""}
+"""Closing delimiter → the opening one; `end` may have none, `#endif` has a condition instead."""
+_WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
+"""Nodes that hold all between two delimiters."""
+
+
+_MAX_DECLARATORS = 4
+"""Levels of C's declarators around a name."""
+
+
+class _Span(NamedTuple):
+    """A block in a statement: the rows of its delimiters, and the nodes between them."""
+
+    top: int
+    bottom: int
+    inner: Sequence[Node]
+    owner: str
+    """The type of the node that the block belongs to."""
+
+
+def read_syntax(text: str, language: str | None) -> Blocks | None:
+    """Return the blocks of a program by its syntax tree.
+
+    None without a grammar, and for a text that is hardly of that language.
+    """
+    root = parse_syntax(text, language)
+    if root is None or root.type == "ERROR":
+        return None
+    blocks = Blocks(split_lines(text))
+    wrong = sum(_row_after(node) - node.start_point.row for node in root.children if node.is_error)
+    if wrong * 4 > len(blocks.lines):
+        return None
+    _read_statements(blocks, root.children, Place())
+    return blocks
+
+
+def parse_syntax(text: str, language: str | None) -> Node | None:
+    """Return the root of a program's syntax tree.
+
+    None without a grammar, or where parsing takes more than its share.
+    """
+    grammar = _load_grammar(language or "")
+    data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?"
+    if grammar is None or len(data) > MAX_BYTES_PARSED:
+        return None
+    from tree_sitter import Parser
+
+    effort = _Effort(data)
+    try:
+        tree = Parser(grammar).parse(effort.read, progress_callback=effort.is_spent)
+    except ValueError:  # tree-sitter was told to stop
+        return None
+    return None if effort.spent else tree.root_node
+
+
+@lru_cache(maxsize=64)
+def _load_grammar(language: str) -> Language | None:
+    """Return the grammar of a language, None if it, or a parser for it, is not installed."""
+    if language not in GRAMMARS:
+        return None
+    module, name = GRAMMARS[language]
+    try:
+        from importlib.metadata import version  # a tenth of the start of a small render
+
+        from tree_sitter import Language
+
+        if tuple(map(int, re.findall(r"\d+", version("tree-sitter"))[:3])) < MIN_PARSER:
+            return None
+        return Language(getattr(importlib.import_module(module), name)())
+    except (ImportError, AttributeError, ValueError):
+        # ValueError: made for another version of tree-sitter.
+        return None
+
+
+def defined_names(text: str, language: str | None) -> set[str] | None:
+    """Return the names of the functions and types of a program, by its syntax tree.
+
+    None without a grammar. Functions within functions are left out.
+    """
+    root = parse_syntax(text, language)
+    if root is None:
+        return None
+    data = text.encode("utf-8", "replace")  # as `parse_syntax` counts
+    names: set[str] = set()
+    # By hand: the queries that come with the grammars end the process on some texts.
+    stack = [root]
+    while stack:
+        for node in stack.pop().named_children:
+            named: Node | None = node
+            for _ in range(_MAX_DECLARATORS):  # `int *pool_take(...)` names it two levels down
+                inner = named.child_by_field_name("declarator") if named else None
+                if inner is None:
+                    break
+                named = inner
+            name = named.child_by_field_name("name") if named else None
+            function = _FUNCTION.search(node.type)
+            if named is not node and (function or named is None or "function" in node.type):
+                name = named
+            if name is not None and (function or _TYPE.search(node.type)):
+                # Not `name.text`: it reads by the parser's reader, which ends when its effort is
+                # spent, and then asks for ever (seen with 35 kB of TypeScript declarations).
+                span = data[name.start_byte : name.end_byte]
+                names.add(span.decode("utf-8", "replace").rpartition("::")[2])
+            if not function and not _OPAQUE.search(node.type):
+                stack.append(node)
+    return names
+
+
+class _Effort:
+    """Hands a parser its text, and counts: by a clock, equal texts would give unequal answers."""
+
+    def __init__(self, data: bytes) -> None:
+        chunks = len(data) // _CHUNK_BYTES + 2
+        self._data = data
+        self._reads = chunks * _MAX_READS_PER_CHUNK
+        self._steps = chunks * _MAX_STEPS_PER_CHUNK
+        self.spent = False
+
+    def read(self, offset: int, point: object) -> bytes:
+        self._reads -= 1
+        self.spent |= self._reads < 0
+        return b"" if self._reads < 0 else self._data[offset : offset + _CHUNK_BYTES]
+
+    def is_spent(self, offset: int, failed: bool) -> bool:
+        self._steps -= 1
+        self.spent |= self._steps < 0
+        return self.spent
+
+
+def _read_statements(blocks: Blocks, nodes: Sequence[Node], place: Place) -> None:
+    for unit in _units(nodes):
+        if not _add_compound(blocks, unit, place):
+            rank = NONE if place.function else _rank(unit)
+            blocks.add(unit.start, unit.end, parent=place.parent, rank=rank, body=place.body)
+
+
+def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
+    """Add a statement as a header, bodies and an end.
+
+    False if no block in it has its lines for itself.
+    """
+    if unit.node is None or unit.end - unit.start < 3 or place.depth >= MAX_BLOCK_DEPTH:
+        return False
+    if _IMPORT.search(unit.node.type):
+        return False
+    first = head = -1
+    for span in _spans(unit.node, unit.start):
+        function = bool(_FUNCTION.search(span.owner))
+        container = bool(_CONTAINER.search(span.owner))
+        rank = NONE
+        if (function or container) and not place.function:
+            rank = SIGNATURE
+        if head < 0:
+            first = head = blocks.add(
+                unit.start, span.top + 1, parent=place.parent, rank=rank, body=place.body
+            )
+        else:
+            # `} else {`: the end of one body and the header of the next.
+            head = blocks.add(
+                blocks.next, span.top + 1, parent=head, rank=rank, closes=head, body=place.body
+            )
+        inner = place.enter(head, first, function=function, container=container)
+        _read_statements(blocks, span.inner, inner)
+        if blocks.next < span.bottom:  # comments at the end of a block
+            blocks.add(blocks.next, span.bottom, parent=head, body=inner.body)
+    if head < 0:
+        return False
+    blocks.add(blocks.next, unit.end, parent=head, closes=head, body=place.body)
+    return True
+
+
+def _units(nodes: Sequence[Node]) -> Iterator[Unit]:
+    """Yield the statements, each with its attributes and decorators."""
+    held: Unit | None = None
+    prefix = -1  # the first row of the attributes and decorators before a statement
+    for node in nodes:
+        start, end = node.start_point.row, _row_after(node)
+        comment = "comment" in node.type
+        if held and start < held.end:
+            if (node.is_named and not comment) or end > held.end:  # a; b
+                held = Unit(held.start, max(end, held.end), None)
+            continue
+        if comment:
+            continue
+        if held:
+            yield held
+        held = None
+        if prefix < 0:
+            prefix = start
+        if not _PREFIX.match(node.type):
+            held = Unit(prefix, end, node)
+            prefix = -1
+    if held:
+        yield held
+
+
+def _spans(node: Node, row: int) -> Iterator[_Span]:
+    """Yield the outermost blocks in a statement; none begins before `row` or the last one's end."""
+    stack = [node]
+    while stack:
+        found = stack.pop()
+        if found.start_point.row == found.end_point.row or _OPAQUE.search(found.type):
+            continue
+        children = found.children
+        span = _span(found, children)
+        if span and span.top >= row:
+            yield span
+            row = span.bottom
+        else:
+            stack.extend(reversed(children))
+
+
+def _span(node: Node, children: Sequence[Node]) -> _Span | None:
+    """Return a node as a block; None if it is none, or does not have its lines for itself."""
+    if len(children) < 3 or children[-1].type not in _OPENING or children[-1].is_missing:
+        return None
+    opening = _opening(node, children)
+    if opening is None or node.type == "jsx_expression":
+        return None
+    top, inner = opening
+    bottom = children[-1].start_point.row
+    inner = [n for n in inner if n.type != "\n"]
+    while len(inner) == 1 and inner[0].type in _WRAPPERS:
+        inner = [n for n in inner[0].children if n.type != "\n"]
+    while inner and inner[0].end_point.row == top:  # { |a, b|
+        inner = inner[1:]
+    if not inner or any(n.start_point.row <= top or _row_after(n) > bottom for n in inner):
+        return None
+    # Where a comma begins a line, the text before it could not go alone.
+    last_row = -1
+    for part in inner:
+        if part.type in (",", ";") and part.start_point.row > last_row:
+            return None
+        last_row = part.end_point.row
+    owner = node.type
+    if children[0].type in ("{", "do") and node.parent and not _CONTAINER.search(owner):
+        owner = node.parent.type
+    return _Span(top, bottom, inner, owner)
+
+
+def _opening(node: Node, children: Sequence[Node]) -> tuple[int, Sequence[Node]] | None:
+    """Return the row where a block begins, and the nodes in it."""
+    end = children[-1].type
+    if end == "#endif":
+        kept = node.child_by_field_name("name") or node.child_by_field_name("condition")
+        if kept is None:
+            return None
+        return kept.start_point.row, [c for c in children[1:-1] if c.start_byte >= kept.end_byte]
+    for number, child in enumerate(children[:-1]):
+        if child.type == _OPENING[end]:
+            return child.start_point.row, children[number + 1 : -1]
+    # `def name ... end`: the body begins where the part before it ends.
+    body = node.child_by_field_name("body")
+    if end == "end" and body is not None:
+        before = None
+        for number, child in enumerate(children):
+            if child.id == body.id and before is not None:
+                return before.end_point.row, children[number:-1]
+            if "comment" not in child.type:  # one above the first statement is not the header's
+                before = child
+    return None
+
+
+def _row_after(node: Node) -> int:
+    """Return the row after the last one of a node."""
+    row, column = node.end_point
+    # A node that takes the line end with it ends in column 0 of the next row.
+    if column == 0 and row > node.start_point.row:
+        return row
+    return row + 1
+
+
+def _rank(unit: Unit) -> int:
+    if unit.node is None:
+        return NONE
+    if _IMPORT.search(unit.node.type):
+        return IMPORT
+    if unit.end - unit.start <= _MAX_LINES_OF_SIGNATURE and _is_signature(unit.node):
+        return SIGNATURE
+    return NONE
+
+
+def _is_signature(node: Node) -> bool:
+    """Tell whether a short statement is a function, a type, a prototype or an exported constant."""
+    declared = node.child_by_field_name("declaration")
+    if declared is not None:  # `export …`
+        return declared.type == "lexical_declaration" or _is_signature(declared)
+    if _FUNCTION.search(node.type) or _SHORT_TYPE.search(node.type):
+        return True
+    if node.parent is not None and _MEMBERS.match(node.parent.type):
+        return True
+    if node.type != "declaration":
+        return False
+    named: Node | None = node
+    for _ in range(_MAX_DECLARATORS):  # `char *name(void);` of C
+        named = named.child_by_field_name("declarator") if named is not None else None
+        if named is not None and named.type == "function_declarator":
+            return True
+    return False
