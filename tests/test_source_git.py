@@ -563,6 +563,69 @@ def test_a_piped_diff_is_one_item_a_file(space: Path) -> None:
         assert "note: <stdin>: read as a diff of" in ran.err
 
 
+@pytest.mark.parametrize(
+    "setting", ["diff.noprefix=true", "diff.mnemonicPrefix=true", "diff.renames=copies"]
+)
+def test_a_piped_diff_names_its_files_whatever_the_settings_are(space: Path, setting: str) -> None:
+    git(space, "mv", "a.py", "a moved.py")
+    (space / "new ü.py").chmod(0o755)
+    git(space, "add", "-A")
+    diff = git(space, "-c", setting, "diff", "HEAD")
+    items = json.loads(run("render", "--json", stdin=diff).out)["items"]
+    expected = ["a moved.py", "b name.md", "gone.txt", "new ü.py", "picture", "sub/c.py"]
+    assert sorted(item["path"] for item in items) == expected
+
+
+def test_a_piped_diff_of_a_merge_has_all_its_files(space: Path) -> None:
+    git(space, "add", "-A")
+    git(space, "commit", "-qm", "Third")
+    git(space, "checkout", "-qb", "other", "HEAD~1")
+    (space / "sub/c.py").write_text("theirs\n")
+    git(space, "commit", "-qam", "Theirs")
+    git(space, "checkout", "-q", "main")
+    subprocess.run(["git", *WHO, "merge", "other"], cwd=space, capture_output=True)
+    (space / "a.py").write_text("x = 3\n")
+    diff = git(space, "diff")
+    assert "diff --cc sub/c.py" in diff and "diff --git a/a.py" in diff
+    items = json.loads(run("render", "--json", stdin=diff).out)["items"]
+    assert {item["path"]: item["kind"] for item in items} == {"a.py": "diff", "sub/c.py": "diff"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show",),
+        ("log", "-p", "--stat"),
+        ("log", "-p", "--format=fuller", "--decorate"),
+        ("format-patch", "--stdout", "--root"),
+    ],
+)
+def test_piped_commits_are_one_item_each(space: Path, command: tuple[str, ...]) -> None:
+    text = git(space, *command, "HEAD")
+    ran = run("render", "--json", stdin=text)
+    items = json.loads(ran.out)["items"]
+    count = text.count("\ndiff --git a/a.py")
+    assert f"read as {count} commit" in ran.err
+    assert [item["kind"] for item in items] == ["commit"] * count
+    assert {item["name"][7:] for item in items} <= {
+        " First",
+        " Second: `x`",
+        " [PATCH 1/2] First",
+        " [PATCH 2/2] Second: `x`",
+    }
+    assert git(space, "rev-parse", "HEAD").strip() in {item["id"] for item in items}
+    shown = run("render", "--layout", "cited", "--format", "plain", stdin=text).out
+    assert "".join(shown.split()) == "".join(text.split())
+
+
+def test_a_piped_diff_of_another_program_is_a_diff(space: Path) -> None:
+    (space / "was.py").write_text("x = 1\n")
+    ran = subprocess.run(["diff", "-u", "was.py", "a.py"], cwd=space, capture_output=True)
+    for text in (ran.stdout.decode(), f"diff -u was.py a.py\n{ran.stdout.decode()}"):
+        (item,) = json.loads(run("render", "--json", stdin=text).out)["items"]
+        assert item["kind"] == "diff"
+
+
 def test_a_shallow_clone_says_where_the_earlier_commits_are(space: Path, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{space}", str(shallow))

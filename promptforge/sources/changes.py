@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -233,41 +233,89 @@ def _name(revisions: str) -> str:
     return quote(revisions) if revisions else "the working tree since the last commit"
 
 
+def change_items(text: str) -> list[Item]:
+    """Return the changes that git or a program like diff prints, one item for each; of others none.
+
+    Commits, as of `git show`, `git log -p` and `git format-patch --stdout`, are `commit` items, each
+    with its diff. Of `git diff` each file is a `diff` item; what other programs print is one.
+    """
+    for head in _COMMIT_HEADS:
+        if head.match(text):
+            return [_commit_item(part) for part in _split_before(head, text)]
+    if _FILE_HEAD.match(text):
+        return diff_items(text)
+    if _OTHER_DIFF.match(text):
+        return [Item(kind="diff", content=text, name="standard input", language="diff")]
+    return []
+
+
+_COMMIT_HEADS = (
+    late_pattern(r"(?m)^commit [0-9a-f]{40,64}\b.*\n(?:[A-Z]\w+: |tree )"),
+    late_pattern(r"(?m)^From [0-9a-f]{40,64} Mon Sep 17 "),
+)
+"""What begins a commit of `git log`, and of `git format-patch`."""
+_FILE_HEAD = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
+_OTHER_DIFF = late_pattern(r"diff -|Index: .+\n=|--- .*\n\+\+\+ .*\n@@ ")
+_SUBJECT = late_pattern(r"(?m)^(?:Subject: |    )(.+)")
+_HASH_CHARACTERS = 7
+"""Characters of a hash in the name of a commit."""
+
+
+def _commit_item(text: str) -> Item:
+    commit = text.split(maxsplit=2)[1]
+    subject = _SUBJECT.search(text.partition("\ndiff --")[0])
+    words = "" if subject is None else f" {subject[1]}"
+    name = f"{commit[:_HASH_CHARACTERS]}{words}"
+    return Item(kind="commit", id=commit, name=name, content=text.rstrip("\n"))
+
+
 def diff_items(diff: str) -> list[Item]:
     """Return one `diff` item for each file in the output of `git diff`."""
-    return [_diff_item(text) for text in _split_files(diff)]
+    return [_diff_item(text.removesuffix("\n")) for text in _split_before(_FILE_HEAD, diff)]
 
 
-def _split_files(diff: str) -> Iterator[str]:
-    """Yield the part of each file. No line of a file begins so: it would begin with a blank."""
-    for part in f"\n{diff}".split("\ndiff --git ")[1:]:
-        yield "diff --git " + part.removesuffix("\n")
+def _split_before(head: re.Pattern[str], text: str) -> Iterator[str]:
+    """Yield the parts of a text that begin with a head. No line of a file in a diff does so."""
+    starts = [found.start() for found in head.finditer(text)]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        yield text[start:end]
 
 
 def _diff_item(text: str) -> Item:
     head = text.partition("\n@@")[0].split("\n")
-    found: dict[str, str] = {}
-    for line in reversed(head):
-        for mark in ("+++ ", "--- ", "rename to "):
-            if line.startswith(mark):
-                found[mark] = _unquote(line.removeprefix(mark))
-    sides = (found.get("+++ ", ""), found.get("--- ", ""))
-    paths = [side[2:] for side in sides if side.startswith(("a/", "b/"))]
-    path = paths[0] if paths else found.get("rename to ")
+    path = _path_of_diff(head)
     name = None if path else head[0].removeprefix("diff --git ")
     return Item(kind="diff", content=text, path=path, name=name, language="diff")
 
 
+def _path_of_diff(head: Sequence[str]) -> str | None:
+    """Return the path of the file that the lines above its first hunk are about."""
+    for line in head:
+        if line.startswith(("rename to ", "copy to ")):
+            return _unquote(line.partition(" to ")[2])
+    form, _, names = head[0].removeprefix("diff --").partition(" ")
+    if form != "git":  # of a merge: one name
+        return _unquote(names)
+    # The name stands there twice, and may hold blanks.
+    middle = len(names) // 2
+    old, new = _unquote(names[:middle]), _unquote(names[middle + 1 :])
+    if old == new:  # `diff.noprefix` is set
+        return new
+    # Prefixes are `a/` and `b/`, or `i/` and `w/` where `diff.mnemonicPrefix` is set.
+    return new[2:] if old[1:2] == "/" and old[1:] == new[1:] else None
+
+
 def _unquote(name: str) -> str:
-    """Return a name as it is: git quotes one with control characters, `"` or a backslash."""
+    """Return a name as it is: git quotes one with other than ASCII letters, `"` or a backslash."""
     name = name.removesuffix("\t")  # git's mark after a name with blanks
     if not name.startswith('"'):
         return name
 
-    def character(found: re.Match[str]) -> str:
+    def characters(found: re.Match[str]) -> str:
         letter = found[1]
-        if letter.isdigit():
-            return chr(int(letter, 8))
+        if letter is None:  # the bytes of `ü` are written as `\303\274`
+            octals = found[0].split("\\")[1:]
+            return bytes(int(octal, 8) for octal in octals).decode("utf-8", "replace")
         return dict(zip("abtnvfr", "\a\b\t\n\v\f\r", strict=True)).get(letter, letter)
 
-    return re.sub(r"\\([0-7]{3}|.)", character, name[1:-1])
+    return re.sub(r"(?:\\[0-3][0-7]{2})+|\\(.)", characters, name[1:-1])

@@ -25,7 +25,7 @@ from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.format import plural
 from ..text.words import late_pattern
 from .attack import TechniqueIndex, find_technique, read_attack
-from .changes import diff_items, load_changed, load_diff, load_log
+from .changes import change_items, load_changed, load_diff, load_log
 from .folders import (
     ALL_FILES,
     MAX_NAMES_SHOWN,
@@ -310,7 +310,7 @@ def load_stream(
 ) -> list[Item]:
     """Return the items of standard input, or of a shell's `<(command)`; else its text, and say so.
 
-    A diff of git becomes one item a file. Broken JSON or YAML and a list of files are no text: the
+    A diff of git becomes one item a file, and its commits one item each. Broken JSON or YAML and a list of files are no text: the
     message says the flags by which each is read. Under a name of a text, such as `app.py`, all is
     text.
     """
@@ -331,11 +331,13 @@ def load_stream(
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as a text, for it holds no items; --name app.py would tell its language"
-        if text.startswith("diff --git "):
-            items = diff_items(text)
-            message = f"read as a diff of {plural(len(items), 'file', 'files')}"
-        else:
+        items = change_items(text)
+        if not items:
             items = [file_item(stream_name or "standard input", text)]
+        elif items[0].kind == "commit":
+            message = f"read as {plural(len(items), 'commit', 'commits')}"
+        else:
+            message = f"read as a diff of {plural(len(items), 'file', 'files')}"
         diagnostics.add("PF201", message, where=where, severity="info")
         return items
     diagnostics.extend(said)
