@@ -234,10 +234,10 @@ def _name(revisions: str) -> str:
 
 
 def change_items(text: str) -> list[Item]:
-    """Return the changes that git or a program like diff prints, one item for each; of others none.
+    """Return the changes in what git or another program printed; none where it holds no changes.
 
-    Commits, as of `git show`, `git log -p` and `git format-patch --stdout`, are `commit` items, each
-    with its diff. Of `git diff` each file is a `diff` item; what other programs print is one.
+    Commits, as of `git show`, `git log -p` and `git format-patch --stdout`, are `commit` items with
+    their diffs. Of `git diff` each file is a `diff` item; a diff of other programs is one item.
     """
     for head in _COMMIT_HEADS:
         if head.match(text):

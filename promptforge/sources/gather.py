@@ -310,9 +310,9 @@ def load_stream(
 ) -> list[Item]:
     """Return the items of standard input, or of a shell's `<(command)`; else its text, and say so.
 
-    A diff of git becomes one item a file, and its commits one item each. Broken JSON or YAML and a list of files are no text: the
-    message says the flags by which each is read. Under a name of a text, such as `app.py`, all is
-    text.
+    A diff of git becomes one item a file, and its commits one item each. Broken JSON or YAML and a
+    list of files are no text: the message says the flags by which each is read. Under a name of a
+    text, such as `app.py`, all is text.
     """
     text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     if stream_name is not None and language_of(stream_name) not in DATA_LANGUAGES:
