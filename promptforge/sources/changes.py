@@ -253,7 +253,7 @@ _COMMIT_HEADS = (
     late_pattern(r"(?m)^commit [0-9a-f]{40,64}\b.*\n(?:[A-Z]\w+: |tree )"),
     late_pattern(r"(?m)^From [0-9a-f]{40,64} Mon Sep 17 "),
 )
-"""What begins a commit of `git log`, and of `git format-patch`."""
+"""First lines of a commit, by `git log` and by `git format-patch`."""
 _FILE_HEAD = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
 _OTHER_DIFF = late_pattern(r"diff -|Index: .+\n=|--- .*\n\+\+\+ .*\n@@ ")
 _SUBJECT = late_pattern(r"(?m)^(?:Subject: |    )(.+)")
