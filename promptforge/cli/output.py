@@ -72,22 +72,25 @@ def write_output(text: str, path: str | None = None) -> None:
 
 
 def write_all_files(texts: Mapping[str, str]) -> None:
-    """Write texts by path, all or none.
+    """Write texts by path. Raises as `write_output` does.
 
-    Where one cannot be written, as on a full disk, those before it are removed, and named. Raises
-    as `write_output` does.
+    Where one cannot be written, as on a full disk, the new files before it are removed. What took
+    the place of an earlier file stays. Both are named.
     """
-    written: list[str] = []
+    new: list[str] = []
+    replaced: list[str] = []
     try:
         for path, text in texts.items():
+            kept = replaced if os.path.lexists(path) else new
             write_output(text, path)
-            written.append(path)
+            kept.append(path)
     except BaseException:
-        regular = [path for path in written if os.path.isfile(path)]
-        for path in regular:
-            os.unlink(os.path.realpath(path))
-        if regular:
-            print_message(f"removed what was written before: {' '.join(map(printable, regular))}")
+        for path in new:
+            os.unlink(path)
+        for said, paths in (("removed", new), ("replaced", replaced)):
+            if paths:
+                names = " ".join(map(printable, paths))
+                print_message(f"{said} before the error: {names}")
         raise
 
 
