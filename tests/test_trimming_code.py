@@ -277,6 +277,53 @@ def test_the_outline_of_go(parser: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert outline == GO_OUTLINE
 
 
+OCAML = """\
+module Pool = struct
+  type t = {
+    size : int;
+    mutable free : int list;
+  }
+
+  let rec drain pool acc =
+    match take pool with
+    | None -> acc
+    | Some x ->
+      drain pool (x :: acc)
+end
+
+let main () =
+  let pool =
+    Pool.create 10
+  in
+  Pool.drain pool []
+"""
+OCAML_OUTLINE = """\
+(* [cut] 8 of 18 lines left out *)
+module Pool = struct
+  type t = {
+    size : int;
+    mutable free : int list;
+  }
+
+  let rec drain pool acc =
+    (* 4 lines left out *)
+end
+
+let main () =
+  (* 4 lines left out *)
+"""
+
+
+def test_the_outline_of_ocaml() -> None:
+    variants = divided(OCAML, "ocaml").variants()
+    assert OCAML_OUTLINE in [variant.text for variant in variants]
+    elsewhere = "fn main() {\n    let pool =\n        create(10);\n    drain(pool);\n}\n"
+    outlines = [
+        each.text for each in divided(elsewhere, "zig").variants() if each.name == "outline"
+    ]
+    assert outlines and not any("let pool" in text for text in outlines)
+
+
 @pytest.mark.parametrize(
     ("language", "mark"),
     [

@@ -16,6 +16,6 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     """Return a program as pieces; None for a text with lines of one depth only."""
     blocks = read_syntax(text, language)
     found = blocks.pieces(language, marks) if blocks else None
-    if found is None and (blocks := read_indentation(text)):
+    if found is None and (blocks := read_indentation(text, language)):
         return blocks.pieces(language, marks)
     return found

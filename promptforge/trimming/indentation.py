@@ -25,7 +25,10 @@ _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
-_HAS_MEMBERS = late_pattern(r"\b(?:struct|interface)\b")
+_LET_DEFINES = ("fsharp", "ocaml")
+"""Languages where a header `let take pool =` is a function; elsewhere it is a value, mostly."""
+_LET = late_pattern(r"\s*let\b")
+_HAS_MEMBERS = late_pattern(r"\b(?:struct|interface|type)\b")
 _SKELETON_DEPTH = 2
 """Headers less deep than this are skeleton: functions, and the methods of classes."""
 
@@ -36,9 +39,10 @@ class _Header(NamedTuple):
     depth: int
     number: int
     body: int
+    text: str
 
 
-def read_indentation(text: str) -> Blocks | None:
+def read_indentation(text: str, language: str | None = None) -> Blocks | None:
     """Return the lines of a program as blocks, each under the shallower line before it.
 
     None if no line is deeper than another. A line with deeper lines below it is a header, and the
@@ -60,12 +64,13 @@ def read_indentation(text: str) -> Blocks | None:
         ended = _close_headers(open_headers, depth)
         parent = body = -1
         if open_headers:
-            _, parent, body = open_headers[-1]
+            _, parent, body, _ = open_headers[-1]
         heads = next_depth > depth and len(open_headers) < MAX_BLOCK_DEPTH
         if ended >= 0 and _BLOCK_END.match(lines[line]):
             number = blocks.add(line, line + 1, parent=ended, closes=ended, body=body)
         else:
-            rank = lists.get(parent, _rank_of_line(lines[line], heads, len(open_headers)))
+            own = _rank_of_line(lines[line], heads, open_headers, language)
+            rank = lists.get(parent, own)
             number = blocks.add(line, line + 1, parent=parent, rank=rank, body=body)
             if heads and rank and _heads_list(lines[line]):
                 lists[number] = rank
@@ -73,7 +78,7 @@ def read_indentation(text: str) -> Blocks | None:
             # Outside of any body, or in the skeleton, a header begins a body of its own.
             if blocks.found[number].rank or body < 0:
                 body = number
-            open_headers.append(_Header(depth, number, body))
+            open_headers.append(_Header(depth, number, body, lines[line]))
     return blocks
 
 
@@ -110,9 +115,11 @@ def _heads_list(line: str) -> bool:
     return line.endswith("(")
 
 
-def _rank_of_line(text: str, heads: bool, depth: int) -> int:
-    if not depth and _IMPORT_LINE.match(text):
+def _rank_of_line(text: str, heads: bool, above: Sequence[_Header], language: str | None) -> int:
+    if not above and _IMPORT_LINE.match(text):
         return IMPORT
-    if heads and depth < _SKELETON_DEPTH and not _CONTROL.match(text):
-        return SIGNATURE
-    return NONE
+    if not heads or len(above) >= _SKELETON_DEPTH:
+        return NONE
+    if language in _LET_DEFINES and _LET.match(text):
+        return NONE if above and _LET.match(above[-1].text) else SIGNATURE
+    return NONE if _CONTROL.match(text) else SIGNATURE
