@@ -451,6 +451,20 @@ def test_what_was_made_with_a_function_can_be_written_down() -> None:
 # --- several queries ------------------------------------------------------------------------------
 
 
+def test_a_query_that_finds_nothing_is_said() -> None:
+    items = [
+        Item(content=f"def f{n}():\n    return {n}\n" * 20, path=f"{n}.py", kind="code")
+        for n in range(9)
+    ]
+
+    def codes(query: str, **options: Any) -> set[str]:
+        return {each.code for each in Renderer().render(items, query=query, **options).warnings}
+
+    assert "PF128" in codes("xylophone", max_tokens=200)
+    assert "PF128" not in codes("f3", max_tokens=200)
+    assert "PF128" not in codes("xylophone", max_tokens=20_000), "all of them are shown"
+
+
 def test_several_queries_share_one_budget() -> None:
     both = ["when was the kettle bought", "where do fish live"]
     text = _text("keyword_boost", both)

@@ -184,6 +184,18 @@ def test_what_nobody_wants_is_left_out_and_said_once(space: Path) -> None:
     assert "image.png" not in paths(".", "--ignored")
 
 
+def test_pointers_of_git_lfs_are_no_data(space: Path) -> None:
+    oid = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize 12345\n"
+    write(space, **{"data.csv": pointer, "model.bin": pointer, "about.txt": f"As in:\n{pointer}"})
+    ran = run("render", ".", "--json", "--max-tokens", "20000")
+    found = {item["path"] for item in json.loads(ran.out)["items"]}
+    assert "about.txt" in found and found.isdisjoint({"data.csv", "model.bin"})
+    assert "pointers of Git LFS: 2 (data.csv, model.bin)" in ran.err
+    assert "git lfs pull fetches the files of Git LFS" in ran.err
+    assert paths("--file", "data.csv") == ["data.csv"]
+
+
 @pytest.mark.parametrize(
     ("look", "suffix"),
     [

@@ -563,6 +563,16 @@ def test_a_piped_diff_is_one_item_a_file(space: Path) -> None:
         assert "note: <stdin>: read as a diff of" in ran.err
 
 
+def test_a_repository_of_another_user_says_how_it_is_trusted(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    hint = f"; git config --global --add safe.directory {space} trusts it"
+    ran = run("render", "--git-log", "1")
+    assert ran.code == 4 and ran.err.endswith(f"{hint}\n")
+    assert hint in run("render", ".").err
+
+
 @pytest.mark.parametrize(
     "setting", ["diff.noprefix=true", "diff.mnemonicPrefix=true", "diff.renames=copies"]
 )

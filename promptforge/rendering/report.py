@@ -582,6 +582,10 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
             elif number:
                 said.append(f"{number} of {total} items were {verb}")
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
+        asked = report.page.candidates.asked
+        if asked is not None and not asked.has_evidence:
+            message = "no item has a word of the query, which so chose none of them"
+            diagnostics.add("PF128", f"{message}; ask in words of the items", severity="info")
     if number := reasons["duplicate"]:
         one = "item holds the text of another and was"
         many = "items hold the text of another and were"

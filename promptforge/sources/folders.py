@@ -55,12 +55,14 @@ _WRITTEN = "files that this run writes"
 PACKED = "texts packed of the other files"
 _LINKS, _DEVICES = "links", "pipes, sockets and devices"
 _ABSENT = "tracked files that are not there"
+_LFS_POINTERS = "pointers of Git LFS"
 _SUBMODULES, _REPOSITORIES = "submodules without files", "other repositories"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
 """Reasons that `--ignored` overrules."""
 _REMEDIES = {
     _ABSENT: "git restore, or git sparse-checkout add, brings tracked files back",
+    _LFS_POINTERS: "git lfs pull fetches the files of Git LFS",
     _REPOSITORIES: "name another repository that is meant",
     _SUBMODULES: "git submodule update --init fetches the files of submodules",
     _UNREADABLE: "name a file to hear why it cannot be read",
@@ -82,6 +84,7 @@ _GENERATED_HEAD = late_pattern(
     r"(?:@generated\b|Code generated .*DO NOT EDIT)"
 )
 
+_LFS_BEGINNING = "version https://git-lfs.github.com/spec/"
 MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
 _HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|(?:- )?(?:file|source|path):).*")
 _YAML_KEY = late_pattern(r"(?m)^[ \t]*(?:- )?content: ")
@@ -476,6 +479,8 @@ def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) 
         text = decode_text(beginning, where=place, diagnostics=Diagnostics())
     except BinaryFileError:
         return _NO_TEXT
+    if text.startswith(_LFS_BEGINNING):
+        return _LFS_POINTERS
     if asked_for:
         return None
     if "\n" not in text[:MIN_MINIFIED_LINE] and size > MIN_MINIFIED_LINE:

@@ -105,6 +105,8 @@ def run_git(
             said = f"{show_path(folder.absolute())} is not a git repository"
         elif "revision" in said and _is_shallow(folder):
             said += "; this clone is shallow, git fetch --unshallow brings the earlier commits"
+        elif "dubious ownership" in said:  # as of a folder that is mounted into a container
+            said += f"; git config --global --add safe.directory {work_tree(folder)} trusts it"
         raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
     if diagnostics is not None:
         for warning in re.findall("^warning: (.+)", ran.stderr.decode("utf-8", "replace"), re.M):
