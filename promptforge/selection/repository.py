@@ -570,6 +570,10 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
         if len(held) <= MAX_DEFINING_FILES
     }
     found_anywhere = set(filter(_SEAM.search, telling))
+    defined: list[set[str]] = [set() for _ in items]
+    for name, held in telling.items():
+        for number in held:
+            defined[number].add(name)
     links = []
     for number, item in enumerate(items):
         text = item.content or ""
@@ -578,8 +582,11 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
             quoted = language(item) != "python"
             imported = files.imported(text, item.path or "", quoted=quoted) - {number}
         weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
+        words = set(split_words(text))
+        used = words & found_anywhere
+        used.update(*(words & defined[other] for other in imported))
         # Sorted: sums of fractions depend on their order.
-        for name in sorted(telling.keys() & set(split_words(text))):
+        for name in sorted(used):
             held = telling[name]
             if number in held:
                 continue
