@@ -325,6 +325,29 @@ def test_the_outline_of_ocaml() -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "head", "definition"),
+    [
+        ("kotlin", "fun start() {", "private inline fun <T> twice(x: T) = x to x"),
+        ("kotlin", "fun start() {", "data class Pair(val a: Int, val b: Int)"),
+        ("elixir", "def start do", "defp twice(x), do: {x, x}"),
+        ("protobuf", "message Start {", "message Pair { int32 a = 1; }"),
+        ("hcl", 'variable "start" {', 'output "pair" { value = 1 }'),
+        ("sql", "CREATE TABLE start (", "create or replace view pair AS SELECT 1;"),
+        ("csharp", "class Start\n{", "public record Pair(int A, int B) { }"),
+        ("csharp", "class Start\n{", "public enum Pair { A, B }"),
+        ("typescript", "function start() {", "export class Pair extends Error {}"),
+        ("rust", "fn start() {", "pub enum Pair { A, B }"),
+    ],
+)
+def test_a_definition_in_one_line_is_in_the_outline(
+    language: str, head: str, definition: str
+) -> None:
+    text = f"{head}\n    a = 1;\n    b = 2;\n    c = 3;\n}}\n{definition}\nother = 4;\n"
+    outline = divided(text, language).outlines()[0].text
+    assert definition in outline and "other" not in outline
+
+
+@pytest.mark.parametrize(
     ("language", "mark"),
     [
         ("sql", "-- 2 lines"),

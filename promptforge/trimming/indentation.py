@@ -21,6 +21,16 @@ _CONTROL = late_pattern(
 _IMPORT_LINE = late_pattern(
     r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
 )
+# A definition in one line, as of Kotlin, Elixir, protobuf, Terraform and SQL.
+_DEFINITION = late_pattern(
+    r"\s*+(?:(?:export|public|private|protected|internal|static|final|abstract|open|sealed|data"
+    r"|inline|value|suspend|override|operator|infix|enum|annotation|const|async|pub)[ \t]++)*+"
+    r"(?:(?:class|interface|object|enum|trait|struct|record|typealias|type|newtype|instance|fun|func"
+    r"|fn|function|defp?|defmacrop?|defdelegate|defguard|sub|message|rpc|service|extension|protocol)"
+    r"[ \t]+[\w`<(]|(?:variable|output|resource|data|module|provider)[ \t]+\""
+    r"|(?i:create)[ \t](?:[ \t]*(?i:or|replace|temp|temporary|unique|materialized))*[ \t]*"
+    r"(?i:table|view|index|function|procedure|trigger|type)\b)"
+)
 _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
@@ -118,8 +128,10 @@ def _heads_list(line: str) -> bool:
 def _rank_of_line(text: str, heads: bool, above: Sequence[_Header], language: str | None) -> int:
     if not above and _IMPORT_LINE.match(text):
         return IMPORT
-    if not heads or len(above) >= _SKELETON_DEPTH:
+    if len(above) >= _SKELETON_DEPTH:
         return NONE
+    if not heads:
+        return SIGNATURE if _DEFINITION.match(text) else NONE
     if language in _LET_DEFINES and _LET.match(text):
         return NONE if above and _LET.match(above[-1].text) else SIGNATURE
     return NONE if _CONTROL.match(text) else SIGNATURE

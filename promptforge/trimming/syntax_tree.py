@@ -354,6 +354,8 @@ def _is_signature(node: Node) -> bool:
         return True
     if node.parent is not None and _MEMBERS.match(node.parent.type):
         return True
+    if _CONTAINER.search(node.type) and node.child_by_field_name("body") is not None:
+        return True
     if node.type != "declaration":
         return False
     named: Node | None = node
