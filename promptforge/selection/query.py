@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..model import Item
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Structure, Trimmers
-from ..trimming.pieces import Pieces, Slices, TrimmedVariants, divide_prose
+from ..trimming.pieces import Piece, Pieces, Slices, TrimmedVariants, divide_prose
 from .evidence import DividedText, Evidence, RankedText
 from .scoring import Embed, Reranker, cosine, embed_all
 
@@ -252,13 +252,24 @@ class QueryRelevance(Relevance):
         if pieces is None:
             return DividedText((self.answer(index) or readable_text(self._asked.items[index]),))
         parts, rules = pieces.parts, pieces.under_query
+        if isinstance(parts, Slices):
+            texts: Sequence[str] = parts.texts
+        else:
+            texts = list(map(rules.read, parts))
         return DividedText(
-            parts.texts if isinstance(parts, Slices) else [part.text for part in parts],
+            texts,
             [part.parent for part in parts],
             None if pieces.cuttable else [rules.label(part) for part in parts],
-            frozenset(i for i, part in enumerate(parts) if part.skeleton and rules.loose),
+            frozenset(
+                i for i, part in enumerate(parts) if rules.loose and _says_nothing(part, texts[i])
+            ),
             pieces.priors(),
         )
+
+
+def _says_nothing(part: Piece, text: str) -> bool:
+    """Tell whether a piece says nothing alone: a heading, tags without a text."""
+    return part.skeleton or not text.strip()
 
 
 _Found = TypeVar("_Found", bound=Relevance)

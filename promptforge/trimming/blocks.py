@@ -1,13 +1,14 @@
 """Documents of blocks under headings: deep and late sections go first, headings stay longest.
 
-The modules of Markdown, reStructuredText, LaTeX and AsciiDoc find the blocks of their syntax and
-add them here. A long paragraph loses sentences, a long fence or literal block lines.
+The modules of Markdown, reStructuredText, LaTeX, AsciiDoc and HTML find the blocks of their syntax
+and add them here. A long paragraph loses sentences, a long fence or literal block lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal
 
 from ..text.format import Marks
 from .pieces import (
@@ -35,23 +36,30 @@ MAX_PARAGRAPH_CHARS = 300
 WHITE = " \t\r\n"
 
 
-def make_document(parts: Sequence[Piece], marks: Marks, comment: str = "") -> Pieces | None:
+def make_document(
+    parts: Sequence[Piece],
+    marks: Marks,
+    above: Callable[[str], str] = paragraph,
+    mark: Callable[[Sequence[Piece], Marks], str] | None = None,
+    unit: Literal["line", "character"] = "line",
+    read: Callable[[Piece], str] = lambda piece: piece.text,
+) -> Pieces | None:
     """Return the blocks of a document as its pieces; None if it is one block.
 
-    A gap is a paragraph `[… 12 lines left out]`, in a fence or a table such a line or row, in a
-    paragraph `[…]`. `comment` is what stands before the line above all.
+    A gap is a `mark`: by default a paragraph `[… 12 lines left out]`, in a fence or a table such a
+    line or row, in a paragraph `[…]`. `above` makes the line above all of what it says, in `unit`.
+    `read` returns the text of a block that counts under a query.
     """
     if len(parts) < 2:
         return None
+    make_mark = mark or _mark
 
     def gap(run: Sequence[Piece], marks: Marks) -> str:
-        mark = _mark(run, marks)
-        return mark.rstrip("\n") if run[-1] is parts[-1] else mark
+        made = make_mark(run, marks)
+        return made.rstrip("\n") if run[-1] is parts[-1] else made
 
-    def above(text: str) -> str:
-        return paragraph(comment + text)
-
-    return _DocumentPieces(parts, gap, marks, above, under_query=UnderQuery(loose=True))
+    under_query = UnderQuery(loose=True, read=read)
+    return _DocumentPieces(parts, gap, marks, above, unit=unit, under_query=under_query)
 
 
 _WITHIN_BLOCKS = ("sentence", "line", "row")
@@ -87,10 +95,16 @@ class _DocumentPieces(Pieces):
         return "".join(out).rstrip("\r\n") + line_end(self.parts[-1:])
 
 
+def sentence_mark(run: Sequence[Piece], marks: Marks) -> str:
+    """Return the mark in place of sentences of a paragraph: `[…]`."""
+    last = run[-1].text
+    return f"[{marks.gap}]" + last[len(last.rstrip()) :]
+
+
 def _mark(run: Sequence[Piece], marks: Marks) -> str:
     kind, last = run[0].kind, run[-1].text
     if kind == "sentence":
-        return f"[{marks.gap}]" + last[len(last.rstrip()) :]
+        return sentence_mark(run, marks)
     said = marks.left_out(count_lines(run))
     if kind == "row":
         said = marks.counted(count_lines(run), marks.row_left_out, marks.rows_left_out)
@@ -168,8 +182,12 @@ class BlockReader:
         """Return the parts of a paragraph that may go one by one."""
         return list(split_sentences(text))
 
+    def _body(self, text: str) -> str:
+        """Return a paragraph without what ends it: blanks, end tags."""
+        return text.rstrip(WHITE)
+
     def _paragraph(self, text: str, keep: float, under: int, kind: str) -> None:
-        body = text.rstrip(WHITE)
+        body = self._body(text)
         first, self._first = self._first, False
         parts = [body]
         if (len(body) > MAX_PARAGRAPH_CHARS or first) and not self.risky.search(body):

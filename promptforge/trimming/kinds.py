@@ -36,6 +36,7 @@ TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("diff", "patch"), "patch"),
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
     **dict.fromkeys(("asciidoc", "latex"), "markup"),
+    "html": "html",
     "log": "log",
     "markdown": "markdown",
     "python": "python",
@@ -48,7 +49,7 @@ PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "
 """Kinds with programs as texts, unless their language says otherwise."""
 _NO_PROGRAM_LANGUAGES = {
     *TRIMMERS_BY_LANGUAGE,
-    *("html", "none", "plain", "svg", "text", "txt"),
+    *("none", "plain", "svg", "text", "txt"),
 } - {"python"}
 _OWN_KINDS = {
     *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),

@@ -12,7 +12,7 @@ from collections import Counter
 
 from ..text.format import Marks
 from .blocks import LINES_OF_HEADER, MAX_LINES_WHOLE, BlockReader, make_document
-from .pieces import Piece, Pieces, split_lines, split_sentences
+from .pieces import Piece, Pieces, paragraph, split_lines, split_sentences
 
 MAX_NESTING = 20
 """Blocks within blocks; what is deeper is one piece."""
@@ -48,7 +48,11 @@ _DOC_SETTING = re.compile(r":!?[\w-]+!?:(?:\s|\Z)|(?:ifn?def|ifeval|endif)::|//(
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a document in LaTeX or AsciiDoc in pieces; None if it is one block."""
     made: _Blocks = _AsciiDoc(text) if language == "asciidoc" else _LaTeX(text)
-    return make_document(made.read(), marks, made.comment)
+
+    def above(said: str) -> str:
+        return paragraph(made.comment + said)
+
+    return make_document(made.read(), marks, above)
 
 
 class _Blocks(BlockReader):

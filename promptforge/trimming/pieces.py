@@ -161,6 +161,8 @@ class UnderQuery(NamedTuple):
     """Returns the words of a piece that name it: they say more than others of its subject."""
     loose: bool = False
     """True if an answer may stand without its headings where room is short."""
+    read: Callable[[Piece], str] = lambda piece: piece.text
+    """Returns the text of a piece that counts: no tags of HTML."""
 
 
 class Pieces:

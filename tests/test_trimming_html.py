@@ -1,0 +1,234 @@
+"""Variants of HTML: whole blocks in their places; no tag, comment or entity is cut."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from shipped_words import divided, marks
+
+from promptforge import Item, render
+from promptforge.trimming.html import divide, read_text
+from promptforge.trimming.pieces import Pieces
+
+MARKS = marks("[cut]")
+MARK = re.compile(r"<!-- (?:\[cut\][^\n]*|…|[\d,]+ lines? left out) -->|\[…\]")
+
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <title>Kettles - The Kitchen</title>
+  <style>
+    p { color: red }
+  </style>
+  <script>if (a < b) { document.write("<p>no. text") }</script>
+</head>
+<body>
+<nav><ul>
+  <li><a href="/">Home</a></li>
+  <li><a href="/pots">Pots</a></li>
+</ul></nav>
+<main class="content">
+  <h1 id="kettles">Kettles</h1>
+  <p>A kettle boils <a href="#w" title="a > b. C">water</a>. It is small.
+  <ul class="toc">
+    <li><a href="#lids">Lids</a>
+    <li><a href="#use">Use</a>
+  </ul>
+  <img alt="" src="data:image/png;base64,""" + "iVBORw0KGgo" * 40 + """">
+  <h2 id="lids">Lids &amp; handles</h2>
+  <p>A lid has:</p>
+  <ul>
+    <li>a knob;
+      <ul><li>of wood</li><li>of steel</li></ul>
+    </li>
+    <li>a rim.</li>
+  </ul>
+  <table>
+    <thead><tr><th>Lid<th>Size</thead>
+    <tr><td>small<td>10 cm</tr>
+    <tr><td>large<td>20 cm</tr>
+  </table>
+  <h2 id="use">Use</h2>
+  <dl><dt>fill<dd>Open the lid. Pour water.<dt>boil<dd><p>Wait.</p></dl>
+  <pre><code>""" + "".join(f"step {n} &lt;x&gt;\n" for n in range(20)) + """</code></pre>
+  <!-- the end -->
+</main>
+<footer><p>Copyright</p></footer>
+</body>
+</html>
+"""  # fmt: skip
+
+
+class _Reader(HTMLParser):
+    """The reader of the standard library, as a judge of where a tag ends."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+
+
+def is_within_tag(fragment: str) -> bool:
+    """Tell whether a text ends within a tag, a comment or an entity."""
+    reader = _Reader()
+    reader.feed(fragment)
+    return "<" in reader.rawdata and reader.cdata_elem is None
+
+
+def every_variant(pieces: Pieces) -> Iterator[str]:
+    worth = {index: float(len(part.text) % 7) for index, part in enumerate(pieces.parts)}
+    for variants in (pieces.variants(), pieces.variants(worth)):
+        yield from (variant.text for variant in variants)
+
+
+def assert_a_part(short: str, whole: str) -> None:
+    """Assert that all but the marks stands in `whole` in this order, and ends outside of tags."""
+    place = 0
+    for fragment in MARK.split(short):
+        said = fragment.strip()
+        found = whole.find(said, place)
+        assert found >= 0, (said, short)
+        place = found + len(said)
+        assert not is_within_tag(said), said
+
+
+def test_page_in_pieces() -> None:
+    pieces = divided(divide, PAGE, language="html")
+    for text in every_variant(pieces):
+        assert_a_part(text, PAGE)
+        assert text.count("<pre>") == text.count("</pre>")
+        assert "of wood" not in text or "a knob" in text
+        assert "a knob" not in text or "A lid has:" in text
+        assert "10 cm" not in text or "<th>Size" in text
+        assert ("<dt>fill" in text) == ("<dd>Open" in text)
+        assert ("<dt>boil" in text) == ("Wait." in text)
+    texts = [variant.text for variant in pieces.variants()]
+    assert "base64" not in texts[5]
+    assert texts[-1] == (
+        "<!-- [cut] 62 of 64 lines left out -->\n<!-- 16 lines left out -->\n"
+        '  <h1 id="kettles">Kettles</h1>\n'
+        '  <p>A kettle boils <a href="#w" title="a > b. C">water</a>. It is small.\n'
+        "<!-- 46 lines left out -->"
+    )
+
+
+def test_outline_of_a_page() -> None:
+    pieces = divide(PAGE, marks=MARKS._replace(marker=""))
+    assert pieces is not None
+    skeleton = [index for index, part in enumerate(pieces.parts) if part.skeleton]
+    assert [line.strip() for line in pieces.compact().outline_text(skeleton).split("\n") if line] == [
+        '<h1 id="kettles">Kettles</h1>',
+        '<p>A kettle boils <a href="#w" title="a > b. C">water</a>. It is small.',
+        '<h2 id="lids">Lids &amp; handles</h2>',
+        '<h2 id="use">Use</h2>',
+    ]  # fmt: skip
+
+
+def test_page_of_one_line_counts_characters() -> None:
+    page = "".join(line.strip() for line in PAGE.split("\n"))
+    pieces = divided(divide, page, language="html")
+    for text in every_variant(pieces):
+        assert_a_part(text, page)
+    last = pieces.variants()[-1].text
+    assert re.match(r"<!-- \[cut\] 1,\d+ of 1,\d+ characters left out -->\n<!-- … --><h1", last)
+
+
+def test_query_is_answered_by_text_not_by_tags() -> None:
+    page = (
+        "<h1>Tools</h1>\n<ul class=contents>\n"
+        + "".join(f'<li><a href="#k{n}">kettle size {n}</a></li>\n' for n in range(40))
+        + "</ul>\n"
+        + "".join(
+            f'<p class="kettle size">Filler text number {n} of them.</p>\n' for n in range(40)
+        )
+        + "<h2>Kettles</h2>\n<p>The size of a kettle is two litres.</p>\n<h2>End</h2>\n<p>Bye.</p>\n"
+    )
+    item = Item(name="page.html", kind="file", language="html", content=page)
+    text = str(render([item], query="what is the size of a kettle", max_tokens=100))
+    assert "<p>The size of a kettle is two litres.</p>" in text
+    assert "<h2>Kettles</h2>" in text
+    assert "kettle size 3" not in text
+
+
+def test_text_of_a_part() -> None:
+    assert read_text('a<!-- b --><td>c<td>d<b>e</b>&amp;<img alt="f">') == "a c de& "
+
+
+FRAGMENTS = [
+    "<p>", "</p>", "<li>", "<ul>", "</ul>", "<div class='a'>", "</div>", "<h1>A</h1>", "<h2>B",
+    "</h2>", "<title>T</title>", "text. More text: it is long. ", "\n", " ", "<b>", "</b>", "<br>",
+    "<script>", "</script>", "if (a<b) ", "<!--", "-->", "<!-- c -->", "<![CDATA[", "<?php x ?>",
+    "<a href='#x'>", "</a>", "<a title=\"a > b\">", "<a title='", "\"", "'", "<", ">", "&amp;",
+    "&", "<pre>", "</pre>", "line\n" * 12, "<table>", "<tr><th>a", "<tr><td>b", "</table>", "<nav>",
+    "</nav>", "<main>", "</main>", "<dt>t", "<dd>d", "<svg><path/></svg>", "<svg>", "{% if a %}",
+    "{{ a }}", "<%= a %>", "<IMG SRC='data:" + "x" * 400 + "'>", "<input a=b", "</", "\r", "<p ",
+]  # fmt: skip
+SOUND = [each for each in FRAGMENTS if each.count("<") == each.count(">") and each not in "<>'\""]
+"""Fragments with whole tags: a judge reads these as we do."""
+
+
+@given(fragments=st.lists(st.sampled_from(FRAGMENTS), max_size=60))
+@cases(150)
+def test_any_page_is_divided_and_shown_in_order(fragments: list[str]) -> None:
+    text = "".join(fragments)
+    found = divide(text, marks=MARKS)
+    if found is not None:
+        assert "".join(part.text for part in found.parts) == text
+        for variant in every_variant(divided(divide, text)):
+            place = 0
+            for fragment in MARK.split(variant):
+                said = fragment.strip()
+                place = text.find(said, place) + len(said)
+                assert place >= len(said)
+
+
+@given(fragments=st.lists(st.sampled_from(SOUND), max_size=60))
+@cases(150)
+def test_no_tag_is_cut(fragments: list[str]) -> None:
+    text = "".join(fragments)
+    found = divide(text, marks=MARKS)
+    if found is not None and not is_within_tag(text):
+        for variant in every_variant(found):
+            assert_a_part(variant, text)
+
+
+@given(fragments=st.lists(st.sampled_from(SOUND), min_size=5, max_size=60), tokens=st.integers(20, 200))  # fmt: skip
+@cases(50)
+def test_budget_holds(fragments: list[str], tokens: int) -> None:
+    item = Item(
+        name="p.html", kind="file", language="html", content="<p>x</p>" + "".join(fragments)
+    )
+    for query in (None, "long text"):
+        assert render([item], query=query, max_tokens=tokens).tokens <= tokens
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<", "<!--", "<!-- -", "<a ", '<a b="', "<a b='\" c=\"<a d='", "<div>", "<p>", "<p>a", "<b>a. ",
+     "<script>", "<svg>", "<h1>", "<h1>a</h1>", "<pre>", "<pre>a\n", "</div>", "<ul><li>a", "&", "&a",
+     "<a href=#>b", "<br>", "<table><tr><td>a", "<?", "<![", "<nav>a", "<main>a", "<!-- a -->",
+     "<title>", "a. ", " \n", "<a\t", "<a =", "<i>a</i>. B", "<dt>", "<dt>a<dd>b", "<aB <a", "<td>", "<td>a</th>",
+     "<td><th></th>"],
+)  # fmt: skip
+def test_long_pages_are_divided_in_a_time_that_grows_with_them(unit: str) -> None:
+    text = "<h1>a</h1>" + unit * (200_000 // len(unit))
+    begun = time.process_time()
+    divide(text, marks=MARKS, language="html")
+    assert time.process_time() - begun < 8
+
+
+@pytest.mark.parametrize("path", sorted(Path("promptforge").rglob("*.html")), ids=str)
+def test_own_pages(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    pieces = divide(text, marks=MARKS)
+    if pieces:
+        for variant in [*pieces.variants()][:: max(1, len(pieces.parts) // 20)]:
+            assert_a_part(variant.text, text)
