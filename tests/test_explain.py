@@ -278,6 +278,7 @@ def test_columns_are_those_that_the_environment_says(monkeypatch: pytest.MonkeyP
 def test_of_many_items_a_terminal_hears_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     records = [{"content": f"word {n}"} for n in range(output.MANY_ITEMS)]
     quiet = explained("--max-tokens", "60", records=records)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(output, "is_terminal", lambda name: name == "stderr")
     ran = explained("--max-tokens", "60", records=records)
     assert ran.out == quiet.out

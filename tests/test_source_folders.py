@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.cli.output import reading_progress
+from promptforge.cli.output import print_message, reading_progress
 from promptforge.errors import Diagnostics
 from promptforge.sources import credentials, folders
 from promptforge.sources.credentials import find_credential
@@ -501,9 +501,11 @@ def test_files_after_file_are_files_as_a_shell_makes_them_of_a_pattern(space: Pa
 def test_reading_is_shown_after_a_second_on_a_terminal_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for is_terminal in (True, False):
+    for term, is_terminal in (("xterm", True), ("dumb", False), ("xterm", False)):
         stream = io.StringIO()
-        monkeypatch.setattr(stream, "isatty", lambda answer=is_terminal: answer)
+        is_a_tty = is_terminal or term == "dumb"
+        monkeypatch.setattr(stream, "isatty", lambda answer=is_a_tty: answer)
+        monkeypatch.setenv("TERM", term)
         monkeypatch.setattr(sys, "stderr", stream)
         # The second call comes after a second, the third too soon for another line.
         monkeypatch.setattr(time, "monotonic", iter((0.0, 0.5, 1.0, 1.05)).__next__)
@@ -513,6 +515,18 @@ def test_reading_is_shown_after_a_second_on_a_terminal_alone(
         shown = stream.getvalue()
         assert ("reading 4,200 of 20,000 files" in shown) == is_terminal
         assert "4,201" not in shown and shown.endswith("\x1b[K" * is_terminal)
+
+
+def test_a_dumb_terminal_gets_no_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    for term in ("xterm", "dumb"):
+        monkeypatch.setenv("TERM", term)
+        print_message("said", "note")
+    in_colours, plain = stream.getvalue().splitlines()
+    assert "\x1b[36mnote:" in in_colours and plain == "promptforge: note: said"
 
 
 def test_messages_have_colours_where_they_are_wanted(

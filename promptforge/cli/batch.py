@@ -22,7 +22,7 @@ from ..text.format import plural
 from ..yaml_reader import load_yaml
 from .flags import GroupedCommand, json_flag, option_flags, workspace_flag
 from .inputs import take_options
-from .output import print_message, write_json
+from .output import print_message, takes_escapes, write_json
 
 MAX_FILES_NAMED = 5
 """Result files that the summary names; of the rest it prints the number."""
@@ -129,7 +129,7 @@ def _copy_results(report: RunReport, url: str) -> RunReport:
 def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that shows progress on a terminal: share, time left, speed, errors."""
     # A log file wants no bar: each step would be a line of it.
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
+    if quiet or not takes_escapes("stderr"):
         yield None
         return
     started = time.perf_counter()

@@ -206,7 +206,7 @@ def wants_colour() -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return sys.stdout is not None
-    return is_terminal("stdout") and os.environ.get("TERM") != "dumb"
+    return takes_escapes("stdout")
 
 
 def is_terminal(name: str) -> bool:
@@ -215,10 +215,15 @@ def is_terminal(name: str) -> bool:
     return stream is not None and bool(stream.isatty())
 
 
+def takes_escapes(name: str) -> bool:
+    """Tell whether a stream is a terminal that knows escapes: a dumb one, as of Emacs, has none."""
+    return is_terminal(name) and os.environ.get("TERM") != "dumb"
+
+
 @contextlib.contextmanager
 def stages(items: int) -> Iterator[Callable[[str], None]]:
     """Give a function that says on a terminal what a long command is at; nothing stays of it."""
-    speaks = items >= MANY_ITEMS and is_terminal("stderr")
+    speaks = items >= MANY_ITEMS and takes_escapes("stderr")
 
     def say(stage: str) -> None:
         if speaks:
@@ -232,7 +237,7 @@ def stages(items: int) -> Iterator[Callable[[str], None]]:
 
 
 def _wipe_line() -> None:
-    if is_terminal("stderr"):
+    if takes_escapes("stderr"):
         click.echo("\x1b[K", err=True, nl=False, color=True)  # no colour, so NO_COLOR is no matter
 
 
@@ -292,12 +297,12 @@ _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 def print_message(message: str, severity: str = "") -> None:
     """Print one line to standard error, with the name of the program and perhaps a severity.
 
-    Colours are left out where standard error is no terminal, or `NO_COLOR` is set, unless `--color`
-    asks for them.
+    Colours are left out where standard error is no terminal or a dumb one, or `NO_COLOR` is set,
+    unless `--color` asks for them.
     """
     context = click.get_current_context(silent=True)
     color = context.color if context else None
-    if color is None and os.environ.get("NO_COLOR"):
+    if color is None and (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"):
         color = False
     begun = click.style(f"{severity}:", fg=_COLORS[severity]) + " " if severity else ""
     print_line(f"promptforge: {begun}{show_invisible(message)}", color)
@@ -334,7 +339,7 @@ def reading_progress() -> Iterator[Callable[[int, int], None]]:
     def show(read: int, total: int) -> None:
         nonlocal following, shown
         now = time.monotonic()
-        if now >= following and sys.stderr.isatty():
+        if now >= following and takes_escapes("stderr"):
             following, shown = now + 0.1, True
             line = f"\rpromptforge: reading {read:,} of {total:,} files\x1b[K"
             click.echo(line, err=True, nl=False, color=True)  # no colour, but a command as well
