@@ -314,6 +314,37 @@ let main () =
 """
 
 
+COMMENTED = """\
+(* A pool
+   of connections.
+*)
+let take pool =
+  pop pool
+  (* never empty *)
+
+(* Not closed here *)
+let give pool =
+  push pool
+"""
+
+
+def test_comments_of_several_lines_and_at_the_end_of_a_body_by_depth() -> None:
+    parts = [part.text for part in divided(COMMENTED, "ocaml").parts]
+    assert parts == [
+        "(* A pool\n   of connections.\n*)\nlet take pool =\n",
+        "  pop pool\n",
+        "  (* never empty *)\n",
+        "\n(* Not closed here *)\nlet give pool =\n",
+        "  push pool\n",
+    ]
+    unclosed = COMMENTED.replace("closed here *)", "closed here")
+    assert [part.text for part in divided(unclosed, "ocaml").parts][3:] == [
+        "\n(* Not closed here\n",
+        "let give pool =\n",
+        "  push pool\n",
+    ]
+
+
 def test_the_outline_of_ocaml() -> None:
     variants = divided(OCAML, "ocaml").variants()
     assert OCAML_OUTLINE in [variant.text for variant in variants]

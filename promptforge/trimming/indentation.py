@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..text.words import late_pattern
 from .pieces import split_lines
-from .program import IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
+from .program import C_COMMENTS, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
 
 # The last line of a block, or the next part of it, begins so.
 _BLOCK_END = late_pattern(
@@ -35,6 +35,12 @@ _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
+_BLOCK_COMMENTS = {
+    **dict.fromkeys(C_COMMENTS.split(), ("/*", "*/")),
+    **dict.fromkeys(("fsharp", "ocaml", "pascal", "sml"), ("(*", "*)")),
+    **dict.fromkeys(("elm", "haskell", "idris", "purescript"), ("{-", "-}")),
+}
+"""Language → what begins and what ends a comment of several lines."""
 _LET_DEFINES = ("fsharp", "ocaml")
 """Languages where a header `let take pool =` is a function; elsewhere it is a value, mostly."""
 _LET = late_pattern(r"\s*let\b")
@@ -67,15 +73,20 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
     open_headers: list[_Header] = []
     # Headers with a list under them, as `import (` or `type A struct {`: all have one rank.
     lists: dict[int, int] = {}
-    for line, (depth, next_depth) in enumerate(zip(depths, _next_depths(depths), strict=True)):
-        # A comment or a blank line goes with the next line of code.
-        if depth < 0 or line < blocks.next or _COMMENT.match(lines[line]):
+    comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
+    next_depths = _next_depths(depths)
+    of_code = [-1 if line in comments else depth for line, depth in enumerate(depths)]
+    next_of_code = _next_depths(of_code)
+    for line, depth in enumerate(depths):
+        # A blank line goes with the next line of code, and so does a comment no deeper than that.
+        if depth < 0 or line < blocks.next or (line in comments and depth <= next_of_code[line]):
             continue
         ended = _close_headers(open_headers, depth)
         parent = body = -1
         if open_headers:
             _, parent, body, _ = open_headers[-1]
-        heads = next_depth > depth and len(open_headers) < MAX_BLOCK_DEPTH
+        heads = line not in comments and next_depths[line] > depth
+        heads = heads and len(open_headers) < MAX_BLOCK_DEPTH
         if ended >= 0 and _BLOCK_END.match(lines[line]):
             number = blocks.add(line, line + 1, parent=ended, closes=ended, body=body)
         else:
@@ -90,6 +101,29 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
                 body = number
             open_headers.append(_Header(depth, number, body, lines[line]))
     return blocks
+
+
+def _find_comments(
+    lines: Sequence[str], depths: list[int], pair: tuple[str, str] | None
+) -> set[int]:
+    """Return the lines of comments. All lines of one get the depth of its first in `depths`."""
+    found = {line for line, text in enumerate(lines) if _COMMENT.match(text)}
+    first = 0
+    while pair and first < len(lines):
+        opening, closing = pair
+        bare = lines[first].lstrip()
+        last = first
+        if bare.startswith(opening):
+            rest = bare[len(opening) :]
+            while closing not in rest:
+                last += 1
+                if last == len(lines):  # nothing ends it, nor what begins after it
+                    return found
+                rest = lines[last]
+            found.update(range(first, last + 1))
+            depths[first : last + 1] = [depths[first]] * (last + 1 - first)
+        first = last + 1
+    return found
 
 
 def _depth(line: str) -> int:
