@@ -19,7 +19,9 @@ from promptforge.trimming.html import divide, read_text
 from promptforge.trimming.pieces import Pieces
 
 MARKS = marks("[cut]")
-MARK = re.compile(r"<!-- (?:\[cut\][^\n]*|…|[\d,]+ lines? left out) -->|\[…\]")
+MARK = re.compile(
+    r"<!-- (?:\[cut\][^\n]*|…|[\d,]+ lines? left out) -->|/\* [\d,]+ lines? left out \*/|\[…\]"
+)
 
 PAGE = """\
 <!DOCTYPE html>
@@ -139,6 +141,21 @@ def test_page_of_one_line_counts_characters() -> None:
         assert_a_part(text, page)
     last = pieces.variants()[-1].text
     assert re.match(r"<!-- \[cut\] 1,\d+ of 1,\d+ characters left out -->\n<!-- … --><h1", last)
+
+
+def test_script_keeps_its_tags() -> None:
+    lines = "".join(f"  draw(kettle, {n}); // step {n} of the drawing\n" for n in range(60))
+    page = f"<h1>A</h1>\n<p>One.</p>\n<script>\n{lines}</script>\n<p>Two.</p>\n"
+    pieces = divided(divide, page, language="html")
+    marked = 0
+    for text in every_variant(pieces):
+        assert_a_part(text, page)
+        assert text.count("<script>") == text.count("</script>")
+        marked += bool(re.search(r"/\* \d+ lines left out \*/\n[^<]*</script>", text))
+    assert marked
+    item = Item(name="page.html", kind="file", language="html", content=page)
+    found = str(render([item], query="step 37 of the drawing", max_tokens=250))
+    assert "draw(kettle, 37)" in found
 
 
 def test_query_is_answered_by_text_not_by_tags() -> None:

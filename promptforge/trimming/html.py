@@ -74,6 +74,7 @@ _BLOCKS = frozenset(
         *("h5", "h6", "legend", "li", "p", "pre", "summary", "title", "tr"),
     ]
 )
+_ITEMS = frozenset(["dd", "dt", "li", "tr"])
 _CELLS = frozenset(["td", "th"])
 _PARTS = _BLOCKS | _CELLS
 _STRUCTURE = _PARTS | _HOLDERS
@@ -110,11 +111,14 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     def gap(run: Sequence[Piece], marks: Marks) -> str:
         if run[0].kind == "sentence":
             return sentence_mark(run, marks)
+        tag = "css" if run[0].kind == "code" else "html"  # a comment of a script, too
         if few_lines or not any("\n" in part.text for part in run):
-            return comment_line("html", marks.gap) + line_end(run)
-        return comment_line("html", marks.left_out(count_lines(run))) + line_end(run)
+            return comment_line(tag, marks.gap) + line_end(run)
+        return comment_line(tag, marks.left_out(count_lines(run))) + line_end(run)
 
     def read(piece: Piece) -> str:
+        if piece.kind == "code":
+            return piece.text
         return "" if piece.kind == "contents" else read_text(piece.text)
 
     unit: Literal["line", "character"] = "character" if few_lines else "line"
@@ -238,7 +242,7 @@ def _lines_outside_tags(text: str) -> list[str]:
 
 
 def _join_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a program, a few together."""
+    """Yield the lines of a script, a few together."""
     held = ""
     for line in split_lines(text):
         held += line
@@ -458,8 +462,7 @@ class _Page(BlockReader):
         if block.name == "raw":
             self._add_or_join(text, 0, "raw")
         elif block.name == "code":
-            for chunk in _join_lines(text):
-                self._add(chunk, 0, self._under(), "code")
+            self._read_code(text)
         elif block.name == "tags":
             self._add(text, 0, self._under(), kind="tags")
             self._read_edges(text)
@@ -476,6 +479,15 @@ class _Page(BlockReader):
         """Tell whether all links of a block are to places in the page: a table of contents."""
         links = [self._text[tag.start : tag.end] for tag in block.tags if tag.name == "a"]
         return bool(links) and all(map(_LINK_WITHIN.match, links))
+
+    def _read_code(self, text: str) -> None:
+        """Add a script or styles: the lines between its tags may go, a few together."""
+        first, *chunks = _join_lines(text)
+        index = self._add(first, 0, self._under())
+        for chunk in chunks[:-1]:
+            self._add(chunk, 0, index, "code")
+        if chunks:
+            self._add(chunks[-1], 0, index, closes=index)
 
     def _is_aside(self, block: _Block) -> bool:
         """Tell whether a block is part of the navigation, not of the page's text."""
@@ -517,10 +529,8 @@ class _Page(BlockReader):
 
     def _read_text(self, block: _Block, text: str) -> None:
         self._block = block
-        keep, under = self._keep(), self._under()
-        if self._holders and self._holders[-1][1] >= 0:
-            under = self._holders[-1][1]
-        if block.name not in ("li", "dt", "dd", "tr", "pre"):
+        keep, under = self._keep(), self._find_parent(block)
+        if block.name not in (*_ITEMS, "pre"):
             self._intro = -1
         index = len(self._parts)
         if block.is_links:
@@ -534,12 +544,21 @@ class _Page(BlockReader):
             self._has_first = self._has_first or (first and block.name == "p")
             self._first = first and not self._has_first
         self._fresh = False
-        if block.name in ("li", "dt", "dd"):
-            self._item = index
-        elif block.name == "tr":
+        if block.name == "tr":
             self._read_row(index, text)
+        elif block.name in _ITEMS:
+            self._item = index
         elif self._body(text).endswith(":"):
             self._intro = index
+
+    def _find_parent(self, block: _Block) -> int:
+        """Return the piece that a block needs: an item, a table's header, an introduction."""
+        if self._holders:
+            if self._item >= 0 and block.name not in _ITEMS:
+                return self._item
+            if self._holders[-1][1] >= 0:
+                return self._holders[-1][1]
+        return self._under()
 
     def _read_row(self, index: int, text: str) -> None:
         """Read a row of a table: the others need the first, if that holds names of columns."""
