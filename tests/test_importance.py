@@ -58,6 +58,25 @@ def test_what_a_repository_is_built_of_comes_after_its_readme() -> None:
     assert importance[0] == importance[3]
 
 
+@pytest.mark.parametrize("lead", ["shop/", "/home/ada/examples/shop/", "../tests/shop/"])
+def test_a_folder_is_the_same_repository_from_elsewhere(lead: str) -> None:
+    paths = ["README.md", "package.json", "a.json", "tests/test_a.py"]
+    items = [
+        *(pf.Item(content="{}", path=f"{lead}{path}", kind="file") for path in paths),
+        pf.Item(content="x = 1\n", path=f"{lead}tests/b.py", kind="code", language="python"),
+        pf.Item(content="x = 1\n", path=f"{lead}b.py", kind="code", language="python"),
+    ]
+    readme, manifest, data, data_of_tests, test, program = file_importance(items)
+    assert readme > manifest == program > data > data_of_tests
+    assert program > test
+
+
+def test_a_picture_is_less_than_a_text() -> None:
+    paths = ["a/flow.svg", "b/a.json", "c.py"]
+    found = file_importance([pf.Item(content="{}", path=path, kind="file") for path in paths])
+    assert found[0] < found[1]
+
+
 def test_a_name_that_many_files_define_points_at_none() -> None:
     items = [pf.Item(content="def main(): return main()", path=f"{n}/cli.py") for n in range(20)]
     assert len(set(file_importance(items))) == 1

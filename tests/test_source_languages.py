@@ -19,7 +19,7 @@ NAMES = {
     "Cargo.lock": "toml", "a.csproj": "xml", "a.svg": "xml", "a.md": "markdown",
     "LICENSE.md": "markdown", "README": "text", "a.txt": "text", "a.conf": "ini",
     "a.md.j2": "jinja", "a.tf": "hcl", "a.tex": "latex", "a.diff": "diff", "a.yara": "yara",
-    "a.sql": "sql",
+    "a.sql": "sql", "a.adoc": "asciidoc", "README.asc": "asciidoc",
 }  # fmt: skip
 
 

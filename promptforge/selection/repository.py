@@ -78,7 +78,7 @@ MIN_LINKS_WEIGHT = 2 * IMPORT_WEIGHT
 DATA_WEIGHT = 0.1
 """Rank of a file that is no program beside that of a program."""
 TEST_WEIGHT = 0.1
-"""The same of a test, an example, a program of the manual or a file that was copied in."""
+"""The same of a test, an example, a program of the manual, a picture, or a file from elsewhere."""
 MAIN_WEIGHT = 3.0
 """The same of a program that a user starts: nothing imports it, and it says what the others do."""
 LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
@@ -326,7 +326,8 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
             worths[number] += NEIGHBOUR_SHARE * alone[number + 1]
             worths[number + 1] += NEIGHBOUR_SHARE * alone[number]
     if _TEST_TERM not in wanted:
-        aside = {number for number, (path, _) in enumerate(files) if _TEST_PATH.search(path)}
+        paths = _below_shared_folder([path for path, _ in files])
+        aside = {number for number, path in enumerate(paths) if _TEST_PATH.search(path)}
         for number, each in enumerate(chunks):
             if each.file in aside:
                 worths[number] *= ASIDE_WEIGHT
@@ -524,19 +525,34 @@ def file_importance(
     if not items:
         return []
     links = _link(items, language)
-    weights = [_weight(item, language(item)) for item in items]
+    paths = _below_shared_folder([item.path or "" for item in items])
+    weights = [_weight(item, path, language(item)) for item, path in zip(items, paths, strict=True)]
     ranks = _page_rank(links, weights)
     for number, (item, weight) in enumerate(zip(items, weights, strict=True)):
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
     most = max(ranks)
-    for number, item in enumerate(items):
+    for number, (item, path) in enumerate(zip(items, paths, strict=True)):
         if item.kind in _CHANGE_KINDS:
             ranks[number] = 2 * most
-        elif _ENTRY_PATH.fullmatch(item.path or ""):
+        elif _ENTRY_PATH.fullmatch(path):
             ranks[number] += most
-        elif _MANIFEST_PATH.fullmatch(item.path or ""):
+        elif _MANIFEST_PATH.fullmatch(path):
             ranks[number] = most
     return ranks
+
+
+def _below_shared_folder(paths: Sequence[str]) -> list[str]:
+    """Return paths without the folder that all lie in.
+
+    So `examples/shop` has a README at its top, and of its files the tests alone are tests.
+    """
+    folders = [path.split("/")[:-1] for path in paths if path]
+    depth = 0
+    for names in zip(*folders, strict=False):
+        if len(set(names)) > 1:
+            break
+        depth += 1
+    return [path.split("/", depth)[-1] for path in paths]
 
 
 def _is_program(item: Item, language: str | None) -> bool:
@@ -545,12 +561,13 @@ def _is_program(item: Item, language: str | None) -> bool:
     return item.kind == "code" or language is None or is_program(item.kind, language)
 
 
-def _weight(item: Item, language: str | None) -> float:
-    program, path = _is_program(item, language), item.path or ""
+def _weight(item: Item, path: str, language: str | None) -> float:
+    program = _is_program(item, language)
     weight = 1.0 if program else DATA_WEIGHT
     if program and _MAIN_PATH.search(path):
         weight = MAIN_WEIGHT
     beside = _TEST_PATH.search(path) or (program and _MANUAL_PATH.match(path))
+    beside = beside or path.endswith(".svg")
     return weight * TEST_WEIGHT if beside else weight
 
 

@@ -323,7 +323,9 @@ def _of_name(name: str) -> str | None:
     # `identify` adds the tags of LICENSE to those of LICENSE.md.
     if suffix == "md":
         return "markdown"
-    return _fence_of(tags) or _SUFFIXES.get(suffix)
+    fence = _fence_of(tags)
+    # Of README.asc it knows README alone.
+    return _SUFFIXES.get(suffix, fence) if fence in (None, "text") else fence
 
 
 def _fence_of(tags: set[str]) -> str | None:
