@@ -566,9 +566,9 @@ def _weight(item: Item, path: str, language: str | None) -> float:
     weight = 1.0 if program else DATA_WEIGHT
     if program and _MAIN_PATH.search(path):
         weight = MAIN_WEIGHT
-    beside = _TEST_PATH.search(path) or (program and _MANUAL_PATH.match(path))
-    beside = beside or path.endswith(".svg")
-    return weight * TEST_WEIGHT if beside else weight
+    if _TEST_PATH.search(path) or path.endswith(".svg"):
+        return weight * TEST_WEIGHT
+    return weight * TEST_WEIGHT if program and _MANUAL_PATH.match(path) else weight
 
 
 def _lately(item: Item) -> float:
