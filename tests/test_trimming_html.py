@@ -177,6 +177,7 @@ def test_query_is_answered_by_text_not_by_tags() -> None:
 
 def test_text_of_a_part() -> None:
     assert read_text('a<!-- b --><td>c<td>d<b>e</b>&amp;<img alt="f">') == "a c de& "
+    assert read_text("<script>if (a<b) c()</script><script src='d'></script>") == "if (a<b) c()  "
 
 
 FRAGMENTS = [
@@ -232,7 +233,7 @@ def test_budget_holds(fragments: list[str], tokens: int) -> None:
     ["<", "<!--", "<!-- -", "<a ", '<a b="', "<a b='\" c=\"<a d='", "<div>", "<p>", "<p>a", "<b>a. ",
      "<script>", "<svg>", "<h1>", "<h1>a</h1>", "<pre>", "<pre>a\n", "</div>", "<ul><li>a", "&", "&a",
      "<a href=#>b", "<br>", "<table><tr><td>a", "<?", "<![", "<nav>a", "<main>a", "<!-- a -->",
-     "<title>", "a. ", " \n", "<a\t", "<a =", "<i>a</i>. B", "<dt>", "<dt>a<dd>b", "<aB <a", "<td>", "<td>a</th>",
+     "<title>", "a. ", " \n", "<a\t", "<a =", "<i>a</i>. B", "<dt>", "<dt>a<dd>b", "<aB <a", "<td>", "<b>", "<td>a</th>",
      "<td><th></th>"],
 )  # fmt: skip
 def test_long_pages_are_divided_in_a_time_that_grows_with_them(unit: str) -> None:

@@ -17,6 +17,7 @@ from ..text.format import Marks
 from ..text.words import late_pattern
 from .blocks import (
     LINES_OF_HEADER,
+    MAX_CHARS_KEPT,
     MAX_LINES_WHOLE,
     MAX_PARAGRAPH_CHARS,
     BlockReader,
@@ -126,7 +127,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 
 
 def read_text(html: str) -> str:
-    """Return the text of a part of a page, without tags and comments; a script stays as it is.
+    """Return the text of a part of a page, without tags and comments; of a script all between them.
 
     >>> read_text("<p>a &lt; <b>b</b>")
     ' a < b '
@@ -135,8 +136,8 @@ def read_text(html: str) -> str:
     for tag in _read_tags(html):
         shown.append(html[place : tag.start])
         place = tag.end
-        if tag.name == "!code":
-            shown.append(html[tag.start : tag.end])
+        if tag.name == "!code" and (opening := _TAG.match(html, tag.start)):
+            shown.append(html[opening.end() : html.rfind("</", tag.start, tag.end)])
         if tag.name.strip("/") not in _INLINE:
             shown.append(" ")
     return unescape("".join([*shown, html[place:]]))
@@ -547,7 +548,8 @@ class _Page(BlockReader):
         if block.name == "tr":
             self._read_row(index, text)
         elif block.name in _ITEMS:
-            self._item = index
+            # A long one, such as a signature with many links, would leave no room for what it has.
+            self._item = index if len(self._parts[index].text) <= MAX_CHARS_KEPT else -1
         elif self._body(text).endswith(":"):
             self._intro = index
 
@@ -566,10 +568,10 @@ class _Page(BlockReader):
             self._holders[-1] = self._holders[-1][0], index
 
     def _body(self, text: str) -> str:
-        """Return the text of a block without the end tags and blanks after it."""
+        """Return the text of a block without its end tags and the blanks around them."""
         end = self._block.end
         for tag in reversed(self._block.tags):
-            if tag.name[0] != "/" or self._text[tag.end : end].strip():
+            if tag.name[1:] not in _STRUCTURE or self._text[tag.end : end].strip():
                 break
             end = tag.start
         return text[: end - self._block.start].rstrip()
