@@ -508,8 +508,16 @@ def test_a_folder_without_a_query_is_packed_as_a_repository(space: Path) -> None
         facts = json.loads(run("explain", *arguments, "--json").out)
         return facts["manifest"]["options"]["packing"], facts["set_by"].get("packing", "")
 
-    assert packing(".") == ("repository", "the folder")
-    assert packing("--file", "sub") == ("repository", "the folder")
+    assert packing(".") == ("repository", "the input")
+    assert packing("--file", "sub") == ("repository", "the input")
+    assert packing("--file", "*.py") == ("repository", "the input")
+    names = [f"{n}.py" for n in range(5)]
+    for name in [*names, "[id].py"]:
+        (space / name).write_text("x = 1\n")
+    assert packing(*names) == packing("--file", *names) == ("repository", "the input")
+    (space / "list").write_text("\n".join(names))
+    assert packing("@list") == ("repository", "the input")
+    assert packing(*names[1:]) == packing("[id].py") == ("score", "")
     assert packing(".", "--query", "x") == ("score", "")
     assert packing(".", "--packing", "whole") == ("whole", "--packing")
     assert packing("a.py") == ("score", "")

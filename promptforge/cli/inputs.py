@@ -29,7 +29,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import ALLOW_OUTSIDE, is_url
+from ..files import ALLOW_OUTSIDE, is_pattern, is_url
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
 from .output import print_diagnostics, print_message, printable, reading_progress
@@ -64,8 +64,10 @@ TRUST_STATES = {
     "changed": "not used: something changed after it was trusted",
     "unknown": "not used: nobody has trusted it",
 }
-_FOLDER_PLACE = "the folder"
+_FILES_PLACE = "the input"
 """The place of a packing that nobody has set."""
+MIN_MANY_FILES = 5
+"""Files from which on they are packed as a folder is; of fewer, the first named comes first."""
 _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "question"}
 """Flag of a prompt's text → its key in a job file."""
 
@@ -227,23 +229,35 @@ class CommandRequest(NamedTuple):
     def renderer_of(self, kind: type[_Renders]) -> _Renders:
         """Return a renderer of a class.
 
-        A folder without a query is packed as a `repository`, unless something sets the packing.
+        A folder, or many files, without a query is packed as a `repository`, unless something sets
+        the packing.
         """
         from ..tokenizers.registry import prepare_for_one_command
 
         prepare_for_one_command()
         renderer = kind(profile=self.profile, **self.folders)
         chosen = {*self.options, *renderer.profile.options}
-        if not chosen & {"packing", "query"} and self._reads_folder():
-            self.options["packing"], self.places["packing"] = "repository", _FOLDER_PLACE
+        if not chosen & {"packing", "query"} and self._reads_many_files():
+            self.options["packing"], self.places["packing"] = "repository", _FILES_PLACE
         return renderer
 
-    def _reads_folder(self) -> bool:
-        names = (*self.wanted.items, *self.wanted.files)
+    def _reads_many_files(self) -> bool:
+        """Tell whether there is a folder or a pattern, or as many files as a shell makes of one."""
+        from ..sources.text_files import is_text_source
+
+        workspace = self.wanted.workspace
+        names = [*self.wanted.items, *self.wanted.files]
         try:
-            return any(os.path.isdir(os.path.join(self.wanted.workspace, name)) for name in names)
+            if any(os.path.isdir(os.path.join(workspace, name)) for name in names):
+                return True
+            texts = [name for name in self.wanted.items if is_text_source(name, workspace)]
         except ValueError:  # a NUL in a name
             return False
+        texts += self.wanted.files
+        patterns = filter(is_pattern, texts)
+        return len(texts) >= MIN_MANY_FILES or any(
+            not os.path.lexists(os.path.join(workspace, name)) for name in patterns
+        )
 
     def gather(self) -> list[Item]:
         """Read the items and return them."""
@@ -269,7 +283,7 @@ class CommandRequest(NamedTuple):
             said.append(f"the budget is {result.max_tokens:,} tokens")
             if window := result.report.page.options.context_window:
                 said[0] += f", and the window of the LLM {window:,}"
-        if self.places.get("packing") == _FOLDER_PLACE:
+        if self.places.get("packing") == _FILES_PLACE:
             said += ["the most important files come first", '--query "…" asks for others']
         if said:
             print_message(f"note: {'; '.join(said)}; --max-tokens N or none takes more")
