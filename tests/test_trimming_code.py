@@ -345,6 +345,135 @@ def test_comments_of_several_lines_and_at_the_end_of_a_body_by_depth() -> None:
     ]
 
 
+C = """\
+#include <stdio.h>
+
+/* Takes one. */
+static int
+take(struct pool *p,
+     int n)
+{
+    return n;
+}
+
+static void nothing(void)
+{
+}
+"""
+C_OUTLINE = """\
+#include <stdio.h>
+/* Takes one. */
+static int
+take(struct pool *p,
+     int n) {/*…*/}
+static void nothing(void)
+{
+}
+"""
+JAVA = """\
+public class Pool extends Base
+        implements Closeable {
+    @Override
+    public int take(
+            int first) throws IOException {
+        int x = first;
+        return x;
+    }
+}
+"""
+JAVA_OUTLINE = """\
+public class Pool extends Base
+        implements Closeable {
+    @Override
+    public int take(
+            int first) throws IOException {/*…*/}
+}
+"""
+CSHARP = """\
+namespace A
+{
+    public class Pool
+    {
+        public int Take(int n)
+        {
+            return n;
+        }
+    }
+}
+"""
+CSHARP_OUTLINE = """\
+namespace A
+{
+    public class Pool
+    {
+        public int Take(int n) {/*…*/}
+    }
+}
+"""
+CPP = """\
+template <typename T>
+class Pool : public Base
+{
+public:
+    explicit Pool(int n)
+        : size_(n)
+    {
+        init();
+    }
+
+private:
+    int size_;
+};
+"""
+CPP_OUTLINE = """\
+template <typename T>
+class Pool : public Base
+{
+public:
+    explicit Pool(int n)
+        : size_(n) {/*…*/}
+};
+"""
+SHELL = """\
+# Take one.
+take ()
+{
+    cat <<EOF
+text
+EOF
+    echo done
+}
+set -e
+"""
+SHELL_OUTLINE = """\
+# Take one.
+take ()
+{
+    :
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "outline"),
+    [
+        ("c", C, C_OUTLINE),
+        ("java", JAVA, JAVA_OUTLINE),
+        ("csharp", CSHARP, CSHARP_OUTLINE),
+        ("cpp", CPP, CPP_OUTLINE),
+        ("bash", SHELL, SHELL_OUTLINE),
+    ],
+)
+def test_without_a_grammar_a_signature_has_all_its_lines(
+    language: str, text: str, outline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its `{` may be in the next line, as its type and its arguments may."""
+    monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
+    said, found = divided(text, language).outlines()[0].text.split("\n", 1)
+    assert "lines left out" in said or "line left out" in said
+    assert found == outline
+
+
 def test_the_outline_of_ocaml() -> None:
     variants = divided(OCAML, "ocaml").variants()
     assert OCAML_OUTLINE in [variant.text for variant in variants]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ..text.words import late_pattern
@@ -45,6 +45,15 @@ _LET_DEFINES = ("fsharp", "ocaml")
 """Languages where a header `let take pool =` is a function; elsewhere it is a value, mostly."""
 _LET = late_pattern(r"\s*let\b")
 _HAS_MEMBERS = late_pattern(r"\b(?:struct|interface|type)\b")
+_MAX_LINES_OF_HEADER = 12
+_TYPE_OR_ATTRIBUTE = late_pattern(r"\s*(?:@|\[\w|template\b|[\w:<>,*&\[\] \t]+$)")
+"""The first line of a signature: `static int`, `@Override`, `template <class T>`."""
+_CLAUSE = late_pattern(r"\s*(?:extends|implements|throws|where|with|permits|:)(?!\w)")
+_ACCESS_LABEL = late_pattern(r"\s*(?:public|private|protected|signals)(?: \w+)?:\s*$")
+_NAMESPACE = late_pattern(r"\s*(?:export[ \t]+)?(?:namespace|module|defmodule|extern)\b")
+"""A header that counts for no depth: classes in it show their methods."""
+_HEREDOC = late_pattern(r"<<-?[ \t]*(['\"\\]?)(\w+)")
+_SHELLS = ("bash", "ksh", "sh", "shell", "zsh")
 _SKELETON_DEPTH = 2
 """Headers less deep than this are skeleton: functions, and the methods of classes."""
 
@@ -66,17 +75,13 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
     end of a block does (`}`, `end`, `else`).
     """
     lines = split_lines(text)
-    depths = list(map(_depth, lines))
-    if len({depth for depth in depths if depth >= 0}) < 2:
+    if len({depth for depth in map(_depth, lines) if depth >= 0}) < 2:
         return None
     blocks = Blocks(lines)
     open_headers: list[_Header] = []
     # Headers with a list under them, as `import (` or `type A struct {`: all have one rank.
     lists: dict[int, int] = {}
-    comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
-    next_depths = _next_depths(depths)
-    of_code = [-1 if line in comments else depth for line, depth in enumerate(depths)]
-    next_of_code = _next_depths(of_code)
+    depths, next_depths, next_of_code, comments, heredocs = _read_lines(lines, language)
     for line, depth in enumerate(depths):
         # A blank line goes with the next line of code, and so does a comment no deeper than that.
         if depth < 0 or line < blocks.next or (line in comments and depth <= next_of_code[line]):
@@ -85,15 +90,18 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
         parent = body = -1
         if open_headers:
             _, parent, body, _ = open_headers[-1]
-        heads = line not in comments and next_depths[line] > depth
-        heads = heads and len(open_headers) < MAX_BLOCK_DEPTH
+        last, heads = heredocs.get(line, line), False
+        if line not in comments and line not in heredocs:
+            last = _end_of_header(lines, depths, line, language)
+            heads = next_depths[last] > depth or _has_empty_body(lines, last)
+            heads = heads and len(open_headers) < MAX_BLOCK_DEPTH
         if ended >= 0 and _BLOCK_END.match(lines[line]):
-            number = blocks.add(line, line + 1, parent=ended, closes=ended, body=body)
+            number = blocks.add(line, last + 1, parent=ended, closes=ended, body=body)
         else:
-            own = _rank_of_line(lines[line], heads, open_headers, language)
-            rank = lists.get(parent, own)
-            number = blocks.add(line, line + 1, parent=parent, rank=rank, body=body)
-            if heads and rank and _heads_list(lines[line]):
+            header = lines[line : last + 1]
+            rank = lists.get(parent, _rank_of_header(header, heads, open_headers, language))
+            number = blocks.add(line, last + 1, parent=parent, rank=rank, body=body)
+            if heads and rank and _heads_list(header):
                 lists[number] = rank
         if heads:
             # Outside of any body, or in the skeleton, a header begins a body of its own.
@@ -101,6 +109,31 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
                 body = number
             open_headers.append(_Header(depth, number, body, lines[line]))
     return blocks
+
+
+class _Lines(NamedTuple):
+    """The lines of a program: for each its depth, and that of the next line, or line of code."""
+
+    depths: Sequence[int]
+    next_depths: Sequence[int]
+    next_of_code: Sequence[int]
+    comments: Collection[int]
+    """Lines that go with the next line of code, too: labels such as `public:`."""
+    heredocs: Mapping[int, int]
+    """The lines of a shell's script with a text below them, and the last line of each."""
+
+
+def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
+    depths = list(map(_depth, lines))
+    heredocs = _find_heredocs(lines) if language in _SHELLS else {}
+    comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
+    next_depths = _next_depths(depths)
+    for line, text in enumerate(lines):
+        if _ACCESS_LABEL.match(text):  # as deep as the members of its class
+            comments.add(line)
+            depths[line] = max(next_depths[line], depths[line])
+    of_code = [-1 if line in comments else depth for line, depth in enumerate(depths)]
+    return _Lines(depths, _next_depths(depths), _next_depths(of_code), comments, heredocs)
 
 
 def _find_comments(
@@ -151,21 +184,76 @@ def _close_headers(open_headers: list[_Header], depth: int) -> int:
     return ended
 
 
-def _heads_list(line: str) -> bool:
-    """Tell whether a header has a list under it: `import (`, `type Options struct {`."""
+def _find_heredocs(lines: Sequence[str]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    # From the end: the last line before is known for each word that ends a text.
+    ends: dict[str, int] = {}
+    for line in range(len(lines) - 1, -1, -1):
+        begins = _HEREDOC.search(lines[line])
+        if begins and begins[2] in ends:
+            found[line] = ends[begins[2]]
+        ends[lines[line].strip()] = line
+    return found
+
+
+def _end_of_header(
+    lines: Sequence[str], depths: Sequence[int], line: int, language: str | None
+) -> int:
+    """Return the last line of a header of several lines that begins here, else the line itself.
+
+    Its arguments are in several lines, or its `{` is in the next one.
+    """
+    first, last = line, min(len(lines), line + _MAX_LINES_OF_HEADER) - 1
+    # In a language of another kind a line `take` is a statement.
+    if language in C_COMMENTS.split():
+        while first < last and depths[first + 1] == depths[line] and _may_begin(lines[first]):
+            first += 1
+    left = 0
+    for at in range(first, last + 1):
+        text = lines[at].rstrip()
+        if depths[at] < depths[line]:
+            return line
+        left += text.count("(") - text.count(")")
+        if text.endswith("{"):
+            return at if left <= 0 else line
+        if left > 0:
+            continue
+        if at < last and depths[at + 1] == depths[line] and lines[at + 1].strip() == "{":
+            return at + 1
+        if at == last or depths[at + 1] < depths[line] or not _CLAUSE.match(lines[at + 1]):
+            return line
+    return line
+
+
+def _has_empty_body(lines: Sequence[str], last: int) -> bool:
+    following = "".join(lines[last + 1 : last + 2])
+    return lines[last].rstrip().endswith("{") and following.lstrip().startswith("}")
+
+
+def _may_begin(line: str) -> bool:
+    """Tell whether a line may begin a signature in the next one."""
     line = line.rstrip()
+    return bool(_TYPE_OR_ATTRIBUTE.match(line)) and not _CONTROL.match(line)
+
+
+def _heads_list(header: Sequence[str]) -> bool:
+    """Tell whether a header has a list under it: `import (`, `type Options struct {`."""
+    line = " ".join(map(str.strip, header))
     if line.endswith("{") and "(" not in line:
         return bool(_HAS_MEMBERS.search(line))
     return line.endswith("(")
 
 
-def _rank_of_line(text: str, heads: bool, above: Sequence[_Header], language: str | None) -> int:
+def _rank_of_header(
+    header: Sequence[str], heads: bool, above: Sequence[_Header], language: str | None
+) -> int:
+    text = header[0]
     if not above and _IMPORT_LINE.match(text):
         return IMPORT
-    if len(above) >= _SKELETON_DEPTH:
+    if sum(not _NAMESPACE.match(each.text) for each in above) >= _SKELETON_DEPTH:
         return NONE
     if not heads:
-        return SIGNATURE if _DEFINITION.match(text) else NONE
+        return SIGNATURE if any(map(_DEFINITION.match, header)) else NONE
     if language in _LET_DEFINES and _LET.match(text):
         return NONE if above and _LET.match(above[-1].text) else SIGNATURE
     return NONE if _CONTROL.match(text) else SIGNATURE
