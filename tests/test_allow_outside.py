@@ -49,6 +49,15 @@ def jobs(root: str) -> dict[str, str]:
     }
 
 
+def test_a_job_beside_its_files_says_from_where_they_are_named() -> None:
+    Path("docs/job.yaml").write_text("files: [inner.txt]\n")
+    ran = run("render", "--job", "docs/job.yaml")
+    assert ran.code == 4 and '; names count from the workspace, as --workspace "docs"; ' in ran.err
+    assert run("render", "--job", "docs/job.yaml", "--workspace", "docs").code == 0
+    Path("docs/job.yaml").write_text("files: [../mine.yaml]\n")
+    assert "--workspace" not in run("render", "--job", "docs/job.yaml").err
+
+
 @pytest.mark.parametrize("root", ["/", "../", "outside/", "docs/../../"])
 @pytest.mark.parametrize("key", jobs(""))
 def test_a_job_names_nothing_outside_of_its_folder(key: str, root: str, tmp_path: Path) -> None:
