@@ -332,3 +332,20 @@ def test_the_text_of_one_origin_has_its_own_list() -> None:
     result = RENDERER.render(items, sources=True)
     assert "Sources" in result.explicit_text
     assert "a.md" not in result.explicit_text
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nKeyError: 1',
+        "FAILED tests/test_a.py::test_x - KeyError",
+        "TypeError: x is not a function\n    at run (/app/a.js:10:3)",
+        "error[E0308]: mismatched types\n  --> src/main.rs:2:5",
+    ],
+)
+def test_what_a_failing_program_says_into_a_pipe_is_a_log(failure: str) -> None:
+    text = "".join(f"tests/test_{n}.py ....\n" for n in range(300)) + failure
+    ran = run("render", "--max-tokens", "200", stdin=text)
+    assert failure in ran.out and "read as a log" in ran.err
+    assert failure not in run("render", "--max-tokens", "200", "--name", "a.txt", stdin=text).out
+    assert "read as a text" in run("render", stdin="The error: none.\nIt never FAILED here.").err

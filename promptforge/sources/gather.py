@@ -305,14 +305,21 @@ _DATA_LINE = re.compile(r"(?:- +)?[\"']?[\w.-]+[\"']?:(?:\s|\Z)|---\s*\Z")
 """A first line of YAML, as `- content: …`. A diff begins `--- a/file`."""
 
 
+_FAILURE = late_pattern(
+    r"(?m)^(?:Traceback \(most recent call last\):|Exception in thread |panic: "
+    r"|thread '.*' panicked|FAILED |npm (?:ERR!|error) |error(?:\[\w+\])?: |##\[error\]|[ \t]++at \S+ \(.+:\d++:\d++\)$)"
+)
+"""Lines of a program, or of one that runs its tests, where it fails."""
+
+
 def load_stream(
     path: str, *, stream_name: str | None, workspace: StrPath, diagnostics: Diagnostics
 ) -> list[Item]:
     """Return the items of standard input, or of a shell's `<(command)`; else its text, and say so.
 
-    A diff of git becomes one item a file, and its commits one item each. Broken JSON or YAML and a
-    list of files are no text: the message says the flags by which each is read. Under a name of a
-    text, such as `app.py`, all is text.
+    A diff of git becomes one item a file, and its commits one item each; what tells of a failure is
+    a log. Broken JSON or YAML and a list of files are no text: the message says the flags by which
+    each is read. Under a name of a text, such as `app.py`, all is text.
     """
     text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     if stream_name is not None and language_of(stream_name) not in DATA_LANGUAGES:
@@ -332,7 +339,12 @@ def load_stream(
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as a text, for it holds no items; --name app.py would tell its language"
         items = change_items(text)
-        if not items:
+        if not items and stream_name is None and _FAILURE.search(text):
+            items = [Item(kind="log", content=text, name="standard input", language="text")]
+            message = (
+                "read as a log, for it tells of a failure; --name notes.txt takes it as a text"
+            )
+        elif not items:
             items = [file_item(stream_name or "standard input", text)]
         elif items[0].kind == "commit":
             message = f"read as {plural(len(items), 'commit', 'commits')}"
