@@ -307,7 +307,8 @@ _DATA_LINE = re.compile(r"(?:- +)?[\"']?[\w.-]+[\"']?:(?:\s|\Z)|---\s*\Z")
 
 _FAILURE = late_pattern(
     r"(?m)^(?:Traceback \(most recent call last\):|Exception in thread |panic: "
-    r"|thread '.*' panicked|FAILED |npm (?:ERR!|error) |error(?:\[\w+\])?: |##\[error\]|[ \t]++at \S+ \(.+:\d++:\d++\)$)"
+    r"|thread '.*' panicked|FAILED |npm (?:ERR!|error) |error(?:\[\w+\])?: |##\[error\]"
+    r"|[ \t]++at \S+ \(.+:\d++:\d++\)$)"
 )
 """Lines of a program, or of one that runs its tests, where it fails."""
 
