@@ -353,6 +353,11 @@ static int
 take(struct pool *p,
      int n)
 {
+#ifdef DEBUG
+    say(n);
+#else
+    hush(n);
+#endif
     return n;
 }
 

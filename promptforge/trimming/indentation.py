@@ -50,6 +50,8 @@ _TYPE_OR_ATTRIBUTE = late_pattern(r"\s*(?:@|\[\w|template\b|[\w:<>,*&\[\] \t]+$)
 """The first line of a signature: `static int`, `@Override`, `template <class T>`."""
 _CLAUSE = late_pattern(r"\s*(?:extends|implements|throws|where|with|permits|:)(?!\w)")
 _ACCESS_LABEL = late_pattern(r"\s*(?:public|private|protected|signals)(?: \w+)?:\s*$")
+_DIRECTIVE = late_pattern(r"\s*#\s*(?:if|ifn?def|elif|else|endif)\b")
+"""Directives that stand at the margin amid a function's body."""
 _NAMESPACE = late_pattern(r"\s*(?:export[ \t]+)?(?:namespace|module|defmodule|extern)\b")
 """A header that counts for no depth: classes in it show their methods."""
 _HEREDOC = late_pattern(r"<<-?[ \t]*(['\"\\]?)(\w+)")
@@ -127,11 +129,15 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
     depths = list(map(_depth, lines))
     heredocs = _find_heredocs(lines) if language in _SHELLS else {}
     comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
-    next_depths = _next_depths(depths)
-    for line, text in enumerate(lines):
-        if _ACCESS_LABEL.match(text):  # as deep as the members of its class
+    is_like_c = language in C_COMMENTS.split()
+    next_depth = -1
+    for line in range(len(lines) - 1, -1, -1):
+        # These are as deep as what follows: the members of a class, the rest of a function.
+        if _ACCESS_LABEL.match(lines[line]) or (is_like_c and _DIRECTIVE.match(lines[line])):
             comments.add(line)
-            depths[line] = max(next_depths[line], depths[line])
+            depths[line] = max(next_depth, depths[line])
+        elif depths[line] >= 0:
+            next_depth = depths[line]
     of_code = [-1 if line in comments else depth for line, depth in enumerate(depths)]
     return _Lines(depths, _next_depths(depths), _next_depths(of_code), comments, heredocs)
 
