@@ -479,6 +479,52 @@ def test_without_a_grammar_a_signature_has_all_its_lines(
     assert found == outline
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "shown", "hidden"),
+    [
+        ("c", "int take(int n);\nvoid f(void) {\n  take(1);\n  a();\n}\n", ["int take"], ["a()"]),
+        (
+            "cpp",
+            "class A {\n  A(int n);\n  int size() const { return n; }\n  int b = f(1);\n"
+            "  void g() {\n    h(2);\n  }\n};\n",
+            ["A(int n);", "int size() const", "void g()"],
+            ["b = f", "h(2)"],
+        ),
+        (
+            "csharp",
+            "class A {\n  public int Size() => n;\n  int b = F(1);\n  void G() {\n    H(2);\n  }\n}\n",
+            ["public int Size() => n;", "void G()"],
+            ["b = F", "H(2)"],
+        ),
+        (
+            "javascript",
+            "class A {\n  get size() { return 1; }\n  b = f(1);\n  g() {\n    if (x) { y(); }\n    h(2);\n"
+            "  }\n}\nrun(1);\n",
+            ["get size()", "g()"],
+            ["b = f", "y()", "h(2)", "run(1)"],
+        ),
+        (
+            "ruby",
+            "module A\n  module B\n    class C\n      def take(n)\n        a = 1\n        b\n      end\n"
+            "    end\n  end\nend\n",
+            ["module B", "class C", "def take(n)"],
+            ["a = 1"],
+        ),
+    ],
+)  # fmt: skip
+def test_without_a_grammar_short_functions_and_those_in_nested_types_are_signatures(
+    language: str,
+    text: str,
+    shown: list[str],
+    hidden: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
+    outline = divided(text, language).outlines()[0].text
+    assert [part for part in shown if part not in outline] == []
+    assert [part for part in hidden if part in outline] == []
+
+
 def test_the_outline_of_ocaml() -> None:
     variants = divided(OCAML, "ocaml").variants()
     assert OCAML_OUTLINE in [variant.text for variant in variants]

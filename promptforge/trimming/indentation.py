@@ -52,8 +52,18 @@ _CLAUSE = late_pattern(r"\s*(?:extends|implements|throws|where|with|permits|:)(?
 _ACCESS_LABEL = late_pattern(r"\s*(?:public|private|protected|signals)(?: \w+)?:\s*$")
 _DIRECTIVE = late_pattern(r"\s*#\s*(?:if|ifn?def|elif|else|endif)\b")
 """Directives that stand at the margin amid a function's body."""
-_NAMESPACE = late_pattern(r"\s*(?:export[ \t]+)?(?:namespace|module|defmodule|extern)\b")
-"""A header that counts for no depth: classes in it show their methods."""
+_HOLDER = late_pattern(
+    r"\s*+(?:@\w++[ \t]++|(?:export|default|declare|public|private|protected|internal|static|final"
+    r"|abstract|sealed|partial|data|open|pub|inline)[ \t]++)*+"
+    r"(?:namespace|module|defmodule|extern|class|struct|interface|trait|impl|enum|object|protocol"
+    r"|extension|record|union|template)\b"
+)
+"""A header that holds definitions: in any number of these a function is skeleton."""
+_MAX_SHORT_DEFINITION = 200
+"""Characters of a function that is one line."""
+_PROTOTYPED = ("c", "cpp", "objectivec")
+"""Languages where `int take(int n);` declares a function."""
+_NAME_AND_TYPE = late_pattern(r"[@~#\w][\w:<>,.*&~?#\[\] \t]*")
 _HEREDOC = late_pattern(r"<<-?[ \t]*(['\"\\]?)(\w+)")
 _SHELLS = ("bash", "ksh", "sh", "shell", "zsh")
 _SKELETON_DEPTH = 2
@@ -256,10 +266,28 @@ def _rank_of_header(
     text = header[0]
     if not above and _IMPORT_LINE.match(text):
         return IMPORT
-    if sum(not _NAMESPACE.match(each.text) for each in above) >= _SKELETON_DEPTH:
+    held = all(_HOLDER.match(each.text) for each in above)
+    if len(above) >= _SKELETON_DEPTH and not held:
         return NONE
     if not heads:
-        return SIGNATURE if any(map(_DEFINITION.match, header)) else NONE
+        short = held and _is_short_definition(text.strip(), bool(above), language)
+        return SIGNATURE if short or any(map(_DEFINITION.match, header)) else NONE
     if language in _LET_DEFINES and _LET.match(text):
         return NONE if above and _LET.match(above[-1].text) else SIGNATURE
     return NONE if _CONTROL.match(text) else SIGNATURE
+
+
+def _is_short_definition(line: str, within: bool, language: str | None) -> bool:
+    """Tell whether a line is a function: `int size() { return n; }`, `int take(int n);`."""
+    name, _, rest = line.partition("(")
+    words = _NAME_AND_TYPE.fullmatch(name)
+    if not rest or not words or len(line) > _MAX_SHORT_DEFINITION or _CONTROL.match(line):
+        return False
+    if language not in C_COMMENTS.split():
+        return False
+    if line.endswith(("}", "},", "};")):
+        return ")" in rest.partition("{")[0]
+    typed = len(name.split()) > 1
+    if language in _PROTOTYPED:
+        return line.endswith(";") and (typed or within)
+    return language == "csharp" and typed and ") =>" in rest
