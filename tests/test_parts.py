@@ -100,6 +100,14 @@ def test_the_command_writes_numbered_files(tmp_path: Path) -> None:
         assert pf.get_tokenizer("o200k_base").count(text) <= 500
 
 
+def test_of_many_parts_some_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two three\n" * 400, encoding="utf-8")
+    ran = run("render", "--file", "a.txt", "--split", "60", "-o", "out.md", cwd=tmp_path)
+    number = len(list(tmp_path.glob("out.*.md")))
+    assert number > 20
+    assert ran.err.endswith(f" tokens: out.1.md out.2.md … out.{number}.md\n")
+
+
 @pytest.mark.parametrize("flags", [[], ["-o", "-"], ["-o", "x.md", "--json"], ["--copy"]])
 def test_parts_go_into_files(flags: list[str], tmp_path: Path) -> None:
     ran = run("render", "--split", "500", "nothing.txt", *flags, cwd=tmp_path)

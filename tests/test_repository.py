@@ -210,6 +210,20 @@ def test_a_chunk_without_room_shows_its_beginning_before_a_lesser_one_is_shown()
         assert "place2" not in shown or "refund20" in shown
 
 
+def test_of_a_chunk_without_room_the_entries_with_the_words_are_shown() -> None:
+    names = ["home", "search", "back", "privacy", "licences", "loading", "feedback", "theme"]
+    entries = "".join(
+        f'  <string name="settings_{name}">The words on a button</string>\n' for name in names
+    )
+    settings = pf.Item(
+        kind="file", path="res/strings.xml", language="xml", content=f"<r>\n{entries}</r>\n"
+    )
+    shown = pf.Renderer().render(
+        [*_repository(3), settings], query="where is the theme", max_tokens=90
+    )
+    assert "settings_theme" in shown.text and "settings_search" not in shown.text
+
+
 def test_a_diff_among_the_files_leaves_them_a_repository() -> None:
     change = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
     diff = pf.Item(kind="diff", path="x.py", content=change, language="diff")

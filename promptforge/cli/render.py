@@ -141,6 +141,10 @@ def _end_within_budget(result: Result) -> str:
     return ended
 
 
+MAX_PARTS_NAMED = 20
+"""Parts that are all named; of more, the first two and the last."""
+
+
 def _write_parts(
     request: CommandRequest, renderer: ContextRenderer, tokens: int, output: Path
 ) -> int:
@@ -154,7 +158,10 @@ def _write_parts(
     write_all_files(dict(zip(map(str, names), texts, strict=True)))
     total = sum(part.tokens for part in parts)
     count = plural(len(parts), "part", "parts")
-    print_message(f"{count}, {total:,} tokens: {' '.join(printable(name) for name in names)}")
+    shown = [printable(name) for name in names]
+    if len(shown) > MAX_PARTS_NAMED:
+        shown[2:-1] = ["…"]
+    print_message(f"{count}, {total:,} tokens: {' '.join(shown)}")
     beyond = output.with_suffix(f".{len(parts) + 1}{output.suffix}")
     if beyond.exists():
         print_message(f"note: {printable(beyond)} is of an earlier run")

@@ -536,6 +536,7 @@ class FilePassages(Passages):
         super().__init__(page, asked)
         self._chunks = asked.chunks
         self._extents_of = asked.extents_of
+        self._count_terms = asked.count_terms
 
     def choose(
         self, walk: Sequence[int], room: PassageRoom, most: int | None
@@ -586,11 +587,17 @@ class FilePassages(Passages):
             if cost <= room:
                 return fresh, needed, cost
         # Its signatures say where the answer is. Of the best chunk what stands under them follows:
-        # else a lesser one that is shorter would take the room.
+        # else a lesser one that is shorter would take the room. Of either, what
+        # holds most of the query's words comes first: of thirty settings, those that answer.
         divided = self._asked.divide(chunk.file)
         signs = {n for n in needed if divided is not None and divided.parts[n].skeleton}
         begun, held, spent = list[ChosenPassage](), set[int](), 0.0
-        for passage in sorted(fresh, key=lambda passage: passage.number not in signs):
+
+        def place(passage: ChosenPassage) -> tuple[bool, int]:
+            text = "" if divided is None else divided.parts[passage.number].text
+            return passage.number not in signs, -self._count_terms(text)
+
+        for passage in sorted(fresh, key=place):
             more = self._needed([passage], shown | held)
             added = self._cost_of(chunk.file, more, unit)
             if spent + added > room or not (is_best or passage.number in signs):

@@ -284,10 +284,14 @@ class _CountedChunk(NamedTuple):
     words: int
 
 
+def _wanted_terms(query: str) -> list[str]:
+    limits = filter(_LIMITING_WORDS.__contains__, split_words(query.lower()))
+    return list(dict.fromkeys((*terms_of_text(query), *limits)))
+
+
 def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChunk]:
     """Return the chunks of files (path and text) that have to do with a query, the best first."""
-    limits = filter(_LIMITING_WORDS.__contains__, split_words(query.lower()))
-    wanted = list(dict.fromkeys((*terms_of_text(query), *limits)))
+    wanted = _wanted_terms(query)
     words = _QueryWords(wanted)
     chunks: list[_CountedChunk] = []
     of_files: list[tuple[Counter[int], set[int], int]] = []
@@ -456,6 +460,7 @@ class RepositoryRelevance(Relevance):
         for chunk in found:
             self._worth.setdefault(chunk.file, chunk.worth)
         super().__init__(asked, list(self._worth)[:MAX_CANDIDATES_READ])
+        self._words = _QueryWords(_wanted_terms("\n".join(asked.queries)))
         self._starts = cache(self._find_starts)
         self.chunks = [chunk for chunk in found if chunk.file in self.number_of]
         """The chunks of the files read closely, the best first; `file` is the index of an item."""
@@ -493,6 +498,10 @@ class RepositoryRelevance(Relevance):
             return [own]
         start = self._shared_comments[chunk.file][1]
         return [self.passages_in(chunk._replace(start=start, end=len(text))), own]
+
+    def count_terms(self, text: str) -> int:
+        """Return how many terms of the query a text holds."""
+        return len(self._words.count(split_words(text)))
 
     def passages_in(self, chunk: RankedChunk) -> range:
         """Return the numbers of the item's passages that lie in a chunk, in whole or in part."""
