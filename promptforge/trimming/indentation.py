@@ -50,7 +50,9 @@ _TYPE_OR_ATTRIBUTE = late_pattern(r"\s*(?:@|\[\w|template\b|[\w:<>,*&\[\] \t]+$)
 """The first line of a signature: `static int`, `@Override`, `template <class T>`."""
 _CLAUSE = late_pattern(r"\s*(?:extends|implements|throws|where|with|permits|:)(?!\w)")
 _ACCESS_LABEL = late_pattern(r"\s*(?:public|private|protected|signals)(?: \w+)?:\s*$")
-_DIRECTIVE = late_pattern(r"\s*#\s*(?:if|ifn?def|elif|else|endif)\b")
+_DIRECTIVE = late_pattern(
+    r"\s*#\s*(?:if|ifn?def|elif|else|endif|pragma|region|endregion|nullable|line|warning|error)\b"
+)
 """Directives that stand at the margin amid a function's body."""
 _HOLDER = late_pattern(
     r"\s*+(?:@\w++[ \t]++|(?:export|default|declare|public|private|protected|internal|static|final"
