@@ -483,7 +483,12 @@ def test_without_a_grammar_a_signature_has_all_its_lines(
 @pytest.mark.parametrize(
     ("language", "text", "shown", "hidden"),
     [
-        ("c", "int take(int n);\nvoid f(void) {\n  take(1);\n  a();\n}\n", ["int take"], ["a()"]),
+        (
+            "c",
+            "int take(int n);\nAPI(char *) give(void);\nRUN(1);\nvoid f(void) {\n  take(1);\n  a();\n}\n",
+            ["int take", "give"],
+            ["a()", "RUN"],
+        ),
         (
             "cpp",
             "class A {\n  A(int n);\n  int size() const { return n; }\n  int b = f(1);\n"
