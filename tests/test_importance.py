@@ -71,6 +71,13 @@ def test_a_folder_is_the_same_repository_from_elsewhere(lead: str) -> None:
     assert program > test
 
 
+def test_a_module_that_was_built_twice_is_shown_once() -> None:
+    names = ["a.js", "a.cjs", "a.mjs", "a.d.ts", "a.d.cts", "b.mjs", "c.ts"]
+    items = [pf.Item(content="x = 1\n", path=f"dist/{name}", kind="code") for name in names]
+    found = file_importance(items)
+    assert found[0] == found[3] == found[5] == found[6] > found[1] == found[2] == found[4]
+
+
 def test_a_picture_is_less_than_a_text() -> None:
     paths = ["a/flow.svg", "b/a.json", "c.py"]
     found = file_importance([pf.Item(content="{}", path=path, kind="file") for path in paths])

@@ -122,6 +122,8 @@ _TEST_PATH = late_pattern(
     r"|bench(?:mark)?s?|vendor|third_party|node_modules)/"
     r"|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec)\.[^/.]+$"
 )
+_BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
+"""The end of a module that was built, or written, for one of two systems of modules."""
 _MANUAL_PATH = late_pattern(r"(?i)docs?/")
 """The place of programs that make a manual."""
 _MAIN_PATH = late_pattern(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
@@ -330,8 +332,7 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
             worths[number] += NEIGHBOUR_SHARE * alone[number + 1]
             worths[number + 1] += NEIGHBOUR_SHARE * alone[number]
     if _TEST_TERM not in wanted:
-        paths = _below_shared_folder([path for path, _ in files])
-        aside = {number for number, path in enumerate(paths) if _TEST_PATH.search(path)}
+        aside = _find_asides(_below_shared_folder([path for path, _ in files]))
         for number, each in enumerate(chunks):
             if each.file in aside:
                 worths[number] *= ASIDE_WEIGHT
@@ -536,6 +537,8 @@ def file_importance(
     links = _link(items, language)
     paths = _below_shared_folder([item.path or "" for item in items])
     weights = [_weight(item, path, language(item)) for item, path in zip(items, paths, strict=True)]
+    for number in _find_asides(paths):
+        weights[number] *= TEST_WEIGHT
     ranks = _page_rank(links, weights)
     for number, (item, weight) in enumerate(zip(items, weights, strict=True)):
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
@@ -564,6 +567,20 @@ def _below_shared_folder(paths: Sequence[str]) -> list[str]:
     return [path.split("/", depth)[-1] for path in paths]
 
 
+def _find_asides(paths: Sequence[str]) -> set[int]:
+    """Return the numbers of tests, examples, files from elsewhere, and builds beside the first.
+
+    A package has `pool.js` and the same as `pool.cjs`.
+    """
+    known = set(paths)
+    first_builds = [_BUILD_SUFFIX.sub(r".\1\2", path) for path in paths]
+    return {
+        number
+        for number, (path, first) in enumerate(zip(paths, first_builds, strict=True))
+        if _TEST_PATH.search(path) or (first != path and first in known)
+    }
+
+
 def _is_program(item: Item, language: str | None) -> bool:
     if item.kind in _NO_PROGRAM_KINDS:
         return False
@@ -575,9 +592,9 @@ def _weight(item: Item, path: str, language: str | None) -> float:
     weight = 1.0 if program else DATA_WEIGHT
     if program and _MAIN_PATH.search(path):
         weight = MAIN_WEIGHT
-    if _TEST_PATH.search(path) or path.endswith(".svg"):
+    if path.endswith(".svg") or (program and _MANUAL_PATH.match(path)):
         return weight * TEST_WEIGHT
-    return weight * TEST_WEIGHT if program and _MANUAL_PATH.match(path) else weight
+    return weight
 
 
 def _lately(item: Item) -> float:
