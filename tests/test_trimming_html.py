@@ -122,6 +122,17 @@ def test_page_in_pieces() -> None:
     )
 
 
+def test_page_under_a_query() -> None:
+    item = Item(name="kettles.html", kind="file", language="html", content=PAGE)
+    text = str(render([item], query="what is a large lid's size", max_tokens=100))
+    assert text == (
+        "### kettles.html\n\n```html\n<!-- [Content truncated...] 62 of 64 lines left out -->\n"
+        '<!-- 16 lines left out -->\n  <h1 id="kettles">Kettles</h1>\n'
+        "<!-- 16 lines left out --><tr><th>Lid<th>Size<!-- 2 lines left out -->\n"
+        "    <tr><td>large<td>20 cm</tr>\n<!-- 29 lines left out -->\n```"
+    )
+
+
 def test_outline_of_a_page() -> None:
     pieces = divide(PAGE, marks=MARKS._replace(marker=""))
     assert pieces is not None
@@ -233,7 +244,7 @@ def test_budget_holds(fragments: list[str], tokens: int) -> None:
     ["<", "<!--", "<!-- -", "<a ", '<a b="', "<a b='\" c=\"<a d='", "<div>", "<p>", "<p>a", "<b>a. ",
      "<script>", "<svg>", "<h1>", "<h1>a</h1>", "<pre>", "<pre>a\n", "</div>", "<ul><li>a", "&", "&a",
      "<a href=#>b", "<br>", "<table><tr><td>a", "<?", "<![", "<nav>a", "<main>a", "<!-- a -->",
-     "<title>", "a. ", " \n", "<a\t", "<a =", "<i>a</i>. B", "<dt>", "<dt>a<dd>b", "<aB <a", "<td>", "<b>", "<td>a</th>",
+     "<title>", "a. ", " \n", "<a\t", "<a =", "<i>a</i>. B", "<dt>", "<dt>a", "<dt>a<dd>b", "<aB <a", "<td>", "<b>", "<td>a</th>",
      "<td><th></th>"],
 )  # fmt: skip
 def test_long_pages_are_divided_in_a_time_that_grows_with_them(unit: str) -> None:

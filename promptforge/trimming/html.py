@@ -379,9 +379,10 @@ class _Splitter:
 
     def _read_inline(self, tag: _Tag) -> None:
         """Read a tag within a block of text; two line breaks end it."""
-        self._tags.append(tag)
-        if tag.name in _CELLS and tag.name not in self._open:
-            self._open.append(tag.name)
+        if tag.name in _CELLS:
+            self._open_own(tag)
+        else:
+            self._tags.append(tag)
         if tag.name == "br" and self._was_break:
             self._end(tag.end)
         self._was_break = tag.name == "br"
@@ -394,12 +395,17 @@ class _Splitter:
     def _read_start_tag(self, tag: _Tag) -> None:
         """Read the start tag of a block, or of what holds blocks."""
         if self._name == "dt" and self._goes_on(tag):
-            self._open.append(tag.name)
-            self._tags.append(tag)
+            self._open_own(tag)
             return
         if self._name != "tags":
             self._end(self._begin_of_line(tag.start))
         self._before.append(tag)
+
+    def _open_own(self, tag: _Tag) -> None:
+        """Add a start tag to the block that is read; the names of those open are few."""
+        self._tags.append(tag)
+        if tag.name not in self._open:
+            self._open.append(tag.name)
 
     def _goes_on(self, tag: _Tag) -> bool:
         """Tell whether a start tag is within a term and the beginning of its definition."""
@@ -516,6 +522,8 @@ class _Page(BlockReader):
                 self._item = -1
             elif self._holders:
                 self._item, _ = self._holders.pop()
+                if not self._holders:  # an introduction is to one list
+                    self._intro = -1
 
     def _read_heading(self, block: _Block, text: str) -> None:
         is_title = block.name == "title"
