@@ -122,6 +122,20 @@ def test_page_in_pieces() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<nav><h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p>",  # an end tag is missing
+        "<h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p><script>'<main>'</script>",
+        "<main></main><h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p>",
+        "<h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p><!-- <main> -->",
+    ],
+)
+def test_text_is_not_taken_for_navigation(page: str) -> None:
+    pieces = divided(divide, page, language="html")
+    assert [part.text for part in pieces.parts if part.skeleton] == ["<h1>A</h1>", "<h2>B</h2>"]
+
+
 def test_page_under_a_query() -> None:
     item = Item(name="kettles.html", kind="file", language="html", content=PAGE)
     text = str(render([item], query="what is a large lid's size", max_tokens=100))

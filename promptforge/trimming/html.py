@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import unescape
-from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from ..text.format import Marks
@@ -79,6 +78,10 @@ _ITEMS = frozenset(["dd", "dt", "li", "tr"])
 _CELLS = frozenset(["td", "th"])
 _PARTS = _BLOCKS | _CELLS
 _STRUCTURE = _PARTS | _HOLDERS
+_TEXTS = _BLOCKS | {"text"}
+"""Names of blocks with a text."""
+_NEVER_OPEN = _STRUCTURE | _VOID | {""}
+"""Elements that a sentence may end in; comments, too."""
 _INLINE = frozenset(
     [
         *("a", "abbr", "b", "bdi", "bdo", "big", "code", "del", "dfn", "em", "font", "i", "ins"),
@@ -95,6 +98,7 @@ _WHOLES = {
 _HEADING = late_pattern(r"(?i)h[1-6]|title")
 _HEADING_EDGE = late_pattern(r"(?i)<(/?)(?:h[1-6]|title)\b[^<>]*+>")
 _MAIN = late_pattern(r"""(?i)<(?:main\b|[a-z]++\s[^<>]*\brole=["']?main\b)""")
+_ASIDE_EDGE = late_pattern(r"(?i)<(/?)(?:aside|footer|nav)\b")
 _EDGE = late_pattern(r"(?i)<(/?)(aside|dl|footer|menu|nav|ol|table|ul)\b")
 _LINK_WITHIN = late_pattern(r"""(?i)<a\s[^<>]*?\bhref\s*=\s*["']?#""")
 _SPEAKS = late_pattern(r"(?:&#?\w+;|[\W_])*+\w")
@@ -274,6 +278,8 @@ class _Splitter:
         self._was_break = False
         """True right after `<br>`."""
         self._endless: set[str] = set()
+        self.main = range(len(text))
+        """Where the main part of the page is: in `<main>` or the like, or all of it."""
 
     def split(self) -> list[_Block]:
         """Return the blocks."""
@@ -282,6 +288,10 @@ class _Splitter:
             if tag.start < place:  # in a heading
                 continue
             self._read_text(place, tag.start)
+            if tag.name in _HOLDERS and _MAIN.match(self._text, tag.start, tag.end):
+                self.main = range(self.main.start or tag.start, self.main.stop)
+            elif tag.name == "/main":
+                self.main = range(self.main.start, tag.end)
             place = self._read_tag(tag)
         self._read_text(place, len(self._text))
         self._end(len(self._text))
@@ -438,10 +448,11 @@ class _Page(BlockReader):
     def __init__(self, text: str) -> None:
         super().__init__()
         self._text = text
-        main = _MAIN.search(text)
-        self._main = main.start() if main else 0
-        """Where the main part of the page begins; what is before it is navigation."""
-        self._after = text.rfind("</main>") if main else -1
+        self._main = range(len(text))
+        """Where the main part of the page is; what is beside it is navigation."""
+        edges = [edge[1] for edge in _ASIDE_EDGE.finditer(text)]
+        self._knows_aside = 2 * edges.count("/") == len(edges)
+        """False if an element of navigation has no end: it would be all of the rest."""
         self._aside = 0
         """Open elements of navigation and the like."""
         self._holders: list[tuple[int, int]] = []
@@ -450,10 +461,15 @@ class _Page(BlockReader):
         self._block = _Block(0, 0, "")
         self._item = -1
         """The last item of a list."""
+        self._has_first = False
+        """True after the first paragraph under a heading."""
 
     def read(self) -> list[Piece]:
         """Return the pieces."""
-        blocks = _Splitter(self._text).split()
+        splitter = _Splitter(self._text)
+        blocks = splitter.split()
+        if any(block.start in splitter.main and block.name in _TEXTS for block in blocks):
+            self._main = splitter.main
         levels = [b.name for b in blocks if _HEADING.fullmatch(b.name) and not self._is_aside(b)]
         names = [name for name in levels if name != "title"]
         self._has_title = bool(names) and names[0] == min(names) and names.count(names[0]) == 1
@@ -500,8 +516,7 @@ class _Page(BlockReader):
         """Tell whether a block is part of the navigation, not of the page's text."""
         if block.name == "title":
             return False
-        is_main = self._main <= block.start and not 0 <= self._after < block.start
-        return bool(self._aside) or not is_main
+        return bool(self._aside and self._knows_aside) or block.start not in self._main
 
     def _add_or_join(self, text: str, keep: float, kind: str) -> None:
         """Add a piece of a kind, or join it to the one before."""
@@ -533,8 +548,6 @@ class _Page(BlockReader):
         self._heading(0 if is_title else int(block.name[1]), text, "")
         self._first = not is_title and not self._has_first
         self._holders, self._item = [], -1
-
-    _has_first = False
 
     def _read_text(self, block: _Block, text: str) -> None:
         self._block = block
@@ -589,23 +602,18 @@ class _Page(BlockReader):
         if len(read_text(text)) <= MAX_PARAGRAPH_CHARS:
             return [text]
         found: list[str] = []
-        held, depth = "", 0
-        tags = iter([*self._block.tags, None])
-        tag = next(tags)
-        ends = accumulate(map(len, sentences := list(split_sentences(text))))
-        for sentence, end in zip(sentences, ends, strict=True):
+        held, depth, begin, end = "", 0, self._block.start, 0
+        tags = list(reversed(self._block.tags))
+        inside = 0
+        for sentence in split_sentences(text):
             held += sentence
-            while tag is not None and tag.start < self._block.start + end:
-                name = tag.name.strip("/")
-                if name not in (_STRUCTURE | _VOID) and name != "!":
+            end += len(sentence)
+            while tags and tags[-1].start < begin + end:
+                tag = tags.pop()
+                inside = tag.end
+                if tag.name.strip("/!") not in _NEVER_OPEN:
                     depth = max(0, depth + (-1 if tag.name[0] == "/" else 1))
-                is_inside = tag.end > self._block.start + end
-                if is_inside:
-                    break
-                tag = next(tags)
-            else:
-                is_inside = False
-            if not depth and not is_inside:
+            if not depth and inside <= begin + end:
                 found.append(held)
                 held = ""
         return [*found, held] if held else found
