@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from shipped_words import divided, marks
 
 from promptforge import Item, render
-from promptforge.trimming.html import divide, read_text
+from promptforge.trimming.html import divide
+from promptforge.trimming.html_blocks import read_text
 from promptforge.trimming.pieces import Pieces
 
 MARKS = marks("[cut]")
