@@ -137,6 +137,22 @@ def test_parts_are_numbered_files(name: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "folder"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["-o", "nowhere/out.md"], 'nowhere/out.md: there is no folder "nowhere"'),
+        (["-o", "nowhere/out.md", "--split", "9"], 'nowhere/out.md: there is no folder "nowhere"'),
+        (["-o", "."], ".: is a folder; name a file in it"),
+        (["-o", "https://a.b/c"], "https://a.b/c: is a URL"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_said_before_the_items_are_read(
+    flags: list[str], said: str, tmp_path: Path
+) -> None:
+    ran = run("render", "missing.json", *flags, cwd=tmp_path)
+    assert ran.code == 4 and said in ran.err and "missing" not in ran.err
+
+
 # --- the clipboard --------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
 from .output import (
     Column,
+    check_output,
     printable,
     screen_columns,
     shorten,
@@ -83,6 +84,8 @@ def explain_command(
     been tried. `worth` is the score of an item that comes in; a shortened one has its share.
     """
     request = read_request(items, given)
+    for path in (output, given["html"], given["svg"]):
+        check_output(path)
     renderer = request.renderer()
     loaded = request.gather()
     with stages(len(loaded)) as say:

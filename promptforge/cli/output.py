@@ -50,9 +50,8 @@ def write_output(text: str, path: str | None = None) -> None:
             stream.write(text.encode("utf-8", "replace"))
             stream.flush()
         return
+    check_output(path)
     target = Path(path)
-    if target.is_dir() or path.endswith("/"):
-        raise ItemError("is a folder; name a file in it", where=path)
     if target.exists() and not target.is_file():
         # No new file can take the place of /dev/stdout or of a named pipe.
         with naming_path(target), target.open("wb") as device:
@@ -60,15 +59,28 @@ def write_output(text: str, path: str | None = None) -> None:
         return
     if target.is_symlink():
         target = target.resolve()
-    if is_url(path):
-        raise ItemError("is a URL; name a file of this machine, or pipe the text", where=path)
-    if not target.parent.is_dir():
-        folder = quote(str(target.parent))
-        raise ItemError(f"there is no folder {folder}; make it first", where=path)
     with contextlib.suppress(OSError):  # a folder may be written to and not listed
         remove_unfinished(target.parent, target.name)
     with write_whole(target) as file:
         file.write(text.encode("utf-8", "replace"))
+
+
+def check_output(path: str | None) -> None:
+    """Raise `ItemError` where `path` is a folder or a URL, or lies in no folder.
+
+    A command asks before its work.
+    """
+    if path in (None, "", "-"):
+        return
+    target = Path(path)
+    if target.is_dir() or path.endswith("/"):
+        raise ItemError("is a folder; name a file in it", where=path)
+    if is_url(path):
+        raise ItemError("is a URL; name a file of this machine, or pipe the text", where=path)
+    folder = target.resolve().parent
+    if not folder.is_dir():
+        shown = folder if target.is_symlink() else target.parent
+        raise ItemError(f"there is no folder {quote(str(shown))}; make it first", where=path)
 
 
 def write_all_files(texts: Mapping[str, str]) -> None:

@@ -37,6 +37,7 @@ from .flags import (
 )
 from .inputs import CommandRequest, exit_code, read_request, take_options
 from .output import (
+    check_output,
     copy_text,
     is_terminal,
     print_diagnostics,
@@ -100,7 +101,9 @@ def render_command(
         if output.endswith("/") or (os.path.exists(output) and not os.path.isfile(output)):
             message = "is no file; --split numbers the name of one: out.md makes out.1.md"
             raise ItemError(message, where=output)
+        check_output(output)
         return _write_parts(request, renderer, tokens, Path(output))
+    check_output(output)
     result = request.render(renderer, request.gather())
     if copy:
         print_message(f"copied {result.tokens:,} tokens {copy_text(result.text)}")
