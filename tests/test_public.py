@@ -275,22 +275,22 @@ def test_the_callers_records_are_left_as_they_were() -> None:
 
 
 @pytest.mark.unwatched
-def test_eight_threads_share_a_renderer() -> None:
+def test_four_threads_share_a_renderer() -> None:
     expected = render_all(pf.Renderer())
     renderer = pf.Renderer()  # one that has compiled nothing yet
-    start = threading.Barrier(8)
+    start = threading.Barrier(4)
     found: list[list[dict[str, Any]]] = []
 
     def work() -> None:
         start.wait()
         found.append(render_all(renderer))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
+    threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 8
+    assert len(found) == 4
     assert all(each == expected for each in found)
 
 
