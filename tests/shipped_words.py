@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from promptforge.templating.loader import Templates
@@ -42,3 +42,10 @@ def assert_lines_fall(pieces: Pieces) -> list[int]:
     ]
     assert lines == sorted(lines, reverse=True)
     return order
+
+
+def every_variant(pieces: Pieces) -> Iterator[str]:
+    """Yield the text of each variant, without a query and with one."""
+    worth = {index: float(len(part.text) % 7) for index, part in enumerate(pieces.parts)}
+    for variants in (pieces.variants(), pieces.variants(worth)):
+        yield from (variant.text for variant in variants)

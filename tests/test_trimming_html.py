@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,12 +11,11 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from shipped_words import divided, marks
+from shipped_words import divided, every_variant, marks
 
 from promptforge import Item, render
 from promptforge.trimming.html import divide
 from promptforge.trimming.html_blocks import read_text
-from promptforge.trimming.pieces import Pieces
 
 MARKS = marks("[cut]")
 MARK = re.compile(
@@ -84,12 +82,6 @@ def is_within_tag(fragment: str) -> bool:
     reader = _Reader()
     reader.feed(fragment)
     return "<" in reader.rawdata and reader.cdata_elem is None
-
-
-def every_variant(pieces: Pieces) -> Iterator[str]:
-    worth = {index: float(len(part.text) % 7) for index, part in enumerate(pieces.parts)}
-    for variants in (pieces.variants(), pieces.variants(worth)):
-        yield from (variant.text for variant in variants)
 
 
 def assert_a_part(short: str, whole: str) -> None:

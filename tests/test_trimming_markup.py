@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from shipped_words import divided, marks
+from shipped_words import divided, every_variant, marks
 
 from promptforge.trimming.markup import divide
-from promptforge.trimming.pieces import Pieces
 
 MARKS = marks("[cut]")
 MARK = re.compile(r"\[…[^\]]*\]|\[cut\][^\n]*")
@@ -105,12 +103,6 @@ A sixth.
 
 The end.
 """  # fmt: skip
-
-
-def every_variant(pieces: Pieces) -> Iterator[str]:
-    worth = {index: float(len(part.text) % 7) for index, part in enumerate(pieces.parts)}
-    for variants in (pieces.variants(), pieces.variants(worth)):
-        yield from (variant.text for variant in variants)
 
 
 def assert_a_part(short: str, whole: str) -> None:

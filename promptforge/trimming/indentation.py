@@ -36,7 +36,7 @@ _COMMENT = late_pattern(
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
 _BLOCK_COMMENTS = {
-    **dict.fromkeys(C_COMMENTS.split(), ("/*", "*/")),
+    **dict.fromkeys(C_COMMENTS, ("/*", "*/")),
     **dict.fromkeys(("fsharp", "ocaml", "pascal", "sml"), ("(*", "*)")),
     **dict.fromkeys(("elm", "haskell", "idris", "purescript"), ("{-", "-}")),
 }
@@ -68,7 +68,7 @@ _PROTOTYPED = ("c", "cpp", "objectivec")
 _NAME_AND_TYPE = late_pattern(r"[@~#\w][\w:<>,.*&~?#\[\] \t]*")
 _TYPE_IN_MACRO = late_pattern(r"[\w* \t]*\)[ \t]+\w+\(")
 """The rest of `CJSON_PUBLIC(char *) print(int n);`."""
-_HEREDOC = late_pattern(r"<<-?[ \t]*(['\"\\]?)(\w+)")
+_HEREDOC = late_pattern(r"<<-?[ \t]*['\"\\]?(\w+)")
 _SHELLS = ("bash", "ksh", "sh", "shell", "zsh")
 _SKELETON_DEPTH = 2
 """Headers less deep than this are skeleton: functions, and the methods of classes."""
@@ -81,6 +81,8 @@ class _Header(NamedTuple):
     number: int
     body: int
     text: str
+    holds: bool
+    """True if it and all headers above it hold definitions."""
 
 
 def read_indentation(text: str, language: str | None = None) -> Blocks | None:
@@ -105,7 +107,7 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
         ended = _close_headers(open_headers, depth)
         parent = body = -1
         if open_headers:
-            _, parent, body, _ = open_headers[-1]
+            _, parent, body, *_ = open_headers[-1]
         last, heads = heredocs.get(line, line), False
         if line not in comments and line not in heredocs:
             last = _end_of_header(lines, depths, line, language)
@@ -123,7 +125,8 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
             # Outside of any body, or in the skeleton, a header begins a body of its own.
             if blocks.found[number].rank or body < 0:
                 body = number
-            open_headers.append(_Header(depth, number, body, lines[line]))
+            holds = bool(_HOLDER.match(lines[line])) and all(h.holds for h in open_headers[-1:])
+            open_headers.append(_Header(depth, number, body, lines[line], holds))
     return blocks
 
 
@@ -143,7 +146,7 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
     depths = list(map(_depth, lines))
     heredocs = _find_heredocs(lines) if language in _SHELLS else {}
     comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
-    is_like_c = language in C_COMMENTS.split()
+    is_like_c = language in C_COMMENTS
     next_depth = -1
     for line in range(len(lines) - 1, -1, -1):
         # These are as deep as what follows: the members of a class, the rest of a function.
@@ -210,8 +213,8 @@ def _find_heredocs(lines: Sequence[str]) -> dict[int, int]:
     ends: dict[str, int] = {}
     for line in range(len(lines) - 1, -1, -1):
         begins = _HEREDOC.search(lines[line])
-        if begins and begins[2] in ends:
-            found[line] = ends[begins[2]]
+        if begins and begins[1] in ends:
+            found[line] = ends[begins[1]]
         ends[lines[line].strip()] = line
     return found
 
@@ -225,7 +228,7 @@ def _end_of_header(
     """
     first, last = line, min(len(lines), line + _MAX_LINES_OF_HEADER) - 1
     # In a language of another kind a line `take` is a statement.
-    if language in C_COMMENTS.split():
+    if language in C_COMMENTS:
         while first < last and depths[first + 1] == depths[line] and _may_begin(lines[first]):
             first += 1
     left = 0
@@ -270,7 +273,7 @@ def _rank_of_header(
     text = header[0]
     if not above and _IMPORT_LINE.match(text):
         return IMPORT
-    held = all(_HOLDER.match(each.text) for each in above)
+    held = not above or above[-1].holds
     if len(above) >= _SKELETON_DEPTH and not held:
         return NONE
     if not heads:
@@ -287,7 +290,7 @@ def _is_short_definition(line: str, within: bool, language: str | None) -> bool:
     words = _NAME_AND_TYPE.fullmatch(name)
     if not rest or not words or len(line) > _MAX_SHORT_DEFINITION or _CONTROL.match(line):
         return False
-    if language not in C_COMMENTS.split():
+    if language not in C_COMMENTS:
         return False
     if line.endswith(("}", "},", "};")):
         return ")" in rest.partition("{")[0]

@@ -101,7 +101,7 @@ class Blocks:
             # Half an outline is worth less than the function that answers.
             under_query=UnderQuery(min(outline, default=ALWAYS), facts_together=True),
         )
-        made.has_block_comments = (language or "") in C_COMMENTS.split()
+        made.has_block_comments = language in C_COMMENTS
         return made
 
 
@@ -270,9 +270,12 @@ _COMMENTS = {
     "<!-- -->": "html xml markdown vue svelte astro",
 }
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
-C_COMMENTS = (
-    "javascript jsx typescript tsx go rust java c cpp objectivec csharp kotlin swift scala dart"
-    " groovy php d solidity css scss less protobuf thrift vala"
+C_COMMENTS = frozenset(
+    [
+        *("javascript", "jsx", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp"),
+        *("objectivec", "kotlin", "swift", "scala", "dart", "groovy", "php", "d", "solidity"),
+        *("css", "scss", "less", "protobuf", "thrift", "vala"),
+    ]
 )
 """Languages in which `/*…*/` is a comment within a line."""
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
