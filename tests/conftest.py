@@ -1,4 +1,4 @@
-"""`--update-golden` rewrites `tests/cases`, never where `CI` is set; `--effort N`: see `example_counts`."""
+"""`--update-golden` rewrites `tests/golden/cases`, never where `CI` is set; `--effort N`: see `example_counts`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROCESSES_WATCHED = "COVERAGE_PROCESS_CONFIG"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="rewrite tests/cases/*/expected.txt"
+        "--update-golden", action="store_true", help="rewrite tests/golden/cases/*/expected.txt"
     )
     parser.addoption(
         "--effort", metavar="N", type=float, help="N times as many examples of every property"

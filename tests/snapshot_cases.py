@@ -361,8 +361,8 @@ def prompts() -> Iterator[Case]:
 
 
 def golden() -> Iterator[Case]:
-    """Yield the golden cases of tests/cases and tests/prompts."""
-    for path in sorted((TESTS / "cases").glob("*/options.json")):
+    """Yield the golden cases of tests/golden/cases and tests/golden/prompts."""
+    for path in sorted((TESTS / "golden" / "cases").glob("*/options.json")):
         items = json.loads((path.parent / "items.json").read_text("utf-8"))
         options = json.loads(path.read_text("utf-8"))
 
@@ -370,7 +370,7 @@ def golden() -> Iterator[Case]:
             return _rendered(lambda: pf.render(items, **options))
 
         yield Case(f"case {path.parent.name}", run)
-    for path in sorted((TESTS / "prompts").glob("*/prompt.json")):
+    for path in sorted((TESTS / "golden" / "prompts").glob("*/prompt.json")):
 
         def made(path: Path = path) -> Facts:
             options = json.loads(path.read_text("utf-8"))
@@ -505,8 +505,8 @@ def mistakes(blocks: Mapping[str, Mapping[str, str]]) -> Iterator[Case]:
 
 
 def failures() -> Iterator[Case]:
-    """Yield the commands of tests/errors: exit code and output."""
-    for path in sorted((TESTS / "errors").glob("*/command.txt")):
+    """Yield the commands of tests/golden/errors: exit code and output."""
+    for path in sorted((TESTS / "golden" / "errors").glob("*/command.txt")):
 
         def run(path: Path = path) -> Facts:
             arguments = shlex.split(path.read_text("utf-8"))

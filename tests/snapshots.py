@@ -58,9 +58,9 @@ def read_examples() -> list[list[list[str]]]:
 
 
 def read_mistakes() -> dict[str, dict[str, str]]:
-    """Return the files of each planted mistake of tests/errors/check."""
+    """Return the files of each planted mistake of tests/golden/errors/check."""
     found: dict[str, dict[str, str]] = {}
-    for path in sorted((TESTS / "errors" / "check").glob("*.txt")):
+    for path in sorted((TESTS / "golden" / "errors" / "check").glob("*.txt")):
         common, *blocks = re.split(r"(?m)^=== ", path.read_text("utf-8"))
         for block in blocks:
             title, _, rest = block.partition("\n")

@@ -43,7 +43,7 @@ _FORBIDDEN = (
 )
 _ALLOWED = (
     "tests.campaigns.surfaces.reference",
-    "tests/template_edits.py",
+    "tests/helpers/template_edits.py",
     *("kramdown", "readers.lua", "readers.rb"),
     "promptforge",
     "resource, sys",

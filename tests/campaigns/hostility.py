@@ -1,4 +1,4 @@
-"""Hostile records from a seed: the strings of `tests/hostile.py`, mixed, in every field of a
+"""Hostile records from a seed: the strings of `tests/helpers/hostile_strings.py`, mixed, in every field of a
 record.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import hostile
+import hostile_strings as hostile
 from harmless_records import KINDS, harmless
 
 _FILLERS = ("a", " ", "    ", "\t", "word", "x = 1", "> ", "- ", "| ")

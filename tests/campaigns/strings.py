@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import hostile
+import hostile_strings as hostile
 import parsers
 from harmless_records import STAND_INS, HarmlessCopier, harmless
 from structures import COUNT, check_contents, check_known, check_structure, tame_text_of

@@ -57,6 +57,7 @@ def main() -> int:
     return 0
 
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+TESTS = Path(__file__).parent.parent
+sys.path[:0] = [str(TESTS), str(TESTS / "helpers")]
 if __name__ == "__main__":
     sys.exit(main())

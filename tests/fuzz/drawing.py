@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-import hostile
+import hostile_strings as hostile
 
 T = TypeVar("T")
 PARTS = [*hostile.PARTS, *hostile.STRINGS]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from test_fitting import Words
 from unfiltered import PACKINGS
+from word_page import Words
 
 from promptforge.errors import BudgetError
 from promptforge.packing.pack import pack

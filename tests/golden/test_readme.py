@@ -1,0 +1,119 @@
+"""The examples of the README and the guide to the command line are run; its lists are complete."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from commandline import run
+from places import ROOT
+
+from promptforge.cli.main import COMMANDS
+from promptforge.config.profiles import find_profiles
+from promptforge.sources.jobs import load_job
+from promptforge.templating.loader import Templates
+
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "promptforge" / part / "README.md" for part in ("cli", "batch")),
+]
+README, *GUIDES = (page.read_text(encoding="utf-8") for page in PAGES)
+
+
+def blocks(kind: str, *more: str) -> list[str]:
+    pattern = re.compile(rf"^(`{{3,}}){kind}\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+    return [body for page in (README, *more) for fence, body in pattern.findall(page)]
+
+
+@pytest.mark.parametrize("body", blocks("console", *GUIDES))
+def test_each_session_prints_what_it_shows(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE)
+    assert steps
+    for command, shown in steps:
+        program, *arguments = shlex.split(command)
+        if program == "cat":
+            Path(arguments[0]).parent.mkdir(exist_ok=True)
+            Path(arguments[0]).write_text(shown, encoding="utf-8")
+        elif program == "echo":
+            subprocess.run(command, shell=True, check=True)
+        else:
+            ran = run(*arguments)
+            findings = int(arguments[0] == "check")
+            assert (ran.code, ran.out.rstrip("\n")) == (findings, shown.rstrip("\n"))
+
+
+def test_the_library_sessions_run() -> None:
+    sessions = blocks("pycon")
+    assert sessions
+    for session in sessions:
+        test = doctest.DocTestParser().get_doctest(session, {}, "README", "README.md", 0)
+        assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+def test_the_job_file_makes_the_prompt_of_a_bot(tmp_path: Path) -> None:
+    (text,) = blocks("yaml")
+    job = tmp_path / "job.yaml"
+    job.write_text(text, encoding="utf-8")
+    assert load_job(job).man_pages == ("tar",)
+    assert load_job(job).options == {
+        "attack": "techniques.json",
+        "layout": "knowledge",
+        "format": "plain",
+        "max_tokens": 2000,
+    }
+    (line,) = (body for body in blocks("sh") if body.startswith("promptforge prompt"))
+    # Not every machine has this manual page.
+    job.write_text(text.replace("[tar]", "[]"), encoding="utf-8")
+    technique = {"technique_id": "T1003", "name": "Dumping", "description": "Logins are dumped."}
+    (tmp_path / "techniques.json").write_text(json.dumps([technique]), encoding="utf-8")
+    (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
+    ran = run(*shlex.split(line)[1:], cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    text = json.loads(ran.out)["messages"][-1]["content"][0]["text"]
+    assert "Logins are dumped." in text and "# A readme" in text
+
+
+def test_the_repository_goes_into_one_file(tmp_path: Path) -> None:
+    (line,) = (body for body in blocks("sh") if body.startswith("promptforge render"))
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "deep" / "a.py").write_text("A = 1\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
+    for command in line.splitlines():
+        *arguments, output = shlex.split(command)
+        assert run(*arguments[1:], output, cwd=tmp_path).code == 0
+        text = (tmp_path / output).read_text(encoding="utf-8")
+        assert "src/deep/a.py" in text and "# A readme" in text
+
+
+def test_the_commands_are_shell() -> None:
+    commands = blocks("sh")
+    assert len(commands) == 4
+    for command in commands:
+        subprocess.run(["bash", "-n", "-c", command], check=True)
+
+
+def test_the_page_is_short() -> None:
+    assert len(README.splitlines()) <= 250
+
+
+def test_every_command_layout_and_profile_is_mentioned() -> None:
+    names = {*COMMANDS, *Templates().layouts(), *(name for name, _, _ in find_profiles())} - {
+        "default"
+    }
+    assert not [name for name in sorted(names) if not re.search(rf"\b{re.escape(name)}\b", README)]
+
+
+def test_every_link_leads_somewhere() -> None:
+    guides = [*ROOT.glob("[pt]*/**/README.md"), *ROOT.glob(".github/*.md")]
+    assert {*PAGES[1:]} < {*guides}
+    for page in (PAGES[0], *guides):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), target

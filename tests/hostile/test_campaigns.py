@@ -1,0 +1,281 @@
+"""The campaigns in small: each breaks no promise, and each finds what it is there to find."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import hostile_strings as hostile
+import pytest
+import snapshots
+import unsafe_framings
+from campaigns import (
+    attacks,
+    budgets,
+    corpus,
+    determinism,
+    faults,
+    items,
+    junk,
+    prompts,
+    report,
+    seeds,
+    strings,
+    verdicts,
+)
+from campaigns.surfaces import records, web
+from example_counts import MULTIPLIER
+from fuzz import __main__ as fuzzing
+from places import DATA
+from snapshot_cases import Case
+
+SLOW = 4
+"""Cases at the end of the corpus that are megabytes or without end."""
+
+
+@pytest.mark.unwatched
+def test_hostile_items_change_nothing_that_a_parser_sees() -> None:
+    report = items.run(800 * MULTIPLIER, seed=MULTIPLIER)
+    assert not report.broken
+    assert report.figures["contents read back and compared"]
+    assert (
+        report.figures["items in markdown, fenced"] and report.figures["items in markdown, tagged"]
+    )
+
+
+@pytest.mark.unwatched
+def test_a_framing_without_care_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(unsafe_framings.FRAMINGS, "nothing", ("markdown", lambda s: "the same"))
+    report = items.run(16)
+    assert {"promise": "the control finds breaks", "control": "nothing"} in report.broken
+
+
+@pytest.mark.unwatched
+def test_runs_with_several_seeds_are_one_report() -> None:
+    ran = [
+        report.Report("items", 2, seed, figures={"items": seed, "parsers": "all", "%": 0.5 * seed})
+        for seed in (3, 4)
+    ]
+    ran[1].broken.append({"promise": "structure"})
+    whole = report.together(list(seeds.each(lambda seed: ran[seed - 3], range(3, 5), 1)))
+    assert (whole.cases, whole.seed, whole.seeds) == (4, 3, 2)
+    assert whole.table[1:] == [("items", "3", "4", "7"), ("%", "1.50", "2.00", "")]
+    assert whole.figures == {"parsers": "all"} and whole.broken == [
+        {"promise": "structure", "seed": 4}
+    ]
+    assert next(whole.lines()).startswith("items: 4 cases, seeds 3 to 4, ")
+
+
+@pytest.mark.unwatched
+def test_every_budget_holds() -> None:
+    report = budgets.run(1500 * MULTIPLIER, seed=MULTIPLIER)
+    assert not report.broken
+
+
+@pytest.mark.unwatched
+def test_equal_input_gives_equal_bytes_elsewhere_too() -> None:
+    assert not determinism.run(8 * MULTIPLIER, seed=MULTIPLIER).broken
+
+
+@pytest.mark.unwatched
+def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    if MULTIPLIER == 1:  # every third case in one layout
+        known = corpus.read(attacks.OWN)[:-SLOW:3]
+        monkeypatch.setattr(attacks, "read", lambda _: known)
+        monkeypatch.setattr(records, "LAYOUTS", ["knowledge"])
+    report = attacks.run()
+    assert not report.broken
+    assert report.figures["cases held in both"] == report.cases
+
+
+@pytest.mark.unwatched
+def test_strings_of_a_folder_hold_in_every_field(tmp_path: Path) -> None:
+    with pytest.raises(corpus.CorpusError, match="there are no strings in it"):
+        strings.run(corpus=tmp_path)
+    (tmp_path / "some.json").write_text(
+        json.dumps({"strings": hostile.STRINGS[:: 60 // MULTIPLIER + 1]})
+    )
+    report = strings.run(corpus=tmp_path)
+    assert not report.broken
+    assert report.figures["contents read back"]
+
+
+def case(number: int, surface: str, kind: str, payload: str) -> dict[str, str]:
+    return {
+        "id": f"X{number}",
+        "surface": surface,
+        "kind": kind,
+        "payload": payload,
+        "must_hold": "H7",
+    }
+
+
+@pytest.mark.unwatched
+def test_what_cannot_be_run_is_named_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.json"
+    made = [
+        case(1, "web", "http", "hm"),
+        case(2, "template", "setup", "nothing of the kind"),
+        case(3, "content", "text", "x"),
+        case(4, "metadata", "python", "{'a': 'x' * 2_000_000_000}"),
+        case(5, "moon", "text", "x"),
+        case(6, "content", "python", "1 +"),
+    ]
+    path.write_text(json.dumps({"attacks": made}))
+    report = attacks.run(corpus=path)
+    assert not report.broken
+    assert report.figures == {"cases held in both": 1, "cases broken": 0, "cases not run": 5}
+    assert [note.split(": ")[1] for note in report.notes] == [
+        "X1 web", "X2 template", "X4 metadata", "X5 moon", "X6 content",
+    ]  # fmt: skip
+    assert (
+        "more than 512 MiB" in report.notes[2]
+        and "a surface that is not known here" in report.notes[3]
+    )
+    assert list(report.lines())[1].split()[:5] == ["surface", "cases", "held", "broken", "not"]
+
+
+@pytest.mark.unwatched
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "cannot be read as JSON"),
+        ('{"attack": []}', 'expected {"attacks"'),
+        ('{"attacks": [3]}', "case 1 is no object"),
+        ('{"attacks": [{"id": "X1"}]}', "case 1 (X1): surface must be a text"),
+        (
+            json.dumps({"attacks": [case(1, "content", "riddle", "x")]}),
+            "the kind 'riddle' is none of",
+        ),
+        (json.dumps({"attacks": [case(1, "content", "base64", "?")]}), "the payload is no base64"),
+        (
+            json.dumps({"attacks": [case(1, "content", "text", "x")] * 2}),
+            "two cases have the id 'X1'",
+        ),
+        (
+            json.dumps({"attacks": [{**case(1, "content", "text", "x"), "must_hold": "all"}]}),
+            "names none of H1 to H9",
+        ),
+    ],
+)
+def test_a_file_that_is_no_corpus_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "corpus.json"
+    path.write_text(text)
+    with pytest.raises(corpus.CorpusError, match=re.escape(words)):
+        corpus.read(path)
+
+
+@pytest.mark.unwatched
+def test_a_break_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "structure_of", lambda text, *_: text)
+    report = attacks.run(1)
+    assert {case["promise"].split(":")[1].strip() for case in report.broken} == {"H1"}
+
+
+@pytest.mark.unwatched
+def test_long_texts_of_a_few_pieces_end_no_process() -> None:
+    assert not junk.run(12 * MULTIPLIER, seed=MULTIPLIER, largest=30_000, seconds=math.inf).broken
+
+
+@pytest.mark.unwatched
+def test_parts_that_cost_more_together_stay_in_the_window() -> None:
+    assert not prompts.run(40 * MULTIPLIER, seed=MULTIPLIER).broken
+
+
+FEW_MODES = ("EIO", "broken", "killed")
+
+
+@pytest.mark.unwatched
+def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
+    if MULTIPLIER > 1:
+        report = faults.run(10 * MULTIPLIER, seed=MULTIPLIER)
+    else:
+        report = faults.run(
+            3, only=("profiles", "sources", "reload", "render -o", "preview save"), modes=FEW_MODES
+        )
+    assert not report.broken
+
+
+@pytest.mark.unwatched
+def test_requests_are_read_from_words() -> None:
+    assert len(web.asks("Host: evil.example")) == 1
+    assert len(web.asks("Content-Length: 99999999999, -1, abc")) == 3
+    assert len(web.asks("PUT with Content-Type: text/plain (simple request)")) == 1
+    assert not web.asks("page framed by another site")
+
+
+# --- fuzzing --------------------------------------------------------------------------------------
+
+TARGETS = {"command": 4, "fitting": 10, "framing": 4, "http": 10, "profile": 10, "template": 2}
+"""Each with how often it is tried here."""
+FOUND = DATA / "fuzz"
+"""What was found, `TARGET-what-it-is`."""
+
+
+def test_all_targets_are_here() -> None:
+    folder = Path(fuzzing.__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", *fuzzing.ASIDE} == set(
+        TARGETS
+    )
+
+
+def target(name: str) -> Callable[[bytes], None]:
+    one: Callable[[bytes], None] = importlib.import_module(f"fuzz.{name}").one
+    return one
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_some_bytes(name: str) -> None:
+    r = random.Random(MULTIPLIER)
+    for _ in range(TARGETS[name] * MULTIPLIER):
+        target(name)(r.randbytes(r.randint(0, 300)))
+
+
+@pytest.mark.parametrize("path", sorted(FOUND.glob("*")), ids=lambda path: path.name)
+def test_what_was_found(path: Path) -> None:
+    target(path.name.partition("-")[0])(path.read_bytes())
+
+
+# --- snapshots ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a handful of cases, one of each sort."""
+    sorts = ("case context_no_items", "render 3 ", "prompt 4 ", "$ explain", "check files: a tem")
+
+    def corpus(*given: object) -> list[Case]:
+        found = whole(*given)  # type: ignore[arg-type]
+        return [next(case for case in found if case.name.startswith(name)) for name in sorts]
+
+    whole = snapshots.corpus
+    monkeypatch.setattr(snapshots, "corpus", corpus)
+    monkeypatch.setattr(snapshots, "QUICK_STEP", 2)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_record_is_compared_and_a_difference_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "record.json"
+    assert snapshots.record(file, quick=False) == 0
+    assert snapshots.compare(file, quick=True) == 0
+    assert capsys.readouterr().out.endswith("3 cases, 0 texts differ, 0 accounts differ\n")
+    data = json.loads(file.read_text("utf-8"))
+    first = next(iter(data["cases"]))
+    data["cases"][first][1] = "0"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert snapshots.compare(file, quick=False) == 1
+    said = capsys.readouterr().out
+    assert f"{first}: account differs\n5 cases, 0 texts differ, 1 accounts differ\n" in said
+
+
+@pytest.mark.usefixtures("few")
+def test_one_case_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert snapshots.show("$ explain", None) == 0
+    assert '"fits_at"' in capsys.readouterr().out

@@ -1,0 +1,156 @@
+"""Eight floors of packages: each imports only from those below; each library has one door."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from places import PACKAGE
+
+# The ground floor first. A folder is one entry: its files may import each other, without a circle.
+# Two entries of one floor do not import each other. No change adds a ninth floor.
+FLOORS = [
+    "_version errors text",
+    "files model packing plugins yaml_reader",
+    "config sources tokenizers trimming",
+    "selection templating",
+    "rendering",
+    "authoring integrations prompts sandbox",
+    "batch lint preview",
+    "cli",
+]
+FLOOR = {name: number for number, row in enumerate(FLOORS, 1) for name in row.split()}
+DOORWAYS = {"__init__", "__main__"}
+"""The public list, which imports late, and the entry of `python -m promptforge`."""
+LIBRARY_DOORS = {
+    "click": {"cli"},
+    "fsspec": {"files"},
+    "haystack": {"integrations"},
+    "identify": {"sources"},
+    "jinja2": {"authoring", "lint", "templating"},
+    "langchain_core": {"integrations"},
+    "llama_index": {"integrations"},
+    "markdown_it": {"trimming"},
+    "markupsafe": set(),
+    "mcp": {"integrations"},
+    "pathspec": {"selection", "sources"},
+    "starlette": {"preview"},
+    "tiktoken": {"tokenizers"},
+    "tokenizers": {"tokenizers"},
+    "tree_sitter": {"trimming"},
+    "uvicorn": {"preview"},
+    "yaml": {"yaml_reader"},
+}
+PURE_PACKAGES = ["packing", "selection", "text", "trimming"]
+"""They touch no file, clock, environment, network or template."""
+IMPURE_LIBRARIES = {
+    *("asyncio", "datetime", "io", "jinja2", "os", "pathlib", "random", "secrets", "socket"),
+    *("subprocess", "sys", "time"),
+}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_vocab" not in path.parts)
+
+
+def entry(path: Path) -> str:
+    """Return the entry of the floors that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def resolve(path: Path, node: ast.ImportFrom) -> Iterator[str]:
+    """Yield the full names that one import takes; those of this package as `promptforge.x.y`."""
+    package = ["promptforge", *path.relative_to(PACKAGE).parent.parts]
+    base = package[: len(package) - node.level + 1] if node.level else []
+    stem = ".".join([*base, *([node.module] if node.module else [])])
+    if node.module and stem != "promptforge":
+        yield stem
+    else:
+        yield from (f"{stem}.{alias.name}" for alias in node.names)
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """Return what a module imports, late imports too, those for type checkers alone not."""
+    found: list[str] = []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {id(n) for t in ast.walk(tree) if _is_for_types(t) for n in ast.walk(t)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and id(node) not in for_types:
+            found += resolve(path, node)
+    return tuple(found)
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    if not isinstance(node, ast.If):
+        return False
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def entries_used(path: Path) -> set[str]:
+    """Return the entries that a file imports from, its own left out."""
+    found = {name.split(".")[1] for name in imports(path) if name.startswith("promptforge.")}
+    return found - {entry(path)}
+
+
+def test_there_are_eight_floors_and_every_module_is_on_one() -> None:
+    assert len(FLOORS) == 8
+    assert {entry(path) for path in MODULES} == FLOOR.keys() | DOORWAYS
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_from_floors_below(path: Path) -> None:
+    if entry(path) in DOORWAYS:
+        return
+    own = FLOOR[entry(path)]
+    assert not {name for name in entries_used(path) if FLOOR.get(name, 9) >= own}
+
+
+def test_a_library_is_imported_only_at_its_door() -> None:
+    seen: dict[str, set[str]] = {name: set() for name in LIBRARY_DOORS}
+    for path in MODULES:
+        for name in _libraries(path) & seen.keys():
+            seen[name].add(entry(path))
+    assert seen == LIBRARY_DOORS
+
+
+def _libraries(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(path)}
+
+
+@pytest.mark.parametrize("name", PURE_PACKAGES)
+def test_a_pure_package_reaches_for_nothing_outside(name: str) -> None:
+    paths = [path for path in MODULES if entry(path) == name]
+    assert paths
+    assert not set().union(*map(_libraries, paths)) & IMPURE_LIBRARIES
+
+
+def test_only_the_command_line_imports_its_own_modules_late() -> None:
+    late = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in MODULES
+        if entry(path) not in {"cli", "__init__"}
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert not late
+
+
+def test_there_is_no_circle_among_files() -> None:
+    names = {
+        ".".join(["promptforge", *path.relative_to(PACKAGE).with_suffix("").parts]): path
+        for path in MODULES
+    }
+    graph = {}
+    for name, path in names.items():
+        needed = set()
+        for found in imports(path):
+            stem = found if found in names else found.rpartition(".")[0]
+            needed.add(stem if stem in names else f"{found}.__init__")
+        graph[name] = (needed & set(names)) - {name, "promptforge.__init__"}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(names)

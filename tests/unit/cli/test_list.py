@@ -1,0 +1,442 @@
+"""Names, counts, sources and help on the command line: each thing, command and flag is there once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from commandline import ITEM, command, python, run, said, write
+from places import ROOT
+
+import promptforge as pf
+from promptforge.cli.main import COMMANDS, GROUPS
+
+
+@pytest.fixture(autouse=True)
+def _items(folder: Path) -> None:
+    write("items.json", [ITEM])
+
+
+def test_count_says_how_many_and_how_sure() -> None:
+    write("one.txt", "one two three")
+    write("two.txt", "é" * 50)
+    ran = run("count", "one.txt", "two.txt")
+    numbers = [int(line.split()[0].replace(",", "")) for line in ran.out.splitlines()]
+    counter = pf.get_tokenizer("o200k_base")
+    assert numbers == [counter.count("one two three"), counter.count("é" * 50), sum(numbers[:2])]
+    assert ran.err == "promptforge: exact, by o200k_base\n"
+    assert run("count", "one.txt", "--tokenizer", "approximate-words").err.startswith(
+        "promptforge: approximate"
+    )
+
+
+@pytest.mark.parametrize("data", [
+    b"%PDF-1.7 a short one", b"\x1f\x8b\x08 packed", b"PK\x03\x04", b"\x28\xb5\x2f\xfd$", b"\x89PNG\0",
+])  # fmt: skip
+def test_a_file_is_binary_wherever_it_is_named(
+    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f").mkdir()
+    Path("f/a.md").write_text("a text")
+    Path("f/b.md").write_bytes(data)
+    for line in (
+        "render f/b.md", "render --file f/b.md", "render --doc f/b.md", "count f/b.md",
+        "render --job f/b.md", "render --search text --in f/b.md", "prompt f/a.md --user-file f/b.md",
+        "prompt f/a.md --history f/b.md", "render --technique T1003 --attack f/b.md",
+    ):  # fmt: skip
+        said(run(*line.split()), 4, "f/b.md: no text but ")
+    said(run("render", "f/b.md"), 4, "no text but ")
+    for line in (
+        "render f",
+        "render --file f/*.md",
+        "render --search text --in f",
+        "count f/a.md f/b.md",
+    ):
+        ran = run(*line.split())
+        assert ran.code == 0 and "a" in ran.out and "text" in ran.err, line
+
+
+def test_count_of_a_folder_names_the_largest_file_first() -> None:
+    for name, words in (("src/few.txt", 3), ("src/core/many.txt", 50), ("src/.hidden", 9)):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        write(name, "word " * words)
+    ran = run("count", "src")
+    names = [line.split()[1] for line in ran.out.splitlines()]
+    assert names == ["src/core/many.txt", "src/few.txt", "total"]
+    assert "src/.hidden" in run("count", "src", "--hidden").out
+    assert "many" not in run("count", "src", "--exclude", "core/").out
+    found = json.loads(run("count", "src", "--json").out)
+    assert found["tokens"] == sum(row["tokens"] for row in found["files"])
+    os.chdir("src")
+    assert "few.txt" in run("count", "../src").out
+
+
+def test_count_as_a_tree_sums_up_folders() -> None:
+    Path("a/b").mkdir(parents=True)
+    write("a/b/one.txt", "one two three")
+    write("a/two.txt", "one " * 30)
+    rows = [line.split() for line in run("count", "a", "--tree").out.splitlines()]
+    assert [name for _, name in rows] == ["a/", "two.txt", "b/", "one.txt", "total"]
+    numbers = [int(number) for number, _ in rows]
+    assert numbers[0] == numbers[-1] == numbers[1] + numbers[2]
+    assert numbers[2] == numbers[3]
+
+
+def test_count_of_standard_input_under_a_profile() -> None:
+    found = json.loads(run("count", "--json", "-p", "claude", stdin="one two three").out)
+    assert found["tokenizer"] == "approximate-claude" and found["exact"] is False
+    assert found["tokens"] == pf.get_tokenizer("approximate-claude").count("one two three")
+    assert found["files"] == [{"file": "-", "tokens": found["tokens"], "chars": 13}]
+
+
+def test_list_names_all_there_is() -> None:
+    out = run("list").out
+    for name in ("chunks", "knowledge", "markdown", "claude", "default", "o200k_base", "file:PATH"):
+        assert name in out
+    found = json.loads(run("list", "--json").out)
+    things = {"layouts", "formats", "profiles", "tokenizers", "prompts", "framings"}
+    assert set(found) == {"promptforge", *things}
+    assert {row["name"] for row in found["layouts"]} == {
+        path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
+    }
+    assert {row["name"]: row["formats"] for row in found["framings"]}["tagged"] == [
+        "markdown",
+        "xml",
+        "plain",
+    ]
+    assert {row["name"] for row in found["profiles"]} == {
+        path.stem for path in (ROOT / "profiles").glob("*.yaml")
+    }
+    assert all(
+        row["description"] for rows in found.values() if isinstance(rows, list) for row in rows
+    )
+
+
+def test_list_of_profiles_is_a_table_that_helps_to_choose(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "description: 'long \\x1b[31m words '\nextends: claude\nmax_tokens: x\n", "utf-8"
+    )
+    (tmp_path / "own.yaml").write_text(f"description: {'word ' * 40}\nextends: claude\n", "utf-8")
+    ran = run("list", "profiles", "--profiles", str(tmp_path))
+    lines = ran.out.splitlines()
+    assert lines[0].split() == [
+        "name",
+        "family",
+        "layout",
+        "format",
+        "tokenizer",
+        "window",
+        "as",
+        "of",
+    ]
+    assert "own claude documents xml approximate-claude 1,000,000" in " ".join(ran.out.split())
+    assert "    not usable: " in ran.out and "\x1b" not in ran.out
+    assert max(map(len, lines)) <= 100
+    rows = json.loads(run("list", "profiles", "--json", "--profiles", str(tmp_path)).out)[
+        "profiles"
+    ]
+    assert [line.split()[0] for line in lines[1:] if line[0] != " "] == [
+        row["name"] for row in rows
+    ]
+    (row,) = [row for row in rows if row["name"] == "claude-4.5"]
+    assert (row["context_window"], row["reserve"], row["as_of"]) == (
+        200000,
+        64000,
+        "2026-11-22",
+    ) and row["match"]
+
+
+def test_list_of_formats_has_ones_own_with_its_syntax_and_layouts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "format", "slides", "--from", "markdown", "--layout", "knowledge").code == 0
+    rows = json.loads(run("list", "formats", "--json", "--templates", "templates").out)["formats"]
+    (own,) = [row for row in rows if row["name"] == "slides"]
+    assert (own["ending"], own["layouts"]) == ("slides.md", ["knowledge", "knowledge-long"])
+    assert own["description"].endswith("escaped as markdown, in knowledge, knowledge-long")
+    assert {row["name"] for row in rows} == {"markdown", "xml", "json", "yaml", "plain", "slides"}
+    assert "slides" not in run("list", "formats").out
+
+
+@pytest.mark.parametrize("text", ["20k", "20_000", "20K", "0.02m", "20.0k"])
+def test_a_budget_in_thousands(text: str) -> None:
+    ran = run("render", "items.json", "--max-tokens", text, "--json")
+    assert json.loads(ran.out)["max_tokens"] == 20_000
+    assert run("diff", f"max_tokens={text}", "max_tokens=20000", "items.json").code == 0
+
+
+def test_a_budget_in_thousands_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text("items: {content: a text}\nmax_tokens: 2k\n")
+    Path("items.json").write_text('["a text"]')
+    Path("mine.yaml").write_text("max_tokens: 2k\n")
+    for arguments in (["--job", "job.yaml"], ["items.json", "--profile", "mine.yaml"]):
+        assert json.loads(run("render", *arguments, "--json").out)["max_tokens"] == 2000
+    Path("rows.jsonl").write_text('{"items": [{"content": "a"}], "max_tokens": "2k"}\n')
+    assert run("batch", "rows.jsonl", "-o", "out", "--to", "context", "--workers", "1").code == 0
+    Path("promptforge.toml").write_text("max_tokens = '2kk'\n")
+    said(run("trust", "."), 2, "promptforge.toml:1: max_tokens takes", '"2kk"')
+
+
+@pytest.mark.parametrize("text", ["k", "1.2345k", "1/2k", "1e3k", "20 k", "2kk", "-2k"])
+def test_a_number_that_is_none_is_named(text: str) -> None:
+    said(run("render", "items.json", f"--max-tokens={text}"), 2, "max_tokens takes", text)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--format", "plain"], ["--max-tokens", "0"]])
+def test_a_line_end_of_the_pipe_follows_the_text(tmp_path: Path, arguments: list[str]) -> None:
+    text = json.loads(run("render", "items.json", *arguments, "--json").out)["text"]
+    end = "\n" * bool(text)
+    assert run("render", "items.json", *arguments).out == text + end
+    for _ in range(2):
+        assert run("render", "items.json", *arguments, "-o", str(tmp_path / "out")).out == ""
+        assert (tmp_path / "out").read_text("utf-8") == text + end
+    assert run("prompt", "items.json", "--user", "Why?", *arguments).out.endswith(">\n")
+
+
+@pytest.mark.parametrize("what", ["layouts", "formats", "tokenizers", "templates"])
+def test_list_of_one_thing(what: str) -> None:
+    ran = run("list", what)
+    found = json.loads(run("list", what, "--json").out)
+    assert (ran.code, ran.err) == (0, "")
+    assert [line.split()[0] for line in ran.out.splitlines()] == [
+        row["name"] for row in found[what]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("chunks/item.md.j2", "templates/chunks/item.md.j2"),
+        ("chunks", "templates/chunks/layout.yaml"),
+        ("claude", "profiles/claude.yaml"),
+        ("claude.yaml", "profiles/claude.yaml"),
+    ],
+)
+def test_show_prints_the_file_and_says_where_it_is(name: str, file: str) -> None:
+    ran = run("show", name)
+    assert (ran.code, ran.out) == (0, (ROOT / file).read_text(encoding="utf-8"))
+    assert ran.err == f"promptforge: {ROOT / file}\n"
+    assert json.loads(run("show", name, "--json").out)["text"] == ran.out
+
+
+def test_schema_is_that_of_the_profiles_folder() -> None:
+    ran = run("schema")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out) == json.loads(
+        (ROOT / "profiles" / "schema.json").read_text(encoding="utf-8")
+    )
+
+
+@pytest.mark.parametrize("name", ["count", "list", "prompt", "render", "schema", "show"])
+def test_help_of_every_command(name: str) -> None:
+    ran = run(name, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: promptforge {name}")
+    assert name in run("--help").out
+
+
+def test_every_option_is_a_flag() -> None:
+    out = run("render", "--help").out
+    whole = run("prompt", "--help").out
+    from promptforge.config.options import OPTION_VOCABULARY as VOCABULARY
+    from promptforge.config.options import PROMPT_OPTIONS as PROMPT
+
+    for name in set(VOCABULARY) - {"on_error"}:
+        flag = rf"--{name.replace('_', '-')}\b"
+        assert bool(re.search(flag, out)) is (name not in PROMPT), name
+        assert re.search(flag, whole), name
+
+
+@pytest.mark.parametrize("name", ["batch", "explain", "prompt", "render"])
+def test_the_help_shows_every_flag_once(name: str) -> None:
+    from promptforge.cli import batch, explain, flags, preview, render
+
+    out = run(name, "--help").out
+    modules = {"batch": batch, "explain": explain, "prompt": preview}
+    command = getattr(modules.get(name, render), f"{name}_command")
+    for option in command.params:
+        if isinstance(option, click.Option):
+            flag = next(each for each in option.opts if each.startswith("--"))
+            assert len(re.findall(rf"(?m)^  (?:-\w, )?{flag}(?![\w-])", out)) == 1, flag
+    headings = [line[:-1] for line in out.splitlines() if re.fullmatch(r"[A-Z][^:]+:", line)]
+    assert headings == [h for h in (*flags.HELP_GROUPS, "Output") if h in headings]
+
+
+def test_a_list_is_given_by_giving_the_flag_again() -> None:
+    write(
+        "two.json",
+        [{"content": "a", "kind": "code"}, {"content": "b", "kind": "error"}, {"content": "c"}],
+    )
+    found = json.loads(
+        run("render", "two.json", "--kinds", "code", "--kinds", "error", "--json").out
+    )
+    assert [item["status"] for item in found["items"]] == ["included", "included", "dropped"]
+
+
+def test_a_yes_or_no_is_given_both_ways() -> None:
+    with_scores = run("render", "items.json", "--scores", "--no-line-numbers").out
+    assert "Relevance" in with_scores and "Lines" not in with_scores
+
+
+def test_a_list_is_a_flag_several_times_or_with_commas() -> None:
+    Path("kinds.json").write_text(
+        '[{"kind": "ticket", "content": "a"}, {"kind": "code", "content": "b"}]'
+    )
+    one, other = (
+        run("render", "kinds.json", *flags).out
+        for flags in (["--kinds", "ticket,code"], ["--kinds", "ticket", "--kinds", "code"])
+    )
+    assert one == other == run("render", "kinds.json").out
+    left = run("render", "kinds.json", "--kinds", "tickt").err
+    assert 'the kinds there are: "code", "ticket" [PF114]' in left
+    Path("paths.json").write_text('[{"path": "src/a.py", "content": "a"}, {"content": "b"}]')
+    left = run("render", "paths.json", "--paths", "lib/**").err
+    assert 'the paths there are: "src/a.py" [PF114]' in left
+
+
+def test_the_help_shows_every_command_once() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((80, 24)))
+    from promptforge.cli import list as listing
+
+    line = f"  context  {'a word ' * 20}"
+    assert listing.wrap_row(line, 11) == line
+    monkeypatch.setattr(sys, "stdout", Screen())
+    first, *rest = listing.wrap_row(line, 11).split("\n")
+    assert (
+        rest
+        and all(len(each) <= 80 for each in (first, *rest))
+        and all(each[:11].isspace() for each in rest)
+    )
+
+
+class Screen:
+    def isatty(self) -> bool:
+        return True
+
+
+# --- completion -----------------------------------------------------------------------------------
+
+HEAVY = {
+    "jinja2",
+    "tiktoken",
+    "tokenizers",
+    "yaml",
+    "markdown_it",
+    "promptforge.rendering.renderer",
+    "promptforge.templating.loader",
+}
+WATCH = """
+import contextlib, io, json, os, sys
+from promptforge.cli.main import main
+os.environ["_PROMPTFORGE_COMPLETE"] = "bash_complete"
+seen = []
+for line in json.load(sys.stdin):
+    os.environ["COMP_WORDS"] = line
+    os.environ["COMP_CWORD"] = str(len(line.split()) - (not line.endswith(" ")))
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main([])
+    out.flush()
+    words = [word.partition(",")[2] for word in out.buffer.getvalue().decode().split()]
+    seen.append([words, list(sys.modules)])
+print(json.dumps(seen))
+"""
+
+
+def complete(*lines: str) -> list[tuple[list[str], set[str]]]:
+    """Return the words that bash is offered at the end of each line, and the modules loaded."""
+    ran = python("-c", WATCH, stdin=json.dumps(lines).encode())
+    assert (ran.code, ran.err) == (0, "")
+    return [(offered, set(modules)) for offered, modules in json.loads(ran.out)]
+
+
+LINES: dict[str, set[str]] = {
+    "promptforge ": set(COMMANDS),
+    "promptforge render --max-t": {"--max-tokens"},
+    "promptforge explain --layout kno": {"knowledge", "knowledge-long"},
+    "promptforge render --format ": {"markdown", "xml", "json", "plain"},
+    "promptforge diff -p cl": {"claude"},
+    "promptforge count --tokenizer o200": {"o200k_base"},
+    "promptforge render --packing whol": {"whole"},
+    "promptforge new layout x --from ent": {"entities"},
+    "promptforge show chunks/item.m": {"chunks/item.md.j2"},
+    "promptforge show prompt/l": {"prompt/lisp"},
+    "promptforge show prompt/lisp/p": {"prompt/lisp/prompt.txt.j2"},
+    "promptforge new prompt x --from l": {"lisp"},
+    "promptforge prompt --prompt d": {"default"},
+    "promptforge rule PF80": {"PF801", "PF802"},
+    "promptforge check --output-format sa": {"sarif"},
+    "promptforge completion ": {"bash", "zsh", "fish"},
+    "promptforge test --up": {"--update"},
+    "promptforge list te": {"templates"},
+    "promptforge schema ": {"layout", "profile"},
+    "promptforge init --pre": {"--pretend"},
+}
+
+
+def test_lines_are_completed_without_the_engine() -> None:
+    for (line, some), (offered, modules) in zip(LINES.items(), complete(*LINES), strict=True):
+        begun = "" if line.endswith(" ") else line.split()[-1]
+        assert some <= set(offered), line
+        assert all(word.startswith(begun) for word in offered), line
+        assert not modules & HEAVY, line
+
+
+def test_names_of_the_users_own_are_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t" / "ours").mkdir(parents=True)
+    (tmp_path / "t" / "ours" / "layout.memo.txt.j2").write_text("x")
+    monkeypatch.setenv("PROMPTFORGE_TEMPLATES", str(tmp_path / "t"))
+    lines = complete("promptforge render --layout o", "promptforge render --format m")
+    assert [offered for offered, _ in lines] == [["ours"], ["markdown", "memo"]]
+
+
+def test_names_of_files_are_left_to_the_shell() -> None:
+    for line in ("render src/m", "render --file src/m", "count src/m", "render --job src/m"):
+        ran = python(
+            "-c",
+            "import sys; sys.argv[0] = 'promptforge'; from promptforge.cli.main import main; main()",
+            env={
+                "_PROMPTFORGE_COMPLETE": "bash_complete",
+                "COMP_WORDS": f"promptforge {line}",
+                "COMP_CWORD": str(len(line.split())),
+            },
+        )
+        assert ran.out == "file,src/m\n", line
+
+
+def test_what_is_not_there_is_completed_by_nothing() -> None:
+    assert [
+        offered for offered, _ in complete("promptforge nosu", "promptforge render --layout zzz")
+    ] == [[], []]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_each_shell(shell: str) -> None:
+    ran = run("completion", shell)
+    assert ran.code == 0 and "_PROMPTFORGE_COMPLETE" in ran.out
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=ran.out.encode(), check=True)
+    assert command("completion", shell).out == ran.out
+
+
+def test_the_oldest_click_that_is_allowed_has_no_generic_types() -> None:
+    folder = ROOT / "promptforge" / "cli"
+    bases = re.compile(r"(?m)^class \w+\(click\.\w+\[")
+    assert not [path.name for path in folder.glob("*.py") if bases.search(path.read_text("utf-8"))]

@@ -1,0 +1,494 @@
+"""The command line: its product on standard output, one line on standard error, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import ITEM, command, python, run, said, write
+from places import DATA, ROOT
+
+import promptforge as pf
+from promptforge.model import RESULT_FIELDS
+
+TEXT = pf.render([ITEM]).text + "\n"
+"""The text and the line end of the pipe or file."""
+
+
+@pytest.fixture(autouse=True)
+def _items(folder: Path) -> None:
+    write("items.json", [ITEM])
+
+
+# --- render: what goes in -------------------------------------------------------------------------
+
+
+def test_items_from_a_file() -> None:
+    assert run("render", "items.json") == (0, TEXT, "")
+
+
+@pytest.mark.parametrize("arguments", [["-"], []])
+def test_items_from_standard_input(arguments: list[str]) -> None:
+    assert run("render", *arguments, stdin=json.dumps([ITEM])) == (0, TEXT, "")
+
+
+def test_several_files_of_items_in_their_order() -> None:
+    write("more.jsonl", '{"content": "first"}\n{"content": "second"}\n')
+    out = run("render", "more.jsonl", "items.json", "--order", "given", "--group-by", "none").out
+    assert out.index("first") < out.index("second") < out.index("x = 1")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"items": []}'])
+def test_a_file_without_items_is_named(content: str) -> None:
+    write("none.json", content)
+    assert run("render", "none.json") == (
+        0,
+        "",
+        "promptforge: note: none.json: holds no items [PF115]\n",
+    )
+    assert run("render", "none.json", "items.json").out == TEXT
+
+
+def test_a_file_and_its_range() -> None:
+    write("src/b.py", "one = 1\ntwo = 2\nthree = 3\n")
+    whole, part = run("render", "--file", "src/b.py"), run("render", "--file", "src/b.py:2-2")
+    assert (whole.code, part.code) == (0, 0)
+    assert "one = 1\ntwo = 2\nthree = 3" in whole.out
+    assert "two = 2" in part.out and "one = 1" not in part.out
+    assert "one = 1" in run("render", "--file", "src/b.py:2-2", "--context-lines", "1").out
+
+
+def test_a_pattern_of_files_inside_a_workspace() -> None:
+    write("place/src/b.py", "b = 1\n")
+    write("place/src/deep/c.py", "c = 1\n")
+    write("place/src/d.txt", "d = 1\n")
+    ran = run("render", "--workspace", "place", "--file", "src/**/*.py")
+    assert ran.code == 0
+    assert "b = 1" in ran.out and "c = 1" in ran.out and "d = 1" not in ran.out
+
+
+def test_a_document() -> None:
+    write("guide.md", "---\ntitle: A guide\n---\nRead me first.\n")
+    ran = run("render", "--doc", "guide.md", "--layout", "knowledge", "--format", "plain")
+    assert ran.code == 0
+    assert "Read me first." in ran.out
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="no man")
+def test_a_man_page() -> None:
+    if subprocess.run(["man", "-w", "tar"], capture_output=True, check=False).returncode:
+        pytest.skip("no man page of tar")
+    ran = run("render", "--man", "tar", "--layout", "knowledge", "--max-tokens", "300")
+    assert ran.code == 0
+    assert "tar" in ran.out and "NAME" in ran.out
+
+
+def test_a_technique_of_a_bundle() -> None:
+    ran = run(
+        "render", "--technique", "T9001", "--attack", DATA / "bundle.json", "--layout", "knowledge"
+    )
+    assert ran.code == 0
+    assert "Cookie Jar Opening" in ran.out and "T9001" in ran.out
+
+
+def test_a_job_in_yaml() -> None:
+    write("guide.md", "The guide.\n")
+    write("src/a.py", "a = 1\n")
+    job = "layout: knowledge\nformat: xml\nmax_tokens: 700\n"
+    job += "knowledge:\n  documents: [guide.md]\n  mitre_techniques: T9001\n"
+    job += (
+        f"attack: {DATA / 'bundle.json'}\nfiles: src/*.py\nitems: [items.json, content: in place]\n"
+    )
+    write("job.yaml", job)
+    ran = run("render", "--job", "job.yaml", "--json", "--allow-outside")
+    assert ran.code == 0, ran.err
+    result = json.loads(ran.out)
+    assert (result["layout"], result["format"], result["max_tokens"]) == ("knowledge", "xml", 700)
+    for part in ("The guide.", "a = 1", "x = 1", "in place", "Cookie Jar Opening"):
+        assert part in result["text"]
+    assert (
+        json.loads(
+            run(
+                "render", "--job", "job.yaml", "--json", "--max-tokens", "650", "--allow-outside"
+            ).out
+        )["max_tokens"]
+        == 650
+    )
+
+
+def test_a_job_in_xml() -> None:
+    write("guide.md", "The guide.\n")
+    write(
+        "job.xml",
+        "<context><documents>guide.md</documents>"
+        "<mitre_techniques><technique>T9001</technique></mitre_techniques></context>",
+    )
+    ran = run(
+        "render", "--job", "job.xml", "--attack", DATA / "bundle.json", "--layout", "knowledge"
+    )
+    assert ran.code == 0, ran.err
+    assert "The guide." in ran.out and "Cookie Jar Opening" in ran.out
+
+
+def test_a_flag_wins_over_a_job_and_a_job_over_a_profile() -> None:
+    write("job.yaml", "profile: claude\nformat: plain\nitems: [items.json]\n")
+    profile = json.loads(run("render", "items.json", "-p", "claude", "--json").out)
+    job = json.loads(run("render", "--job", "job.yaml", "--json").out)
+    flag = json.loads(run("render", "--job", "job.yaml", "--json", "--format", "json").out)
+    assert [r["format"] for r in (profile, job, flag)] == ["xml", "plain", "json"]
+    assert [r["profile"] for r in (profile, job, flag)] == ["claude"] * 3
+
+
+# --- render: what comes out -----------------------------------------------------------------------
+
+
+def test_json_is_every_field_of_the_result() -> None:
+    ran = run("render", "items.json", "--json", "--query", "x")
+    found = json.loads(ran.out)
+    assert found.pop("promptforge") == 1
+    expected: dict[str, Any] = pf.render([ITEM], query="x").to_dict()
+    assert list(found) == list(RESULT_FIELDS) == list(expected)
+    for name in ("build_seconds",):
+        assert isinstance(found.pop(name), float)
+        expected.pop(name)
+    assert found == json.loads(json.dumps(expected))
+    assert found["tokens"] == pf.get_tokenizer(found["tokenizer"]).count(found["text"])
+
+
+def test_output_goes_to_a_file_at_one_stroke() -> None:
+    target = write("out.md", "what was there before")
+    linked = Path("link.md")
+    os.link(
+        target, linked
+    )  # the old content stays where somebody still reads it: the file is replaced, not rewritten
+    assert run("render", "items.json", "-o", "out.md") == (
+        0,
+        "",
+        "promptforge: 1 item, 19 of 4,000 tokens: out.md\n",
+    )
+    assert target.read_bytes() == TEXT.encode()
+    assert linked.read_text() == "what was there before"
+    assert sorted(path.name for path in Path().iterdir()) == ["items.json", "link.md", "out.md"]
+
+
+def test_a_file_of_output_is_as_readable_as_any_new_file() -> None:
+    run("render", "items.json", "-o", "out.md")
+    usual = write("usual", "")
+    assert stat.S_IMODE(Path("out.md").stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_json_goes_to_a_file_too_and_a_dash_is_standard_output() -> None:
+    assert run("render", "items.json", "--json", "-o", "out.json").out == ""
+    assert json.loads(Path("out.json").read_text())["text"] + "\n" == TEXT
+    assert run("render", "items.json", "-o", "-").out == TEXT
+
+
+def test_a_failed_run_leaves_the_old_output_alone() -> None:
+    write("out.md", "before")
+    write("req.json", [{"content": "word " * 50, "required": True}])
+    said(run("render", "req.json", "--max-tokens", "3", "-o", "out.md"), 3, "required", "3")
+    assert Path("out.md").read_text() == "before"
+
+
+@pytest.mark.parametrize("target", ["nowhere/out.md", ".", "new/"])
+def test_an_output_that_cannot_be_written_is_named(target: str) -> None:
+    ran = run("render", "items.json", "-o", target)
+    said(ran, 4, target)
+    assert ran.err.startswith(f"promptforge: {target}: "), (
+        "the user's name for it, not that of a file on the way"
+    )
+
+
+@pytest.mark.parametrize("more", [[], ["--split", "60"]])
+def test_a_folder_does_not_give_the_text_of_an_earlier_run(more: list[str]) -> None:
+    for number in range(20):
+        write(f"notes/{number}.md", f"note number {number}\n")
+    found = []
+    for _ in range(2):
+        ran = run("render", "notes", "-o", "notes/all.md", *more)
+        assert ran.code == 0
+        found.append({path.name: path.read_text() for path in Path("notes").iterdir()})
+    assert found[0] == found[1]
+    assert "files that this run writes" in ran.err
+
+
+@pytest.mark.parametrize("name", ["items.json", "./items.json"])
+def test_an_output_does_not_replace_its_own_input(name: str) -> None:
+    before = Path("items.json").read_text()
+    said(run("render", name, "-o", "items.json"), 4, "is the input and the output")
+    assert Path("items.json").read_text() == before
+
+
+def test_an_output_that_is_no_file_is_written_to_and_stays_what_it_is() -> None:
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert run("render", "items.json", "-o", "pipe").code == 0
+    assert os.read(reader, 10_000).decode() == TEXT and Path("pipe").is_fifo()
+    os.close(reader)
+    os.symlink("real.md", "link.md")
+    write("real.md", "before")
+    assert run("render", "items.json", "-o", "link.md").code == 0
+    assert Path("link.md").is_symlink() and Path("real.md").read_text() == TEXT
+
+
+# --- warnings and strict --------------------------------------------------------------------------
+
+
+def test_warnings_go_to_standard_error_and_the_text_is_whole() -> None:
+    write("bad.jsonl", '{"content": "good"}\n{"contnt": "bad"}\n')
+    ran = run("render", "bad.jsonl")
+    assert ran.code == 0
+    assert ran.out == pf.render([{"content": "good"}]).text + "\n"
+    assert all(
+        line.startswith("promptforge: warning: bad.jsonl:2: ") for line in ran.err.splitlines()
+    )
+    assert "PF204" in ran.err
+
+
+def test_strict_prints_no_text_and_exits_1() -> None:
+    write("bad.jsonl", '{"content": "good"}\n{"contnt": "bad"}\n')
+    ran = run("render", "bad.jsonl", "--strict")
+    assert (ran.code, ran.out) == (1, "")
+    warning, said = ran.err.splitlines()
+    assert warning.startswith("promptforge: ") and "bad.jsonl:2" in warning
+    assert said == "promptforge: 1 warning, and strict mode takes none"
+    assert run("render", "items.json", "--strict") == (0, TEXT, "")
+
+
+def test_strict_does_not_mind_what_is_only_information() -> None:
+    write("many.json", [{"content": f"words of number {n}", "path": f"f{n}"} for n in range(9)])
+    ran = run("render", "many.json", "--strict", "--max-tokens", "60")
+    assert ran.code == 0
+    assert "promptforge: note: " in ran.err
+    assert run("render", "many.json", "--strict", "--max-tokens", "60", "--quiet") == (
+        0,
+        ran.out,
+        "",
+    )
+
+
+def test_a_source_that_is_missing_among_others_is_a_warning() -> None:
+    ran = run("render", "items.json", "--file", "nope.py")
+    assert (ran.code, ran.out) == (0, TEXT)
+    assert "nope.py" in ran.err and "PF606" in ran.err
+
+
+# --- folders of the user's ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["flag", "environment"])
+def test_templates_of_the_users_own(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("own/mine/layout.md.j2", "mine: {{ items | length }}")
+    write("own/mine/layout.yaml", "description: A layout of mine\nbase: chunks\n")
+    arguments = ["--templates", "own"] if by == "flag" else []
+    if by == "environment":
+        monkeypatch.setenv("PROMPTFORGE_TEMPLATES", os.pathsep.join(["own", ""]))
+    assert "A layout of mine" in run("list", "layouts", *arguments).out
+    assert "mine/layout.md.j2" in run("list", "templates", *arguments).out
+    assert run("show", "mine/layout.md.j2", *arguments).out == "mine: {{ items | length }}"
+    assert run("show", "mine").code == (0 if by == "environment" else 2)
+
+
+@pytest.mark.parametrize("by", ["flag", "environment"])
+def test_a_template_of_the_same_name_wins(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("own/chunks/item.md.j2", "mine: {{ item.content }}")
+    arguments = ["--templates", "own"] if by == "flag" else []
+    if by == "environment":
+        monkeypatch.setenv("PROMPTFORGE_TEMPLATES", "own")
+    ran = run("render", "items.json", *arguments)
+    assert ran.code == 0
+    assert ran.out.startswith("mine: x = 1")
+
+
+@pytest.mark.parametrize("by", ["flag", "environment"])
+def test_profiles_of_the_users_own(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("own/mine.yaml", "description: A profile of mine\nformat: xml\nmax_tokens: 123\n")
+    arguments = ["--profiles", "own"] if by == "flag" else []
+    if by == "environment":
+        monkeypatch.setenv("PROMPTFORGE_PROFILES", "own")
+    assert "A profile of mine" in run("list", "profiles", *arguments).out
+    assert "max_tokens: 123" in run("show", "mine", *arguments).out
+    result = json.loads(run("render", "items.json", "-p", "mine", "--json", *arguments).out)
+    assert (result["profile"], result["format"], result["max_tokens"]) == ("mine", "xml", 123)
+
+
+def test_a_folder_by_flag_comes_before_one_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write("one/mine.yaml", "max_tokens: 111\n")
+    write("two/mine.yaml", "max_tokens: 222\n")
+    monkeypatch.setenv("PROMPTFORGE_PROFILES", "two")
+    result = json.loads(
+        run("render", "items.json", "-p", "mine", "--json", "--profiles", "one").out
+    )
+    assert result["max_tokens"] == 111
+
+
+def test_a_profile_may_be_a_file() -> None:
+    write("somewhere.yaml", "max_tokens: 77\n")
+    assert (
+        json.loads(run("render", "items.json", "-p", "somewhere.yaml", "--json").out)["max_tokens"]
+        == 77
+    )
+
+
+def test_a_profile_with_a_mistake_is_named_with_its_line() -> None:
+    write("own/mine.yaml", "format: xml\nmax_tokns: 3\n")
+    said(
+        run("render", "items.json", "--profiles", "own", "-p", "mine"),
+        2,
+        "mine.yaml:2",
+        'did you mean "max_tokens"',
+    )
+
+
+@pytest.mark.parametrize("flag", ["--templates", "--profiles"])
+def test_a_folder_that_is_not_there_is_named(flag: str) -> None:
+    ran = run("render", "items.json", flag, "nowhere")
+    assert ran.code in (2, 5)
+    said(ran, ran.code, "nowhere")
+
+
+# --- as a process of its own ----------------------------------------------------------------------
+
+
+def test_it_is_a_program() -> None:
+    assert command("render", stdin=json.dumps([ITEM]).encode()) == (0, TEXT, "")
+    version = command("--version")
+    assert re.fullmatch(r"promptforge \d+\.\d+\.\d+\n", version.out)
+    assert command("render", "nope.json").code == 4
+
+
+def test_ctrl_c_while_modules_load_ends_as_later() -> None:
+    program = """
+import runpy, sys
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("promptforge", run_name="__main__")
+"""
+    assert python("-c", program) == (130, "", "")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    write("many.json", [{"content": f"{n} " * 500, "path": f"f{n}"} for n in range(300)])
+    arguments = [sys.executable, "-m", "promptforge", "render", "many.json", "--max-tokens", "none"]
+    with subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path.cwd(),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+_FULL = "no space left on device"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("render items.json >/dev/full", f"standard output: {_FULL}"),
+        ("render items.json --json >/dev/full", f"standard output: {_FULL}"),
+        ("render items.json >&-", "standard output: it is closed"),
+        ("render items.json --json >&-", "standard output: it is closed"),
+        ("render items.json -o /dev/full", f"/dev/full: {_FULL}"),
+        ("count items.json >/dev/full", f"standard output: {_FULL}"),
+        ("render - <&-", "<stdin>: cannot read it: it is closed"),
+        ("prompt --user-file - <&-", "<stdin>: cannot read it: it is closed"),
+        ("batch - -o made.jsonl <&-", "<stdin>: cannot read it: it is closed"),
+        ("render nope.json 2>/dev/full", None),
+        ("render nope.json 2>&-", None),
+    ],
+)
+def test_a_stream_that_takes_or_gives_nothing_is_said(line: str, words: str | None) -> None:
+    ran = in_shell(line)
+    assert ran.returncode == 4
+    assert ran.stderr == (f"promptforge: {words}\n" if words else "")
+
+
+def test_notes_that_nobody_can_read_leave_the_text_as_it_is() -> None:
+    write("long.json", [{"content": "word " * 90}])
+    line = "render long.json --max-tokens 30"
+    heard, unheard = in_shell(line), in_shell(f"{line} 2>/dev/full")
+    assert "PF111" in heard.stderr
+    assert (unheard.returncode, unheard.stdout) == (0, heard.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["list"], 0), (["--help"], 0), (["render", "nope.json"], 4)]
+)
+def test_a_pipe_without_a_reader_does_not_change_the_exit_code(
+    arguments: list[str], code: int
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "promptforge", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run(words, stdout=writer, stderr=writer, env=env).returncode == code
+    os.close(writer)
+
+
+def in_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line with its redirections, as a process of its own."""
+    return subprocess.run(
+        ["/bin/sh", "-c", f'exec "{sys.executable}" -m promptforge {line}'],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_an_encoding_of_the_terminal_that_knows_no_umlaut_changes_no_byte() -> None:
+    write("umlaut.json", [{"content": "größer 日本 😀"}])
+    ran = command("render", "umlaut.json", env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert ran.code == 0
+    assert "größer 日本 😀" in ran.out
+
+
+def test_the_budget_holds_for_the_bytes_of_a_file() -> None:
+    """The line end after the last line was one token more than the budget."""
+    Path("words.txt").write_text("alpha beta")
+    words = ("render", "--file", "words.txt", "--format", "plain", "-q")
+    text = run(*words).out.removesuffix("\n")
+    most = pf.get_tokenizer("o200k_base").count(text)
+    for more, end in ((0, ""), (1, "\n")):
+        assert run(*words, "--max-tokens", str(most + more), "-o", "out.md").code == 0
+        assert Path("out.md").read_text() == text + end
+    for chars in range(len(text), len(text) + 3):
+        assert run(*words, "--max-chars", str(chars), "-o", "out.md").code == 0
+        assert len(Path("out.md").read_text()) <= chars
+    assert run(*words, "--split", str(most), "-o", "part.md").code == 0
+    assert Path("part.1.md").read_text() == text
+
+
+def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
+    Path("folder").mkdir()
+    Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(5_000)))
+    said = run("render", "folder", "--profile", "claude").err
+    assert (
+        "note: the budget is 4,000 tokens, and the window of the LLM 1,000,000;"
+        ' the most important files come first; --query "…" asks for others;'
+        " --max-tokens N or none takes more\n"
+    ) in said
+    said = run("render", "folder", "--max-tokens", "5k", "-o", "out.md").err
+    assert "the budget is" not in said and " of 5,000 tokens: out.md\n" in said

@@ -1,0 +1,42 @@
+"""Options are typed: editors complete their names, type checkers find wrong ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from generated import files
+from places import ROOT
+
+MISTAKES = """
+import promptforge as pf
+
+pf.render([], max_tokens="4k")
+pf.render([], packing="bets")
+pf.Renderer(max_token=3)
+pf.Renderer().prompt([], framing="xlm")
+pf.render([], max_tokens=900, packing="whole", paths=["src/**"],
+section_budgets={"a": {"share": 1}})
+"""
+
+
+def test_generated_files_are_those_of_the_vocabulary() -> None:
+    for path, text in files().items():
+        assert path.read_text(encoding="utf-8") == text, "run python -m tests.generated"
+
+
+def test_a_type_checker_finds_wrong_options(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    (tmp_path / "mistakes.py").write_text(MISTAKES, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", "--follow-imports=silent", str(tmp_path / "mistakes.py")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [line.split(":", 2)[1:] for line in ran.stdout.splitlines() if ": error:" in line]
+    assert [int(line) for line, _ in found] == [4, 5, 6, 7], ran.stdout + ran.stderr
+    assert all("arg-type" in said or "call-arg" in said for _, said in found)

@@ -1,0 +1,64 @@
+"""The examples of the bridges' README are run; what it lists is what there is."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib.util import find_spec
+
+import pytest
+from places import ROOT
+
+from promptforge.cli.main import COMMANDS
+
+README = (ROOT / "promptforge" / "integrations" / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(
+    r"^<!-- ([\w.]+) -->\n```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
+)
+LIBRARIES = {
+    "langchain": "langchain_core",
+    "langchain_agents": "langchain.agents",
+    "prompts": "promptforge",
+}
+
+
+def is_there(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:  # the package around it is not there
+        return False
+
+
+@pytest.mark.parametrize(
+    ("bridge", "body"), EXAMPLES, ids=[f"{n}-{name}" for n, (name, _) in enumerate(EXAMPLES)]
+)
+def test_each_example_runs(bridge: str, body: str) -> None:
+    library = LIBRARIES.get(bridge, bridge)
+    if not is_there(library):
+        pytest.skip(f"needs {library}: pip install '.[test-integrations]'")
+    exec(compile(body, f"<{bridge}>", "exec"), {})
+
+
+def test_every_block_of_python_is_an_example_and_the_others_can_be_read() -> None:
+    # A model is nothing that a test can have, so those examples are only read.
+    needy = re.findall(
+        r"^<!-- needs a model -->\n```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
+    )
+    for body in needy:
+        compile(body, "<needs a model>", "exec")
+    assert len(EXAMPLES) + len(needy) == README.count("```python\n")
+    (settings,) = re.findall(r"^```json\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert json.loads(settings)["mcpServers"]["promptforge"]["args"][0] in COMMANDS
+    (points,) = re.findall(r"^```toml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert tomllib.loads(points)["project"]["entry-points"]["promptforge.tokenizers"]
+
+
+def test_every_extra_is_there() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    (said,) = re.findall(r"^Each bridge .*", README, re.MULTILINE)
+    named = set(re.findall(r"\[([a-z-]+)\]|`([a-z-]+)`", said))
+    bridges = {"langchain", "langchain-agents", "llama-index", "haystack", "mcp"}
+    assert {"".join(names) for names in named} == bridges <= set(extras)

@@ -1,0 +1,353 @@
+"""Tools that a provider runs itself go back as they came; nothing of a history is lost in silence."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import provider_rules
+import pytest
+from provider_rules import Data
+from test_prompt import FIRST, LAST, OUTPUT, PARTS, PNG, RENDERER, THOUGHT, prompt
+
+import promptforge as pf
+from promptforge.errors import Diagnostics
+from promptforge.prompts.histories import read_history
+
+# --- tools of the providers themselves ------------------------------------------------------------
+
+
+def user(*content: Data) -> Data:
+    return {"role": "user", "content": list(content)}
+
+
+def words(text: str) -> Data:
+    return {"type": "text", "text": text}
+
+
+def server_call(id_: str, name: str = "web_search") -> Data:
+    return {"type": "server_tool_use", "id": id_, "name": name, "input": {"q": "x"}}
+
+
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+USE: Data = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+MCP_USE: Data = {
+    "type": "mcp_tool_use", "id": "m1", "name": "echo", "server_name": "s", "input": {}
+}  # fmt: skip
+MCP_RESULT: Data = {
+    "type": "mcp_tool_result", "tool_use_id": "m1", "is_error": False, "content": [words("hi")]
+}  # fmt: skip
+RAN = {
+    "type": "code_execution_result",
+    "stdout": "1",
+    "stderr": "",
+    "return_code": 0,
+    "content": [],
+}
+COMPUTER: Data = {
+    "id": "cu_1", "type": "computer_call", "status": "completed", "call_id": "k1",
+    "action": {"type": "screenshot"}, "pending_safety_checks": [],
+}  # fmt: skip
+SCREEN: Data = {
+    "type": "computer_call_output", "call_id": "k1",
+    "output": {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PNG}"},
+}  # fmt: skip
+REASONED: Data = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "Z0FB" * 9}
+ASKED: Data = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}
+
+
+def said_by_assistant(*content: Data) -> Data:
+    return {"role": "assistant", "content": list(content)}
+
+
+@pytest.mark.parametrize(
+    ("to", "history"),
+    [
+        # Anthropic stopped a long turn: what it began goes back, and it goes on.
+        ("anthropic", [user(words("q")), said_by_assistant(THOUGHT, server_call("s1"))]),
+        ("anthropic", [
+            user(words("q")), said_by_assistant(MCP_USE, MCP_RESULT, words("hi")), user(words("r")),
+        ]),
+        # A program of the LLM calls a tool, so the program's result comes in a later answer.
+        ("anthropic", [
+            user(words("q")),
+            said_by_assistant(server_call("s1", "code_execution"), {**USE, "caller": {
+                "type": "code_execution_20250825", "tool_id": "s1"}}),
+            user({"type": "tool_result", "tool_use_id": "t1", "content": "1"}),
+            said_by_assistant(
+                {"type": "code_execution_tool_result", "tool_use_id": "s1", "content": RAN},
+                words("one"),
+            ),
+            user(words("r")),
+        ]),
+        ("anthropic", [
+            user(words("q")), said_by_assistant(USE),
+            user({"type": "tool_result", "tool_use_id": "t1", "content": [
+                PICTURE, {"type": "tool_reference", "tool_name": "g"}]}),
+        ]),
+        ("openai-responses", [ASKED, REASONED, COMPUTER, SCREEN]),
+        ("openai-responses", [
+            ASKED,
+            {"id": "tsc_1", "type": "tool_search_call", "call_id": None, "execution": "server"},
+            {"id": "tso_1", "type": "tool_search_output", "call_id": None, "tools": []},
+            {"type": "local_shell_call", "id": "l1", "call_id": "k2", "action": {}},
+            {"type": "local_shell_call_output", "id": "k2", "output": "x"},
+        ]),
+    ],
+)  # fmt: skip
+def test_tools_of_a_provider_go_back_as_they_came(to: str, history: list[Data]) -> None:
+    made = prompt(history, to)
+    assert list(made) == history
+    assert not [d for d in made.warnings if d.code in ("PF208", "PF209")]
+    rule = {"anthropic": provider_rules.anthropic, "openai-responses": provider_rules.responses}[to]
+    assert len(history) > 4 or rule(made.request, provider_rules.signed_blocks(history)) is None
+
+
+STOP = user(words("stop"))
+
+
+@pytest.mark.parametrize(
+    ("to", "history", "left", "lost"),
+    [
+        ("anthropic", [user(words("q")), said_by_assistant(THOUGHT, server_call("s1")), STOP], 1,
+         ['the call of "server_tool_use" has no result', "a thought has nothing after it"]),
+        ("anthropic", [user(words("q")), said_by_assistant(MCP_RESULT, words("hi")), STOP], 3,
+         ['the result of "mcp_tool_result" has no call']),
+        ("openai-responses", [ASKED, REASONED, COMPUTER], 1,
+         ['the call of "computer_call" has no result', "a thought has nothing after it"]),
+        ("openai-responses", [ASKED, SCREEN, STOP], 1,
+         ['the result of "computer_call_output" has no call']),
+        ("bedrock", [
+            {"role": "user", "content": [{"text": "q"}]},
+            {"role": "assistant", "content": [{"text": "I look."}, {"toolUse": {
+                "toolUseId": "s1", "name": "nova_grounding", "input": {},
+                "type": "server_tool_use"}}]},
+            {"role": "user", "content": [{"text": "stop"}]},
+        ], 3, ['the call of "toolUse" has no result']),
+    ],
+)  # fmt: skip
+def test_a_tool_of_a_provider_that_was_interrupted_goes_and_is_said(
+    to: str, history: list[Data], left: int, lost: list[str]
+) -> None:
+    made = prompt(history, to)
+    said = [d.message for d in made.warnings if d.code == "PF209"]
+    assert said == [f"{message}; it was left out" for message in lost]
+    assert len(made) == left
+
+
+PAUSED = [user(words("q")), said_by_assistant(words("I search."), server_call("s1"))]
+OPEN = [
+    user(words("q")),
+    said_by_assistant(server_call("s1"), USE),
+    user({"type": "tool_result", "tool_use_id": "t1", "content": "1"}),
+]
+
+
+@pytest.mark.parametrize("history", [PAUSED, OPEN])
+@pytest.mark.parametrize("order", [None, ["system", "history", "context", "question"]])
+def test_a_turn_that_waits_for_anthropic_goes_on_only_if_nothing_follows(
+    history: list[Data], order: list[str] | None
+) -> None:
+    made = prompt(history, "anthropic")
+    assert list(made) == history and provider_rules.anthropic(made.request, []) is None
+    options: dict[str, Any] = {"prompt_order": order} if order else {}
+    items = ["an item"] if order else []
+    closed = RENDERER.prompt(
+        items, history=history, to="anthropic", user=None if order else "go on", **options
+    )
+    assert provider_rules.anthropic(closed.request, []) is None
+    (said,) = [d.message for d in closed.warnings if d.code == "PF209"]
+    assert said == 'the call of "server_tool_use" has no result; it was left out'
+    assert len(closed) == 3
+    # Read twice, as the command and the batch do.
+    read = read_history(history, "history", Diagnostics())
+    again = prompt(read, "anthropic", user="go on")
+    assert provider_rules.anthropic(again.request, []) is None
+
+
+def test_a_cut_keeps_a_program_with_its_result() -> None:
+    def step(n: int) -> list[Data]:
+        use = {**USE, "id": f"t{n}"}
+        result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": "word " * 300}
+        return [said_by_assistant(use), user(result)]
+
+    call, end = server_call("s1", "code_execution"), {"type": "code_execution_tool_result"}
+    program = step(50)
+    program[0]["content"].insert(0, call)
+    later = step(51)
+    later[0]["content"].insert(0, {**end, "tool_use_id": "s1", "content": RAN})
+    history = [user(words("q")), *step(1), *step(2), *program, *later]
+    for window in range(800, 1900, 60):
+        made = prompt(history, "anthropic", context_window=window)
+        assert made.tokens <= window
+        assert provider_rules.anthropic(made.request, []) is None
+
+
+def test_everything_lost_of_a_result_is_said_and_no_mark_is_kept() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    paper = {"type": "document", "source": {"type": "file", "file_id": "f"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", **mark, "content": [
+        {**words("x"), **mark}, PICTURE, paper]}  # fmt: skip
+    history = [user(words("q")), said_by_assistant(USE), user(result)]
+    assert "cache_control" not in json.dumps(list(prompt(history, "anthropic")))
+    (said,) = [d.message for d in prompt(history, "openai").warnings if d.code == "PF208"]
+    assert '"image"' in said and '"document"' in said
+    parts: list[Data] = [{"inline_data": {"mime_type": "image/png", "data": PNG}}]
+    answered = {"name": "f", "response": {"output": "x"}, "parts": parts}
+    turns: list[Data] = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [{"function_call": {"name": "f", "args": {}}}]},
+        {"role": "user", "parts": [{"function_response": answered}]},
+    ]
+    assert list(prompt(turns, "gemini"))[2] == turns[2]
+    (said,) = [d.message for d in prompt(turns, "openai").warnings if d.code == "PF208"]
+    assert said == "the images and files of a result were left out"
+    # Marks of sources: no chat request carries them, and another family reads the text alone.
+    cited = {"role": "assistant", "content": "x", "annotations": [{"type": "url_citation"}]}
+    (said,) = [d.message for d in prompt([cited], "openai").warnings if d.code == "PF208"]
+    assert said == "citations of a text were left out"
+
+
+# --- servers with the shape of OpenAI's chat ------------------------------------------------------
+
+LITELLM: list[Data] = [
+    {"role": "user", "content": "q"},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "reasoning_content": THOUGHT["thinking"],
+        "thinking_blocks": [THOUGHT, {"type": "redacted_thinking", "data": "eA=="}],
+        "tool_calls": [
+            {"id": "t1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "t1", "content": "1"},
+]
+MARK = {"start": 0, "end": 3, "text": "tar", "sources": [{"type": "document", "id": "d0"}]}
+COHERE: list[Data] = [
+    {"role": "user", "content": "q"},
+    {"role": "assistant", "content": "tar does", "tool_plan": "none", "citations": [MARK]},
+]
+
+
+def said_of(made: pf.Prompt) -> list[str]:
+    return [d.message for d in made.warnings if d.code == "PF208"]
+
+
+def test_thoughts_of_litellm_go_to_their_own_family_too() -> None:
+    back = prompt(LITELLM, "openai")
+    assert list(back) == LITELLM and not said_of(back)
+    claude = prompt(LITELLM, "anthropic")
+    thoughts = LITELLM[1]["thinking_blocks"]
+    assert claude[1]["content"] == [*thoughts, words("I look."), USE]
+    assert not said_of(claude)
+    lost = 'fields of the message were left out: "reasoning_content", "thinking_blocks"'
+    closed = [*LITELLM, {"role": "assistant", "content": "done"}, LITELLM[0]]
+    assert said_of(prompt(closed, "gemini")) == [lost]
+    # No family takes a thought as the last block, so one that stays alone goes.
+    alone = [LITELLM[0], {**LITELLM[1], "content": None, "tool_calls": []}]
+    made = prompt(alone, "anthropic", user="go on")
+    assert provider_rules.anthropic(made.request, thoughts) is None
+
+
+def test_citations_of_cohere_go_back_and_are_said_for_others() -> None:
+    assert list(prompt(COHERE, "openai")) == COHERE
+    lost = 'fields of the message were left out: "tool_plan", "citations"'
+    assert said_of(prompt(COHERE, "anthropic")) == [lost]
+    whole = {"id": "x", "finish_reason": "COMPLETE", "message": COHERE[1]}
+    assert list(prompt([COHERE[0], whole], "openai")) == COHERE
+    # Those of another program are no field that a server takes.
+    own = {**COHERE[1], "citations": ["doc 1"], "grade": 3}
+    made = prompt([COHERE[0], own], "openai")
+    assert "citations" not in made[1]
+    assert said_of(made) == ['fields of the message were left out: "citations", "grade"']
+
+
+def test_marks_of_sources_are_never_lost_in_silence() -> None:
+    marked = {"type": "output_text", "text": "tar", "annotations": [{"type": "url_citation"}]}
+    answer = {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": [{"text": "tar"}]},
+                "groundingMetadata": {"groundingChunks": []} | {"x": 1},
+            }
+        ]
+    }
+    for message in ({"role": "assistant", "content": [marked]}, answer):
+        made = prompt([{"role": "user", "content": "q"}, message], "openai")
+        assert said_of(made) == ["citations of a text were left out"]
+        assert made[1]["content"] == "tar"
+
+
+def test_a_history_of_which_nothing_can_be_read_is_said_in_the_error() -> None:
+    with pytest.raises(pf.OptionError, match=r"history\[0\]: message skipped: role: missing"):
+        prompt([{"question": "a", "answer": "b"}], "openai")
+
+
+# --- nothing is lost in silence -------------------------------------------------------------------
+
+CONVERSATIONS: dict[str, list[Data]] = {
+    "anthropic": [
+        user(words("q"), PICTURE, {"type": "document", "title": "t", "source": {
+            "type": "text", "media_type": "text/plain", "data": "d"}}),
+        said_by_assistant(*FIRST),
+        user({"type": "tool_result", "tool_use_id": "toolu_1", "content": [words("r"), PICTURE]}),
+    ],
+    "responses": [
+        ASKED, *OUTPUT,
+        {"type": "function_call_output", "call_id": "c1", "output": [
+            {"type": "input_text", "text": "r"}, {"type": "input_file", "filename": "f"}]},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": "total"}, *LAST,
+    ],
+    "gemini": [
+        {"role": "user", "parts": [{"text": "q"}, {"file_data": {"file_uri": "gs://a"}}]},
+        {"role": "model", "parts": [*PARTS, {"executable_code": {"code": "print(1)"}}]},
+        {"role": "user", "parts": [
+            {"function_response": {"name": "look", "response": {"output": "r", "more": "m"}}},
+            {"function_response": {"name": "look", "response": {"result": "s"}}},
+        ]},
+    ],
+    "chat": [
+        {"role": "user", "name": "n", "content": [
+            words("q"), {"type": "file", "file": {"filename": "f", "file_data": "AA=="}}]},
+        {**LITELLM[1], "refusal": "no", "annotations": [{"url": "u"}], "mood": "m"},
+        {**LITELLM[2], "mood": "m"}, COHERE[1],
+    ],
+}  # fmt: skip
+NO_CONTENT = {
+    "type",
+    "role",
+    "id",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "status",
+    "media_type",
+}
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of all texts that say something."""
+    if isinstance(value, str) and value and not NO_CONTENT & {*path[-1:]}:
+        yield path
+    members: Any = enumerate(value) if isinstance(value, list) else ()
+    for key, member in value.items() if isinstance(value, dict) else members:
+        yield from leaves(member, (*path, key))
+
+
+@pytest.mark.parametrize("to", ["anthropic", "openai", "openai-responses", "gemini", "bedrock"])
+@pytest.mark.parametrize("shape", CONVERSATIONS)
+def test_law_nothing_of_a_history_is_lost_in_silence(shape: str, to: str) -> None:
+    for *path, last in leaves(CONVERSATIONS[shape]):
+        history = copy.deepcopy(CONVERSATIONS[shape])
+        place: Any = history
+        for key in path:
+            place = place[key]
+        place[last] = place[last].replace('"}', 'QZQ7"}') if "{" in place[last] else "QZQ7"
+        made = prompt(history, to)
+        # Each loss is said with the place of its message.
+        said = {d.where for d in made.warnings if d.code in ("PF208", "PF209")}
+        found = "QZQ7" in json.dumps(made.request, default=str)
+        assert found or said & {"history", f"history[{path[0]}]"}, (path, last)

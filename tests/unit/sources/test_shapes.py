@@ -1,0 +1,1098 @@
+"""One recorded response of each store: every hit is an item with its text, place and number."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import types
+from collections import namedtuple
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pytest
+from places import DATA
+
+import promptforge as pf
+from promptforge.errors import Diagnostics, ItemError
+from promptforge.model import Item
+from promptforge.sources.records import load_records
+from promptforge.sources.shapes import open_answer
+
+TAR = "tar saves many files together into one archive."
+FIND = "find walks a tree of folders and tests each file."
+
+
+def load(given: object) -> list[Item]:
+    diagnostics = Diagnostics()
+    items = load_records(given, where="items", diagnostics=diagnostics)
+    grave = [str(one) for one in diagnostics if one.severity != "info"]
+    assert grave == []
+    return items
+
+
+def es_hit(number: int, score: float | None, text: str) -> dict[str, Any]:
+    source = {"text": text, "title": f"T{number}", "url": f"https://example.org/{number}"}
+    return {"_index": "docs", "_id": str(number), "_score": score, "_source": source}
+
+
+RESPONSES: dict[str, tuple[object, dict[str, Any]]] = {
+    "chroma query": (
+        {
+            "ids": [["a", "b"]],
+            "embeddings": None,
+            "documents": [[TAR, FIND]],
+            "uris": None,
+            "included": ["metadatas", "documents", "distances"],
+            "data": None,
+            "metadatas": [[{"source": "tar.md", "page": 1}, {"source": "find.md", "page": 2}]],
+            "distances": [[0.25, 0.75]],
+        },
+        {"id": "a", "path": "tar.md", "score": 0.25, "score_order": "lower"},
+    ),
+    "chroma get": (
+        {
+            "ids": ["a", "b"],
+            "embeddings": None,
+            "documents": [TAR, FIND],
+            "metadatas": [{"source": "tar.md"}, None],
+            "included": ["metadatas", "documents"],
+        },
+        {"id": "a", "path": "tar.md", "score_order": "given"},
+    ),
+    "qdrant REST": (
+        {
+            "result": {
+                "points": [
+                    {"id": 1, "version": 0, "score": 0.9, "payload": {"text": TAR, "file": "t.md"}},
+                    {"id": 2, "version": 0, "score": 0.5, "payload": {"text": FIND}},
+                ]
+            },
+            "status": "ok",
+            "time": 0.001,
+        },
+        {"id": "1", "path": "t.md", "score": 0.9, "score_order": "higher"},
+    ),
+    "qdrant REST search": (
+        {
+            "result": [
+                {"id": "u", "score": 0.9, "payload": {"page_content": TAR, "metadata": {"p": 1}}},
+                {"id": "v", "score": 0.8, "payload": {"page_content": FIND, "metadata": {}}},
+            ],
+            "status": "ok",
+            "time": 0.1,
+        },
+        {"id": "u", "score": 0.9, "metadata": {"p": 1, "score": 0.9}},
+    ),
+    "elasticsearch": (
+        {
+            "took": 3,
+            "timed_out": False,
+            "_shards": {"total": 1, "successful": 1},
+            "hits": {
+                "total": {"value": 2, "relation": "eq"},
+                "max_score": 9.5,
+                "hits": [es_hit(1, 9.5, TAR), es_hit(2, 4.0, FIND)],
+            },
+        },
+        {"id": "1", "name": "T1", "url": "https://example.org/1", "score_order": "higher"},
+    ),
+    "opensearch hits": ([es_hit(1, 9.5, TAR), es_hit(2, 4.0, FIND)], {"id": "1", "score": 9.5}),
+    "sorted hits have no score": (
+        [es_hit(1, None, TAR), es_hit(2, None, FIND)],
+        {"score_order": "given"},
+    ),
+    "_source alone": (
+        [es_hit(1, 1, TAR)["_source"], es_hit(2, 1, FIND)["_source"]],
+        {"name": "T1", "origin": "similarity"},
+    ),
+    "elasticsearch fields": (
+        {"hits": {"hits": [
+            {"_id": "1", "_score": 2.0, "fields": {"text": [TAR], "path": ["a.md"]}},
+            {"_id": "2", "_score": 1.0, "fields": {"text": [FIND]}},
+        ]}},
+        {"id": "1", "score": 2.0},
+    ),
+    "pinecone": (
+        {
+            "matches": [
+                {"id": "v1", "score": 0.9, "values": [], "metadata": {"text": TAR, "source": "a"}},
+                {"id": "v2", "score": 0.8, "values": [0.1], "metadata": {"text": FIND}},
+            ],
+            "namespace": "n",
+            "usage": {"read_units": 1},
+        },
+        {"id": "v1", "path": "a", "score": 0.9, "score_order": "given"},
+    ),
+    "pinecone records": (
+        {
+            "result": {
+                "hits": [
+                    {"_id": "r1", "_score": 0.3, "fields": {"chunk_text": TAR, "category": "x"}},
+                    {"_id": "r2", "_score": 0.2, "fields": {"chunk_text": FIND}},
+                ]
+            },
+            "usage": {"read_units": 1},
+        },
+        {"id": "r1", "score": 0.3, "metadata": {"category": "x", "score": 0.3}},
+    ),
+    "weaviate graphql": (
+        {"data": {"Get": {"Page": [
+            {"text": TAR, "title": "T", "_additional": {"id": "w1", "distance": 0.1}},
+            {"text": FIND, "title": "F", "_additional": {"id": "w2", "distance": 0.4}},
+        ]}}},
+        {"id": "w1", "name": "T", "score": 0.1, "score_order": "lower"},
+    ),
+    "milvus": (
+        [[
+            {"id": 7, "distance": 0.8, "entity": {"text": TAR, "subject": "x"}},
+            {"id": 8, "distance": 0.2, "entity": {"text": FIND}},
+        ]],
+        {"id": "7", "score": 0.8, "score_order": "given"},
+    ),
+    "milvus REST": (
+        {"code": 0, "cost": 0, "data": [
+            {"id": 7, "distance": 0.8, "text": TAR},
+            {"id": 8, "distance": 0.2, "text": FIND},
+        ]},
+        {"id": "7", "score": 0.8},
+    ),
+    "pgvector dicts": (
+        [
+            {"id": 3, "content": TAR, "metadata": {"source": "t.md"}, "distance": 0.1},
+            {"id": 4, "content": FIND, "metadata": {}, "distance": 0.3},
+        ],
+        {"id": "3", "path": "t.md", "score": 0.1, "score_order": "given"},
+    ),
+    "supabase": (
+        [
+            {"id": 3, "content": TAR, "metadata": {"source": "t.md"}, "similarity": 0.9},
+            {"id": 4, "content": FIND, "metadata": {}, "similarity": 0.3},
+        ],
+        {"id": "3", "path": "t.md", "score": 0.9},
+    ),
+    "azure": (
+        {
+            "@odata.context": "…",
+            "value": [
+                {"@search.score": 2.5, "id": "z1", "content": TAR, "sourcepage": "t.pdf"},
+                {"@search.score": 1.5, "id": "z2", "content": FIND, "sourcepage": "f.pdf"},
+            ],
+        },
+        {"id": "z1", "score": 2.5, "score_order": "higher"},
+    ),
+    "bedrock": (
+        {
+            "ResponseMetadata": {"HTTPStatusCode": 200},
+            "retrievalResults": [
+                {
+                    "content": {"text": TAR, "type": "TEXT"},
+                    "location": {"type": "S3", "s3Location": {"uri": "s3://b/tar.md"}},
+                    "score": 0.7,
+                    "metadata": {"page": 3},
+                },
+                {
+                    "content": {"text": FIND},
+                    "location": {"type": "WEB", "webLocation": {"url": "https://e.org/f"}},
+                    "score": 0.6,
+                },
+            ],
+        },
+        {"url": "s3://b/tar.md", "score": 0.7, "score_order": "higher"},
+    ),
+    "openai": (
+        {
+            "object": "vector_store.search_results.page",
+            "search_query": ["tar"],
+            "data": [
+                {
+                    "file_id": "file-1",
+                    "filename": "tar.md",
+                    "score": 0.95,
+                    "attributes": {"author": "A"},
+                    "content": [{"type": "text", "text": TAR}],
+                },
+                {
+                    "file_id": "file-2",
+                    "filename": "find.md",
+                    "score": 0.79,
+                    "attributes": None,
+                    "content": [{"type": "text", "text": FIND}],
+                },
+            ],
+            "has_more": False,
+            "next_page": None,
+        },
+        {"id": "file-1", "path": "tar.md", "score": 0.95, "score_order": "higher"},
+    ),
+    "cohere": (
+        {
+            "id": "07",
+            "results": [
+                {"index": 3, "relevance_score": 0.9, "document": {"text": TAR}},
+                {"index": 0, "relevance_score": 0.4, "document": {"text": FIND}},
+            ],
+            "meta": {"api_version": {"version": "1"}},
+        },
+        {"score": 0.9, "score_order": "higher"},
+    ),
+    "web: tavily": (
+        {
+            "query": "tar",
+            "answer": None,
+            "images": [],
+            "results": [
+                {"title": "T", "url": "https://e.org/t", "content": TAR, "score": 0.8},
+                {"title": "F", "url": "https://e.org/f", "content": FIND, "score": 0.7},
+            ],
+        },
+        {"name": "T", "url": "https://e.org/t", "score": 0.8, "score_order": "given"},
+    ),
+    "web: snippets": (
+        [
+            {"title": "T", "link": "https://e.org/t", "snippet": TAR, "position": 1},
+            {"title": "F", "link": "https://e.org/f", "snippet": FIND, "position": 2},
+        ],
+        {"name": "T", "url": "https://e.org/t"},
+    ),
+    "web: texts": (
+        [
+            {"title": "T", "url": "https://e.org/t", "text": TAR},
+            {"title": "F", "url": "https://e.org/f", "text": FIND},
+        ],
+        {"name": "T", "url": "https://e.org/t"},
+    ),
+    "vespa": (
+        {"root": {"id": "toplevel", "relevance": 1.0, "children": [
+            {"id": "v1", "relevance": 0.9, "source": "d", "fields": {"body": TAR}},
+            {"id": "v2", "relevance": 0.2, "source": "d", "fields": {"body": FIND}},
+        ]}},
+        {"id": "v1", "score": 0.9},
+    ),
+    "typesense": (
+        {"found": 2, "hits": [
+            {"document": {"id": "1", "text": TAR}, "text_match": 578730, "highlights": []},
+            {"document": {"id": "2", "text": FIND}, "text_match": 57, "highlights": []},
+        ]},
+        {"score": 578730.0, "id": "1"},
+    ),
+    "meilisearch": (
+        {"hits": [{"id": 1, "overview": TAR}, {"id": 2, "overview": FIND}], "query": "tar"},
+        {},
+    ),
+    "lancedb": (
+        [
+            {"text": TAR, "vector": [0.1, 0.2], "_distance": 0.1},
+            {"text": FIND, "vector": [0.3, 0.2], "_distance": 0.6},
+        ],
+        {"score": 0.1, "score_order": "lower", "metadata": {"score": 0.1}},
+    ),
+    "llama index in a payload": (
+        [
+            {"id": "a", "score": 0.9, "payload": {"_node_content": json.dumps({"text": TAR})}},
+            {"id": "b", "score": 0.8, "payload": {"_node_content": json.dumps({"text": FIND})}},
+        ],
+        {"id": "a"},
+    ),
+    "plain strings": ([TAR, FIND], {"origin": "similarity", "score_order": "given"}),
+    "pairs of dicts": (
+        [[{"page_content": TAR, "metadata": {"source": "t.md"}}, 0.3],
+         [{"page_content": FIND, "metadata": {}}, 0.6]],
+        {"path": "t.md", "score": 0.3, "score_order": "given"},
+    ),
+    "pairs of texts": ([(TAR, 0.3), (FIND, 0.6)], {"score": 0.3, "score_order": "given"}),
+    "columns": (
+        {"content": [TAR, FIND], "source": ["t.md", "f.md"], "score": [3.0, 9.0]},
+        {"path": "t.md", "score": 3.0, "score_order": "given"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_a_recorded_response(name: str) -> None:
+    given, expected = RESPONSES[name]
+    first, second = load(given)
+    assert (first.content, second.content) == (TAR, FIND)
+    assert first.origin == second.origin == "similarity"
+    for key, value in expected.items():
+        assert getattr(first, key) == value, key
+    if first.score != 1:
+        assert first.metadata["score"] == first.score
+    text = pf.render(given, min_score=None).text
+    assert text.index(TAR) < text.index(FIND)
+
+
+# Objects of clients, as their classes have them.
+
+
+@dataclass
+class Returned:
+    distance: float | None = None
+    certainty: float | None = None
+    score: float | None = None
+
+
+@dataclass
+class WeaviateObject:
+    uuid: str
+    metadata: Returned
+    properties: dict[str, Any]
+    vector: dict[str, list[float]] = field(default_factory=dict)
+    collection: str = "Page"
+
+
+class Hidden:
+    """A model that keeps its fields to itself, as generated clients do."""
+
+    __slots__ = ("_data_store",)
+
+    def __init__(self, **fields: Any) -> None:
+        self._data_store = fields
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self._data_store)
+
+
+def test_objects_of_clients() -> None:
+    weaviate = types.SimpleNamespace(
+        objects=[
+            WeaviateObject("w1", Returned(distance=0.1), {"text": TAR, "title": "T"}),
+            WeaviateObject("w2", Returned(distance=0.4), {"text": FIND}),
+        ]
+    )
+    found = load(weaviate)
+    assert [(i.id, i.content, i.score, i.score_order) for i in found] == [
+        ("w1", TAR, 0.1, "lower"),
+        ("w2", FIND, 0.4, "lower"),
+    ]
+    match = Hidden(id="p1", score=0.5, values=[], metadata={"text": TAR})
+    assert load(Hidden(matches=[match]))[0].content == TAR
+    assert load([match])[0].id == "p1"
+    part = types.SimpleNamespace(type="text", text=TAR)
+    page = types.SimpleNamespace(
+        data=[
+            types.SimpleNamespace(
+                file_id="f", filename="t.md", score=0.5, content=[part], attributes={}
+            )
+        ]
+    )
+    (item,) = load(page)
+    assert (item.content, item.path, item.score) == (TAR, "t.md", 0.5)
+
+
+class Dumped:
+    """A model that gives pairs of names and values where it is iterated over, as Pydantic's do."""
+
+    model_fields = ()
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
+
+    def __iter__(self) -> Any:
+        return iter(vars(self).items())
+
+
+class Wrapped:
+    """A response that gives the keys of its body, as those of Elasticsearch's client do."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self._body = body
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return self._body
+
+    def __iter__(self) -> Any:
+        return iter(self._body)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+
+def test_a_response_that_can_be_iterated_over_is_no_list_of_its_fields() -> None:
+    hits = [Dumped(id=n, text=text, score=0.5, title=f"T{n}") for n, text in enumerate((TAR, FIND))]
+    for given in (
+        Dumped(web=hits, news=[]),  # a key that no known shape has
+        Dumped(retrieval_nodes=[Dumped(node=hit, score=0.5) for hit in hits], pipeline="p"),
+        Wrapped({"took": 1, "hits": {"hits": [es_hit(0, 2.0, TAR), es_hit(1, 1.0, FIND)]}}),
+        types.SimpleNamespace(found=hits),
+    ):
+        first, second = load(given)
+        assert (first.content, second.content, first.name) == (TAR, FIND, "T0")
+    assert [item.content for item in load(Dumped(context=TAR))] == [TAR]
+    with pytest.raises(ItemError, match="found: object with status"):
+        load(Dumped(status=200))
+
+
+class Record(tuple[Any, ...], Mapping[str, Any]):
+    """A row that gives its values where it is iterated over, as those of Neo4j's driver do."""
+
+    def __new__(cls, **fields: Any) -> Record:
+        made = tuple.__new__(cls, fields.values())
+        made.fields = fields
+        return made
+
+    fields: dict[str, Any]
+
+    def keys(self) -> Any:
+        return list(self.fields)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.fields[key]
+
+
+@dataclass
+class Chunk:
+    """A client's own class with the marks of a document, and more fields than one has."""
+
+    text: str
+    metadata: dict[str, Any]
+    score: float
+    document_name: str
+
+
+class Answered(NamedTuple):
+    """A driver's answer."""
+
+    records: list[Any]
+    summary: None
+    keys: list[str]
+
+
+class Asked:
+    """An answer of ClickHouse's driver."""
+
+    column_names = ("id", "text")
+
+    def named_results(self) -> Any:
+        return iter([{"id": 1, "text": TAR}, {"id": 2, "text": FIND}])
+
+
+def test_rows_of_drivers() -> None:
+    pairs = [Record(node={"text": text, "title": "T"}, score=0.5) for text in (TAR, FIND)]
+    flat = [Record(**{"n.text": text, "n.title": "T", "score": 0.5}) for text in (TAR, FIND)]
+    for given in (pairs, flat, Answered(flat, None, ["n.text"])):
+        first, second = load(given)
+        assert (first.content, second.content) == (TAR, FIND)
+        assert (first.name, first.score) == ("T", 0.5)
+    assert [(item.id, item.content) for item in load(Asked())] == [("1", TAR), ("2", FIND)]
+
+
+def test_a_document_of_no_framework_keeps_all_of_its_fields() -> None:
+    first, _ = load([Chunk(text, {"page": 1}, 0.5, "T") for text in (TAR, FIND)])
+    assert (first.content, first.name, first.score) == (TAR, "T", 0.5)
+    for about in ("meta", "metadata"):
+        more = {about: {"page": 1}, "title": "T", "url": "https://e.org/1", "mime_type": "text"}
+        (item,) = load([types.SimpleNamespace(content=TAR, **more)])
+        assert (item.content, item.name, item.url) == (TAR, "T", "https://e.org/1")
+        assert item.origin == "similarity" and item.metadata["page"] == 1
+
+
+def test_an_answer_of_gemini_as_its_client_has_it() -> None:
+    genai = pytest.importorskip("google.genai.types")
+    chunks = [{"retrieved_context": {"title": "T1", "text": text}} for text in (TAR, FIND)]
+    said = {"role": "model", "parts": [{"text": "An answer of the LLM."}]}
+    candidate = {"content": said, "grounding_metadata": {"grounding_chunks": chunks}}
+    given = genai.GenerateContentResponse.model_validate({"candidates": [candidate]})
+    first, second = load(given)
+    assert (first.content, second.content, first.name) == (TAR, FIND, "T1")
+
+
+class Moment(datetime):
+    """A subclass of a date, as pandas has one."""
+
+
+def test_the_sources_of_an_answer_are_read_and_not_its_words() -> None:
+    sources = [{"title": "T1", "url": "https://e.org/1", "snippet": text} for text in (TAR, FIND)]
+    answer = {"answer": "What an LLM says about it.", "sources": sources}
+    assert [item.content for item in load(answer)] == [TAR, FIND]
+    # Names of sources are no records beside a text.
+    for names in (["a.md", "b.md"], [{"title": "T", "url": "https://e.org"}], ["https://e.org/1"]):
+        (item,) = load([{"question": "Q?", "answer": TAR, "sources": names}])
+        assert (item.content, item.name) == (TAR, "Q?")
+
+
+def test_a_page_with_highlights_is_one_record() -> None:
+    page = {
+        "url": "https://e.org/1",
+        "title": "T1",
+        "highlights": [TAR, FIND],
+        "scores": [0.9, 0.1],
+    }
+    for given in (page, [page], types.SimpleNamespace(**page)):
+        (item,) = load(given)
+        assert (item.url, item.name) == ("https://e.org/1", "T1")
+        assert item.content == f"{TAR}\n\n{FIND}"
+
+
+def test_dates_and_ids_of_databases_are_no_news() -> None:
+    row = {"id": UUID(int=1), "text": TAR, "at": datetime(2026, 1, 2, 3), "price": Decimal("1.50")}
+    (item,) = load([{**row, "owner": UUID(int=2), "seen": Moment(2026, 1, 2)}])
+    assert item.metadata["seen"] == "2026-01-02 00:00:00"
+    assert item.metadata["at"] == "2026-01-02 03:00:00" and item.metadata["price"] == "1.50"
+    assert item.metadata["owner"] == str(UUID(int=2))
+
+
+@pytest.mark.parametrize("given", [
+    {"ids": [["a"]], "documents": None, "metadatas": [[{"source": "a.md"}]], "distances": [[0.1]]},
+    {"matches": [{"id": "a", "score": 0.5, "values": []}]},
+    [{"id": 1, "version": 0, "score": 0.5, "payload": None}],
+])  # fmt: skip
+def test_a_search_without_its_texts_says_how_to_ask_for_them(given: object) -> None:
+    with pytest.raises(ItemError, match=r'ask for them: include=\["documents"\] in Chroma'):
+        load(given)
+
+
+def test_a_text_of_json_says_how_to_read_it() -> None:
+    with pytest.raises(ItemError, match="a text of JSON is read by json"):
+        load(json.dumps([{"content": TAR}]))
+
+
+def test_rows_with_names() -> None:
+    row = namedtuple("row", "id content distance")
+    first, second = load([row(1, TAR, 0.1), row(2, FIND, 0.2)])
+    assert (first.id, first.content, first.score) == ("1", TAR, 0.1)
+    # An open base warns from Python 3.13 on, whenever it is collected: in some later test.
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.row_factory = sqlite3.Row
+        base.execute("create table chunk (id, body, source, embedding)")
+        base.executemany("insert into chunk values (?, ?, ?, ?)", [
+            (1, TAR, "t.md", b"\0"), (2, FIND, "f.md", b"\1")
+        ])  # fmt: skip
+        query = "select id, body, source, 0.1 * id as distance from chunk"
+        first, second = load(base.execute(query).fetchall())
+    assert (first.content, first.path, first.score) == (TAR, "t.md", 0.1)
+    assert second.content == FIND
+
+
+def test_a_tuple_without_names_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ItemError, match="2 records is usable"):
+        load([(1, TAR, 0.1), (2, FIND, 0.2)])
+
+
+# Records without a text.
+
+
+def test_no_usable_record_is_an_error_with_shape_and_fields() -> None:
+    points = [{"id": n, "score": 0.5, "payload": {"year": 1999}} for n in range(3)]
+    result = pf.render(points)
+    (error,) = [one for one in result.warnings if one.severity == "error"]
+    assert error.code == "PF204"
+    expected = "none of 3 records is usable: content: missing; an item needs content or summary"
+    assert expected in error.message
+    assert "Qdrant point with id, score, payload (year)" in error.message
+
+
+def test_a_few_unusable_records_are_said_with_their_places() -> None:
+    good = {"id": 1, "score": 0.5, "payload": {"text": TAR}}
+    result = pf.render([good, {"id": 2, "payload": {}}, good])
+    (said,) = [one for one in result.warnings if one.code == "PF204"]
+    assert (said.where, said.severity) == ("items[1]", "warning")
+    many = pf.render([good, *[{"id": 2, "payload": {}}] * 30])
+    skipped = [one for one in many.warnings if one.code == "PF204"]
+    assert len(skipped) == 11
+    assert skipped[-1].message.startswith("30 records were skipped in all, also items[11], ")
+
+
+def test_an_answer_without_results_is_no_error() -> None:
+    assert load({"matches": [], "namespace": ""}) == []
+    assert load({"hits": {"hits": []}}) == []
+
+
+# Several searches.
+
+
+def test_several_searches_are_interleaved_by_rank() -> None:
+    answer = {
+        "ids": [["a", "b", "c"], ["c", "d"]],
+        "documents": [["one", "two", "three"], ["three", "four"]],
+        "distances": [[0.1, 0.2, 0.3], [10.0, 20.0]],
+        "metadatas": None,
+    }
+    items = load(answer)
+    # "three" is in both: its two ranks add up.
+    assert [item.content for item in items] == ["three", "three", "one", "two", "four"]
+    assert {item.score_order for item in items} == {"given"}
+
+
+# Shapes that no row names: spellings, bodies and lists further in.
+
+Ranked = namedtuple("Ranked", "index document relevance_score")
+UNLISTED: dict[str, object] = {
+    "vespa groups": {"root": {"children": [{"id": "group:root:0", "relevance": 1.0, "children": [
+        {"id": "group:a", "value": "a", "children": [{"id": "hitlist:hits", "children": [
+            {"id": "1", "relevance": 0.9, "fields": {"text": TAR}},
+            {"id": "2", "relevance": 0.8, "fields": {"text": FIND}},
+        ]}]},
+    ]}]}},
+    "typesense groups": {"found": 2, "grouped_hits": [
+        {"group_key": ["a"], "hits": [{"document": {"id": "1", "text": TAR}, "text_match": 9}]},
+        {"group_key": ["b"], "hits": [{"document": {"id": "2", "text": FIND}, "text_match": 5}]},
+    ]},
+    "meilisearch searches": {"results": [{"indexUid": "a", "hits": [
+        {"id": 1, "overview": TAR, "_rankingScore": 0.9}, {"id": 2, "overview": FIND},
+    ]}]},
+    "elasticsearch searches": {"responses": [
+        {"hits": {"hits": [{"_id": "1", "_score": 1.0, "_source": {"text": TAR}}]}},
+        {"hits": {"hits": [{"_id": "2", "_score": 1.0, "_source": {"text": FIND}}]}},
+    ]},
+    "redis documents": [
+        types.SimpleNamespace(id="doc:1", payload=None, content=TAR, vector_score="0.1"),
+        types.SimpleNamespace(id="doc:2", payload=None, content=FIND, vector_score="0.5"),
+    ],
+    "redis documents as JSON": [
+        types.SimpleNamespace(id="1", payload=None, json=json.dumps({"text": text}))
+        for text in (TAR, FIND)
+    ],
+    "redis, second protocol": [
+        2, b"doc:1", [b"content", TAR.encode(), b"score", b"0.1"], b"doc:2", [b"content", FIND.encode()],
+    ],
+    "redis, third protocol": {"attributes": [], "total_results": 2, "results": [
+        {"id": "doc:1", "extra_attributes": {"content": TAR, "vector_score": "0.1"}, "values": []},
+        {"id": "doc:2", "extra_attributes": {"content": FIND}, "values": []},
+    ]},
+    "mongodb atlas": [
+        {"_id": "65", "plot": TAR, "title": "T1", "plot_embedding": [0.1], "score": 0.9},
+        {"_id": "66", "plot": FIND, "awards": {"text": "1 win."}, "score": 0.8},
+    ],
+    "vertex ai search": {"results": [
+        {"id": "1", "document": {"id": "1", "derivedStructData": {
+            "title": "T1", "link": "https://example.org/1",
+            "extractive_segments": [{"content": TAR, "pageNumber": "2"}],
+            "snippets": [{"snippet": "<b>tar</b> saves …", "snippet_status": "SUCCESS"}],
+        }}},
+        {"id": "2", "document": {"id": "2", "derivedStructData": {
+            "title": "T2", "link": "gs://b/2.pdf", "snippets": [{"snippet": FIND}],
+        }}},
+    ]},
+    "vertex ai chunks": {"results": [
+        {"chunk": {"id": "c1", "content": TAR, "documentMetadata": {"uri": "gs://b/1.pdf"}}},
+        {"chunk": {"id": "c2", "content": FIND, "documentMetadata": {"uri": "gs://b/2.pdf"}}},
+    ]},
+    "vertex rag": {"contexts": {"contexts": [
+        {"sourceUri": "gs://b/1.txt", "text": TAR, "score": 0.3},
+        {"sourceUri": "gs://b/2.txt", "text": FIND, "score": 0.5},
+    ]}},
+    "gemini grounding": {"groundingChunks": [
+        {"retrievedContext": {"uri": "gs://1", "title": "T1", "text": TAR}},
+        {"retrievedContext": {"uri": "gs://2", "title": "T2", "text": FIND}},
+    ]},
+    "google custom search": {"kind": "customsearch#search", "items": [
+        {"kind": "customsearch#result", "title": "T1", "link": "https://e.org/1", "snippet": TAR},
+        {"kind": "customsearch#result", "title": "T2", "link": "https://e.org/2", "snippet": FIND},
+    ]},
+    "brave": {"type": "search", "query": {"original": "q"}, "web": {"results": [
+        {"title": "T1", "url": "https://e.org/1", "description": TAR, "extra_snippets": ["more"]},
+        {"title": "T2", "url": "https://e.org/2", "description": FIND},
+    ]}},
+    "exa": {"requestId": "x", "results": [
+        {"id": "https://e.org/1", "title": "T1", "url": "https://e.org/1", "text": "",
+         "highlights": [TAR, "more"], "highlightScores": [0.4]},
+        {"id": "https://e.org/2", "title": "T2", "url": "https://e.org/2", "text": FIND},
+    ]},
+    "serper": {"searchParameters": {"q": "q"}, "organic": [
+        {"title": "T1", "link": "https://e.org/1", "snippet": TAR, "position": 1},
+        {"title": "T2", "link": "https://e.org/2", "snippet": FIND, "position": 2},
+    ], "peopleAlsoAsk": [{"question": "why?", "snippet": "Because of that."}]},
+    "you.com": {"hits": [
+        {"description": "d", "snippets": [TAR, "more"], "title": "T1", "url": "https://e.org/1"},
+        {"description": "d", "snippets": [FIND], "title": "T2", "url": "https://e.org/2"},
+    ]},
+    "web and news": {"results": {"web": [
+        {"url": "https://e.org/1", "title": "T1", "description": "d", "snippets": [TAR]},
+        {"url": "https://e.org/2", "title": "T2", "snippets": [FIND]},
+    ], "news": []}},
+    "firecrawl": {"success": True, "data": {"web": [
+        {"url": "https://e.org/1", "title": "T1", "description": "d", "markdown": TAR},
+        {"url": "https://e.org/2", "title": "T2", "description": FIND},
+    ]}},
+    "wikipedia": {"query": {"searchinfo": {"totalhits": 2}, "search": [
+        {"ns": 0, "title": "T1", "pageid": 1, "snippet": TAR},
+        {"ns": 0, "title": "T2", "pageid": 2, "snippet": FIND},
+    ]}},
+    "news": {"status": "ok", "articles": [
+        {"source": {"id": None, "name": "E"}, "title": "T1", "url": "https://e.org/1", "content": TAR},
+        {"source": {"name": "E"}, "title": "T2", "url": "https://e.org/2", "description": FIND},
+    ]},
+    "github code": {"total_count": 2, "items": [
+        {"name": "a.py", "path": "src/a.py", "score": 1.0, "text_matches": [{"fragment": TAR}]},
+        {"name": "b.py", "path": "src/b.py", "score": 1.0, "text_matches": [{"fragment": FIND}]},
+    ]},
+    "voyage": types.SimpleNamespace(total_tokens=9, results=[
+        Ranked(0, TAR, 0.9),
+        Ranked(1, FIND, 0.3),
+    ]),
+    "jina": {"model": "jina-reranker", "results": [
+        {"index": 1, "relevance_score": 0.9, "document": {"text": TAR}},
+        {"index": 0, "relevance_score": 0.3, "document": {"text": FIND}},
+    ]},
+    "bedrock rerank": {"results": [
+        {"index": 0, "relevanceScore": 0.9, "document": {"textDocument": {"text": TAR}}},
+        {"index": 1, "relevanceScore": 0.5, "document": {"textDocument": {"text": FIND}}},
+    ]},
+    "bedrock answer": {"output": {"text": "an answer"}, "citations": [
+        {"generatedResponsePart": {"textResponsePart": {"text": "an answer"}},
+         "retrievedReferences": [{"content": {"text": TAR}}, {"content": {"text": FIND}}]},
+    ]},
+    "databricks": {
+        "manifest": {"column_count": 3, "columns": [{"name": "id"}, {"name": "text"}, {"name": "score"}]},
+        "result": {"row_count": 2, "data_array": [["1", TAR, 0.9], ["2", FIND, 0.5]]},
+    },
+    "pandas, split": {"columns": ["id", "text"], "index": [0, 1], "data": [[1, TAR], [2, FIND]]},
+    "bigquery": [
+        {"query": {"q": 1}, "base": {"id": 1, "content": TAR}, "distance": 0.1},
+        {"base": {"id": 2, "content": FIND}, "distance": 0.3},
+    ],
+    "s3 vectors": {"vectors": [
+        {"key": "1", "distance": 0.1, "metadata": {"source_text": TAR, "genre": "x"}},
+        {"key": "2", "distance": 0.3, "metadata": {"source_text": FIND}},
+    ]},
+    "upstash": {"result": [
+        {"id": "1", "score": 0.9, "data": TAR, "metadata": {"link": "example.org"}},
+        {"id": "2", "score": 0.5, "data": FIND},
+    ]},
+    "turbopuffer": [
+        {"id": 1, "dist": 0.1, "attributes": {"text": TAR}}, {"id": 2, "dist": 0.3, "attributes": {"text": FIND}},
+    ],
+    "astra": {"data": {"documents": [
+        {"_id": "1", "$vectorize": TAR, "$similarity": 0.9},
+        {"_id": "2", "$vectorize": FIND, "$similarity": 0.5},
+    ]}},
+    "pinecone assistant": {"snippets": [
+        {"type": "text", "content": TAR, "score": 0.9, "reference": {"file": {"name": "a.pdf"}}},
+        {"type": "text", "content": FIND, "score": 0.5, "reference": {"file": {"name": "b.txt"}}},
+    ]},
+    "dify": {"query": {"content": "a longer question than any of the texts"}, "records": [
+        {"segment": {"id": "1", "content": TAR, "document": {"name": "a.md"}}, "score": 0.9},
+        {"segment": {"content": FIND}, "score": 0.5},
+    ]},
+    "ragflow": {"code": 0, "data": {"total": 2, "chunks": [
+        {"content": TAR, "document_keyword": "a.pdf", "similarity": 0.9},
+        {"content": FIND, "similarity": 0.5},
+    ]}},
+    "zep": {"edges": [{"uuid": "1", "fact": TAR, "name": "A"}, {"uuid": "2", "fact": FIND}]},
+    "langchain in javascript": [
+        {"pageContent": TAR, "metadata": {"fileName": "a.md"}}, {"pageContent": FIND, "metadata": {}},
+    ],
+    "anthropic results": [
+        {"type": "search_result", "source": "https://e.org/1", "title": "T1",
+         "content": [{"type": "text", "text": TAR}]},
+        {"type": "search_result", "source": "https://e.org/2", "title": "T2",
+         "content": [{"type": "text", "text": FIND}]},
+    ],
+    "nested passages": {"hits": {"hits": [
+        {"_id": str(n), "_score": 1.0, "_source": {"title": f"T{n + 1}"}, "inner_hits": {
+            "passages": {"hits": {"hits": [{"_source": {"text": text}, "_score": 0.5}]}}}}
+        for n, text in enumerate((TAR, FIND))
+    ]}},
+    "slack": {"ok": True, "messages": {"total": 2, "matches": [
+        {"iid": "1", "username": "u", "text": TAR, "permalink": "https://e.org/1"},
+        {"iid": "2", "username": "u", "text": FIND, "permalink": "https://e.org/2"},
+    ]}},
+    "microsoft retrieval": {"retrievalHits": [
+        {"webUrl": "https://e.org/1", "extracts": [{"text": TAR, "relevanceScore": 0.9}]},
+        {"webUrl": "https://example.org/2", "extracts": [{"text": FIND, "relevanceScore": 0.5}]},
+    ]},
+    "azure agentic": {"response": [{"content": [{"type": "text", "text": "[{}]"}]}], "references": [
+        {"type": "searchIndex", "id": "0", "sourceData": {"content": TAR, "title": "T1"}},
+        {"type": "searchIndex", "id": "1", "sourceData": {"content": FIND, "title": "T2"}},
+    ]},
+    "openai response": {"output": [
+        {"type": "file_search_call", "id": "x", "results": [
+            {"file_id": "f", "filename": "a.md", "score": 0.9, "text": TAR},
+            {"file_id": "g", "filename": "b.md", "score": 0.5, "text": FIND},
+        ]},
+        {"type": "message", "content": [{"type": "output_text", "text": "an answer"}]},
+    ]},
+    "graphql": {"data": {"search": {"edges": [
+        {"node": {"id": "1", "title": "T1", "bodyText": TAR}},
+        {"node": {"id": "2", "title": "T2", "bodyText": FIND}},
+    ]}}},
+    "rows of csv": [{"Nr": "1", "Text": TAR, "Title": "T1"}, {"Nr": "2", "Text": FIND, "Title": "T2"}],
+    "ragatouille": [
+        {"content": TAR, "score": 25.1, "rank": 1, "document_id": "d1", "passage_id": 0},
+        {"content": FIND, "score": 22.0, "rank": 2, "document_id": "d2", "passage_id": 1},
+    ],
+    "embedchain": [{"context": TAR, "metadata": {"url": "u"}}, {"context": FIND, "metadata": {}}],
+    "docling": [
+        types.SimpleNamespace(text=TAR, meta=types.SimpleNamespace(headings=["H"])),
+        types.SimpleNamespace(text=FIND, meta=None),
+    ],
+    "objects in objects": [
+        types.SimpleNamespace(doc=types.SimpleNamespace(body=TAR, title="T1"), score=0.9),
+        types.SimpleNamespace(doc=types.SimpleNamespace(body=FIND, title="T2"), score=0.5),
+    ],
+    "records by id": {"a": {"text": TAR}, "b": {"text": FIND}},
+    "gemini response": {"candidates": [{
+        "content": {"role": "model", "parts": [{"text": "An answer, no record."}]},
+        "groundingMetadata": {"groundingChunks": [
+            {"retrievedContext": {"uri": "https://e.org/1", "title": "T1", "text": TAR}},
+            {"retrievedContext": {"uri": "https://e.org/2", "title": "T2", "text": FIND}},
+        ]},
+    }]},
+    "anthropic documents": [
+        {"type": "document", "title": "T1", "context": "about it",
+         "source": {"type": "text", "media_type": "text/plain", "data": TAR}},
+        {"type": "document", "title": "T2", "source": {"type": "text", "data": FIND}},
+    ],
+    "mcp": {"content": [{"type": "text", "text": TAR}, {"type": "text", "text": FIND}],
+            "isError": False},
+    "mcp by JSON-RPC": {"jsonrpc": "2.0", "id": 1, "result": {"content": [
+        {"type": "text", "text": TAR}, {"type": "text", "text": FIND},
+    ]}},
+    "mcp, structured": {"content": [{"type": "text", "text": "2 results"}], "structuredContent": {
+        "results": [{"title": "T1", "url": "https://e.org/1", "text": TAR},
+                    {"title": "T2", "url": "https://e.org/2", "text": FIND}]}},
+    "mcp, JSON in a text": {"content": [{"type": "text", "text": json.dumps({"results": [
+        {"title": "T1", "url": "https://e.org/1", "text": TAR},
+        {"title": "T2", "url": "https://e.org/2", "text": FIND},
+    ]})}]},
+    "vectara": {"summary": "A summary of all, no record.", "search_results": [
+        {"text": TAR, "score": 0.9, "document_metadata": {"title": "T1"}, "part_metadata": {}},
+        {"text": FIND, "score": 0.5, "document_metadata": {"url": "https://e.org/2"}},
+    ]},
+    "lightrag": {"status": "success", "message": "Query executed successfully", "data": {
+        "entities": [{"entity_name": "E", "description": "an entity in a sentence of its own"}],
+        "chunks": [{"content": TAR, "reference_id": "1"}, {"content": FIND, "reference_id": "2"}],
+        "references": [{"reference_id": "1", "file_path": "a.md"}],
+    }},
+    "neo4j by its API": {"data": {"fields": ["n.text", "score"], "values": [[TAR, 0.9], [FIND, 0.5]]}},
+    "solr": {"response": {"docs": [
+        {"id": "1", "title": ["T1"], "url_s": ["https://e.org/1"], "text_t": [TAR], "score": 3.1},
+        {"id": "2", "title": ["T2"], "url_s": ["https://e.org/2"], "text_t": [FIND], "score": 1.1},
+    ]}},
+    "vertex by structure": {"results": [
+        {"id": "1", "document": {"name": "projects/1", "structData": {"title": "T1", "content": TAR}}},
+        {"id": "2", "document": {"structData": {"link": "https://e.org/2", "content": FIND}}},
+    ]},
+    "llama index documents": [
+        {"node": {"metadata": {"title": "T1"}, "text_resource": {"text": TAR, "url": None}}, "score": 0.9},
+        {"node": {"metadata": {"url": "https://e.org/2"}, "text_resource": {"text": FIND}}, "score": 0.5},
+    ],
+    "ripgrep": [
+        {"type": "match", "data": {"path": {"text": "a.py"}, "lines": {"text": TAR + "\n"}, "line_number": 3}},
+        {"type": "match", "data": {"path": {"text": "b.py"}, "lines": {"text": FIND}, "line_number": 4}},
+    ],
+    "relevance of pages": {"documents": [
+        {"title": "T1", "url": "https://e.org/1", "content": TAR, "relevance": 0.9},
+        {"title": "T2", "url": "https://e.org/2", "content": FIND, "relevance": 0.2},
+    ]},
+    "cognee": [{"search_result": [TAR], "dataset_id": "1"}, {"search_result": [FIND], "dataset_id": "1"}],
+    "cohere, version 2": {"message": {"content": [{"type": "text", "text": "An answer."}], "citations": [
+        {"start": n, "end": n + 3, "text": "An", "sources": [{"type": "document", "id": f"doc:{n}",
+         "document": {"id": f"doc:{n}", "snippet": text, "title": f"T{n + 1}"}}]}
+        for n, text in enumerate((TAR, FIND))]}},
+    "cohere, version 1": {
+        "text": "An answer.", "citations": [{"start": 0, "end": 2, "text": "An", "document_ids": ["a"]}],
+        "documents": [{"id": "a", "snippet": TAR, "title": "T1"}, {"id": "b", "snippet": FIND}]},
+    "dynamodb": {"Count": 2, "Items": [
+        {"id": {"N": "1"}, "text": {"S": TAR}, "title": {"S": "T1"}, "about": {"M": {"n": {"N": "0.5"}}}},
+        {"id": {"N": "2"}, "text": {"S": FIND}, "url": {"S": "https://e.org/2"}, "tags": {"L": [{"S": "x"}]}},
+    ]},
+    "sourcegraph": {"data": {"search": {"results": {"results": [
+        {"repository": {"name": "r"}, "file": {"path": "a.go"}, "lineMatches": [{"preview": TAR, "lineNumber": 3}]},
+        {"file": {"path": "b.go", "content": FIND}, "lineMatches": [{"preview": "find walks", "lineNumber": 0}]},
+    ]}}}},
+    "sourcegraph, streamed": [
+        {"type": "content", "path": "a.go", "lineMatches": [{"line": TAR, "lineNumber": 3}]},
+        {"type": "content", "path": "b.go", "chunkMatches": [{"content": FIND, "contentStart": {"line": 6}}]},
+    ],
+    "vectara, version 1": {"responseSet": [{
+        "response": [{"text": TAR, "score": 0.9, "documentIndex": 1, "metadata": [{"name": "page", "value": "1"}]},
+                     {"text": FIND, "score": 0.5, "documentIndex": 0, "metadata": []}],
+        "document": [{"id": "b", "metadata": [{"name": "url", "value": "https://e.org/2"}]},
+                     {"id": "a", "metadata": [{"name": "title", "value": "T1"}]}]}]},
+    "a page of qdrant": ([{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], "an-id"),
+    "the last page of qdrant": [[{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], None],
+    "qdrant groups": {"groups": [{"id": n, "hits": [{"id": n, "version": 0, "score": 0.5, "payload": {"text": text}}]}
+                                 for n, text in enumerate((TAR, FIND))]},
+    "number first": [(0.9, TAR), (0.5, FIND)],
+    "bytes": [TAR.encode(), FIND.encode()],
+    "bytes in a payload": [{"id": 1, "payload": {"text": TAR.encode()}}, {"id": 2, "payload": {"text": FIND}}],
+    "no number": [(TAR, float("nan")), (FIND, 0.5)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+def test_an_unlisted_shape_is_read_in_its_order(name: str) -> None:
+    items = load_records(UNLISTED[name], where="items", diagnostics=(said := Diagnostics()))
+    texts = [str(item.content) for item in items]
+    assert [TAR in texts[0], FIND in texts[1], len(texts)] == [True, True, 2]
+    assert {item.origin for item in items} == {"similarity"}
+    assert not [one for one in said if one.code == "PF204"]
+    assert sum(one.code == "PF201" for one in said) < 3
+    if "'T1'" in repr(UNLISTED[name]):
+        assert items[0].name == "T1"
+    if "https://e.org/2" in repr(UNLISTED[name]):
+        assert items[1].url == "https://e.org/2"
+
+
+def test_numbers_and_places_around_an_unlisted_body_are_kept() -> None:
+    first, _ = load_records(UNLISTED["dify"], where="items", diagnostics=Diagnostics())
+    assert (first.score, first.id) == (0.9, "1")
+    first, _ = load_records(UNLISTED["vertex ai search"], where="items", diagnostics=Diagnostics())
+    assert (first.name, first.url, first.content) == ("T1", "https://example.org/1", TAR)
+    first, _ = load_records(UNLISTED["nested passages"], where="items", diagnostics=Diagnostics())
+    assert first.name == "T1"
+
+
+def test_what_a_text_was_guessed_from_is_said() -> None:
+    films = [
+        {"_id": n, "plot": TAR, "tagline": "a short line about it", "score": 1} for n in range(9)
+    ]
+    said = Diagnostics()
+    assert [item.content for item in load_records(films, where="i", diagnostics=said)] == [TAR] * 9
+    first = next(iter(said)).message
+    assert first == 'content is read from "plot", the longest text, not from "tagline"'
+
+
+def test_lists_beside_the_one_that_is_read_are_named() -> None:
+    given = {"papers": [{"id": 1, "text": TAR}], "patents": [{"id": 2, "text": FIND}]}
+    said = Diagnostics()
+    assert [item.content for item in load_records(given, where="i", diagnostics=said)] == [TAR]
+    assert next(iter(said)).message.endswith('which no known shape has; not from "patents"')
+
+
+def test_a_blank_text_is_none_and_said() -> None:
+    for blank in ("", " \n"):
+        said = Diagnostics()
+        pages = [{"page_content": text, "metadata": {}} for text in (blank, TAR)]
+        items = load_records(pages, where="items", diagnostics=said)
+        assert ([item.content for item in items], [one.code for one in said]) == ([TAR], ["PF204"])
+        with pytest.raises(ItemError, match="2 records is usable"):
+            load([{"id": 1, "text": blank}, {"id": 2, "text": blank}])
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ([{"index": 1, "relevance_score": 0.9}], "an index alone: give pairs"),
+    ({TAR, FIND}, "a set has no order"),
+    ([("1", TAR, 0.9)], r"such as a dict, or a pair \(text, number\), found tuple"),
+    ({"nearestNeighbors": [{"neighbors": [{"datapoint": {"datapointId": "1"}, "distance": 0.3}]}]},
+     "nearestNeighbors"),
+    ({"type": "web_search_tool_result", "content": [{"type": "web_search_result", "title": "T",
+      "url": "https://e.org", "encrypted_content": "EqgfCioIARgBIiQ3" * 9, "page_age": "May 1, 2025"}]},
+     "web search result with type, title, url, encrypted_content"),
+])  # fmt: skip
+def test_what_has_no_text_is_an_error_with_the_way_out(given: object, expected: str) -> None:
+    with pytest.raises(ItemError, match=expected):
+        load(given)
+
+
+@pytest.mark.parametrize(("given", "shape"), [
+    ({"text": "An answer in words.", "citations": [{"start": 0, "end": 2, "document_ids": ["a"]}]},
+     "answer without its documents"),
+    ([{"start": 0, "end": 2, "text": "An", "document_ids": ["a"]}], "citation without its document"),
+    ({"message": {"content": [{"type": "text", "text": "An answer."}], "citations": []}},
+     "answer without its documents"),
+    ({"candidates": [{"content": {"parts": [{"text": "An answer."}]}, "groundingMetadata": {
+      "groundingChunks": [{"web": {"uri": "https://e.org", "title": "T"}}]}}]}, "source of Gemini with web"),
+])  # fmt: skip
+def test_the_words_of_an_llm_are_no_record_of_a_search(given: object, shape: str) -> None:
+    with pytest.raises(ItemError, match=f"content: missing.*found: {shape}"):
+        load(given)
+
+
+def test_lines_of_sourcegraph_count_from_0() -> None:
+    first, second = load(UNLISTED["sourcegraph, streamed"])
+    assert (first.path, first.start_line, first.end_line) == ("a.go", 4, 4)
+    assert (second.path, second.start_line, second.end_line) == ("b.go", 7, 7)
+
+
+def test_a_cursor_has_the_names_of_its_columns() -> None:
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("create table chunk (id, body, source)")
+        base.execute("insert into chunk values (1, ?, 't.md')", [TAR])
+        (item,) = load(base.execute("select * from chunk"))
+    assert (item.id, item.content, item.path) == ("1", TAR, "t.md")
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "pandas", "pyarrow"])
+def test_two_columns_of_one_name_are_both_there(library: str) -> None:
+    module = pytest.importorskip(library)
+    if library == "sqlite3":
+        with closing(module.connect(":memory:")) as base:
+            query = "select a.text, b.text from (select 'one' text) a, (select 'two' text) b"
+            (item,) = load(base.execute(query))
+    elif library == "pandas":
+        (item,) = load(module.DataFrame([["one", "two"]], columns=["text", "text"]))
+    else:
+        (item,) = load(module.table([["one"], ["two"]], names=["text", "text"]))
+    assert item.content == "one" and "two" in str(item.metadata)
+
+
+def test_an_id_that_stands_for_a_text_is_said() -> None:
+    said = Diagnostics()
+    load_records([("doc-17", 0.9)], where="items", diagnostics=said)
+    assert 'one word, "doc-17"; an id alone is no content' in next(iter(said)).message
+
+
+def test_lines_of_ripgrep_have_their_place() -> None:
+    first, _ = load(UNLISTED["ripgrep"])
+    assert (first.path, first.start_line, first.end_line, first.content) == ("a.py", 3, 3, TAR)
+
+
+def test_a_source_beside_a_body_is_the_place() -> None:
+    hit = {"relevance_score": 0.9, "document": {"text": "the body of it"}, "source": "docs/a.md"}
+    (item,) = pf.render([hit]).items
+    assert item.path == "docs/a.md"
+
+
+def test_a_response_deep_in_others_takes_no_time() -> None:
+    deep: dict[str, Any] = {"x": 1}
+    for _ in range(200):
+        deep = {"hits": deep}
+    assert open_answer(deep) is None
+
+
+# Responses as the documentation of 110 services shows them, one a line, with the first item.
+
+DOCUMENTED = {
+    each.pop("name"): each
+    for line in (DATA / "responses.jsonl").read_text("utf-8").splitlines()
+    if (each := json.loads(line))
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_documented_response_is_read_in_its_order(name: str) -> None:
+    said = Diagnostics()
+    items = load_records(DOCUMENTED[name]["response"], where="items", diagnostics=said)
+    assert [item.content for item in items] == [TAR, FIND]
+    assert {item.origin for item in items} == {"similarity"}
+    for key, value in DOCUMENTED[name]["first"].items():
+        assert getattr(items[0], key) == value, key
+    assert {one.severity for one in said} <= {"info"}
+    text = pf.render(DOCUMENTED[name]["response"]).text
+    assert text.index(TAR) < text.index(FIND)
+    assert items[0].url is None or items[0].url in text
+
+
+def without_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_texts(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [without_texts(inner) for inner in value]
+    return None if isinstance(value, str) and " " in value else value
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_documented_response_without_texts_is_an_error_with_its_fields(name: str) -> None:
+    given = without_texts(DOCUMENTED[name]["response"])
+    try:
+        items = load_records(given, where="items", diagnostics=Diagnostics())
+    except ItemError as error:
+        assert "usable: " in str(error) and "; found: " in str(error)
+        assert any(word in str(error).partition("; found: ")[2] for word in ("with", "tuple"))
+    else:  # another text is there, such as a title in a field for texts
+        assert all(item.content or item.summary for item in items)
+
+
+def test_a_repository_packed_as_json_is_its_files() -> None:
+    packed = {"fileSummary": {"notes": "n"}, "files": {"src/a.py": "a = 1", "b.md": "# B"}}
+    loaded = load_records(packed, where="items", diagnostics=Diagnostics())
+    files = [("src/a.py", "a = 1"), ("b.md", "# B")]
+    assert [(item.path, item.content) for item in loaded] == files

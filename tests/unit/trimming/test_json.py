@@ -1,0 +1,354 @@
+"""Variants of JSON: valid, the keys in their order, the rest of each value as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any
+
+import pytest
+from example_counts import cases
+from hostile_strings import STRINGS, TEXT, outside
+from hypothesis import example, given
+from hypothesis import strategies as st
+from judges import json_value
+from places import SHARED_DATA
+from shipped_words import marks
+
+import promptforge as pf
+from promptforge.trimming.json import MAX_JSON_CHARS, MAX_JSON_DEPTH, divide
+from promptforge.trimming.pieces import TrimmedVariants
+
+MARKER = '[cut "here"]'
+GONE = re.compile(
+    r'(?:…|\[cut "here"\]) (?:[\d,]+ more|\{[\d,]+ keys\}|\[[\d,]+ items\]|[\d,]+ characters '
+    r"more|[\d,]+ more keys)"
+)
+
+KETTLES = {
+    "shop": "Kettles and more",
+    "stock": [{"id": n, "name": f"Kettle {n}", "text": "boils water " * 12} for n in range(12)],
+    "owner": {"name": "A", "address": {"street": "B", "city": {"name": "C", "code": 12345678}}},
+}
+
+
+def variants_of(text: str, marker: str = MARKER) -> TrimmedVariants:
+    found = divide(text, marks=marks(marker))
+    assert found is not None
+    return found
+
+
+def assert_part(short: Any, whole: Any) -> None:
+    """Assert that `short` is what is left of `whole`."""
+    if isinstance(short, str) and short != whole:
+        found = GONE.search(short)
+        assert found and found.end() == len(short)
+        kept = short[: found.start()]
+        if kept:
+            assert isinstance(whole, str) and whole.startswith(kept[:-1])
+        else:
+            assert isinstance(whole, (dict, list))
+    elif isinstance(short, dict):
+        assert isinstance(whole, dict)
+        members, theirs = list(short.items()), list(whole.items())
+        if len(members) <= len(theirs) and (not members or members[-1][0] not in whole):
+            if members:
+                assert GONE.fullmatch(members.pop()[1])
+            else:
+                assert not whole
+        for (name, value), (key, original) in zip(members, theirs, strict=False):
+            assert name == key
+            assert_part(value, original)
+    elif isinstance(short, list):
+        assert isinstance(whole, list)
+        if len(short) < len(whole) or (
+            len(short) > 1 and GONE.fullmatch(str(short[-2])) and short[-2] not in whole
+        ):
+            assert GONE.fullmatch(short[-2])
+            assert_part(short[-1], whole[-1])
+            short = short[:-2]
+        for value, original in zip(short, whole, strict=False):
+            assert_part(value, original)
+    else:
+        assert type(short) is type(whole) and short == whole
+
+
+def assert_laws(text: str, marker: str = MARKER) -> None:
+    text = text.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "surrogatepass"
+    )  # pairs are characters
+    found = divide(text, marks=marks(marker))
+    if found is None:
+        return
+    try:
+        read, whole = json_value, json.loads(text)
+    except json.JSONDecodeError:
+        read = lambda text: [json_value(line) for line in text.split("\n")]  # noqa: E731
+        whole = [json.loads(line) for line in text.split("\n") if line.strip()]
+    written = re.sub("[\ud800-\udfff]", "\\\\udddd", text)
+    before = len(written) + len(json.dumps(marker)) + 40
+    for number in range(0, len(found), max(1, len(found) // 10)):
+        variant = found[number].text
+        variant.encode()
+        value = read(variant)
+        assert_part(value, whole)
+        if marker and marker not in text and value != whole:
+            assert variant.count(json.dumps(marker, ensure_ascii=False)[1:-1]) == 1
+        assert len(variant) <= before
+        before = len(variant) + len(json.dumps(marker))
+
+
+def test_white_space_goes_first_and_nothing_else_with_it() -> None:
+    text = '{\n  "a": 1.50,\n  "b": ["\\u00e9 x", -0, 1e400]\n}\n'
+    assert variants_of(text)[0].text == '{"a":1.50,"b":["\\u00e9 x",-0,1e400]}'
+    assert len(variants_of('{"a":1}')) == 0
+
+
+def test_golden() -> None:
+    found = variants_of(json.dumps(KETTLES, indent=2), "[cut]")
+    texts = [found[number].text for number in range(len(found))]
+    assert (
+        texts[-1] == '{"shop":"Kettles and more","stock":"[cut] [12 items]","owner":"… {2 keys}"}'
+    )
+    said = "boils water boils water boils "
+    assert (
+        '{"shop":"Kettles and more","stock":['
+        f'{{"id":0,"name":"Kettle 0","text":"{said} [cut] 114 characters more"}},'
+        f'{{"id":1,"name":"Kettle 1","text":"{said} … 114 characters more"}},"… 9 more",'
+        f'{{"id":11,"name":"Kettle 11","text":"{said} … 114 characters more"}}],'
+        '"owner":{"name":"A","address":{"street":"B","city":{"name":"C","code":12345678}}}}'
+    ) in texts
+    assert found[len(found) - 1].name == "outline"
+
+
+def test_lines_stay_lines() -> None:
+    text = "".join(json.dumps({"n": n, "name": f"kettle {n}"}) + "\n" for n in range(100))
+    found = variants_of(text, "[cut]")
+    assert found[0].text.startswith('{"n":0,"name":"kettle 0"}\n{"n":1,')
+    assert '{"n":0,"name":"kettle 0"}\n"[cut] 98 more"\n{"n":99,"name":"kettle 99"}' in [
+        found[number].text for number in range(len(found))
+    ]
+
+
+def test_of_very_many_keys_the_first_stay() -> None:
+    found = variants_of(json.dumps({f"key {n}": n for n in range(500)}), "")
+    assert (
+        found[len(found) - 1].text
+        == '{"key 0":0,"key 1":1,"key 2":2,"key 3":3,"…":"… 496 more keys"}'
+    )
+
+
+def test_a_mark_never_takes_the_place_of_a_key() -> None:
+    found = variants_of(json.dumps({"…": "mine", **{f"key {n}": n for n in range(500)}}), "")
+    assert json_value(found[len(found) - 1].text)["……"] == "… 497 more keys"
+
+
+def test_what_is_shorter_than_a_mark_stays() -> None:
+    found = variants_of(json.dumps([[1, 2, 3], {"a": 1}, "x" * 30]))
+    assert found[len(found) - 1].text == '[[1,2,3],{"a":1},"' + "x" * 30 + '"]'
+
+
+DEEP = "[" * (MAX_JSON_DEPTH + 2) + "]" * (MAX_JSON_DEPTH + 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            " ",
+            "text",
+            "12",
+            '"text"',
+            "null",
+            "{",
+            "[1,]",
+            "[1] x",
+            "[1]\n[2",
+            "{}\n12",
+            "\ufeff[]",
+        ),
+        *(
+            "[NaN]",
+            '{"a": -Infinity}',
+            '{"a": 1, "a": 2}',
+            "[" + "1" * 5000 + "]",
+            DEEP,
+            "[" * 100_000,
+            '[{"a":' * 9_000,
+        ),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_what_could_not_be_written_again_has_no_forms(text: str) -> None:
+    assert divide(text, marks=marks(MARKER)) is None
+
+
+def test_a_text_too_long_is_not_read() -> None:
+    assert divide("[" + "1," * (MAX_JSON_CHARS // 2) + "1]", marks=marks(MARKER)) is None
+
+
+def test_a_nested_text_is_written_from_deep_in_a_program() -> None:
+    found = variants_of("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
+
+    def call(depth: int) -> str:
+        return call(depth - 1) if depth else found[0].text
+
+    assert call(sys.getrecursionlimit() // 2) == "[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH or len(
+        found
+    )
+
+
+SCALARS = st.one_of(
+    *(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        TEXT,
+    ),
+    st.builds(
+        lambda part, n: part * n,
+        st.sampled_from(["é", "word ", "\ud800", "👩‍👩‍👧", "\0"]),
+        st.integers(0, 400),
+    ),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=8),
+        st.dictionaries(st.one_of(TEXT, st.sampled_from(["…", "a", "b"])), inner, max_size=8),
+        st.builds(lambda value, n: [value] * n, inner, st.integers(0, 30)),
+        st.builds(
+            lambda value, n: {f"key {i}": value for i in range(n)}, inner, st.integers(0, 30)
+        ),
+    ),
+    max_leaves=8,
+)
+CONTAINERS = VALUES.filter(lambda value: isinstance(value, (dict, list)))
+
+
+@given(CONTAINERS, st.sampled_from([None, 2]), st.booleans(), st.sampled_from(["", MARKER]))
+@example([1] * 13, None, True, MARKER)
+@cases(150)
+def test_every_variant_is_valid_and_a_part_of_the_whole(
+    value: Any, indent: int | None, plain: bool, marker: str
+) -> None:
+    assert_laws(json.dumps(value, indent=indent, ensure_ascii=plain), marker)
+
+
+@given(st.lists(CONTAINERS, min_size=2, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
+@cases(25)
+def test_every_variant_of_lines_is_valid(values: list[Any], end: str) -> None:
+    assert_laws(end.join(json.dumps(value) for value in values))
+
+
+@pytest.mark.unwatched
+def test_hostile_texts() -> None:
+    for text in (*STRINGS, *outside()):
+        assert_laws(text)
+        assert_laws(json.dumps([text, {text: text * 3}] * 9, ensure_ascii=False))
+
+
+@pytest.mark.parametrize(
+    "path", sorted(SHARED_DATA.glob("mitre/*.json")), ids=lambda path: path.name
+)
+def test_real_files(path: Any) -> None:
+    text = path.read_text("utf-8")
+    found = variants_of(text)
+    whole = json.loads(text)
+    for number in range(0, len(found), 9):
+        assert_part(json_value(found[number].text), whole)
+
+
+RECORDS = st.dictionaries(
+    st.text(max_size=9), st.integers() | st.text() | st.lists(st.booleans()), min_size=1, max_size=4
+)
+
+
+def holds(value: Any, wanted: Any) -> bool:
+    """Tell whether a value holds another one whole."""
+    if value == wanted:
+        return True
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(holds(each, wanted) for each in inner)
+
+
+@given(
+    st.lists(RECORDS, min_size=3, max_size=30),
+    st.data(),
+)
+@cases(100)
+def test_what_answers_stays_whole_in_valid_json(values: list[Any], data: Any) -> None:
+    number = data.draw(st.integers(0, len(values) - 1))
+    values[number] = {"name": "the wanted one", "text": "x" * data.draw(st.integers(0, 300))}
+    whole = {"a": {"b": values}}
+    found = divide(json.dumps(whole), marks=marks(MARKER))
+    if found is None:
+        return
+
+    def match(texts: Any, labels: Any) -> list[float]:
+        return [float("the wanted one" in text) for text in texts]
+
+    variants = found.under_query(match)
+    plain = divide(json.dumps(whole), marks=marks(MARKER))
+    assert plain is not None
+    for place, each in enumerate(variants):
+        short = json.loads(each.text, parse_float=str)
+        # Only the last variant, the shortest one without a query, may lack it.
+        assert holds(short, values[number]) or place == len(variants) - 1 or len(plain) <= 1
+
+
+def test_a_query_finds_its_record_and_the_path_to_it() -> None:
+    users = [{"id": n, "name": f"user{n}", "balance": n * 37 % 1000} for n in range(200)]
+    lines = "\n".join(json.dumps({"level": "info", "msg": f"batch {n}"}) for n in range(200))
+    paths = {
+        f"/things{n}": {"get": {"summary": f"List {n}", "limit": {"type": n}}} for n in range(60)
+    }
+    for text, query, wanted in (
+        (
+            json.dumps(users),
+            "what is the balance of user77",
+            '{"id":77,"name":"user77","balance":849}',
+        ),
+        (
+            lines + "\n" + '{"level":"error","msg":"disk full"}' + "\n" + lines,
+            "disk full",
+            '"disk full"',
+        ),
+        (
+            json.dumps({"paths": paths}),
+            "limit of things23",
+            '"/things23":{"get":{"summary":"List 23"',
+        ),
+    ):
+        item = pf.Item(content=text, kind="file", language="json")
+        assert wanted in pf.render([item], max_tokens=150, query=query).text
+
+
+def test_a_record_is_found_beside_documents_that_have_more_of_the_words() -> None:
+    users = json.dumps(
+        [{"id": n, "name": f"user{n}", "balance": n * 37 % 1000} for n in range(300)]
+    )
+    said = "The balance of an account is paid on day {}. Users see what it is in their page."
+    documents = [
+        pf.Item(name=f"page {k}", content="\n\n".join(said.format(k + n) for n in range(12)))
+        for k in range(4)
+    ]
+    items = [*documents, pf.Item(content=users, kind="file", language="json")]
+    for budget in (250, 600, 900):
+        found = pf.render(items, max_tokens=budget, query="what is the balance of user77")
+        assert (
+            '{"id":77,"name":"user77","balance":849}' in found.text and found.tokens > budget * 0.9
+        )
+    # Alone it has the rest of the room for others.
+    text = pf.render(items[-1:], max_tokens=600, query="what is the balance of user77").text
+    assert '"user77"' in text and '"user0"' in text and '"user12"' in text
+
+
+def test_values_of_a_long_record_are_found_alone() -> None:
+    text = json.dumps({f"key{n}": f"value {n} " + "long " * 30 for n in range(100)})
+    item = pf.Item(content=text, kind="file", language="json")
+    shown = pf.render([item], max_tokens=150, query="which value has key61").text
+    assert '"key61":"value 61' in shown and "key59" not in shown

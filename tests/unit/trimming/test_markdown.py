@@ -1,0 +1,378 @@
+"""Variants of Markdown: a full parser reads each again; it must have the document's own blocks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from example_counts import cases
+from hostile_strings import STRINGS, TEXT, outside
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from places import SHARED_DATA
+from shipped_words import divided, marks
+
+from promptforge.trimming import markdown
+from promptforge.trimming.markdown import divide
+from promptforge.trimming.pieces import ALWAYS, split_sentences
+
+GFM = MarkdownIt("commonmark").enable("table")
+MARKER = "[cut]"
+MARK = re.compile(r"\[… [\d,]+ (?:line|row)s? left out\]")
+LINE_END = re.compile(r"\r\n?|\n")
+
+DOCUMENT = """\
+---
+tags: x
+---
+# Kettle
+
+Kettle boils water. It is small. It has one button, and a lid that opens.
+
+<!-- for the editors -->
+
+## Install
+
+Fetch it, then:
+
+```sh
+make
+make install
+```
+
+### From source
+
+- Get a compiler.
+- Build it.
+
+| Part | Weight |
+| --- | --- |
+| lid | 12 |
+
+## Use
+
+Press the button. See the [manual][m].
+
+[m]: http://kettle.example
+"""
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    """Return (kind, source) of each block; items of lists and rows of tables one by one."""
+    lines = LINE_END.split(text.replace("\0", "\ufffd"))
+    found = []
+    for token in GFM.parse(text):
+        if token.map is None or token.nesting < 0:
+            continue
+        source = "\n".join(lines[token.map[0] : token.map[1]]).rstrip(" \t\n")
+        if token.type == "list_item_open" and token.level == 1:
+            found.append(("item", source))
+        elif token.type == "tr_open" and token.level == 2:
+            found.append(("row", source))
+        elif token.level == 0 and token.type == "table_open":
+            found.append(("table", source.split("\n")[1]))
+        elif token.level == 0 and not token.type.endswith("list_open"):
+            found.append((token.type.removesuffix("_open"), source))
+    return found
+
+
+def shortened(kind: str, short: str, whole: str) -> bool:
+    """Return whether `short` is `whole` with marks in it where something is gone."""
+    if kind == "paragraph":
+        parts = [re.escape(part.strip(" \t\r\n")) for part in short.split("[…]")]
+    elif kind == "fence":
+        parts = [re.escape(part.strip("\n")) for part in MARK.split(short.lstrip(" "))]
+    else:
+        parts = []
+    return short == whole or re.fullmatch(r"(?s:.*)".join(parts), whole.lstrip(" ")) is not None
+
+
+def assert_made_of(short: str, whole: str) -> None:
+    """Assert that each block of `short` is a mark, or the next of `whole` that is like it."""
+    left = iter(blocks(whole))
+    for kind, source in blocks(short):
+        if kind in ("paragraph", "row") and MARK.fullmatch(source.strip("| ")):
+            continue
+        assert any(k == kind and shortened(kind, source, s) for k, s in left), (kind, source)
+
+
+def assert_laws(text: str) -> None:
+    if divide(text, marks=marks(MARKER)) is None:
+        return
+    variants = divided(divide, text).variants()
+    before = text
+    for number in sorted(
+        {*range(0, len(variants), max(1, len(variants) // 12)), len(variants) - 1} - {-1}
+    ):
+        variant = variants[number].text
+        head, body = variant.split("\n\n", 1)
+        assert head.startswith(MARKER) and "left out" in head
+        assert_made_of(body, text)
+        assert kept(body) <= kept(before)
+        before = body
+
+
+def kept(text: str) -> int:
+    return sum(
+        not MARK.fullmatch(line.strip("| ")) and bool(line.strip()) for line in LINE_END.split(text)
+    )
+
+
+def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
+    variants = divided(divide, DOCUMENT).variants()
+    assert variants[4].text == (
+        "[cut] 12 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
+        "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n"
+        "[… 2 lines left out]\n\n"
+        "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n"
+        "[… 7 lines left out]\n\n"
+        "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
+    )
+    outline = next(found for found in variants if found.name == "outline")
+    assert outline.text == (
+        "[cut] 23 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
+        "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"
+        "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n"
+        "[m]: http://kettle.example\n"
+    )
+    assert variants[len(variants) - 1].text.endswith(
+        "# Kettle\n\nKettle boils water. It is small. […]\n\n[… 24 lines left out]\n\n"
+        "[m]: http://kettle.example\n"
+    )
+
+
+def test_without_a_marker_there_is_no_head() -> None:
+    assert (
+        divided(divide, DOCUMENT, "").variants()[0].text.startswith("---\ntags: x\n---\n# Kettle")
+    )
+
+
+def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
+    found = divided(divide, DOCUMENT)
+    at = next(i for i, part in enumerate(found.parts) if part.text.startswith("```sh"))
+    text = found.text({at})
+    assert (
+        "# Kettle\n" in text
+        and "## Install\n" in text
+        and "Fetch it, then:" in text
+        and "From source" not in text
+    )
+
+
+def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
+    text = "# T\n\nx\n\n~~~~py\n" + "".join(f"a = {n}\n" for n in range(20)) + "~~~~\n\nend\n"
+    variants = divided(divide, text).variants()
+    assert variants[15].text == (
+        "[cut] 16 of 28 lines left out\n\n# T\n\nx\n\n~~~~py\na = 0\na = 1\na = 2\na = 3\na = 4\n"
+        "[… 15 lines left out]\n~~~~\n\n[… 1 line left out]"
+    )
+
+
+def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
+    text = (
+        "# T\n\nx\n\n| a | b |\n|---|---|\n"
+        + "".join(f"| {n} | y |\n" for n in range(20))
+        + "# U\n\nend\n"
+    )
+    found = divided(divide, text)
+    variant = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
+    assert variant == (
+        "[cut] 21 of 29 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n"
+        "| [… 6 rows left out] |\n"
+        "| 7 | y |\n| [… 12 rows left out] |\n\n[… 3 lines left out]"
+    )
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
+    text = (
+        "# T\n\nThe kettle boils water for each of the cups. It is small and has a single "
+        "button on top." + end
+    )
+    assert divided(divide, text).variants()[0].text == (
+        f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
+    )
+
+
+def test_front_matter_goes_whole_and_stays_long_where_nothing_else_is_the_title() -> None:
+    text = "---\ntitle: Kettle\ntags:\n  - a\n---\n\nText of it.\n\nMore.\n\nEnd.\n"
+    found = divided(divide, text)
+    assert found.parts[0].text == "---\ntitle: Kettle\ntags:\n  - a\n---\n\n"
+    assert "title: Kettle" in found.variants()[1].text
+
+
+def test_few_link_definitions_always_stay_and_many_do_not() -> None:
+    few, many = (
+        "a\n\nb [1]\n\nc\n\n" + "".join(f"[{n}]: http://x.example/{n}\n" for n in range(k))
+        for k in (3, 90)
+    )
+    assert divided(divide, few).parts[-1].keep == ALWAYS
+    assert divided(divide, many).parts[-1].keep < 10
+
+
+def test_a_rule_goes_with_what_is_before_it() -> None:
+    assert [part.text for part in divided(divide, "a b c\n\n---\n\nd e f\n").parts] == [
+        "a b c\n\n---\n\n",
+        "d e f\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "one block", "\n\n", "- a", "```\nnever closed\n\n# no heading\n"]
+)
+def test_one_block_has_no_pieces(text: str) -> None:
+    assert divide(text, marks=marks(MARKER)) is None
+
+
+def test_a_text_too_long_is_not_read() -> None:
+    assert divide("# a\n\nb\n" * (1 << 22), marks=marks(MARKER)) is None
+
+
+_BEGINNINGS = [
+    *(
+        "Word",
+        '"None"',
+        "(One",
+        ".x",
+        " a",
+        "   b",
+        "**PEP** x",
+        "*em* y",
+        "",
+        "  ",
+        "\t",
+        "…",
+        "}",
+        ")",
+        "\\x",
+        "!",
+        "$x",
+    ),
+    *(
+        "1. a",
+        "- a",
+        "# h",
+        "    code",
+        "> q",
+        "|a|b|",
+        "---",
+        "===",
+        "```",
+        "[a]: b",
+        "<b>",
+        "*  a",
+        "* ",
+        "***",
+        "a | b",
+    ),
+    *("x\x0cy", "\x0cx", "x\x00y", "x\u2028y", "\u3000x", "\xa0x", "](x)", "x ===", "=", "é"),
+]
+
+
+@cases(300)
+@given(
+    st.lists(
+        st.sampled_from(_BEGINNINGS[:17]) | st.sampled_from(_BEGINNINGS), min_size=1, max_size=6
+    ).map("\n".join)
+)
+def test_prose_is_read_as_the_parser_reads_it(text: str) -> None:
+    if markdown._PROSE.match(text):
+        blocks = [t for t in markdown._parser().parse(text) if t.level == 0 and t.nesting >= 0]
+        assert [(t.map and tuple(t.map), t.type) for t in blocks] == [
+            (p.map, p.type) for p in markdown._prose(text)
+        ]
+
+
+def test_sentences_end_where_nothing_is_open() -> None:
+    text = (
+        "It runs on port 80, e.g. Behind a proxy (see ch. 2. Then go on.) or *not. Really* so. "
+        "Dr. Who wrote it in 1963. "
+        "Call `a. B. C d e f g h i j` twice then. Read [the manual. All of it.](x) now and then. "
+        "ところで、これは別の文です。そして、最後の文はここで終わるのでした。"
+    )
+    assert list(split_sentences(text)) == [
+        "It runs on port 80, e.g. Behind a proxy (see ch. 2. Then go on.) or *not. Really* so. ",
+        "Dr. Who wrote it in 1963. ",
+        "Call `a. B. C d e f g h i j` twice then. ",
+        "Read [the manual. All of it.](x) now and then. ",
+        "ところで、これは別の文です。そして、最後の文はここで終わるのでした。",
+    ]
+
+
+@given(TEXT)
+@cases(300)
+def test_sentences_joined_are_the_text(text: str) -> None:
+    assert "".join(split_sentences(text)) == text
+
+
+LONG = st.builds(
+    lambda word, n: f"{word} goes to the far end of the long road. " * n,
+    st.sampled_from("ABC"),
+    st.integers(1, 12),
+)
+PARTS = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                "# T\n",
+                "## U\n",
+                "#### V\n\n",
+                "W\n===\n",
+                "\n",
+                "\n\n",
+                "---\n",
+                "+++\n",
+                "[a]: /x\n",
+                "a: b\n",
+            ]
+        ),
+        st.sampled_from(
+            [
+                "- i\n",
+                "  - j\n\n",
+                "3. k\n",
+                "   l\n",
+                "> q\n",
+                "    code\n",
+                "<div>\n",
+                "<!-- c\n",
+                "-->\n",
+                "two:\n",
+            ]
+        ),
+        st.builds(
+            lambda mark, n: f"{mark}x\n" + "y\n" * n + mark + "\n",
+            st.sampled_from(["```", "~~~~", "  ```"]),
+            st.integers(0, 14),
+        ),
+        st.builds(lambda n: "| a | b |\n|---|---|\n" + "| c | d |\n" * n, st.integers(0, 14)),
+        LONG.map(lambda text: text + "\n"),
+        LONG.map(lambda text: text.replace(". ", ".\n")),
+        TEXT,
+    ),
+    max_size=14,
+).map("".join)
+
+
+@given(st.one_of(PARTS, PARTS.map(lambda text: text.replace("\n", "\r\n"))))
+@example("\n\n| a |\n|---|\n" + "| c |\n" * 5)
+@example("|a|\n|-|\n" + "|x|\n" * 9 + "# H\n\npara\n")
+@cases(150)
+def test_every_variant_is_made_of_blocks_of_the_document(text: str) -> None:
+    assert_laws(text)
+
+
+@pytest.mark.unwatched
+def test_hostile_texts() -> None:
+    for text in (*STRINGS, *outside()):
+        assert_laws(text)
+        assert_laws(f"# T\n\nFirst one.\n\n{text}\n\n## U\n\n{text}\n\nlast")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(SHARED_DATA.glob("docs/files/*.md")), ids=lambda path: path.name
+)
+def test_real_documents(path: Path) -> None:
+    assert_laws(path.read_text("utf-8"))

@@ -1,0 +1,119 @@
+"""Diffs: lines around a change go first; no change without its hunk, no hunk without its file."""
+
+from __future__ import annotations
+
+import difflib
+
+import hostile_strings as hostile
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shipped_words import marks
+
+from promptforge.trimming import patch
+from promptforge.trimming.pieces import Pieces
+
+GIT = """commit 1234
+Author: Ada
+
+    Message
+
+diff --git a/a.sql b/a.sql
+index 1..2 100644
+--- a/a.sql
++++ b/a.sql
+@@ -1,4 +1,4 @@ create
+ one
+--- a deleted comment
++++ an added line
+ three
+\\ No newline at end of file
+@@ -9 +9 @@
+-nine
++NINE
+diff --git a/old b/new
+similarity index 100%
+rename from old
+rename to new
+diff --git a/b.md b/b.md
+--- a/b.md
++++ b/b.md
+@@ -1,2 +1,2 @@
+ title
+----
++===
+"""
+
+
+def divided(text: str) -> Pieces:
+    pieces = patch.divide(text, marks=marks("[cut]"))
+    assert pieces
+    assert "".join(part.text for part in pieces.parts) == text
+    return pieces
+
+
+def test_lines_around_a_change_go_first_then_changes_from_the_end() -> None:
+    found = [variant.text for variant in divided(GIT).variants()]
+    first = found[0]
+    assert " title\n" not in first and "---\n" in first and " one\n" in first
+    without = next(text for text in found if " one\n" not in text)
+    assert "--- a deleted comment\n+++ an added line\n" in without and "-nine\n+NINE\n" in without
+    later = next(text for text in found if "+NINE" not in text)
+    assert "b.md" not in later and "@@ -1,4 +1,4 @@ create\n" in later
+
+
+def test_no_line_stays_without_its_hunk_and_its_file() -> None:
+    for variant in divided(GIT).variants():
+        for changed, head, file in (
+            ("+++ an added line", "@@ -1,4 +1,4 @@", "+++ b/a.sql"),
+            ("+NINE", "@@ -9 +9 @@", "diff --git a/a.sql b/a.sql"),
+            ("+===", "@@ -1,2 +1,2 @@", "+++ b/b.md"),
+        ):
+            if changed in variant.text:
+                assert head in variant.text and file in variant.text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "text\n", "--- a/x\n+++ b/x\n", "diff --git a/x b/x\nBinary files differ\n"]
+)
+def test_a_text_without_a_hunk_is_no_diff(text: str) -> None:
+    assert patch.divide(text, marks=marks("")) is None
+
+
+def test_a_hunk_of_a_merge_has_signs_in_two_columns() -> None:
+    text = "diff --cc a\n--- a/a\n+++ b/a\n@@@ -1,2 -1,2 +1,2 @@@\n  one\n- two\n -2\n++zwei\nend\n"
+    parts = divided(text).parts
+    assert [part.text for part in parts if part.parent == 1] == [
+        "  one\n",
+        "- two\n",
+        " -2\n",
+        "++zwei\n",
+    ]
+
+
+LINES = st.lists(
+    st.sampled_from(["a", "b", "", "-- c", "++ d", "@@ -1 +1 @@", "diff --git a b"]), max_size=12
+)
+
+
+@given(LINES, LINES)
+def test_every_line_of_a_diff_of_the_standard_library_is_in_its_hunk(
+    old: list[str], new: list[str]
+) -> None:
+    lines = list(difflib.unified_diff(old, new, "a/x", "b/x", lineterm="", n=1))
+    if not lines:
+        return
+    parts = divided("".join(f"{line}\n" for line in lines)).parts
+    heads = {i for i, part in enumerate(parts) if part.skeleton}
+    assert parts[0].text == "--- a/x\n+++ b/x\n"
+    signs = [line for line in lines[2:] if not line.startswith("@@ ")]
+    body = [part for i, part in enumerate(parts) if i not in heads]
+    # A line `@@ …` of a file begins with a sign in its diff.
+    assert [part.text.rstrip("\n") for part in body] == signs
+    assert all(parts[part.parent].text.startswith("@@ ") for part in body)
+
+
+@given(hostile.TEXT)
+def test_any_text_is_divided_into_itself(text: str) -> None:
+    pieces = patch.divide(f"@@ -1 +1 @@\n{text}", marks=marks("[cut]"))
+    assert pieces and "".join(part.text for part in pieces.parts) == f"@@ -1 +1 @@\n{text}"
