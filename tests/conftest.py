@@ -1,17 +1,23 @@
-"""`--update-golden` rewrites `tests/golden/cases`, never where `CI` is set; `--effort N`: see `example_counts`."""
+"""The tiers of the tests, and what every test finds around it.
+
+`pytest` runs the quick tests, with few examples of each law. `-m "slow or law"` runs the rest: the
+slow tests, and the laws with all their examples; `-m "slow or not slow"` runs everything.
+`--update-golden` rewrites `tests/golden/cases`, never where `CI` is set; `--effort N`: see
+`example_counts`.
+"""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import os
+import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from coverage import Coverage
 from hypothesis import settings
 
 pytest_plugins = ["batch_runs", "preview_browser"]  # fixtures: one browser for all that want one
@@ -19,6 +25,18 @@ pytest_plugins = ["batch_runs", "preview_browser"]  # fixtures: one browser for 
 VARIABLES_OF_TESTS = {"PROMPTFORGE_CASES", "PROMPTFORGE_SCREENSHOTS"}
 WATCHED = 8
 """Examples of a law that coverage sees: the rest reach the same code at thrice the cost."""
+
+QUICK = "not slow"
+"""The marks of the plain command, as pyproject.toml sets them."""
+QUICK_EFFORT = 0.2
+"""Share of the examples of each law that the plain command tries."""
+MAX_SECONDS = 0.2
+"""Processor time that a test without the mark `slow` may take, its processes included."""
+SLACK = 3
+"""Factor on it: processors differ, and a neighbor on the same core costs half of its speed."""
+BROWSER_FIXTURES = {"browser", "editable", "readable"}
+REST = '-m "slow or law"'
+"""What the plain command leaves to the next one."""
 
 PROCESSES_WATCHED = "COVERAGE_PROCESS_CONFIG"
 """Coverage sets it: a Python process that starts with it is watched too."""
@@ -34,10 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--effort"):
-        os.environ["PROMPTFORGE_CASES"] = str(
-            config.getoption("--effort")
-        )  # before any test is imported
+    asked = config.getoption("--effort")
+    if asked is None and config.option.markexpr == QUICK:
+        asked = os.environ.get("PROMPTFORGE_CASES", QUICK_EFFORT)
+    if asked is not None:
+        os.environ["PROMPTFORGE_CASES"] = str(asked)  # before any test is imported
     effort = float(os.environ.get("PROMPTFORGE_CASES", "1"))
     settings.register_profile(
         "promptforge",
@@ -58,15 +77,92 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = (
         "false"  # its thread logs in the midst of other tests
     )
+    if config.pluginmanager.hasplugin("dsession"):
+        config.pluginmanager.register(FromWorkers())
     settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
     config.add_cleanup(settings_folder.cleanup)
     os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = settings_folder.name
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark laws, and tests with a browser, whose processor time no test can see."""
+    for item in items:
+        if hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker("law")
+        if BROWSER_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+
+
+_left_out = pytest.StashKey[int]()
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count the slow tests that this run leaves out."""
+    if items:
+        stash = items[0].config.stash
+        slow = sum(item.get_closest_marker("slow") is not None for item in items)
+        stash[_left_out] = stash.get(_left_out, 0) + slow
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the count of a worker of xdist to the process that prints."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash.get(_left_out, 0)
+
+
+class FromWorkers:
+    """What only a run with xdist has: its workers hand over what they left out."""
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Every worker collects all tests, so that one count is that of all."""
+        left_out = getattr(node, "workeroutput", {}).get("left_out", 0)
+        node.config.stash[_left_out] = max(left_out, node.config.stash.get(_left_out, 0))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what did not run, and the command for it."""
+    config = terminalreporter.config
+    left_out = config.stash.get(_left_out, 0)
+    if left_out:
+        terminalreporter.write_line(
+            f"{left_out} slow tests did not run, and laws had few examples: "
+            f"python -m pytest -n auto {REST}"
+        )
+
+
+def _processor_seconds() -> float:
+    """Return the time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """Fail a test that takes the time of a slow one without the mark."""
+    before = _processor_seconds()
+    result = yield
+    spent = _processor_seconds() - before
+    quick = pyfuncitem.config.option.markexpr == QUICK and _coverage() is None
+    if quick and spent > MAX_SECONDS * SLACK:
+        pytest.fail(
+            f"took {spent:.2f} s of processor time, more than {SLACK} times {MAX_SECONDS}: "
+            "make it cheaper, or mark it `slow`",
+            pytrace=False,
+        )
+    return result
+
+
+def _coverage() -> Any:
+    """Return what watches this process, or None: the plain command installs no coverage."""
+    module = sys.modules.get("coverage")
+    return module.Coverage.current() if module else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Watch nothing of an `unwatched` test: its fixtures, itself, the processes that they start."""
-    watcher = Coverage.current()
+    watcher = _coverage()
     if watcher is None or not item.get_closest_marker("unwatched"):
         return (yield)
     processes = os.environ.pop(PROCESSES_WATCHED, None)
@@ -83,7 +179,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Watch the first examples of a law alone; then watch again."""
     law = getattr(getattr(item, "obj", None), "hypothesis", None)
-    watcher = Coverage.current()
+    watcher = _coverage()
     if law is None or watcher is None or item.get_closest_marker("unwatched"):
         return (yield)
     whole = law.inner_test
@@ -97,7 +193,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _watched_at_first(
-    test: Callable[..., Any], watcher: Coverage
+    test: Callable[..., Any], watcher: Any
 ) -> tuple[Callable[..., Any], Iterator[int]]:
     seen = itertools.count()
 
