@@ -290,7 +290,7 @@ def golden() -> Iterator[Case]:
             return _rendered(lambda: pf.render(items, **options))
 
         yield Case(f"case {path.parent.name}", run, uses_of(options))
-    for path in sorted((TESTS / "prompts").glob("*/prompt.json")):
+    for path in sorted((TESTS / "golden" / "prompts").glob("*/prompt.json")):
 
         def made(path: Path = path) -> Facts:
             options = json.loads(path.read_text("utf-8"))

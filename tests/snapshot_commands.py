@@ -365,8 +365,8 @@ def mistakes(blocks: Mapping[str, Mapping[str, str]]) -> Iterator[Case]:
 
 
 def failures() -> Iterator[Case]:
-    """Yield the commands of tests/errors: exit code, output and message."""
-    for path in sorted((TESTS / "errors").glob("*/command.txt")):
+    """Yield the commands of tests/golden/errors: exit code, output and message."""
+    for path in sorted((TESTS / "golden" / "errors").glob("*/command.txt")):
 
         def run(path: Path = path) -> Facts:
             arguments = shlex.split(path.read_text("utf-8"))

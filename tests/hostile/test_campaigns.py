@@ -30,6 +30,7 @@ from campaigns import (
 from campaigns.surfaces import records, web
 from example_counts import MULTIPLIER
 from fuzz import __main__ as fuzzing
+from places import DATA
 
 SLOW = 4
 """Cases at the end of the corpus that are megabytes or without end."""
