@@ -15,7 +15,7 @@ import snapshots
 from commandline import run
 from snapshot_cases import Case
 
-from promptforge.batch import BATCH_SERVICES
+from promptforge.batch.store import BATCH_SERVICES
 from promptforge.cli.main import COMMANDS
 from promptforge.config.options import Options
 from promptforge.prompts.providers import SHAPES
