@@ -1,30 +1,21 @@
-"""The cases of the snapshots: renderings, prompts, pieces, command lines and planted mistakes."""
+"""The cases of the snapshots that call Python: renderings, prompts, pieces, golden cases."""
 
 from __future__ import annotations
 
-import functools
-import io
 import itertools
 import json
-import os
 import random
-import re
-import runpy
-import shlex
-import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest import mock
 
 from snapshot_texts import (
     BUDGETS,
-    COMMANDS,
     COUNTED,
     FILES,
     FORMATS,
+    FORTY_BUDGETS,
     HOSTILE,
     LAYOUTS,
     MAN,
@@ -35,8 +26,8 @@ from snapshot_texts import (
     SEARCHED,
     SHAPES,
     SHARES,
-    SHOWN,
     TESTS,
+    forty,
     pool,
 )
 
@@ -44,28 +35,6 @@ import promptforge as pf
 
 RENDERINGS = 720
 PROMPTS = 144
-UNSAID = {
-    "build_seconds",
-    "citation",
-    "description",
-    "doc",
-    "example",
-    "explanation_text",
-    "fix",
-    "hint",
-    "manifest",
-    "message",
-    "next",
-    "promptforge",
-    "references",
-    "said",
-    "seconds",
-    "unknown",
-    "way_out",
-    "whose",
-    "why",
-}
-"""Keys of JSON whose values are sentences, versions or times."""
 
 
 class Facts(NamedTuple):
@@ -73,6 +42,8 @@ class Facts(NamedTuple):
 
     text: str
     account: object
+    messages: str = ""
+    """What is said to the user; the account has no sentence, so new words change nothing else."""
 
 
 class Case(NamedTuple):
@@ -80,14 +51,16 @@ class Case(NamedTuple):
 
     name: str
     run: Callable[[], Facts]
+    uses: frozenset[str] = frozenset()
+    """What it exercises: `packing score`, `layout chunks xml`, `to openai`, `command render`."""
 
 
-class Ran(NamedTuple):
-    """What a run of the command line leaves behind."""
-
-    code: int
-    out: str
-    err: str
+def uses_of(options: Mapping[str, Any]) -> frozenset[str]:
+    """Return what a case with these options exercises."""
+    found = {f"{key} {options[key]}" for key in ("packing", "to") if options.get(key)}
+    if {"layout", "format"} <= options.keys():
+        found.add(f"layout {options['layout']} {options['format']}")
+    return frozenset(found)
 
 
 def _codes(warnings: Sequence[pf.Diagnostic]) -> list[list[object]]:
@@ -147,82 +120,12 @@ def _prompted(make: Callable[[], pf.Prompt]) -> Facts:
     return Facts(f"{prompt.text}\0{request}", [facts, context])
 
 
-def plain(value: Any) -> Any:
-    """Return JSON without what is reworded: sentences, versions and times."""
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items() if key not in UNSAID}
-    if isinstance(value, list):
-        return [plain(each) for each in value]
-    if isinstance(value, str) and value.startswith("/"):
-        return Path(value).name  # a shipped file lies in the checkout, wherever that is
-    return value
-
-
-def command(*arguments: str, cwd: Path, stdin: bytes | None = None) -> Ran:
-    """Run `python -m promptforge` inside this process."""
-    source = io.TextIOWrapper(_Terminal(stdin is None, stdin or b""))
-    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
-    err = io.TextIOWrapper(io.BytesIO(), "utf-8")
-    argv = ["promptforge", *arguments]
-    code: object = 0
-    before = Path.cwd()
-    os.chdir(cwd)
-    try:
-        with mock.patch.multiple(sys, stdin=source, stdout=out, stderr=err, argv=argv):
-            try:
-                runpy.run_module("promptforge", run_name="__main__")
-            except SystemExit as done:
-                code = done.code
-            out.flush()
-            err.flush()
-    finally:
-        os.chdir(before)
-    assert isinstance(code, int)
-    return Ran(code, *(s.buffer.getvalue().decode() for s in (out, err)))
-
-
-class _Terminal(io.BytesIO):
-    def __init__(self, tty: bool, data: bytes) -> None:
-        super().__init__(data)
-        self.tty = tty
-
-    def isatty(self) -> bool:
-        return self.tty
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write `files` into the folder: name and text of each."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-
-
-def _commanded(files: Mapping[str, str], *arguments: str) -> Facts:
-    """Run one command in a folder with `files`; JSON is compared without its sentences."""
-    with tempfile.TemporaryDirectory() as folder:
-        _write(Path(folder), files)
-        ran = command(*arguments, cwd=Path(folder))
-    if "--json" not in arguments:
-        return Facts(ran.out, ran.code)
-    return _of_json(ran.code, ran.out.replace(folder, "."))
-
-
-def _of_json(code: int, out: str) -> Facts:
-    try:
-        data = json.loads(out or "null")
-    except json.JSONDecodeError:
-        return Facts(out, code)  # some flags ask for a text all the same
-    text = ""
-    if isinstance(data, dict):
-        text = str(data.get("text", ""))
-        if isinstance(data.get("warnings"), list):
-            data["warnings"] = sorted(
-                [w["code"], w["severity"], w["item"]] for w in data["warnings"]
-            )
-        if isinstance(data.get("findings"), list):
-            keys = ("file", "path", "line", "column", "code", "severity")
-            data["findings"] = [[f.get(key) for key in keys] for f in data["findings"]]
-    return Facts(text, [code, plain(data)])
 
 
 def _chosen(rng: random.Random) -> list[dict[str, Any]]:
@@ -310,7 +213,24 @@ def renderings() -> Iterator[Case]:
             options["packing"],
             options["max_tokens"],
         )
-        yield Case(f"render {n} {' '.join(map(str, words))}", run)
+        yield Case(f"render {n} {' '.join(map(str, words))}", run, uses_of(options))
+
+
+def budgets() -> Iterator[Case]:
+    """Yield the same forty items under each budget and packing, over layouts and formats."""
+    for n, (packing, budget) in enumerate(itertools.product(PACKINGS, FORTY_BUDGETS)):
+        options: dict[str, Any] = {
+            "packing": packing,
+            "max_tokens": budget,
+            "layout": LAYOUTS[n % len(LAYOUTS)],
+            "format": FORMATS[n // 2 % len(FORMATS)],
+            "query": QUERIES[n % 4],
+        }
+
+        def run(options: Any = options) -> Facts:
+            return _rendered(lambda: pf.render(forty(), **options))
+
+        yield Case(f"budget {budget} {packing}", run, uses_of(options))
 
 
 def prompts() -> Iterator[Case]:
@@ -357,7 +277,7 @@ def prompts() -> Iterator[Case]:
         def run(items: Any = items, values: Any = values) -> Facts:
             return _prompted(lambda: pf.Renderer().prompt(items, **values))
 
-        yield Case(f"prompt {n} {values['to']} {values['profile']}", run)
+        yield Case(f"prompt {n} {values['to']} {values['profile']}", run, uses_of(values))
 
 
 def golden() -> Iterator[Case]:
@@ -369,7 +289,7 @@ def golden() -> Iterator[Case]:
         def run(items: Any = items, options: Any = options) -> Facts:
             return _rendered(lambda: pf.render(items, **options))
 
-        yield Case(f"case {path.parent.name}", run)
+        yield Case(f"case {path.parent.name}", run, uses_of(options))
     for path in sorted((TESTS / "golden" / "prompts").glob("*/prompt.json")):
 
         def made(path: Path = path) -> Facts:
@@ -414,7 +334,7 @@ def pieces() -> Iterator[Case]:
 
     def loaded() -> Facts:
         with tempfile.TemporaryDirectory() as folder:
-            _write(Path(folder), FILES)
+            write_files(Path(folder), FILES)
             items = pf.load(
                 "items.json",
                 files=["src/*.py", "src/a.py:3-9"],
@@ -428,110 +348,3 @@ def pieces() -> Iterator[Case]:
         return _rendered(lambda: pf.render(items, layout="knowledge", combine="combined"))
 
     yield Case("load", loaded)
-
-
-def commands() -> Iterator[Case]:
-    """Yield runs of the command line."""
-    for line in COMMANDS:
-
-        def run(line: str = line) -> Facts:
-            found = _commanded(FILES, *shlex.split(line))
-            if line.startswith("schema"):
-                data = plain(json.loads(found.text))
-                return Facts("", sorted(data["properties"]))
-            return found
-
-        yield Case(f"$ {line}", run)
-    for name in SHOWN:
-
-        def show(name: str = name) -> Facts:
-            # Comments and descriptions are sentences, and so may be said otherwise.
-            text, code = _commanded({}, "show", name)
-            text = re.sub(r"(?s)\{#.*?#\}|^ *#.*?$|^description:.*?$", "", text, flags=re.MULTILINE)
-            return Facts("".join(text.split()), code)
-
-        yield Case(f"$ show {name}", show)
-    yield Case("$ rule --json", _rules)
-    yield Case("batch", _batch)
-    yield Case("batch of prompts", lambda: _batch("--to", "openai"))
-    yield Case("project", _project)
-
-
-def _rules() -> Facts:
-    with tempfile.TemporaryDirectory() as folder:
-        ran = command("rule", "--json", cwd=Path(folder))
-    return Facts("", [[rule["code"], rule["severity"]] for rule in json.loads(ran.out)["codes"]])
-
-
-def _batch(*more: str) -> Facts:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        _write(folder, FILES)
-        ran = command(
-            "batch", "rows.jsonl", "-o", "out.jsonl", "--workers", "1", "-q", *more, cwd=folder
-        )
-        rows = [json.loads(line) for line in (folder / "out.jsonl").read_text("utf-8").splitlines()]
-    texts = [row.pop("text", "") for row in rows]
-    for row in rows:
-        row["warnings"] = sorted(str(w.get("code")) for w in row.get("warnings") or ())
-    return Facts(json.dumps(texts), [ran.code, plain(rows)])
-
-
-def _project() -> Facts:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        made = command("init", "desk", cwd=folder)
-        tested = command("test", "--json", cwd=folder / "desk")
-        checked = command("check", "--json", cwd=folder / "desk")
-        wrong = folder / "desk/templates/mine/item.md.j2"
-        wrong.write_text(
-            wrong.read_text("utf-8").replace("item.name", "item.nme"), encoding="utf-8"
-        )
-        again = command("check", "--json", cwd=folder / "desk")
-    cases = [[c["passed"], c["tokens"], c["text"]] for c in json.loads(tested.out)["cases"]]
-    checks = [_of_json(ran.code, ran.out.replace(name, ".")).account for ran in (checked, again)]
-    return Facts("", [made.code, tested.code, cases, checks])
-
-
-def mistakes(blocks: Mapping[str, Mapping[str, str]]) -> Iterator[Case]:
-    """Yield `check --json` of planted mistakes."""
-    for name, files in blocks.items():
-
-        def run(files: Mapping[str, str] = files) -> Facts:
-            folders = sorted({name.partition("/")[0] for name in files})
-            return _commanded(files, "check", *folders, "--json")
-
-        yield Case(f"check {name}", run)
-
-
-def failures() -> Iterator[Case]:
-    """Yield the commands of tests/golden/errors: exit code and output."""
-    for path in sorted((TESTS / "golden" / "errors").glob("*/command.txt")):
-
-        def run(path: Path = path) -> Facts:
-            arguments = shlex.split(path.read_text("utf-8"))
-            with tempfile.TemporaryDirectory() as folder:
-                work = Path(folder) / "w"
-                shutil.copytree(
-                    path.parent, work, ignore=shutil.ignore_patterns("command.txt", "message.txt")
-                )
-                ran = command(*arguments, cwd=work)
-            return Facts(ran.out, ran.code)
-
-        yield Case(f"error {path.parent.name}", run)
-
-
-def sessions(examples: Sequence[Sequence[Sequence[str]]]) -> Iterator[Case]:
-    """Yield the examples of the README and the guides: one command each."""
-    for number, steps in enumerate(examples):
-        files: dict[str, str] = {}
-        for program, shown in steps:
-            first, *arguments = shlex.split(program)
-            if first == "cat":
-                files[arguments[0]] = shown
-                continue
-            if arguments[0] not in ("render", "prompt"):
-                arguments.append("--json")
-
-            run = functools.partial(_commanded, dict(files), *arguments)
-            yield Case(f"example {number} {program[:70]}", run)

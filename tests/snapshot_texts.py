@@ -19,8 +19,18 @@ LAYOUTS = (
     "documents",
     "cited",
 )
-FORMATS = ("markdown", "xml", "json", "plain")
-PACKINGS = ("score", "value", "proportional", "longest_first", "drop_last", "whole", "stop")
+FORMATS = ("markdown", "xml", "json", "plain", "yaml")
+PACKINGS = (
+    "score",
+    "value",
+    "proportional",
+    "longest_first",
+    "drop_last",
+    "drop_first",
+    "whole",
+    "stop",
+    "repository",
+)
 PROFILES = (
     "default",
     "claude",
@@ -36,7 +46,14 @@ PROFILES = (
     "command",
     "gpt-oss",
 )
-SHAPES = ("text", "roles", "openai", "openai-responses", "anthropic", "gemini")
+SHAPES = ("text", "roles", "openai", "openai-responses", "anthropic", "gemini", "bedrock")
+BATCH_SERVICES = (
+    "openai-batch",
+    "openai-responses-batch",
+    "anthropic-batch",
+    "gemini-batch",
+    "bedrock-batch",
+)
 BUDGETS = (0, 15, 40, 80, 150, 300, 600, 1200, 3000, None)
 QUERIES = (
     None,
@@ -304,6 +321,21 @@ def pool() -> tuple[dict[str, Any], ...]:
     return tuple(found)
 
 
+@cache
+def forty() -> tuple[dict[str, Any], ...]:
+    """Return the same forty items of all kinds, with scores, origins and a requirement."""
+    step = len(pool()) / 34
+    items = [dict(pool()[int(n * step)], id=f"i{n}") for n in range(34)]
+    items += [dict(record) for record in SEARCHED]
+    for n, item in enumerate(items):
+        if n < 34:
+            item["score"] = round(0.99 - n * 7 % 34 / 40, 3)
+        if n % 3 == 1:
+            item["origin"] = "similarity"
+    items[7]["required"] = True
+    return tuple(items)
+
+
 TECHNIQUES = (
     {
         "name": "OS Credential Dumping",
@@ -406,7 +438,9 @@ FILES = {
 COMMANDS = (
     *(
         f"explain items.json --json --map --max-tokens {n} --packing {p}"
-        for n, p in zip((0, 20, 60, 60, 90, 90, 150, 400), ("score", *PACKINGS), strict=True)
+        for n, p in zip(
+            (0, 20, 60, 60, 90, 90, 150, 200, 300, 400), ("score", *PACKINGS), strict=True
+        )
     ),
     "explain items.json --json --max-tokens 120 --query 'exit status' --combine combined",
     "explain items.json --json --max-tokens 120 --layout knowledge --format xml --group-by kind",
@@ -452,3 +486,315 @@ SHOWN = (
     "prompt/lisp",
     "_page.md.j2",
 )
+FORTY_BUDGETS = (0, 60, 150, 300, 500, 900, 1500, 2500, 4000, None)
+FORTY_COMMANDS = (
+    *(
+        f"explain forty.json --max-tokens {n} --packing {p}{more}"
+        for n, p, more in zip(
+            (40, 200, 400, 700, 1000, 1500, 2000, 3000, 1200),
+            PACKINGS,
+            (
+                "",
+                " --map",
+                " --all",
+                " --stubs",
+                " --scores",
+                "",
+                " --trim none",
+                " --sources",
+                " --tree",
+            ),
+            strict=True,
+        )
+    ),
+    "explain forty.json --max-tokens none --all",
+    "explain forty.json --max-tokens 800 --query 'exit status of tar' --min-score 0.4",
+    "explain forty.json --max-tokens 800 --combine explicit_first --layout knowledge --format xml",
+    "explain forty.json --max-tokens 800 --section-budgets '{code: {share: 0.5}}' --group-by kind",
+    "explain forty.json --max-tokens 600 --profile claude --html e.html --svg e.svg -q",
+    "explain nothing.json",
+    *(
+        f"explain forty.json --json --max-tokens {n} --layout {layout} --format {form}{more}"
+        for n, layout, form, more in zip(
+            (100, 350, 600, 900, 1300, 1900, 2600, 3500),
+            LAYOUTS,
+            ("markdown", "xml", "json", "plain", "yaml", "xml", "markdown", "plain"),
+            (
+                "",
+                " --map",
+                " --query 'parse the price'",
+                " --all",
+                "",
+                " --rerank mmr",
+                "",
+                " --map",
+            ),
+            strict=True,
+        )
+    ),
+    *(
+        f"render forty.json --split {n} -o part.{ending} --layout {layout} --format {form}{more}"
+        for n, ending, layout, form, more in (
+            (400, "md", "chunks", "markdown", ""),
+            (700, "md", "context", "markdown", " --sources"),
+            (700, "xml", "documents", "xml", ""),
+            (900, "json", "entities", "json", ""),
+            (900, "txt", "knowledge", "plain", " --group-by kind"),
+            (1500, "yaml", "cited", "yaml", " --tree"),
+            (900, "md", "chunks-compact", "markdown", " --query 'exit status' --order file"),
+        )
+    ),
+    "render forty.json --split 5 -o part.md",
+    "render forty.json --split 300",
+    "render items.json --split 300 -o part.md --json",
+    "diff max_tokens=300 max_tokens=900 forty.json --text",
+    "diff layout=chunks layout=documents forty.json --max-tokens 900 --all --exit-code",
+    "preview forty.json --port 80",
+    "preview forty.json --packing most",
+    "mcp --http nowhere",
+)
+"""Command lines over `forty.json`: tables, accounts, parts of a split."""
+PROMPT_PROFILES = (
+    "default",
+    "claude",
+    "gpt",
+    "gemini",
+    "llama",
+    "mistral",
+    "qwen",
+    "deepseek-r1",
+    "gemma-3",
+    "lisp",
+)
+HISTORIES = ("", " --history chat.json", " --history tools.json")
+_PROMPTED = itertools.product(SHAPES, HISTORIES, (False, True))
+PROMPT_COMMANDS = tuple(
+    f"prompt items.json --system S --user 'exit status' --to {to}{history}"
+    f" --profile {PROMPT_PROFILES[n % len(PROMPT_PROFILES)]}"
+    + (" --context-window 700 --reserve 100 --json" if tight else " --max-tokens 90")
+    for n, (to, history, tight) in enumerate(_PROMPTED)
+)
+"""Each shape, without a history, with one, and with calls of tools; with room, and without."""
+LOOKING_COMMANDS = (
+    "count guide.md",
+    "count guide.md notes/tar.txt src/a.py",
+    "count guide.md --tokenizer cl100k_base",
+    "count guide.md --profile claude",
+    "count guide.md --tokenizer approximate-words --json",
+    "count . --tree",
+    "count . --json --exclude '*.json'",
+    "count src --include '*.py'",
+    "count missing.md",
+    "count guide.md --tokenizer o300k",
+    "calibrate pairs.jsonl",
+    "calibrate rows.jsonl",
+    "calibrate pairs.jsonl --strict --base characters",
+    "list",
+    *(
+        f"list {thing}"
+        for thing in ("layouts", "formats", "profiles", "tokenizers", "prompts", "framings")
+    ),
+    "list templates --json",
+    "list profiles --json",
+    "list nothing",
+    "show chunks/item.md.j2 --json",
+    "show o200k_base",
+    "show markdown",
+    "show tagged",
+    "show chunk",
+    "show knowledge/man_pag.txt.j2",
+    "show nothing --json",
+    "rule PF802",
+    "rule PF820 --json",
+    "rule PF999",
+    "schema profile",
+    "completion bash",
+    "completion zsh",
+    "completion fish",
+    "completion csh",
+)
+"""What there is: counts, lists, sources, codes, scripts."""
+BATCH_COMMANDS = (
+    "batch mixed.jsonl -o out.jsonl --json",
+    "batch mixed.jsonl -o out.jsonl --to openai",
+    "batch mixed.jsonl -o out.jsonl --to anthropic --json --strict",
+    *(
+        f"batch mixed.jsonl -o out --to {to} --model m --reserve 50 --max-tokens-per-file 400"
+        for to in BATCH_SERVICES
+    ),
+    "batch mixed.jsonl -o out --part-rows 1 --limit 3 --json",
+    "batch mixed.jsonl -o out.jsonl --max-errors 0",
+    "batch mixed.jsonl -o out.jsonl --to openai-batch",
+    "batch mixed.jsonl -o out.csv",
+    "batch missing.jsonl -o out.jsonl",
+    "batch mixed.jsonl -o out.jsonl --body '[1]'",
+)
+"""Runs over `mixed.jsonl`."""
+MIXED_ROWS = (
+    {"id": "text", "items": [{"content": GUIDE}], "max_tokens": 80},
+    {"items": "items.json", "profile": "claude", "user": "exit status", "max_tokens": 120},
+    {"id": "names", "files": ["src/*.py"], "knowledge": {"documents": ["guide.md"]}, "layout": "knowledge"},
+    {"id": "whole", "items": [{"content": MAN, "kind": "man_page", "name": "tar(1)"}], "system": "S",
+     "instructions": "I", "user": "U", "history": [{"role": "user", "content": "Hello"}], "context_window": 400},
+    {"id": "xml", "items": [{"content": HOSTILE[2]}], "format": "xml", "layout": "documents", "packing": "whole"},
+    {"id": "none"},
+    {"id": "wrong", "items": [{"content": "x"}], "max_tokens": "lots"},
+    {"id": "unknown", "items": [{"content": "x"}], "layuot": "chunks"},
+    {"id": "outside", "files": ["../../etc/passwd"]},
+    {"id": "much", "items": [{"content": PROSE, "required": True}], "max_tokens": 5},
+    {"id": "text", "items": [{"content": "the id of another row"}]},
+    ["no", "object"],
+)  # fmt: skip
+"""Rows of a batch of several shapes, some of them wrong."""
+MADE_FILES = {
+    "forty.json": json.dumps(forty()),
+    "mixed.jsonl": "".join(f"{json.dumps(row)}\n" for row in MIXED_ROWS) + "{no JSON\n\n",
+    "tools.json": json.dumps(
+        [
+            {"role": "user", "content": "Look at tar."},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "look", "arguments": '{"at": "tar"}'},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": MAN[:150]},
+            {"role": "assistant", "content": "I have looked."},
+            {"role": "user", "content": PROSE[:400]},
+            {"role": "assistant", "content": "I see."},
+        ]
+    ),
+}
+"""What `FILES` does not have yet."""
+_CASE = "items: ../items.json\noptions: {max_tokens: 60}\ncases:\n"
+MISTAKEN = (
+    ("render --job job.yaml", "job.yaml", "max_token: 300\nitems: [items.json]\n"),
+    ("render --job job.yaml", "job.yaml", "max_tokens: lots\nlayuot: chunks\nitems: items.json\n"),
+    ("render --job job.yaml", "job.yaml", "items: [items.json\n"),
+    ("render --job job.yaml", "job.yaml", "knowledge: {document: [guide.md]}\n"),
+    ("render --job job.yaml --json", "job.yaml", "items: items.json\nfiles: [missing.py, '*.zig']\n"),
+    ("render --job job.yaml --strict", "job.yaml", "items: items.json\nfiles: ['*.zig']\n"),
+    ("render --job job.xml", "job.xml", "<job><items>items.json</items><max-tokens>x</max-tokens></job>"),
+    ("prompt --job job.yaml --to gemini", "job.yaml", "items: items.json\nuser: [one, two]\n"),
+    ("test", "tests/a.yaml", _CASE + "  - name: another text\n    text: Hello\n"),
+    ("test --json", "tests/a.yaml", _CASE + "  - name: words\n    contains: [zebra]\n    lacks: [def]\n"),
+    ("test", "tests/a.yaml", _CASE + "  - name: limits\n    tokens_at_most: 3\n    statuses: {crash: include}\n"),
+    ("test", "tests/a.yaml", _CASE + "  - nam: x\n    txt: y\n  - name: z\n    warnings: [PF101]\n"),
+    ("test --json", "tests/a.yaml", "cases: many\n"),
+    ("test --only nothing", "tests/a.yaml", _CASE + "  - name: one\n    fails: does not fit\n"),
+    ("render items.json --profile p.yaml", "p.yaml", "extends: cluade\nmax_tokens: -1\n"),
+    ("render items.json --profile p.yaml --json", "p.yaml", "extends: claude\nreserv: 5\n"),
+    ("check p.yaml", "p.yaml", "description: x\nextends: claude\ncontext_window: [1]\nlayout: nowhere\n"),
+    ("render items.json", "promptforge.toml", "max_tokens = 50\nlayuot = 'chunks'\n"),
+    ("trust", "promptforge.toml", "max_tokens = 'lots'\n"),
+    ("trust --show", "promptforge.toml", "max_tokens = 50\n"),
+    ("check", "promptforge.toml", "max_tokens = 50\nprofil = 'claude'\n"),
+)  # fmt: skip
+"""A command, and the file with a planted mistake that it reads."""
+FAILING = (
+    "render items.json --max-tokens 12k",
+    "render items.json --layuot chunks",
+    "render items.json --format md",
+    "render items.json --profile cluade",
+    "render items.json --packing best",
+    "render items.json --section-budgets '{code: 2}'",
+    "render items.json --file src/a.py:9-4",
+    "render items.json --file nothing.py --on-error raise",
+    "render items.json --file ../a.py",
+    "render guide.md items.json src/a.py:400",
+    "render rows.jsonl --strict",
+    "render items.json --explicit-share 3",
+    "render items.json --separator '' --marker '' --max-tokens 60 --json",
+    "prompt items.json --to chatgpt",
+    "prompt items.json --history guide.md --to openai",
+    "prompt items.json --user U --context-window 20",
+    "diff max_tokens=60",
+    "diff max_token=60 max_tokens=70 items.json",
+    "new layout chunks",
+    "new kind nothing --layout nowhere --pretend",
+    "init src",
+    "rendr items.json",
+    "--nothing",
+)
+"""Commands that fail, or say something: their messages are compared."""
+COMMITS = (
+    (
+        "First",
+        {
+            "README.md": "# Shop\n\nA shop with prices.\n\n## Use\n\nCall `total`.\n",
+            "src/shop/price.py": '"""Prices."""\n\n\ndef parse(text):\n    """Parse a price."""\n'
+            "    return int(text)\n\n\ndef total(prices):\n    return sum(prices)\n",
+            "src/shop/cart.py": "from shop.price import total\n\n\nclass Cart:\n"
+            '    """Items to buy."""\n\n    def __init__(self):\n        self.items = []\n\n'
+            "    def add(self, item):\n        self.items.append(item)\n\n"
+            "    def sum(self):\n        # All of them.\n        return total(self.items)\n",
+            ".gitignore": "build/\n*.log\n",
+        },
+    ),
+    (
+        "Add the page\n\nWith a body.",
+        {
+            "src/web/app.ts": "import { get } from './http'\n\nexport function show(price: number): string {\n"
+            "  return `${price} EUR`\n}\n\nexport class Page {\n  draw(): void {\n    get('/')\n  }\n}\n",
+            "docs/guide.md": GUIDE,
+            "package-lock.json": '{"lockfileVersion": 3}\n',
+            "data/tar.json": DOCUMENT,
+            "web/app.min.js": "var a=1;" * 80,
+        },
+    ),
+    (
+        "Parse `1.5`, too",
+        {
+            "src/shop/price.py": '"""Prices."""\n\nfrom decimal import Decimal\n\n\ndef parse(text):\n'
+            '    """Parse a price."""\n    return Decimal(text)\n\n\ndef total(prices):\n'
+            "    return sum(prices)\n",
+            "tests/test_price.py": "from shop.price import parse\n\n\ndef test_parse():\n"
+            "    assert parse('1.5') == 1.5\n",
+        },
+    ),
+)
+"""The commits of a small repository: message, and files."""
+CHANGES = {
+    "src/shop/cart.py": COMMITS[0][1]["src/shop/cart.py"].replace("# All of them.", "# Of all."),
+    "src/shop/new.py": "def discount(price):\n    return price * 9 // 10\n",
+    "build/out.log": "ignored\n",
+    ".hidden/notes.md": "Hidden notes.\n",
+    "src/keys.py": 'KEY = "AKIA' + 'I7QXSU2JTPNN4B6M"\n',
+}
+"""What is not committed."""
+REPOSITORY_COMMANDS = (
+    "render . --max-tokens 700",
+    "render . --max-tokens none --tree --json",
+    "render . --max-tokens 500 --query 'parse the price' --json",
+    "render . --max-tokens 700 --packing repository --tree",
+    "render . --max-tokens 400 --packing repository --query 'total of a cart' --json",
+    "render . --max-tokens none --outline",
+    "render . --max-tokens 900 --outline --tree --format xml --layout documents",
+    "render . --max-tokens 600 --no-comments --no-empty-lines",
+    "render . --include '*.py' --exclude tests --json",
+    "render . --hidden --ignored --no-secret-scan --json",
+    "render src docs --group-by file --format yaml",
+    "render --git-diff --max-tokens 300",
+    "render --git-diff HEAD~2 --json",
+    "render --git-diff HEAD~1..HEAD --max-tokens 60 --json",
+    "render --git-changed --json",
+    "render --git-changed HEAD~1 --number-lines",
+    "render --git-log 2",
+    "render --git-log 9 --git-diff --git-changed --max-tokens 350 --json",
+    "render --git-diff nowhere",
+    "render . --split 300 -o part.md --tree",
+    "render --search 'price' --in src --json",
+    "render . --languages typescript --paths 'src/**' --json",
+    "explain . --max-tokens 400",
+    "explain . --max-tokens 400 --packing repository --query 'parse the price'",
+    "prompt . --git-diff --user 'What changed?' --to anthropic --max-tokens 300",
+    "count .",
+    "count . --tree --hidden",
+    "count src --json",
+)
+"""Command lines in the repository."""

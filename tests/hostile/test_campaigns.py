@@ -12,7 +12,6 @@ from pathlib import Path
 
 import hostile_strings as hostile
 import pytest
-import snapshots
 import unsafe_framings
 from campaigns import (
     attacks,
@@ -32,7 +31,6 @@ from campaigns.surfaces import records, web
 from example_counts import MULTIPLIER
 from fuzz import __main__ as fuzzing
 from places import DATA
-from snapshot_cases import Case
 
 SLOW = 4
 """Cases at the end of the corpus that are megabytes or without end."""
@@ -239,43 +237,3 @@ def test_some_bytes(name: str) -> None:
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*")), ids=lambda path: path.name)
 def test_what_was_found(path: Path) -> None:
     target(path.name.partition("-")[0])(path.read_bytes())
-
-
-# --- snapshots ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take a handful of cases, one of each sort."""
-    sorts = ("case context_no_items", "render 3 ", "prompt 4 ", "$ explain", "check files: a tem")
-
-    def corpus(*given: object) -> list[Case]:
-        found = whole(*given)  # type: ignore[arg-type]
-        return [next(case for case in found if case.name.startswith(name)) for name in sorts]
-
-    whole = snapshots.corpus
-    monkeypatch.setattr(snapshots, "corpus", corpus)
-    monkeypatch.setattr(snapshots, "QUICK_STEP", 2)
-
-
-@pytest.mark.usefixtures("few")
-def test_a_record_is_compared_and_a_difference_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "record.json"
-    assert snapshots.record(file, quick=False) == 0
-    assert snapshots.compare(file, quick=True) == 0
-    assert capsys.readouterr().out.endswith("3 cases, 0 texts differ, 0 accounts differ\n")
-    data = json.loads(file.read_text("utf-8"))
-    first = next(iter(data["cases"]))
-    data["cases"][first][1] = "0"
-    file.write_text(json.dumps(data), encoding="utf-8")
-    assert snapshots.compare(file, quick=False) == 1
-    said = capsys.readouterr().out
-    assert f"{first}: account differs\n5 cases, 0 texts differ, 1 accounts differ\n" in said
-
-
-@pytest.mark.usefixtures("few")
-def test_one_case_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert snapshots.show("$ explain", None) == 0
-    assert '"fits_at"' in capsys.readouterr().out
