@@ -70,6 +70,7 @@ def render(
     return render_all(records, **{"layout": "knowledge", "format": "plain", **options}).text
 
 
+@pytest.mark.slow
 @cases(60)
 @given(NAMED, NAMED, TECHNIQUES, SIMILAR)
 def test_knowledge_prints_the_block(

@@ -30,6 +30,7 @@ def blocks(kind: str, *more: str) -> list[str]:
     return [body for page in (README, *more) for fence, body in pattern.findall(page)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", blocks("console", *GUIDES))
 def test_each_session_prints_what_it_shows(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -50,6 +51,7 @@ def test_each_session_prints_what_it_shows(
             assert (ran.code, ran.out.rstrip("\n")) == (findings, shown.rstrip("\n"))
 
 
+@pytest.mark.slow
 def test_the_library_sessions_run() -> None:
     sessions = blocks("pycon")
     assert sessions

@@ -36,6 +36,7 @@ SLOW = 4
 """Cases at the end of the corpus that are megabytes or without end."""
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_hostile_items_change_nothing_that_a_parser_sees() -> None:
     report = items.run(800 * MULTIPLIER, seed=MULTIPLIER)
@@ -69,17 +70,20 @@ def test_runs_with_several_seeds_are_one_report() -> None:
     assert next(whole.lines()).startswith("items: 4 cases, seeds 3 to 4, ")
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_every_budget_holds() -> None:
     report = budgets.run(1500 * MULTIPLIER, seed=MULTIPLIER)
     assert not report.broken
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_equal_input_gives_equal_bytes_elsewhere_too() -> None:
     assert not determinism.run(8 * MULTIPLIER, seed=MULTIPLIER).broken
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) -> None:
     if MULTIPLIER == 1:  # every third case in one layout
@@ -91,6 +95,7 @@ def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) ->
     assert report.figures["cases held in both"] == report.cases
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_strings_of_a_folder_hold_in_every_field(tmp_path: Path) -> None:
     with pytest.raises(corpus.CorpusError, match="there are no strings in it"):
@@ -113,6 +118,7 @@ def case(number: int, surface: str, kind: str, payload: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_what_cannot_be_run_is_named_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "corpus.json"
@@ -175,11 +181,13 @@ def test_a_break_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {case["promise"].split(":")[1].strip() for case in report.broken} == {"H1"}
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_long_texts_of_a_few_pieces_end_no_process() -> None:
     assert not junk.run(12 * MULTIPLIER, seed=MULTIPLIER, largest=30_000, seconds=math.inf).broken
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_parts_that_cost_more_together_stay_in_the_window() -> None:
     assert not prompts.run(40 * MULTIPLIER, seed=MULTIPLIER).broken
@@ -188,6 +196,7 @@ def test_parts_that_cost_more_together_stay_in_the_window() -> None:
 FEW_MODES = ("EIO", "broken", "killed")
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
     if MULTIPLIER > 1:

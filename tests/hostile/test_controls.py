@@ -172,6 +172,7 @@ def records(family: str) -> st.SearchStrategy[list[dict[str, Any]]]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 @cases(40, shrink=False)
 @given(st.data())

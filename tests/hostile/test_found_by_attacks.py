@@ -90,6 +90,7 @@ def test_metadata_that_cannot_be_read_is_said() -> None:
     assert "text" in result.text and codes(result) == ["PF203"]
 
 
+@pytest.mark.slow
 def test_keys_of_a_record_beyond_the_most_there_may_be_are_said() -> None:
     record = {"content": "x", **dict.fromkeys(map(str, range(10_001)), 1)}
     said = [d.message for d in pf.render([record]).warnings if d.code == "PF203"]
@@ -240,6 +241,7 @@ def test_a_pipe_is_not_waited_for(
     assert ran.code == code and "not a file but a folder, a pipe or a device" in ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_a_long_kind_or_list_is_no_work_of_the_template() -> None:
     items: list[dict[str, Any]] = [
         {"id": "good", "content": "a"},
@@ -450,6 +452,7 @@ def test_what_is_no_text_has_no_count(name: str, given: Any) -> None:
         pf.get_tokenizer(name).count(given)
 
 
+@pytest.mark.slow
 def test_a_file_of_items_is_read_whole_or_refused(folder: Path) -> None:
     one = json.dumps({"content": "x" * (1 << 20)})
     folder.joinpath("items.json").write_text(f"[{','.join([one] * 65)}]")

@@ -98,6 +98,7 @@ def seen(reader: str, text: str, page: str) -> list[str]:
     return parsers.html_structure(parsers.MARKDOWN[reader](text), prose="P" in page)
 
 
+@pytest.mark.slow
 @cases(1500, shrink=False)
 @given(st.sampled_from(PAGES), VALUE, VALUE)
 @example("### A", "http://a<img src=x onerror=alert(1)>", "")
@@ -123,6 +124,7 @@ NO_MDX = re.compile(r"<br>|^[AP]|^\[\^")
 """Pages that MDX cannot read, or whose label it may take for a line of a program."""
 
 
+@pytest.mark.slow
 @cases(300, shrink=False)
 @given(st.sampled_from(PAGES), VALUE, VALUE)
 @example("A\n\nB", "", "{.b}")  # an attribute of the next paragraph
@@ -162,6 +164,7 @@ def test_a_reader_that_finds_no_end_is_ended_and_named(monkeypatch: pytest.Monke
         assert for_two._process.poll() is not None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
 def test_an_item_that_a_reader_gives_up_on_is_counted_and_no_break(
     monkeypatch: pytest.MonkeyPatch,
@@ -294,6 +297,7 @@ def test_all_readers_are_here() -> None:
 # --- disguises ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(1000)
 @given(st.sampled_from(LAYOUTS), st.randoms(use_true_random=False))
 def test_a_disguised_line_of_the_frame_is_marked(layout: str, pick: random.Random) -> None:
@@ -304,6 +308,7 @@ def test_a_disguised_line_of_the_frame_is_marked(layout: str, pick: random.Rando
     assert "PF304" in {d.code for d in result.warnings}
 
 
+@pytest.mark.slow
 def test_disguises_of_many_lines_hide_none() -> None:
     report = disguises.run(4000 * MULTIPLIER, seed=MULTIPLIER)
     assert not report.broken

@@ -89,10 +89,9 @@ def items_with(field: str, values: tuple[str, ...]) -> Records:
     return [harmless(i, **{field: v}) for i, v in enumerate(values)]
 
 
-@pytest.mark.unwatched
-@pytest.mark.parametrize("field", STAND_INS)
-@pytest.mark.parametrize(("layout", "format"), PAIRS)
-def test_each_known_string_in_each_field(layout: str, format: str, field: str) -> None:
+def check_strings(values: tuple[str, ...], layout: str, format: str, field: str) -> None:
+    """Fail with the name of the string that breaks the structure."""
+
     def check(records: Records) -> None:
         text, tame_text, tamer = check_structure(records, layout, format)
         if format != "plain":
@@ -100,20 +99,42 @@ def test_each_known_string_in_each_field(layout: str, format: str, field: str) -
             if field == "content" and (format != "markdown" or layout in FENCED):
                 assert compared >= sum(bool(r["content"].strip()) for r in records)
 
+    try:
+        check(items_with(field, values))
+    except Exception as whole:
+        for value in values:  # name the one that does it alone, so that a failure can be read
+            try:
+                check(items_with(field, (value,)))
+            except Exception as alone:
+                raise AssertionError(
+                    f"{layout} in {format} gives way to {field}={value!r}"
+                ) from alone
+        raise AssertionError(
+            f"{layout} in {format} gives way to a batch of {field}s, none of them alone"
+        ) from whole
+
+
+CLASSES = (
+    *(hostile.LINE_ENDS, hostile.FENCES, hostile.CLOSERS, hostile.TAGS, hostile.PLAIN),
+    *(hostile.MARKDOWN, hostile.NAMES, hostile.ATTRIBUTES, hostile.CHARACTERS, hostile.HTML),
+    *(hostile.GFM, hostile.AUTOLINKS, hostile.OTHER_READERS),
+)
+
+
+@pytest.mark.parametrize("field", STAND_INS)
+@pytest.mark.parametrize(("layout", "format"), PAIRS)
+def test_one_string_of_each_class_in_each_field(layout: str, format: str, field: str) -> None:
+    turn = LAYOUTS.index(layout) + 5 * FORMATS.index(format)
+    check_strings(tuple(each[turn % len(each)] for each in CLASSES), layout, format, field)
+
+
+@pytest.mark.slow
+@pytest.mark.unwatched
+@pytest.mark.parametrize("field", STAND_INS)
+@pytest.mark.parametrize(("layout", "format"), PAIRS)
+def test_each_known_string_in_each_field(layout: str, format: str, field: str) -> None:
     for values in batches(field, layout):
-        try:
-            check(items_with(field, values))
-        except Exception as whole:
-            for value in values:  # name the one that does it alone, so that a failure can be read
-                try:
-                    check(items_with(field, (value,)))
-                except Exception as alone:
-                    raise AssertionError(
-                        f"{layout} in {format} gives way to {field}={value!r}"
-                    ) from alone
-            raise AssertionError(
-                f"{layout} in {format} gives way to a batch of {field}s, none of them alone"
-            ) from whole
+        check_strings(values, layout, format, field)
 
 
 @pytest.mark.parametrize("text", hostile.PARTS[::5])

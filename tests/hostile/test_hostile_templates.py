@@ -281,6 +281,7 @@ def test_joined_values_look_as_printed_ones_do() -> None:
     assert render(source) == render(joined)
 
 
+@pytest.mark.slow
 def test_honest_templates_have_fuel_to_spare() -> None:
     items = [
         {
@@ -344,6 +345,7 @@ def test_a_folder_of_too_many_templates_is_refused(tmp_path: Path) -> None:
         Templates([tmp_path])
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_hostile_templates_by_the_grammar_break_no_promise() -> None:
     number = 80 if MULTIPLIER == 1 else 250 * MULTIPLIER

@@ -80,6 +80,7 @@ def test_no_two_modules_share_a_name() -> None:
     assert not {name for name, number in names.items() if number > 1}
 
 
+@pytest.mark.slow
 def test_no_two_public_classes_share_a_name() -> None:
     classes = Counter(
         node.name

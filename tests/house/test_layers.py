@@ -128,6 +128,7 @@ def test_a_pure_package_reaches_for_nothing_outside(name: str) -> None:
     assert not set().union(*map(_libraries, paths)) & IMPURE_LIBRARIES
 
 
+@pytest.mark.slow
 def test_only_the_command_line_imports_its_own_modules_late() -> None:
     late = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}"

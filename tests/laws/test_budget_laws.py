@@ -116,6 +116,7 @@ def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.R
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @cases(15, shrink=False)
@@ -275,6 +276,7 @@ def test_a_divisible_item_fills_the_budget(
     assert "[Content truncated...]" in result.text
 
 
+@pytest.mark.slow
 @cases(40)
 @given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.integers(0, 300))
 def test_equal_input_gives_equal_bytes(
@@ -316,6 +318,7 @@ def test_below_the_cost_of_anything_the_text_is_empty_and_it_is_said(
     assert [e.status for e in result.items] == ["dropped"]
 
 
+@pytest.mark.slow
 @cases(60)
 @given(ITEMS, LAYOUT, FORMAT, st.integers(20, 400))
 def test_a_dropped_item_comes_back_at_the_budget_it_names(

@@ -100,6 +100,7 @@ def test_l1_a_lenient_run_never_raises(
     assert len(result.items) <= len(records)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD)
 def test_l1_nor_for_what_is_no_list_of_records(odd: str) -> None:
     if odd == "generator":
@@ -109,6 +110,7 @@ def test_l1_nor_for_what_is_no_list_of_records(odd: str) -> None:
     assert pf.Renderer().prompt(ODD[odd](), user="Why?").text
 
 
+@pytest.mark.slow
 @cases(30)
 @given(RECORDS, st.sampled_from(["text", "roles", "openai", "anthropic", "gemini"]))
 def test_l1_nor_does_a_prompt(records: list[Any], to: str) -> None:

@@ -228,6 +228,7 @@ LANGUAGES = {"code": "python", "json": "json", "file toml": "toml"}
 WORDS = st.sampled_from([*re.findall(r"\w+", NOISE), "hat", "login(3)", "zebra", "line"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(
     size=st.integers(12, 40),

@@ -32,6 +32,7 @@ def test_a_variant_is_cheaper_than_the_next_longer_one_and_holds_some_content(ca
     assert not variants.broken(case)
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_the_campaign_in_small_finds_dear_variants_in_its_control_alone() -> None:
     report = variants.run(200 * MULTIPLIER)

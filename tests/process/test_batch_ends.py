@@ -41,6 +41,7 @@ REAL_PYTHON = sys.executable
 pytestmark = pytest.mark.usefixtures("batch_folder")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_killed_worker_costs_nothing(engine: str, expected: bytes, processes: None) -> None:
     struck: list[int] = []
@@ -248,6 +249,7 @@ def test_workers_that_cannot_begin_end_the_run() -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row sleeps in C code, where no signal and no thread of Python's could end it."""
     Path("hanging.py").write_text(
@@ -267,6 +269,7 @@ def test_a_worker_that_hangs_ends_itself(monkeypatch: pytest.MonkeyPatch) -> Non
     worker.close()
 
 
+@pytest.mark.slow
 def test_templates_that_change_meanwhile_end_the_run(processes: None) -> None:
     Path("t/chunks").mkdir(parents=True)
 
@@ -299,6 +302,7 @@ main(["batch", "in.jsonl", "-o", "out.jsonl", "--part-rows", "2", "-j", "1"])
 """The command, to which Ctrl-C comes after its fourth part."""
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
     ran = python("-c", INTERRUPTED)
     assert ran.code == 130 and "the same command goes on" in ran.err, ran
@@ -310,6 +314,7 @@ def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
     assert Path("out.jsonl").read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_kills_at_any_moment_lose_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
     folder.mkdir()

@@ -22,6 +22,7 @@ WORK = Work(30, 2000, 1)
 PIECES = corpus.fresh(corpus.make(WORK.items), 0)
 
 
+@pytest.mark.slow
 def test_the_corpus_is_the_same_each_time_and_its_contents_differ() -> None:
     assert corpus.make(WORK.items) == corpus.make(WORK.items) != corpus.make(WORK.items, seed=1)
     again = corpus.fresh(corpus.make(WORK.items), 1)
@@ -43,6 +44,7 @@ def test_ranges_of_a_file_neither_overlap_nor_touch() -> None:
             ends[piece.path] = piece.end
 
 
+@pytest.mark.slow
 def test_the_template_of_the_floor_is_equal_to_ours() -> None:
     result = pf.render(
         [pf.Item(**piece.fields()) for piece in PIECES],
@@ -91,6 +93,7 @@ def test_the_upper_bound_takes_the_last_item_in_part(budget: int, worth: float) 
 SHORTENING_ALL = {"promptforge, proportional", "promptforge, longest_first"}
 
 
+@pytest.mark.slow
 def test_every_subject_packs_within_the_budget() -> None:
     cells = _measure()
     assert [cell.subject for cell in cells] == [subject.name for subject in OURS]
@@ -181,6 +184,7 @@ def test_growth_says_what_an_item_costs() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
 def test_the_batch_writes_what_the_bare_loop_writes(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
@@ -193,6 +197,7 @@ def test_the_batch_writes_what_the_bare_loop_writes(tmp_path: Path) -> None:
     assert batch.shown([ran, ran]).split("\n")[-1].split()[-3] == "1.00"
 
 
+@pytest.mark.slow
 def test_a_fleet_is_as_fast_as_its_workers_or_its_run() -> None:
     found = fleet.Measured(500, [0.4, 0.5, 0.6], 0.004, 0.001, 2000, 2000, 150)
     for workers in (1, 8, 64, 1000):
@@ -213,6 +218,7 @@ def test_a_fleet_is_measured_by_the_batch_itself(monkeypatch: pytest.MonkeyPatch
     assert found.bytes_sent > 1000 and found.bytes_back > 1000 and found.memory > 10
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="no wait4 on this system")
 def test_a_folder_is_packed_by_each_in_turn(tmp_path: Path) -> None:
     tmp_path.joinpath("greet.py").write_text("def greet():\n    return 'hello'\n", "utf-8")

@@ -13,6 +13,7 @@ BRIDGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bridge", BRIDGES)
 def test_a_bridge_without_its_framework_says_what_to_install(bridge: str) -> None:
     library, extra = BRIDGES[bridge]
@@ -31,6 +32,7 @@ except ImportError as error:
     )
 
 
+@pytest.mark.slow
 def test_the_command_says_so_too() -> None:
     script = (
         "import sys; sys.modules['mcp'] = None; "
@@ -44,6 +46,7 @@ def test_the_command_says_so_too() -> None:
     )
 
 
+@pytest.mark.slow
 def test_no_framework_is_loaded_unless_its_bridge_is_asked_for() -> None:
     script = """
 import sys

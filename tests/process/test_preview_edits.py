@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from commandline import run
 from preview_browser import (
     Opener,
@@ -27,6 +28,7 @@ def item_of(running: Preview) -> Path:
     return running.folder / "templates" / "chunks" / "item.md.j2"
 
 
+@pytest.mark.slow
 def test_from_the_first_edit_to_the_last_save(edited: Preview, open_page: Opener) -> None:
     """One who edits on the page, and one who edits the same file on the disk."""
     own = item_of(edited)
@@ -159,6 +161,7 @@ def test_a_template_that_never_ends_is_stopped(edited: Preview, open_page: Opene
     shows(page, "AGAIN ")
 
 
+@pytest.mark.slow
 def test_what_is_seen_becomes_a_golden_test(
     edited: Preview, open_page: Opener, shots: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from commandline import run
 from preview_browser import (
     Opener,
@@ -80,6 +81,7 @@ def test_profiles_layouts_and_formats_are_switched_and_kept(
     assert page.input_value("#query") == "how do greetings end"
 
 
+@pytest.mark.slow
 def test_tokens_are_outlined_whole(edited: Preview, open_page: Opener, shots: Path) -> None:
     page = open_page(edited)
     before = text(page)
@@ -313,6 +315,7 @@ def test_ten_thousand_items_are_shown(reading: Preview, open_page: Opener, shots
     page.screenshot(path=shots / "many.png")
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_text_is_shown(reading: Preview, open_page: Opener) -> None:
     give(
         reading,

@@ -70,6 +70,7 @@ def shell(tmp_path: Path) -> Callable[[str, Path], str]:
     return go
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", FLAGS)
 def test_what_is_copied_prints_what_is_seen(
     tmp_path: Path, shell: Callable[[str, Path], str], given: str
@@ -102,6 +103,7 @@ def test_what_is_copied_prints_what_is_seen(
             shell("promptforge test case.yaml", folder)
 
 
+@pytest.mark.slow
 def test_a_case_of_pasted_items_holds_them(
     tmp_path: Path, shell: Callable[[str, Path], str]
 ) -> None:

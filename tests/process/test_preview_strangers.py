@@ -134,6 +134,7 @@ def test_a_page_elsewhere_reaches_nothing(
     assert besieged.request("/api/start").json()["items"] == len(HOSTILE)
 
 
+@pytest.mark.slow
 def test_items_that_are_pages_stay_text(besieged: Preview, open_page: Opener) -> None:
     page = open_page(besieged, wait=False)
     settled(page)

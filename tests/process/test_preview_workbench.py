@@ -472,6 +472,7 @@ def test_a_long_list_is_found_through_and_walked(bench: Preview, open_page: Open
     assert page.evaluate("document.activeElement.id") == "budget"
 
 
+@pytest.mark.slow
 def test_each_key_does_what_the_list_of_keys_says(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     page.locator("#text").focus()
@@ -605,6 +606,7 @@ def test_the_chosen_item_is_not_covered(
         page.click("#detail button[aria-label]")
 
 
+@pytest.mark.slow
 def test_a_label_says_no_line_that_is_not_known(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     label = "async item => (await import('/dom.js')).label(item)"

@@ -162,6 +162,7 @@ def user_text(messages: Any) -> str:
     return "\n\n".join(part["text"] for part in messages[1]["content"])
 
 
+@pytest.mark.slow
 def test_openai_gets_the_prompt_with_all_that_the_job_names(
     knowledge: list[Item], server: Server
 ) -> None:

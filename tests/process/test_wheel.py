@@ -54,6 +54,7 @@ def files(folder: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["templates", "profiles"])
 def test_every_file_of_the_folder_is_in_it_and_no_other(wheel: Path, folder: str) -> None:
     prefix = "promptforge/_files/"
@@ -90,6 +91,7 @@ def test_nothing_else_is_in_it(wheel: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_it_works_unpacked_far_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
     place = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:

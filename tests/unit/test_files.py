@@ -129,6 +129,7 @@ def vocabulary(path: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_a_profile_names_a_tokenizer_in_its_folder(tmp_path: Path) -> None:
     vocabulary(tmp_path / "bytes.tiktoken")
     vocabulary(Path("docs/bytes.tiktoken"))
@@ -146,6 +147,7 @@ def test_a_profile_names_a_tokenizer_in_its_folder(tmp_path: Path) -> None:
             assert sandbox.render(ITEM, profile="docs/far.yaml", allow_outside=True)["tokens"] > 20
 
 
+@pytest.mark.slow
 def test_each_command_takes_the_flag(tmp_path: Path) -> None:
     vocabulary(tmp_path / "bytes.tiktoken")
     Path("far.yaml").write_text("tokenizer: file:../bytes.tiktoken")
@@ -170,6 +172,7 @@ def test_each_command_takes_the_flag(tmp_path: Path) -> None:
     assert batch.RenderBatch(profile="far.yaml", allow_outside=True)({"request": ["{}"]})
 
 
+@pytest.mark.slow
 def test_a_row_of_a_batch_allows_nothing() -> None:
     batch.run([{"items": ITEM, "allow_outside": True}], "out.jsonl")
     assert "allow_outside" in Path("out.jsonl.batch/errors.jsonl").read_text()

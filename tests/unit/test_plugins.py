@@ -219,6 +219,7 @@ def render(*arguments: str, items: object = ()) -> Ran:
 ITEM = [{"content": "x = 1", "path": "a.py"}]
 
 
+@pytest.mark.slow
 def test_a_tokenizer_is_found_by_its_name_and_called_so(site: Path) -> None:
     for name in ("letters", "plug_one-made"):
         ran = render("--tokenizer", name, "--json", items=ITEM)
@@ -250,6 +251,7 @@ def test_a_tokenizer_that_fails_names_its_distribution(site: Path, name: str, me
     assert ran.code == 2 and message in ran.err and "Traceback" not in ran.err
 
 
+@pytest.mark.slow
 def test_what_is_built_in_comes_first_and_looks_for_no_plug_in(built: Path) -> None:
     script = """
 import sys
@@ -285,6 +287,7 @@ def test_plug_ins_of_a_named_distribution_are_on(
     assert render("--tokenizer", "letters", items=ITEM).code == 0
 
 
+@pytest.mark.slow
 def test_two_distributions_with_one_name_are_told_apart(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,6 +366,7 @@ def test_a_trimmer_that_fails_names_its_distribution_and_the_way_out(
     assert render("--max-tokens", "40", "--trim", "prefix", items=items).code == 0
 
 
+@pytest.mark.slow
 def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -> None:
     own = tmp_path / "context"
     own.mkdir()

@@ -275,6 +275,7 @@ def test_the_callers_records_are_left_as_they_were() -> None:
 # --- equal input, equal bytes ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_four_threads_share_a_renderer() -> None:
     expected = render_all(pf.Renderer())
@@ -307,6 +308,7 @@ print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_the_hash_seed_the_clock_the_language_and_the_place_change_no_byte(tmp_path: Path) -> None:
     script = SCRIPT.format(paths=[str(Path(__file__).parent), str(HELPERS)])
@@ -364,6 +366,7 @@ def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
     assert not vocabularies(opened)
 
 
+@pytest.mark.slow
 def test_a_small_file_is_rendered_without_libraries_for_others(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text("def double(x):\n    return 2 * x\n")
     modules, _ = run("render", str(tmp_path / "one.py"))
@@ -407,6 +410,7 @@ def test_counting_loads_one_vocabulary(command: str) -> None:
     assert len(set(vocabularies(opened))) == 1
 
 
+@pytest.mark.slow
 def test_no_network_library_is_loaded_by_a_rendering() -> None:
     modules, _ = run("render", stdin=b'{"content": "some words"}')
     assert not modules & {"http.client", "requests", "httpx", "urllib3", "ssl"}
@@ -492,6 +496,7 @@ def test_an_error_keeps_what_it_says(error: errors.PromptForgeError) -> None:
     assert (str(other), other.bare, vars(other)) == (str(error), error.bare, vars(error))
 
 
+@pytest.mark.slow
 def test_processes_that_begin_anew_render_and_fail_alike() -> None:
     renderer = pf.Renderer(max_tokens=300)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

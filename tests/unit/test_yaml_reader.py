@@ -57,6 +57,7 @@ def test_what_is_read(text: str, value: Any) -> None:
     assert load_yaml(text, "f.yaml") == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
@@ -167,6 +168,7 @@ def test_json_is_read_as_json(value: Any) -> None:
         assert load_yaml(text, "f") == value
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ATTACKS.exists(), reason="the corpus lies outside the repository")
 def test_the_corpus_of_attacks() -> None:
     cases = [a for a in json.loads(ATTACKS.read_text())["attacks"] if a["surface"] == "yaml"]

@@ -454,6 +454,7 @@ def test_each_option_has_a_variable_that_says_the_same_as_its_flag(
     assert settings.places == {name: f"PROMPTFORGE_{name.upper()}"}
 
 
+@pytest.mark.slow
 def test_the_order_of_all_that_can_set_an_option(project: Path) -> None:
     (project / "job.yaml").write_text("items: [{content: x}]\nmax_tokens: 104\n")
     (project / "plain.yaml").write_text("items: [{content: x}]\n")
@@ -482,6 +483,7 @@ def test_the_order_of_all_that_can_set_an_option(project: Path) -> None:
     del os.environ["PROMPTFORGE_MAX_TOKENS"]
 
 
+@pytest.mark.slow
 def test_the_profile_too_comes_from_any_of_them(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,7 @@ def test_names_cannot_break_out(given_items: list[tuple[str, str, float]]) -> No
     assert len(list(found.iter(f"{SVG}title"))) == titles
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_very_many_items_are_drawn_by_section() -> None:
     items = [

@@ -37,6 +37,7 @@ def files() -> set[str]:
 # --- what is made is what it is a copy of ---
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("layout", Templates().layouts())
 def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None:
@@ -48,6 +49,7 @@ def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None
     assert run("check", "-q").out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("source", ["markdown", "xml", "json", "yaml", "plain"])
 def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None:
@@ -164,6 +166,7 @@ def test_a_copy_under_a_shipped_name_stands_in_for_it() -> None:
     assert load_profile("claude", ["profiles"]).options == load_profile("claude").options
 
 
+@pytest.mark.slow
 def test_the_next_steps_run() -> None:
     for arguments in (
         ["layout", "brief"],
@@ -202,6 +205,7 @@ def test_the_folder_is_that_of_the_flag_or_of_the_environment(
     assert {"one/a/layout.yaml", "two/b/layout.yaml", "one/layout.schema.json"} <= files()
 
 
+@pytest.mark.slow
 def test_a_look_for_a_layout_that_is_not_there_says_what_comes_first() -> None:
     assert (
         "; make it first: promptforge new layout triage"

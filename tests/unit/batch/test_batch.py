@@ -44,6 +44,7 @@ pytestmark = pytest.mark.usefixtures("batch_folder")
 # --- what comes out -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_results_are_equal_for_any_engine_and_workers(
     engine: str, expected: bytes, processes: None
@@ -76,6 +77,7 @@ def test_nothing_is_a_result_too() -> None:
 # --- going on -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_done_is_kept_and_what_changed_is_done_again(expected: bytes) -> None:
     first = batch.run("in.jsonl", "out.jsonl", part_rows=30)
     again = batch.run("in.jsonl", "out.jsonl", part_rows=30)
@@ -120,11 +122,13 @@ def test_a_file_that_a_row_names_is_seen_to_change() -> None:
     assert not Path("out.jsonl.batch/errors.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_failed_rows_are_done_again_when_asked() -> None:
     assert batch.run("in.jsonl", "out.jsonl", part_rows=1).errors == 12
     assert batch.run("in.jsonl", "out.jsonl", part_rows=1, retry=True).kept == ROWS - 12
 
 
+@pytest.mark.slow
 def test_a_limit_ends_early_and_is_no_end(expected: bytes) -> None:
     assert batch.run("in.jsonl", "out.jsonl", limit=50, part_rows=25).rows == 50
     report = batch.run("in.jsonl", "out.jsonl", part_rows=25)
@@ -141,6 +145,7 @@ def test_too_many_errors_end_it_and_what_is_done_is_kept() -> None:
     assert batch.run("in.jsonl", "out.jsonl", part_rows=10).kept >= report.rows
 
 
+@pytest.mark.slow
 def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     batch.run("in.jsonl", "out.jsonl", part_rows=30)
     Path("out.jsonl").unlink()
@@ -157,6 +162,7 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     assert not list(Path().rglob(".*.unfinished"))
 
 
+@pytest.mark.slow
 def test_parts_that_were_exchanged_are_done_again(expected: bytes) -> None:
     batch.run("in.jsonl", "out.jsonl", part_rows=30)
     Path("out.jsonl").unlink()
@@ -226,6 +232,7 @@ def written_files(output: str) -> dict[Path, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_damaged_result_file_is_written_again(output: str) -> None:
     if output.endswith("parquet"):
@@ -254,6 +261,7 @@ def test_the_command_names_the_file_that_it_repaired() -> None:
     assert len(records("out.jsonl")) == 3
 
 
+@pytest.mark.slow
 def test_a_damaged_manifest_costs_no_result() -> None:
     batch.run("in.jsonl", "out.jsonl", limit=30, part_rows=10)
     whole = written_files("out.jsonl")
@@ -319,6 +327,7 @@ def test_a_manifest_that_nests_without_end_costs_no_result() -> None:
     assert batch.run("in.jsonl", "out.jsonl", limit=3).kept == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["pipe", "device", "folder", "deep", "dead link"])
 def test_what_is_no_shard_is_not_waited_for(expected: bytes, other: str) -> None:
     batch.run("in.jsonl", "out.jsonl", part_rows=60)
@@ -567,6 +576,7 @@ def test_a_named_pipe_is_read_once() -> None:
     assert writer.wait() == 0
 
 
+@pytest.mark.slow
 def test_standard_input_and_flags() -> None:
     row = json.dumps({"items": [{"content": "x"}]}).encode()
     ran = command("batch", "-", "-o", "out.JSONL", "--format", "xml", stdin=row)
@@ -680,6 +690,7 @@ def test_links_to_nothing_in_a_folder_are_no_files() -> None:
     assert batch.run("rows", "out.jsonl", workers=1).rows == 1
 
 
+@pytest.mark.slow
 def test_a_run_ends_where_none_of_the_first_rows_succeeds() -> None:
     shown: list[Any] = []
     wrong: list[Any] = [{"id": f"r{n}", "items": f"none-{n}.jsonl"} for n in range(300)]
@@ -728,6 +739,7 @@ def test_a_text_is_not_written_to_a_url() -> None:
     assert ran.code == 4 and "is a URL; name a file of this machine" in ran.err
 
 
+@pytest.mark.slow
 def test_requests_for_gemini_are_its_own_types() -> None:
     types = pytest.importorskip("google.genai.types")
     rows = [{"id": "a", "items": [{"content": "x"}], "system": "s", "user": "u"}]

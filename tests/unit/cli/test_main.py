@@ -253,6 +253,7 @@ def test_warnings_go_to_standard_error_and_the_text_is_whole() -> None:
     assert "PF204" in ran.err
 
 
+@pytest.mark.slow
 def test_strict_prints_no_text_and_exits_1() -> None:
     write("bad.jsonl", '{"content": "good"}\n{"contnt": "bad"}\n')
     ran = run("render", "bad.jsonl", "--strict")
@@ -360,6 +361,7 @@ def test_a_folder_that_is_not_there_is_named(flag: str) -> None:
 # --- as a process of its own ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_is_a_program() -> None:
     assert command("render", stdin=json.dumps([ITEM]).encode()) == (0, TEXT, "")
     version = command("--version")
@@ -380,6 +382,7 @@ runpy.run_module("promptforge", run_name="__main__")
     assert python("-c", program) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error() -> None:
     write("many.json", [{"content": f"{n} " * 500, "path": f"f{n}"} for n in range(300)])
     arguments = [sys.executable, "-m", "promptforge", "render", "many.json", "--max-tokens", "none"]
@@ -424,6 +427,7 @@ def test_a_stream_that_takes_or_gives_nothing_is_said(line: str, words: str | No
     assert ran.stderr == (f"promptforge: {words}\n" if words else "")
 
 
+@pytest.mark.slow
 def test_notes_that_nobody_can_read_leave_the_text_as_it_is() -> None:
     write("long.json", [{"content": "word " * 90}])
     line = "render long.json --max-tokens 30"
@@ -481,6 +485,7 @@ def test_the_budget_holds_for_the_bytes_of_a_file() -> None:
     assert Path("part.1.md").read_text() == text
 
 
+@pytest.mark.slow
 def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
     Path("folder").mkdir()
     Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(5_000)))

@@ -37,6 +37,7 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [700, 3000, 20_000])
 def test_all_lines_of_all_files_are_in_the_parts_in_order(budget: int) -> None:
     items = [{"content": p.read_text(encoding="utf-8"), "path": p.name} for p in FILES]
@@ -72,6 +73,7 @@ def test_what_is_filtered_or_double_is_so_in_all_parts() -> None:
     assert text.count("text 4 ") == 30
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("ab\n ", max_size=60), max_size=6), st.integers(60, 120))
 def test_any_texts_are_all_there(texts: list[str], budget: int) -> None:
     items = [{"content": text, "path": f"{n}.txt"} for n, text in enumerate(texts)]
@@ -101,6 +103,7 @@ def test_the_command_writes_numbered_files(tmp_path: Path) -> None:
         assert pf.get_tokenizer("o200k_base").count(text) <= 500
 
 
+@pytest.mark.slow
 def test_of_many_parts_some_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two three\n" * 400, encoding="utf-8")
     ran = run("render", "--file", "a.txt", "--split", "60", "-o", "out.md", cwd=tmp_path)
@@ -166,6 +169,7 @@ NO_DESKTOP = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "program", "arguments", "words"),
     [
@@ -199,6 +203,7 @@ echo $! > child
     assert "copied wörds" in (tmp_path / "copied").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_copy_goes_through_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("copied words\n", encoding="utf-8")
     child, terminal = pty.fork()
@@ -217,6 +222,7 @@ def test_a_copy_goes_through_the_terminal(tmp_path: Path) -> None:
     assert b"copied 1" in seen and b"if it takes OSC 52" in seen and b"```" not in seen
 
 
+@pytest.mark.slow
 def test_without_terminal_and_clipboard_it_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("words\n", encoding="utf-8")
     ran = subprocess.run(

@@ -315,6 +315,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(sorted(OPTION_VOCABULARY)), ANYTHING, max_size=5))
 @cases(150)
 def test_law_any_value_gives_good_options_or_an_option_error(changes: dict[str, Any]) -> None:

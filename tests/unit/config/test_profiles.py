@@ -538,6 +538,7 @@ def installed_version(module: str) -> str:
     return f"{package} {importlib.metadata.version(package)}"
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("module", LISTS)
 def test_every_name_of_the_providers_own_lists_is_for_one_profile_or_for_none_and_why(
@@ -558,6 +559,7 @@ def test_every_name_of_the_providers_own_lists_is_for_one_profile_or_for_none_an
         pytest.xfail(f"a newer {module} also names {', '.join(unheard_of)}: look for its figures")
 
 
+@pytest.mark.slow
 def test_no_name_is_for_two_profiles() -> None:
     """A name that fits a glob: the glob with something plain where it is open."""
     for one, other in combinations(MATCH, 2):

@@ -272,11 +272,13 @@ def test_notes_fail_nothing() -> None:
 # --- silence --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_shipped_has_nothing_against_it() -> None:
     ran = run("check", "--no-costs", ROOT / "templates", ROOT / "profiles")
     assert (ran.code, ran.out) == (0, "")
 
 
+@pytest.mark.slow
 def test_prompt_templates_and_kinds_of_ones_own_are_right_as_they_are() -> None:
     for part in ("system", "instructions", "question", "context", "history", "prompt"):
         path = ROOT / "templates" / "prompt" / "default" / f"{part}.txt.j2"
@@ -303,6 +305,7 @@ def test_what_may_be_absent_may_be_asked_about() -> None:
     assert found() == []
 
 
+@pytest.mark.slow
 def test_a_block_sees_what_the_template_above_gives_it() -> None:
     page = (
         '{% extends "knowledge/layout.md.j2" %}\n'
@@ -571,6 +574,7 @@ def test_prompts_are_checked_from_wherever_they_are_named() -> None:
         assert "question.txt.j2:1:4: PF802" in run("check", name, cwd=Path(folder)).out
 
 
+@pytest.mark.slow
 def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> None:
     for n in range(40):  # 2 to the 40 ways
         text = f'{{% include "mine/_{n + 1}.md.j2" %}}' * 2
@@ -601,6 +605,7 @@ HEAVY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HEAVY)
 def test_a_sample_that_does_too_much_is_broken_off(text: str) -> None:
     write({"templates/mine/layout.yaml": "base: chunks", "templates/mine/item.txt.j2": text})
@@ -666,6 +671,7 @@ def test_a_profile_may_name_what_lies_beside_it() -> None:
     assert found("profiles") == found("profiles/a.yaml") == []
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_thousands_of_files() -> None:
     for n in range(200):
@@ -711,6 +717,7 @@ def test_a_code_that_is_not_there() -> None:
     assert run("rule").out.count("\n") == len(CODES)
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_a_copy_of_all_that_is_shipped_stands_in_for_it() -> None:
     shutil.copytree(ROOT / "templates", "templates")
@@ -718,6 +725,7 @@ def test_a_copy_of_all_that_is_shipped_stands_in_for_it() -> None:
     assert {line.split(": ")[1] for line in found(notes=True)} == {"PF823"}
 
 
+@pytest.mark.slow
 def test_items_that_share_a_line_are_found_at_the_file_that_lets_them() -> None:
     write({"templates/entities/layout.yaml": 'separator: " "\n'})
     assert found() == ["templates/entities/layout.yaml: PF846"]
@@ -730,6 +738,7 @@ def test_items_that_share_a_line_are_found_at_the_file_that_lets_them() -> None:
     assert found() == []
 
 
+@pytest.mark.slow
 def test_the_settings_of_all_layouts_are_checked() -> None:
     write(
         {
@@ -787,6 +796,7 @@ def _files(text: str) -> dict[str, str]:
 CASES = {path: cases(path) for path in sorted(FOLDER.glob("*.txt"))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CASES, ids=lambda path: str(path.stem))
 def test_what_is_said_of_a_mistake(path: Path, tmp_path: Path, update_golden: bool) -> None:
     for number, case in enumerate(CASES[path]):

@@ -223,6 +223,7 @@ def test_a_budget_for_a_section_that_is_not_there_is_said() -> None:
 # --- worth ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @cases(20)
 @given(st.integers(0, 10**6), st.integers(300, 1500))

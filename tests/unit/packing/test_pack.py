@@ -77,6 +77,7 @@ PACKING = st.sampled_from(PACKINGS)
 # --- laws -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(400)
 @given(SCALES, BUDGET, CHARS, PACKING, st.booleans())
 def test_never_over_and_everything_accounted_for(
@@ -104,6 +105,7 @@ def test_equal_input_gives_an_equal_choice(
     )
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET)
 def test_whole_is_the_greedy_walk(scale: Words, budget: int) -> None:
@@ -126,6 +128,7 @@ def test_stop_is_the_longest_beginning_that_fits(scale: Words, budget: int) -> N
         assert not fits_within(scale.measure(more), (budget, UNLIMITED))
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET, st.integers(0, 10))
 def test_more_budget_never_stops_sooner(scale: Words, budget: int, more: int) -> None:
@@ -134,6 +137,7 @@ def test_more_budget_never_stops_sooner(scale: Words, budget: int, more: int) ->
     )
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET)
 def test_nothing_stays_out_that_would_fit_in_any_way(scale: Words, budget: int) -> None:
@@ -146,6 +150,7 @@ def test_nothing_stays_out_that_would_fit_in_any_way(scale: Words, budget: int) 
         assert scale.shorten(index, found.chosen, (budget, UNLIMITED)) is None
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.booleans())
 def test_a_budget_for_all_shows_all_whole(
@@ -159,6 +164,7 @@ def test_a_budget_for_all_shows_all_whole(
     assert pack(scale, UNLIMITED, packing=packing, trim=trim).chosen == everything
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.sets(st.integers(0, 8)), st.booleans())
 def test_what_is_required_is_whole_or_it_is_an_error(
@@ -179,6 +185,7 @@ def test_what_is_required_is_whole_or_it_is_an_error(
     assert fits_within(found.cost, limit) is found.overhead_fits
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.integers(0, 5), st.booleans())
 def test_most_is_never_passed_and_the_others_say_so(
@@ -199,6 +206,7 @@ def test_most_is_never_passed_and_the_others_say_so(
         assert all(index > last for index, why in found.reasons.items() if why == "max_items")
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.floats(0, 1), st.booleans())
 def test_a_part_keeps_to_its_share(
@@ -214,6 +222,7 @@ def test_a_part_keeps_to_its_share(
     assert not found.chosen or found.cost[0] <= budget * share
 
 
+@pytest.mark.slow
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.integers(0, 9), st.floats(0, 1), st.booleans())
 def test_two_sides_and_a_second_go(
@@ -229,6 +238,7 @@ def test_two_sides_and_a_second_go(
     assert len(set(found.chosen) & set(right)) <= 2
 
 
+@pytest.mark.slow
 @cases(300)
 @given(WORDS, BUDGET, PACKING, st.booleans())
 def test_no_text_is_shown_that_a_better_one_holds(

@@ -90,6 +90,7 @@ def test_joining_makes_no_room_past_max_items(
     assert result.items_included <= most
 
 
+@pytest.mark.slow
 @cases(30)
 @given(corpora(), st.integers(30, 400))
 def test_a_budget_that_is_named_holds_the_item_though_ranges_are_joined(
@@ -197,6 +198,7 @@ def _holds(one: Item, other: Item) -> bool:
     return texts[1] in texts[0]
 
 
+@pytest.mark.slow
 @cases(300)
 @given(
     texts=st.lists(LINES.map("\n".join), min_size=1, max_size=8),

@@ -96,12 +96,14 @@ def check(given: Rows, limit: float, choice: WorthChoice) -> None:
 # --- laws -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(400)
 @given(rows(), LIMIT)
 def test_never_over_and_one_form_of_each(given: Rows, limit: int) -> None:
     check(given, limit, given.choose(limit))
 
 
+@pytest.mark.slow
 @cases(400)
 @given(rows(), st.integers(0, 500), st.integers(2, 12))
 def test_more_limit_is_never_less_worth(given: Rows, limit: int, steps: int) -> None:
@@ -110,6 +112,7 @@ def test_more_limit_is_never_less_worth(given: Rows, limit: int, steps: int) -> 
     assert worths == sorted(worths)
 
 
+@pytest.mark.slow
 @cases(100)
 @given(rows(200), st.lists(st.integers(0, 20_000), min_size=2, max_size=9))
 def test_more_limit_is_never_less_worth_among_many(given: Rows, limits: list[int]) -> None:
@@ -124,6 +127,7 @@ def test_what_was_chosen_before_changes_nothing(given: Rows, limits: list[int]) 
     assert [chooser.choose(limit) for limit in limits] == [given.choose(limit) for limit in limits]
 
 
+@pytest.mark.slow
 @cases(300)
 @given(rows(9), st.integers(0, 300))
 def test_few_rows_are_chosen_as_well_as_can_be(given: Rows, limit: int) -> None:
@@ -135,6 +139,7 @@ def test_few_rows_are_chosen_as_well_as_can_be(given: Rows, limit: int) -> None:
     assert worth <= best
 
 
+@pytest.mark.slow
 @cases(300)
 @given(rows(16), LIMIT)
 def test_at_least_half_of_the_best_whatever_the_rows(given: Rows, limit: int) -> None:
@@ -143,6 +148,7 @@ def test_at_least_half_of_the_best_whatever_the_rows(given: Rows, limit: int) ->
         assert 2 * given.choose(limit).worth >= given.best(max(limit, 0))
 
 
+@pytest.mark.slow
 @cases(200)
 @given(rows(16))
 def test_a_limit_for_all_takes_the_best_form_of_each(given: Rows) -> None:
@@ -153,6 +159,7 @@ def test_a_limit_for_all_takes_the_best_form_of_each(given: Rows) -> None:
     assert given.choose(sum(given.costs)).worth == sum(best.values())
 
 
+@pytest.mark.slow
 @cases(200)
 @given(rows(60), LIMIT)
 def test_the_rest_is_every_other_owner_in_a_row(given: Rows, limit: int) -> None:
@@ -167,6 +174,7 @@ def test_the_rest_is_every_other_owner_in_a_row(given: Rows, limit: int) -> None
     assert worthy == sorted(worthy, reverse=True)
 
 
+@pytest.mark.slow
 @cases(200)
 @given(rows(30), st.integers(0, 600))
 def test_the_bound_grows_and_is_the_best_where_all_fit(given: Rows, limit: int) -> None:
@@ -180,6 +188,7 @@ WILD = st.one_of(
 )
 
 
+@pytest.mark.slow
 @cases(300)
 @given(
     st.lists(

@@ -121,6 +121,7 @@ def test_guesses_are_refused(page: Preview) -> None:  # [W007]
         assert page.request(f"/?token={guess}", headers={"Cookie": None}).status == 403
 
 
+@pytest.mark.slow
 def test_the_token_works_once_and_leaves_the_address(
     page: Preview, tmp_path: Path
 ) -> None:  # [W008]
@@ -488,6 +489,7 @@ def test_what_makes_no_sense_is_said_without_a_place(page: Preview, body: bytes)
             assert secret not in reply.body
 
 
+@pytest.mark.slow
 def test_an_error_names_no_folder(page: Preview, tmp_path: Path) -> None:  # [W030]
     with preview(tmp_path, "--templates", _bad(tmp_path), "--layout", "brief") as other:
         reply = other.enter().request("/api/page", "POST", body={"view": {}})
@@ -496,6 +498,7 @@ def test_an_error_names_no_folder(page: Preview, tmp_path: Path) -> None:  # [W0
     assert str(tmp_path).encode() not in reply.body
 
 
+@pytest.mark.slow
 def test_a_profile_is_chosen_by_name(page: Preview, tmp_path: Path) -> None:  # [W016]
     outside = tmp_path / "outside.yaml"
     outside.write_text("max_tokens: 7\n", encoding="utf-8")

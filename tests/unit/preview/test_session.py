@@ -448,6 +448,7 @@ def test_a_request_is_read_strictly(body: bytes) -> None:
         )
 
 
+@pytest.mark.slow
 def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
     for library in ("starlette", "uvicorn"):
         pytest.importorskip(library)

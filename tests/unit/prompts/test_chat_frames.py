@@ -189,6 +189,7 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(WORDS, min_size=1, max_size=4).map("".join)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("llm", LLMS)
 def test_law_the_frame_is_in_the_count(llm: str) -> None:
     profile, tokenizer, template, make = LLMS[llm]
@@ -219,6 +220,7 @@ ROUND: Messages = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("llm", LLMS)
 def test_the_frame_is_not_far_above_what_it_costs(llm: str) -> None:
     profile, tokenizer, template, make = LLMS[llm]

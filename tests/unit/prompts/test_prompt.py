@@ -274,6 +274,7 @@ def openai_client(server: RuleServer) -> Any:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
 
 
+@pytest.mark.slow
 def test_reasoning_and_custom_tools_of_responses() -> None:
     with (
         serving([response(OUTPUT), response(LAST), response(LAST)]) as server,
@@ -301,6 +302,7 @@ def test_reasoning_and_custom_tools_of_responses() -> None:
         assert [d.code for d in made.warnings if d.severity != "info"] == []
 
 
+@pytest.mark.slow
 def test_parallel_calls_and_images_of_responses() -> None:
     types = pytest.importorskip("openai.types.responses", reason="needs the library of OpenAI")
     calls = [OUTPUT[0], OUTPUT[1], {**OUTPUT[3], "call_id": "c2"}]

@@ -418,6 +418,7 @@ def test_a_part_of_nothing_but_blanks_is_no_message(tmp_path: Path, to: str) -> 
 # --- no item passes for the question --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(300)
 @given(
     st.sampled_from(LAYOUTS),

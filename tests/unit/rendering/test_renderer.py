@@ -84,6 +84,7 @@ def test_results_of_all_threads_are_remembered_only_as_far_as_there_is_room(
     assert renderers[0]._pipeline._last.slot.made is None
 
 
+@pytest.mark.slow
 def test_views_are_remembered_only_as_far_as_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -172,6 +172,7 @@ def test_texts_that_no_folder_could_hold_are_refused(
 # --- what it holds ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "argument", "words"),
     [
@@ -204,6 +205,7 @@ def test_whatever_happens_behind_it_the_next_call_is_right(
             assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -241,6 +243,7 @@ def test_a_worker_that_lies_makes_no_other_error(answer: str) -> None:
             assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", ["[]", '{"":0}', '""'])
 def test_an_answer_does_not_grow_in_the_caller(member: str) -> None:
     answer = f'{{"value": [{",".join([member] * 4_100_000)}]}}'
@@ -253,6 +256,7 @@ def test_an_answer_does_not_grow_in_the_caller(member: str) -> None:
         assert sandbox.call("misbehaving_tasks:echo", text) == text
 
 
+@pytest.mark.slow
 def test_a_lie_steers_no_terminal_and_names_its_facts(sandbox: Sandbox) -> None:
     said = {"error": "ItemError", "message": "a\x1b[2J\nb", "facts": {"where": "\x07", "hm": 1}}
     with pytest.raises(ItemError) as caught:
@@ -260,12 +264,14 @@ def test_a_lie_steers_no_terminal_and_names_its_facts(sandbox: Sandbox) -> None:
     assert (str(caught.value), vars(caught.value)) == ("a\\x1b[2J\\nb", {"where": "\\x07"})
 
 
+@pytest.mark.slow
 def test_a_worker_that_ended_after_its_answer_costs_no_call(sandbox: Sandbox) -> None:
     assert sandbox.call("misbehaving_tasks:lie", ['{"value": 1}']) == 1
     for _ in range(3):
         assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
 
 
+@pytest.mark.slow
 def test_loading_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with Sandbox(seconds=0.1) as sandbox:
         sandbox.call("misbehaving_tasks:echo", None)
@@ -278,6 +284,7 @@ def test_what_is_printed_is_no_answer(sandbox: Sandbox) -> None:
     assert sandbox.call("misbehaving_tasks:babble", None) == "said"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["write", "run", "system"])
 def test_nothing_is_written_and_no_program_is_started(
     sandbox: Sandbox, task: str, tmp_path: Path
@@ -287,6 +294,7 @@ def test_nothing_is_written_and_no_program_is_started(
     assert not (tmp_path / "canary").exists()
 
 
+@pytest.mark.slow
 def test_nothing_is_removed(sandbox: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "canary").write_text("alive")
     with pytest.raises(TemplateError, match="PermissionError"):
@@ -294,6 +302,7 @@ def test_nothing_is_removed(sandbox: Sandbox, tmp_path: Path) -> None:
     assert (tmp_path / "canary").read_text() == "alive"
 
 
+@pytest.mark.slow
 def test_there_is_no_network(sandbox: Sandbox) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -302,6 +311,7 @@ def test_there_is_no_network(sandbox: Sandbox) -> None:
         sandbox.call("misbehaving_tasks:connect", server.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_the_environment_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a secret")
     with Sandbox() as sandbox:
@@ -311,6 +321,7 @@ def test_the_environment_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> 
 # --- how it lives ---
 
 
+@pytest.mark.slow
 def test_many_threads_each_get_their_own_answer() -> None:
     def one(number: int) -> None:
         if number % 9 == 4:
@@ -323,6 +334,7 @@ def test_many_threads_each_get_their_own_answer() -> None:
         list(pool.map(one, range(40 * MULTIPLIER)))
 
 
+@pytest.mark.slow
 def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
     sandbox = Sandbox(seconds=60)
     sandbox.call("misbehaving_tasks:echo", None)
@@ -341,6 +353,7 @@ def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
     sandbox.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal on this system")
 def test_a_worker_that_was_killed_while_it_waited_costs_nothing() -> None:
     """As a system does that runs out of memory, before a call and before the first one."""
@@ -371,6 +384,7 @@ def test_templates_are_not_blamed_for_what_killed_them() -> None:
         killing.join()
 
 
+@pytest.mark.slow
 def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:
     program = """
 import os, resource, sys
@@ -406,6 +420,7 @@ except ChildProcessError:
     assert left == "none"
 
 
+@pytest.mark.slow
 def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -> None:
     program = (
         "from promptforge.sandbox import Sandbox\nsandbox = Sandbox()\n"
@@ -415,6 +430,7 @@ def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -
     assert (ran.code, ran.out, ran.err) == (0, "1\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_worker_without_a_caller_ends_by_itself() -> None:
     pytest.importorskip("resource")

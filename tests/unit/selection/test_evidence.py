@@ -283,6 +283,7 @@ TEXTS = st.lists(WORDS).map(" ".join)
 DOCUMENTS = st.lists(st.builds(RankedText, TEXTS, TEXTS, st.floats(-1, 10)), max_size=8)
 
 
+@pytest.mark.slow
 @given(TEXTS, DOCUMENTS, st.integers(0, 60), st.sets(st.integers(0, 7)))
 def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
     query: str, documents: list[RankedText], room: int, some: set[int]
@@ -298,6 +299,7 @@ def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
     assert take(reading(query, documents), room, among=among) == (picks, aside)
 
 
+@pytest.mark.slow
 def test_the_order_of_hashes_does_not_matter() -> None:
     program = (
         "from tests.test_evidence import *;"

@@ -189,6 +189,7 @@ def test_tests_and_data_come_after_programs_and_what_changed_lately_before_equal
     assert [items[number].path for number in order[:3]] == ["README.md", "new.py", "old.py"]
 
 
+@pytest.mark.slow
 def test_the_budget_that_is_named_shows_the_file_whole() -> None:
     items = _repository(40)
     result = _render(items)
@@ -227,6 +228,7 @@ def test_the_names_of_a_program_of_many_declarations_are_read() -> None:
     assert defined_names(text, "javascript") in (wanted, None)  # None: no grammar installed
 
 
+@pytest.mark.slow
 def test_the_most_important_outline_is_the_longest() -> None:
     """A core of a thousand functions had no more room than the smallest file around it."""
     names = [f"core_function_{n}" for n in range(200)]

@@ -57,6 +57,7 @@ def gathered(*arguments: str) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.slow
 def test_what_folders_leave_out_is_left_out_of_changes(space: Path) -> None:
     (space / "uv.lock").write_text("locked = 1\n")
     git(space, "add", "uv.lock")
@@ -221,6 +222,7 @@ def test_a_text_comes_from_a_pipe_under_a_name(space: Path) -> None:
     assert ran.code == 2 and "only one input" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_a_shell_may_put_a_command_in_the_place_of_a_file(space: Path) -> None:
     command = 'python -m promptforge render <(echo \'[{"content": "a"}]\') --file <(echo hi) -q'
@@ -281,6 +283,7 @@ def notes_of_diff(space: Path) -> list[str]:
     return [d.message for d in said if d.code == "PF610"]
 
 
+@pytest.mark.slow
 def test_no_program_of_a_repository_is_run(space: Path, canary: Path) -> None:
     (space / "a.py").write_text("x = 3\n")
     (space / ".gitattributes").write_text("*.py filter=a=b diff=theirs\n*.md diff=driver\n")
@@ -504,6 +507,7 @@ def test_of_equal_scores_what_changed_last_has_the_room(space: Path) -> None:
     assert "### 3.py" in ran.out and "### 2.py" in ran.out and "### 0.py" not in ran.out
 
 
+@pytest.mark.slow
 def test_a_folder_without_a_query_is_packed_as_a_repository(space: Path) -> None:
     def packing(*arguments: str) -> tuple[str, str]:
         facts = json.loads(run("explain", *arguments, "--json").out)

@@ -197,6 +197,7 @@ def test_pointers_of_git_lfs_are_no_data(space: Path) -> None:
     assert paths("--file", "data.csv") == ["data.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("look", "suffix"),
     [
@@ -312,6 +313,7 @@ def test_files_of_submodules_are_files_of_the_folder(space: Path, tmp_path: Path
     assert "lib/lib.py" in paths(".")
 
 
+@pytest.mark.slow
 def test_what_git_has_and_the_folder_lacks_is_said(space: Path, tmp_path: Path) -> None:
     test_files_of_submodules_are_files_of_the_folder(space, tmp_path)
     git(space, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "x")
@@ -430,6 +432,7 @@ def test_a_folder_that_may_not_be_read_is_said(tmp_path: Path) -> None:
     assert [d.code for d in diagnostics] == ["PF601"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_git_may_not_read_is_said(space: Path) -> None:
     (space / "closed").mkdir(mode=0)
     lead: list[str] = []
@@ -597,6 +600,7 @@ def test_headers_of_a_key_are_read_in_one_pass() -> None:
     assert find_credential("-----BEGIN PRIVATE KEY-----\n" + "a: " * 100_000) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -> None:
     (space / "app.py").write_text(f"before\n{SECRETS[name]}\nafter\n")
@@ -730,6 +734,7 @@ PATTERN = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(NAMES, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8),
     st.dictionaries(
@@ -755,6 +760,7 @@ def test_without_git_the_same_files_are_ignored(
     assert sorted(found) == sorted(by_git)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "path"),
     [
@@ -782,6 +788,7 @@ def test_a_pattern_of_many_stars_is_no_work(
     assert "shown" in ran.stdout, ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", [["."], ["--file", "**/*.txt"], ["--search", "word", "--in", "."]]
 )
@@ -823,6 +830,7 @@ def test_a_file_like_those_of_its_name_was_not_packed_of_them(tmp_path: Path) ->
     assert [item.path for item in loaded] == ["core/pom.xml", "extras/pom.xml", "pom.xml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repository", [False, True])
 @pytest.mark.parametrize(
     ("patterns", "seconds", "message"),
@@ -851,6 +859,7 @@ def test_patterns_that_take_minutes_are_refused(
     assert [item.path for item in found] == ["a/b.py", "c.py"]
 
 
+@pytest.mark.slow
 def test_a_thousand_patterns_are_tried_at_once(tmp_path: Path) -> None:
     lines = [f"*{n}.log" for n in range(1000)] + ["!kept7.log", "gone/", "!a/", "b"]
     make(tmp_path, {"x7.log": "", "kept7.log": "1", "gone/a": "1", "a/b": "1", "a/c": "1"})

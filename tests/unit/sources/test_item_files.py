@@ -288,6 +288,7 @@ def kept(result: pf.Result) -> list[tuple[str, str]]:
     return [(item.id, item.status) for item in result.items]
 
 
+@pytest.mark.slow
 @given(
     st.integers(20, 500),
     st.sampled_from(["markdown", "plain", "xml", "json", "yaml"]),

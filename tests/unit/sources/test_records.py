@@ -592,6 +592,7 @@ def is_plain(value: object, depth: int = 0) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("name", list(hostile()))
 def test_hostile_values_in_every_place(name: str) -> None:

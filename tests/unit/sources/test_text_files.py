@@ -241,6 +241,7 @@ def test_a_file_among_the_arguments_may_have_a_range(folder: Path) -> None:
     assert "lines count from 1" in run("render", "a.py:3-2").err
 
 
+@pytest.mark.slow
 def test_a_budget_that_nobody_asked_for_is_said(folder: Path) -> None:
     Path("a.py").write_text("value = 1\n" * 3_000)
     said = "note: the budget is 4,000 tokens; --max-tokens N or none takes more"

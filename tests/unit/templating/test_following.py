@@ -95,6 +95,7 @@ def test_a_folder_that_goes_away_is_a_bad_edit(tmp_path: Path) -> None:
     assert [d.code for d in result.warnings] == ["PF402"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_place", [True, False])
 def test_threads_never_see_a_mixed_or_torn_version(tmp_path: Path, in_place: bool) -> None:
     save(tmp_path, texts("v1"))

@@ -254,6 +254,7 @@ def compare_pages(
     assert by_function == by_jinja
 
 
+@pytest.mark.slow
 @given(st.sampled_from(LAYOUTS), *PAGE_GIVEN)
 def test_a_shipped_page_prints_the_same_both_ways(
     layout: Layout, shown: list[Fields], around: dict[str, Any], separator: str, fuel: int
@@ -261,6 +262,7 @@ def test_a_shipped_page_prints_the_same_both_ways(
     compare_pages(layout, shown, around, separator, fuel)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 @cases(12)
 @given(*PAGE_GIVEN)

@@ -107,6 +107,7 @@ def test_the_command_of_the_preview_is_one(folder: Path) -> None:
     assert given == {"items": ("needs.yaml",), "profile": "ours", "edit": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_every_example_of_the_readme_prints_what_it_shows(
     title: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -91,6 +91,7 @@ ENGLISH = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "language", "text"), TEXTS)
 @pytest.mark.parametrize("layout", ["context", "knowledge", "chunks-compact"])
 def test_a_whole_page_is_german_by_files_alone(
@@ -225,6 +226,7 @@ def words_of_the_engine(text: str) -> set[str]:
     return {word for word in words - VALUES if word not in GIVEN}
 
 
+@pytest.mark.slow
 def test_the_engine_has_no_word_of_its_own() -> None:
     files = translated()
     layouts = sorted(Templates().layouts())
@@ -238,6 +240,7 @@ def test_the_engine_has_no_word_of_its_own() -> None:
             assert words_of_the_engine(text) <= {"markdown"}, (layout, syntax, way)
 
 
+@pytest.mark.slow
 def test_a_whole_prompt_has_no_word_of_the_engine() -> None:
     history = [
         {"role": "user", "content": "\u03b1"},

@@ -125,6 +125,7 @@ def read(family: str, text: str) -> list[int]:
     return [token for token in encode(text) if token in numbers]
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("family", PROFILES)
 def test_the_profile_lists_every_control_token_of_the_tokenizer(family: str) -> None:

@@ -63,6 +63,7 @@ def plain(value: Any) -> Any:
     return json.loads(PLACES["json"]["value"](value))
 
 
+@pytest.mark.slow
 @cases(400)
 @given(HOSTILE)
 def test_a_text_comes_back_from_every_place(text: str) -> None:

@@ -162,6 +162,7 @@ def test_every_family_is_compared() -> None:
     assert set(THEIRS) == set(TOKENIZER_PACKAGES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTALLED)
 def test_counts_are_those_of_the_library(
     name: str, count_by_library: Callable[[str, str], int]
@@ -214,6 +215,7 @@ def test_hostile_texts(name: str, count_by_library: Callable[[str, str], int]) -
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTALLED)
 def test_nothing_of_the_package_is_imported(name: str) -> None:
     script = f"""

@@ -34,6 +34,7 @@ from promptforge.tokenizers.counters import Counter
 from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer, list_tokenizers
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_before_a_text_is_counted_and_nothing_comes_from_outside() -> None:
     script = f"""
 import sys

@@ -107,6 +107,7 @@ def write(path: Path, content: bytes | dict[str, Any]) -> str:
     return f"file:{path}"
 
 
+@pytest.mark.slow
 def test_a_published_table_is_known_by_its_content(tmp_path: Path) -> None:
     ranks = load_ranks("cl100k_base")
     name = write(tmp_path / "any", format_tiktoken(sorted(ranks, key=ranks.__getitem__)))
@@ -150,6 +151,7 @@ def test_tekken(tmp_path: Path) -> None:
     assert counter.count("\x00unused") == 7
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("split", "normal_form"),
@@ -285,6 +287,7 @@ PAIRS = {token: rank for rank, token in enumerate([*BYTES, *(a + b for a in BYTE
 """Any two bytes of a piece may be one token, so where pieces begin shows in the tokens."""
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("pattern", sorted({*ADDITIVE_PATTERNS, GPT2_PATTERN}))
 def test_an_eased_pattern_gives_the_same_pieces(pattern: str) -> None:

@@ -108,6 +108,7 @@ def test_a_line_that_is_no_token_is_named(line: bytes) -> None:
         parse_tiktoken(b"YQ== 0\n\n" + line)
 
 
+@pytest.mark.slow
 def test_build_makes_the_shipped_table(tmp_path: Path) -> None:
     source = tmp_path / "any.name"
     source.write_bytes(format_tiktoken(shipped("cl100k_base")))
@@ -156,6 +157,7 @@ def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "MAX_RANKS_SEARCHED", sys.maxsize)
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_each_common_character_beside_all_others(
@@ -216,6 +218,7 @@ def test_ranks_of_a_table() -> None:
             assert TABLES[name].rank(token) == ranks[token]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_counter_that_looks_up_counts_and_cuts_alike(
     unit: Unit, monkeypatch: pytest.MonkeyPatch

@@ -120,6 +120,7 @@ def test_every_variant_is_made_of_the_text(text: str) -> None:
     assert_laws(text)
 
 
+@pytest.mark.slow
 def test_hostile_texts() -> None:
     for text in (*STRINGS, *outside()):
         assert_laws(text)

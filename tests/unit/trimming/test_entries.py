@@ -71,6 +71,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield path, repr(value)
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, min_size=1, max_size=3), STYLES)
 @cases(200)
 def test_shorter_yaml_is_yaml_with_values_of_the_original_in_their_places(
@@ -289,6 +290,7 @@ def test_a_single_entry_has_no_pieces(text: str) -> None:
     assert divide(text, marks=marks(MARKER)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["! " * 20_000, "a: " + "!" * 20_000 + " x", "'" * 20_000, "a:" * 20_000, "- " * 20_000,
@@ -419,6 +421,7 @@ def _paths(element: Any, above: str = "") -> Counter[str]:
     return Counter([path]) + sum((_paths(each, path) for each in element), Counter())
 
 
+@pytest.mark.slow
 @given(
     ELEMENTS,
     st.sampled_from(

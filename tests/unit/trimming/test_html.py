@@ -226,6 +226,7 @@ def test_any_page_is_divided_and_shown_in_order(fragments: list[str]) -> None:
                 assert place >= len(said)
 
 
+@pytest.mark.slow
 @given(fragments=st.lists(st.sampled_from(SOUND), max_size=60))
 @cases(150)
 def test_no_tag_is_cut(fragments: list[str]) -> None:
@@ -246,6 +247,7 @@ def test_budget_holds(fragments: list[str], tokens: int) -> None:
         assert render([item], query=query, max_tokens=tokens).tokens <= tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["<", "<!--", "<!-- -", "<a ", '<a b="', "<a b='\" c=\"<a d='", "<div>", "<p>", "<p>a", "<b>a. ",

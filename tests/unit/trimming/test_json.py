@@ -229,6 +229,7 @@ VALUES = st.recursive(
 CONTAINERS = VALUES.filter(lambda value: isinstance(value, (dict, list)))
 
 
+@pytest.mark.slow
 @given(CONTAINERS, st.sampled_from([None, 2]), st.booleans(), st.sampled_from(["", MARKER]))
 @example([1] * 13, None, True, MARKER)
 @cases(150)
@@ -238,12 +239,14 @@ def test_every_variant_is_valid_and_a_part_of_the_whole(
     assert_laws(json.dumps(value, indent=indent, ensure_ascii=plain), marker)
 
 
+@pytest.mark.slow
 @given(st.lists(CONTAINERS, min_size=2, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
 @cases(25)
 def test_every_variant_of_lines_is_valid(values: list[Any], end: str) -> None:
     assert_laws(end.join(json.dumps(value) for value in values))
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_hostile_texts() -> None:
     for text in (*STRINGS, *outside()):
@@ -251,6 +254,7 @@ def test_hostile_texts() -> None:
         assert_laws(json.dumps([text, {text: text * 3}] * 9, ensure_ascii=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", sorted(SHARED_DATA.glob("mitre/*.json")), ids=lambda path: path.name
 )
@@ -275,6 +279,7 @@ def holds(value: Any, wanted: Any) -> bool:
     return any(holds(each, wanted) for each in inner)
 
 
+@pytest.mark.slow
 @given(
     st.lists(RECORDS, min_size=3, max_size=30),
     st.data(),

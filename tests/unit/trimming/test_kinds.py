@@ -102,6 +102,7 @@ def test_a_program_whose_comments_are_not_sure_stays_and_is_said() -> None:
     assert without_comments("x\necho <<x # c", "bash")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "text"), [("a.hcl", "__END__" * 2_000), ("a.kt", "/*/**/ " * 20_000)]
 )
@@ -210,6 +211,7 @@ def test_lines_that_are_gone_have_no_numbers(option: dict[str, Any]) -> None:
         _render("x = 1", number_lines=True, **option)
 
 
+@pytest.mark.slow
 def test_without_pygments_it_is_said_what_to_install() -> None:
     script = """
 import sys

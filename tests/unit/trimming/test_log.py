@@ -96,6 +96,7 @@ def test_a_log_of_signs_with_one_word_takes_linear_time() -> None:
     assert len(variants) == 1 or "a" in variants[-1].text
 
 
+@pytest.mark.slow
 def test_odd_texts_take_linear_time() -> None:
     for text in ("a" * 1_000_000 + "\nb", "deadbeef-" * 50_000 + "\nb\n", "0x\n" * 20_000):
         divided(divide, text)

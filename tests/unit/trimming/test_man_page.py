@@ -197,12 +197,14 @@ LINES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(LINES, max_size=40).map("\n".join))
 @cases(400)
 def test_every_variant_is_made_of_lines_of_the_page(text: str) -> None:
     assert_laws(text)
 
 
+@pytest.mark.slow
 def test_hostile_texts() -> None:
     for text in (*STRINGS, *outside()):
         assert_laws(text)

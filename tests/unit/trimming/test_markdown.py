@@ -271,6 +271,7 @@ _BEGINNINGS = [
 ]
 
 
+@pytest.mark.slow
 @cases(300)
 @given(
     st.lists(
@@ -301,6 +302,7 @@ def test_sentences_end_where_nothing_is_open() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(TEXT)
 @cases(300)
 def test_sentences_joined_are_the_text(text: str) -> None:
@@ -356,6 +358,7 @@ PARTS = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @given(st.one_of(PARTS, PARTS.map(lambda text: text.replace("\n", "\r\n"))))
 @example("\n\n| a |\n|---|\n" + "| c |\n" * 5)
 @example("|a|\n|-|\n" + "|x|\n" * 9 + "# H\n\npara\n")
@@ -364,6 +367,7 @@ def test_every_variant_is_made_of_blocks_of_the_document(text: str) -> None:
     assert_laws(text)
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_hostile_texts() -> None:
     for text in (*STRINGS, *outside()):
@@ -371,6 +375,7 @@ def test_hostile_texts() -> None:
         assert_laws(f"# T\n\nFirst one.\n\n{text}\n\n## U\n\n{text}\n\nlast")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", sorted(SHARED_DATA.glob("docs/files/*.md")), ids=lambda path: path.name
 )

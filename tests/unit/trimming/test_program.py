@@ -170,6 +170,7 @@ def test_every_variant_of_a_real_module_parses(path: Path) -> None:
         assert all(parses(variants[number].text) for number in [0, *numbers, len(variants) - 1])
 
 
+@pytest.mark.slow
 @given(
     programs(), st.integers(0, 99), st.dictionaries(st.integers(0, 60), st.floats(0, 1), max_size=4)
 )

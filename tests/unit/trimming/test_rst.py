@@ -159,6 +159,7 @@ def every_variant(pieces: Pieces) -> Iterator[str]:
         yield from (variant.text for variant in variants)
 
 
+@pytest.mark.slow
 def test_a_document_in_pieces() -> None:
     pieces = divided(divide, DOCUMENT)
     for text in every_variant(pieces):
@@ -270,6 +271,7 @@ def documents(draw: st.DrawFn) -> str:
     return "\n".join(parts)
 
 
+@pytest.mark.slow
 @given(documents())
 @cases(90, shrink=False)
 def test_a_shorter_document_has_blocks_of_the_original(text: str) -> None:
@@ -281,6 +283,7 @@ def test_a_shorter_document_has_blocks_of_the_original(text: str) -> None:
         assert_a_part(shorter, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["== ==\nx\n\n" * 5_000, "".join(" " * n + f"t{n}\n" for n in range(900)), ".. _a: :\n" * 9_000,
