@@ -52,6 +52,7 @@ def render(
     return render_all(records, "chunks", format, **options).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 @cases(60)
 @given(RECORDS, st.booleans(), st.booleans(), st.booleans(), st.booleans(), SEPARATOR)

@@ -174,6 +174,7 @@ def test_a_file_that_is_no_corpus_is_refused(tmp_path: Path, text: str, words: s
         corpus.read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_a_break_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "structure_of", lambda text, *_: text)

@@ -43,6 +43,7 @@ def _change(file: Path, name: str, part: int, text: str | None) -> None:
     file.write_bytes(gzip.compress(json.dumps(data).encode()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_record_is_compared_and_a_difference_can_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -98,6 +99,7 @@ def test_line_ends_alone_are_shown_and_a_long_difference_is_cut() -> None:
     assert long[-1] == "    ... 171 more lines"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # a test may have left a thread
 def test_two_processes_record_the_same() -> None:

@@ -180,6 +180,7 @@ def test_openai_gets_the_prompt_with_all_that_the_job_names(
     assert made.context is not None and made.context.has_explicit
 
 
+@pytest.mark.slow
 def test_anthropic_gets_the_same_in_blocks(knowledge: list[Item], server: Server) -> None:
     made = prompt(knowledge, "anthropic", cache_after=["context"])
     answer, got = send_to_anthropic(server, made)

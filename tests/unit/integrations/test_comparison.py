@@ -14,9 +14,7 @@ from documents import FACTS
 ABSENT = [name for name in frameworks.WAYS if find_spec(name) is None]
 
 
-@pytest.mark.skipif(
-    bool(ABSENT), reason=f"needs {', '.join(ABSENT)}: pip install '.[test-integrations]'"
-)
+@pytest.mark.skipif(bool(ABSENT), reason=f"needs {', '.join(ABSENT)}: pip install '.[test-all]'")
 def test_promptforge_keeps_the_budget_in_every_framework(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

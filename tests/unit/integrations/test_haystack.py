@@ -16,7 +16,7 @@ from loop_check import LoopCheck
 
 import promptforge as pf
 
-pytest.importorskip("haystack", reason="needs haystack-ai: pip install '.[test-integrations]'")
+pytest.importorskip("haystack", reason="needs haystack-ai: pip install '.[test-all]'")
 
 from haystack import Document, Pipeline, component
 from haystack.components.builders import ChatPromptBuilder

@@ -16,9 +16,7 @@ from loop_check import LoopCheck
 
 import promptforge as pf
 
-pytest.importorskip(
-    "langchain_core", reason="needs langchain-core: pip install '.[test-integrations]'"
-)
+pytest.importorskip("langchain_core", reason="needs langchain-core: pip install '.[test-all]'")
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings

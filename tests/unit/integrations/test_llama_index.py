@@ -17,9 +17,7 @@ from loop_check import LoopCheck
 
 import promptforge as pf
 
-pytest.importorskip(
-    "llama_index.core", reason="needs llama-index-core: pip install '.[test-integrations]'"
-)
+pytest.importorskip("llama_index.core", reason="needs llama-index-core: pip install '.[test-all]'")
 
 from llama_index.core import Settings, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever

@@ -21,7 +21,7 @@ import pytest
 
 import promptforge as pf
 
-pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-integrations]'")
+pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-all]'")
 
 from mcp import Client, MCPError, StdioServerParameters
 

@@ -36,7 +36,7 @@ def is_there(library: str) -> bool:
 def test_each_example_runs(bridge: str, body: str) -> None:
     library = LIBRARIES.get(bridge, bridge)
     if not is_there(library):
-        pytest.skip(f"needs {library}: pip install '.[test-integrations]'")
+        pytest.skip(f"needs {library}: pip install '.[test-all]'")
     exec(compile(body, f"<{bridge}>", "exec"), {})
 
 

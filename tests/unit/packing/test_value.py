@@ -300,6 +300,7 @@ def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("forms", [False, True])
 @pytest.mark.parametrize(("count", "limit"), [(1000, 8000), (10_000, 32_000), (30_000, 64_000)])

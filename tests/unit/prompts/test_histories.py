@@ -135,6 +135,7 @@ def test_the_same_conversation_in_any_shape(name: str) -> None:
     assert {d.severity for d in prompt.warnings} <= {"info"}
 
 
+@pytest.mark.slow
 def test_objects_of_the_libraries_are_messages_too() -> None:
     types = pytest.importorskip(
         "openai.types.chat", reason="the library of OpenAI is not installed"

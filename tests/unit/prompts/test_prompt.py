@@ -95,6 +95,7 @@ def ask_claude(server: Any, made: pf.Prompt) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_thoughts_citations_and_tools_of_anthropic(claude: Any, whole: bool) -> None:
     asked: list[Any] = [
@@ -446,6 +447,7 @@ def plain(value: Any) -> Any:
     return json.loads(text.replace("AbC_-w==", "AbC/+w==").replace("QQ_-", "QQ/+"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["object", "rest"])
 def test_signatures_of_gemini(form: str) -> None:
     genai = pytest.importorskip("google.genai", reason="the library of Google is not installed")

@@ -368,6 +368,7 @@ def test_a_worker_that_was_killed_while_it_waited_costs_nothing() -> None:
         assert sandbox.call("misbehaving_tasks:echo", "there") == "there"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal on this system")
 def test_templates_are_not_blamed_for_what_killed_them() -> None:
     with Sandbox(seconds=60) as sandbox:

