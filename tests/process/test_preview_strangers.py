@@ -143,6 +143,6 @@ def test_items_that_are_pages_stay_text(besieged: Preview, open_page: Opener) ->
     )
     for button in page.query_selector_all("button:visible"):
         if button.is_visible() and button.is_enabled():
-            button.click(timeout=2000, no_wait_after=True, force=True)
+            button.click(no_wait_after=True, force=True)
         assert not page.evaluate(live)
     assert page.title().endswith("promptforge preview") and "evil" not in page.url

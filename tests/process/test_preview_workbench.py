@@ -5,6 +5,7 @@ One server and one browser for all: its items are given anew by the tests that n
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -158,12 +159,15 @@ def value_over(page: Page, x: int, *parts: str) -> None:
 
     import playwright.sync_api as playwright
 
+    waits = itertools.chain([3000, 6000, 12_000], itertools.repeat(24_000))
+
     def shown() -> bool:
         page.mouse.move(0, 0)
         page.hover("#editor .cm-line >> nth=0", position={"x": x, "y": 8})
         try:
             page.wait_for_selector(
-                "".join([".cm-value", *(f":has-text('{part}')" for part in parts)]), timeout=3000
+                "".join([".cm-value", *(f":has-text('{part}')" for part in parts)]),
+                timeout=next(waits),
             )
         except playwright.TimeoutError:
             return False
