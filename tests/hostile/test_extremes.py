@@ -202,6 +202,7 @@ sys.exit(worst and 1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
 def test_a_process_forked_while_other_threads_render_renders() -> None:
     ran = subprocess.run(

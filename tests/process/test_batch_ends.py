@@ -41,6 +41,7 @@ REAL_PYTHON = sys.executable
 pytestmark = pytest.mark.usefixtures("batch_folder")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_killed_worker_costs_nothing(engine: str, expected: bytes, processes: None) -> None:
     struck: list[int] = []
@@ -299,6 +300,7 @@ main(["batch", "in.jsonl", "-o", "out.jsonl", "--part-rows", "2", "-j", "1"])
 """The command, to which Ctrl-C comes after its fourth part."""
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
     ran = python("-c", INTERRUPTED)
     assert ran.code == 130 and "the same command goes on" in ran.err, ran
@@ -310,6 +312,7 @@ def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
     assert Path("out.jsonl").read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_kills_at_any_moment_lose_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
     folder.mkdir()

@@ -91,6 +91,7 @@ def test_the_upper_bound_takes_the_last_item_in_part(budget: int, worth: float) 
 SHORTENING_ALL = {"promptforge, proportional", "promptforge, longest_first"}
 
 
+@pytest.mark.slow
 def test_every_subject_packs_within_the_budget() -> None:
     cells = _measure()
     assert [cell.subject for cell in cells] == [subject.name for subject in OURS]
@@ -181,6 +182,7 @@ def test_growth_says_what_an_item_costs() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
 def test_the_batch_writes_what_the_bare_loop_writes(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
@@ -213,6 +215,7 @@ def test_a_fleet_is_measured_by_the_batch_itself(monkeypatch: pytest.MonkeyPatch
     assert found.bytes_sent > 1000 and found.bytes_back > 1000 and found.memory > 10
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="no wait4 on this system")
 def test_a_folder_is_packed_by_each_in_turn(tmp_path: Path) -> None:
     tmp_path.joinpath("greet.py").write_text("def greet():\n    return 'hello'\n", "utf-8")

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
         assert run("test", tmp_path / "tests").code == 0
 
 
+@pytest.mark.slow
 def test_it_ends_quietly_and_a_taken_port_is_said(tmp_path: Path) -> None:
     for _ in range(4):
         with preview(tmp_path) as running:
@@ -88,6 +89,7 @@ def test_what_is_wrong_is_said_before_anything_is_served(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["items.json"]
 
 
+@pytest.mark.slow
 def test_all_tests_are_run_with_what_is_not_saved(tmp_path: Path) -> None:
     folder, tests = tmp_path / "templates", tmp_path / "tests"
     write(folder, "saved")
@@ -186,6 +188,14 @@ def write_in_place(folder: Path, _: Preview) -> None:
     os.utime(folder / LAYOUT, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
+    folder = tmp_path_factory.mktemp("followed")
+    write(folder / "templates", "first")
+    with preview(folder, "--templates", folder / "templates") as running:
+        yield running.enter()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -198,19 +208,19 @@ def write_in_place(folder: Path, _: Preview) -> None:
     ],
 )
 def test_a_folder_is_followed_whatever_becomes_of_it(
-    tmp_path: Path, change: Callable[[Path, Preview], None]
+    followed: Preview, change: Callable[[Path, Preview], None]
 ) -> None:
-    folder = tmp_path / "templates"
+    folder = followed.folder / "templates"
     write(folder, "first")
-    with preview(tmp_path, "--templates", folder) as running:
-        assert shows(running.enter(), "first ")
-        change(folder, running)
-        assert shows(running, "scond " if change is write_in_place else "second ")
-        for number in range(2):  # what comes later is seen too
-            write(folder, f"later{number}")
-            assert shows(running, f"later{number} ")
+    assert shows(followed, "first ")
+    change(folder, followed)
+    assert shows(followed, "scond " if change is write_in_place else "second ")
+    for number in range(2):  # what comes later is seen too
+        write(folder, f"later{number}")
+        assert shows(followed, f"later{number} ")
 
 
+@pytest.mark.slow
 def test_links_are_followed_where_they_lead_now(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(tmp_path / name, name)
@@ -236,6 +246,7 @@ def test_links_are_followed_where_they_lead_now(tmp_path: Path) -> None:
         assert "again" in saved.json()["text"]
 
 
+@pytest.mark.slow
 def test_a_change_of_branches_is_followed(tmp_path: Path) -> None:
     def git(*words: str) -> None:
         who = ("-c", "user.name=T", "-c", "user.email=t@example.org")
@@ -272,6 +283,7 @@ def test_a_change_of_branches_is_followed(tmp_path: Path) -> None:
         assert "no profile" in running.draw(view={"profile": "new"})["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_tokenizer_file_that_a_profile_names_is_followed(tmp_path: Path) -> None:
     words = [bytes([byte]) for byte in range(256)]
     vocabulary = tmp_path / "own.tiktoken"
@@ -291,6 +303,7 @@ def test_a_tokenizer_file_that_a_profile_names_is_followed(tmp_path: Path) -> No
         assert running.request("/api/start").json()["changes"] <= heard + 1
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_gone_is_said_and_comes_back(tmp_path: Path) -> None:
     folder = tmp_path / "templates"
     write(folder, "first")
@@ -308,6 +321,7 @@ def test_a_folder_that_is_gone_is_said_and_comes_back(tmp_path: Path) -> None:
 # --- what fails beside it -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_full_folder_for_drafts_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file in the place of the folder stands for a full disk: a test may run as root."""
     temporary = tmp_path / "temporary"
@@ -338,6 +352,7 @@ def test_a_full_folder_for_drafts_is_said(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_unsaved_profile_that_is_wrong_is_named_without_its_folder(tmp_path: Path) -> None:
     with preview(tmp_path, "--profiles", tmp_path) as running:
         profile = running.enter().files()["default.yaml"]
@@ -345,6 +360,7 @@ def test_an_unsaved_profile_that_is_wrong_is_named_without_its_folder(tmp_path: 
         assert (error["name"], error["line"], error["file"]) == ("default.yaml", 1, profile)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_no_request(tmp_path: Path) -> None:
     with preview(tmp_path) as running:
         before = running.enter().draw()["text"]
@@ -384,6 +400,7 @@ def test_a_change_before_the_first_look_is_seen(tmp_path: Path) -> None:
     assert app._follow_items() and not app._follow_items() and reloads == [1]
 
 
+@pytest.mark.slow
 def test_problems_with_items_are_told_to_the_page(tmp_path: Path) -> None:
     bad = [{"name": "a", "content": "x", "score": "high"}, {"nonsense": 1}]
     with preview(tmp_path, items=bad) as running:

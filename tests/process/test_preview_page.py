@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from commandline import run
 from preview_browser import (
     Opener,
@@ -19,7 +20,7 @@ from preview_browser import (
 )
 from preview_process import ITEMS, Preview, write_items
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 
 
 def test_the_text_is_what_render_prints(edited: Preview, open_page: Opener, shots: Path) -> None:

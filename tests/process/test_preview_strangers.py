@@ -16,7 +16,7 @@ from preview_process import Preview, preview
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 LIVE = (
     "<script>window.owned=1</script><img src=x onerror=window.owned=1><style>*{display:none}</style>"
     "<svg onload=window.owned=1><iframe srcdoc='<script>parent.owned=1</script>'></iframe>"

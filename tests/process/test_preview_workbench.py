@@ -36,7 +36,7 @@ from promptforge.templating.language import FILTERS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 KINDS = ("code", "document", "error", "man_page")
 ITEMS = [
     {

@@ -518,11 +518,11 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
 
 
 PATIENT_SERVER = """
-from promptforge.cli import start
+from promptforge.cli.main import main
 from promptforge.integrations import mcp
 
 mcp.MAX_SECONDS_AT_END = 3600
-start(["mcp"])
+main(["mcp"])
 """
 """It waits for an hour, not for a minute, where it takes an empty id for none."""
 

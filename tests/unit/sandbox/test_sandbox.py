@@ -197,12 +197,21 @@ def test_texts_that_no_folder_could_hold_are_refused(
     [
         ("forever", None, "ran for more than 0.3 s and were stopped"),
         ("hoard", 2 << 30, "took more than 512 MiB and were stopped"),
-        ("shout", 5 << 20, "made more than 4 MiB and were stopped"),
+        pytest.param(
+            "shout", 5 << 20, "made more than 4 MiB and were stopped", marks=pytest.mark.slow
+        ),
         ("end", 3, r"ended the process that they ran in \(exit code 3\)"),
-        ("fail", None, "the templates failed: BaseException: not even an Exception"),
-        ("nest", 50_000, "the templates"),
-        ("drip", None, "gave no answer within 0.6 s and were stopped"),
-        ("nowhere", None, "AttributeError"),
+        pytest.param(
+            "fail",
+            None,
+            "the templates failed: BaseException: not even an Exception",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("nest", 50_000, "the templates", marks=pytest.mark.slow),
+        pytest.param(
+            "drip", None, "gave no answer within 0.6 s and were stopped", marks=pytest.mark.slow
+        ),
+        pytest.param("nowhere", None, "AttributeError", marks=pytest.mark.slow),
     ],
 )
 def test_whatever_happens_behind_it_the_next_call_is_right(
@@ -358,6 +367,7 @@ def test_the_environment_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> 
 # --- how it lives ---
 
 
+@pytest.mark.slow
 def test_many_threads_each_get_their_own_answer() -> None:
     def one(number: int) -> None:
         if number % 9 == 4:
@@ -388,6 +398,7 @@ def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
     sandbox.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal on this system")
 def test_a_worker_that_was_killed_while_it_waited_costs_nothing() -> None:
     """As a system does that runs out of memory, before a call and before the first one."""
@@ -418,6 +429,7 @@ def test_templates_are_not_blamed_for_what_killed_them() -> None:
         killing.join()
 
 
+@pytest.mark.slow
 def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:
     program = """
 import os, resource, sys
@@ -462,6 +474,7 @@ def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -
     assert (ran.code, ran.out, ran.err) == (0, "1\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_worker_without_a_caller_ends_by_itself() -> None:
     pytest.importorskip("resource")
