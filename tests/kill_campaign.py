@@ -70,7 +70,7 @@ def campaign(kills: int, folder: Path, *, seed: int = 0, engine: str = "local") 
         runs += 1
         command = _start(source, output, engine, workers=chance.choice((1, 2)))
         children: list[int] = []
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 900
         while command.is_alive() and killed < kills:
             _await_moment(chance, output, command)
             children = _children(_pid(command))
@@ -203,8 +203,8 @@ def _kill(pid: int) -> int:
 
 
 def _outliving(children: list[int]) -> list[str]:
-    """Return which workers are there ten seconds after their parent has gone."""
-    until = time.monotonic() + 10
+    """Return the workers that stay although their parent has gone."""
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         listed = subprocess.run(
             ["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True

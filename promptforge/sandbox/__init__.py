@@ -1,8 +1,9 @@
-"""Compile and render templates of strangers in a process of their own, killed when it is late.
+"""Compile and render templates of strangers in a process of their own, ended at its limits.
 
 The engine bounds templates inside a process too; the sandbox holds if that fails, and bounds
 memory, which no check inside a process can. Plain data goes in and comes back as JSON. Windows and
-macOS cannot limit the memory of a process; there only the deadline holds (`Sandbox.limits_memory`).
+macOS cannot limit the memory of a process; there only the time is limited
+(`Sandbox.limits_memory`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,13 @@ from ..text.escape import to_label
 
 MAX_START_SECONDS = 60.0
 """Time for a worker to start, and to load its profile and tokenizer, in seconds."""
+
+MAX_IDLE_SECONDS = 0.0 if sys.platform == "win32" else 60.0
+"""Time that a worker may wait for a processor, or for anything else, beyond the time that it runs.
+
+A busy machine gives the same answers as an idle one. Windows cannot limit processor time: there the
+seconds of the templates are those of the clock.
+"""
 
 MAX_ANSWER_VALUES = 2_000_000
 """Values of an answer: `{"":0}` takes forty times its text in the caller's memory."""
@@ -84,8 +92,9 @@ class Sandbox:
 
     The process stays for the next call: templates of another stranger go into another sandbox. Any
     thread may use it; calls wait for each other. Templates are stopped with a `TemplateError`
-    if they take more than `seconds`, more than `memory` bytes, or answer with more than `answer`
-    bytes or two million values. The next call gets a new worker. Close it, or use it in `with`.
+    if they take more than `seconds` of processor time, more than `memory` bytes, or answer with
+    more than `answer` bytes or two million values; or if they wait for a minute (Windows limits
+    the time on the clock instead). The next call gets a new worker. Close it, or use it in `with`.
     """
 
     def __init__(
@@ -227,7 +236,7 @@ class _Worker:
         self.end = weakref.finalize(self, _end, self._process)
 
     def ask(self, request: Mapping[str, Any]) -> _Answer:
-        """Return the answer to a request; raises `TemplateError` if it is late."""
+        """Return the answer to a request; raises `TemplateError` if the worker is stopped."""
         if self.limits_memory is None:
             self.limits_memory = self._receive(MAX_START_SECONDS).memory
         answer = self._receive(MAX_START_SECONDS, json.dumps(request).encode())
@@ -238,7 +247,7 @@ class _Worker:
         return answer
 
     def _receive(self, seconds: float, request: bytes | None = None) -> _Answer:
-        """Send a request, if any, and return the next answer."""
+        """Send a request, if any, and return the next answer; it may take `seconds` to make."""
         stdin: Any = self._process.stdin
         stdout: Any = self._process.stdout
         late = threading.Event()
@@ -247,7 +256,7 @@ class _Worker:
             late.set()
             self.kill()
 
-        timer = threading.Timer(seconds, stop)
+        timer = threading.Timer(seconds + MAX_IDLE_SECONDS, stop)
         timer.daemon = True
         timer.start()
         data = b""
@@ -286,8 +295,10 @@ class _Worker:
         self.vanished = not (late or self._begun)
         if self.limits_memory is None:
             return PromptForgeError(f"the worker for templates did not start (exit code {code})")
-        # The limit of processor time may end it before the deadline does.
-        if late or code == -getattr(signal, "SIGXCPU", 0):
+        if late:
+            most = seconds + MAX_IDLE_SECONDS
+            return TemplateError(f"the templates gave no answer within {most:g} s and were stopped")
+        if code == -getattr(signal, "SIGPROF", 0):
             return TemplateError(f"the templates ran for more than {seconds:g} s and were stopped")
         if code == -getattr(signal, "SIGKILL", 0):  # templates can kill nothing
             said = "something ended the process of the templates; perhaps memory has run out"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import os
+import signal
 import sys
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
@@ -22,7 +21,7 @@ from ..files import template_sources
 from ..rendering.renderer import ContextRenderer
 from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
-from . import LENGTH_HEADER
+from . import LENGTH_HEADER, MAX_START_SECONDS
 
 # Audit events that rendering never raises. `open` is judged by its flags.
 _FORBIDDEN = {
@@ -101,10 +100,15 @@ def serve(seconds: float, memory: int) -> None:
     # A hook cannot be removed again, so it comes after everything that is opened for good.
     sys.addaudithook(_watch)
     _send(answers, {"ready": True, "memory": limited})
-    while head := requests.read(LENGTH_HEADER.size):
+
+    def begin() -> None:
         _allow(seconds)
+        _send(answers, {"begin": True})
+
+    while head := requests.read(LENGTH_HEADER.size):
+        _allow(MAX_START_SECONDS)
         request = requests.read(LENGTH_HEADER.unpack(head)[0])
-        _send(answers, _answer(request, lambda: _send(answers, {"begin": True})))
+        _send(answers, _answer(request, begin))
 
 
 def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
@@ -152,16 +156,15 @@ def _limit(memory: int) -> bool:
 
 
 def _allow(seconds: float) -> None:
-    """Allow this process some more seconds of processor time.
+    """Let this process take so many seconds of processor time from now on: then the system ends it.
 
-    So it ends by itself even if its caller was killed and nobody keeps the deadline.
+    It ends even if its caller was killed, and nobody keeps the time.
     """
-    try:
-        import resource
-    except ImportError:
-        return
-    limit = math.ceil(time.process_time() + seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    if sys.platform != "win32":
+        # A caller may have ignored or blocked the signal, and a new process inherits that.
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGPROF])
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +22,11 @@ from promptforge.sandbox import Sandbox
 
 from .grammar import Grammar
 from .report import Report
+from .surfaces.seen import Stuck, deadline
 
 SECONDS = 2.0
 STUCK = 20
-"""Seconds after which a case that runs in process is broken off."""
+"""Seconds of processor time after which a case that runs in process is broken off."""
 SECRET = "the-canary-of-this-process"
 FORMATS = {"md": "markdown", "xml": "xml", "json": "json", "txt": "plain"}
 ITEMS: list[dict[str, Any]] = [
@@ -42,10 +40,6 @@ ITEMS: list[dict[str, Any]] = [
 ]
 _EVENTS = ("open", "exec", "os.", "socket.", "subprocess.", "shutil.", "ctypes.", "pty.", "glob.")
 _SHIPPED = str(_shipped.shipped_folder("templates"))
-
-
-class Stuck(BaseException):
-    """A case did not end."""
 
 
 class Watch:
@@ -74,23 +68,6 @@ class Watch:
 
 
 _watch: list[Watch] = []
-
-
-@contextmanager
-def _alarm() -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise Stuck
-
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(STUCK)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def run(
@@ -136,7 +113,7 @@ def run(
             started, said, text = time.process_time(), "", ""
             try:
                 renderer = pf.Renderer(templates=templates)  # which reads the shipped files
-                with _alarm():
+                with deadline(STUCK):
                     watch.on = True
                     text = renderer.render(ITEMS, **options).text
             except pf.PromptForgeError as error:

@@ -24,4 +24,4 @@ class LoopCheck:
 
     def wait(self, _: object = None) -> None:
         """Block until the loop comes; fail if this call is what blocks it."""
-        assert self._came.wait(20), "the loop is not free"
+        assert self._came.wait(120), "the loop is not free"

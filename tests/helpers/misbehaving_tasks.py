@@ -29,6 +29,21 @@ def forever(_: Any, begin: Begin) -> None:
         pass
 
 
+def wait(seconds: float, begin: Begin) -> str:
+    begin()
+    time.sleep(seconds)
+    return "waited"
+
+
+def load(seconds: float, begin: Begin) -> str:
+    """Take processor time before the time of the templates begins."""
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+    begin()
+    return "loaded"
+
+
 def late(_: Any, begin: Begin) -> None:
     """Run on without ever saying that the time of the templates begins."""
     while True:

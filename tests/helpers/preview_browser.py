@@ -30,8 +30,8 @@ CHROMIUM = next(filter(None, map(shutil.which, _BROWSERS)), None)
 needs_browser = pytest.mark.skipif(
     bool(MISSING) or CHROMIUM is None, reason=f"needs {' and '.join(MISSING or ['chromium'])}"
 )
-PATIENCE = 60
-"""Seconds that anything may take."""
+PATIENCE = 300
+"""Seconds after which a state that is waited for will never come, however busy the machine is."""
 FOLDERS = ("templates", "profiles", "tests")
 OVERLAPS = """() => {
   const found = [];

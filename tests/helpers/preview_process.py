@@ -100,7 +100,7 @@ class Preview:
         )
         self._reader.start()
 
-    def send(self, data: bytes, *, wait: float = 30) -> Reply:
+    def send(self, data: bytes, *, wait: float = 300) -> Reply:
         """Send bytes as they are and return what comes back before the other side closes."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as line:
             line.sendall(data)
@@ -189,8 +189,8 @@ def preview(folder: Path, *arguments: str | Path, items: object = None) -> Itera
         yield running
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        process.wait(300)
         if process.stderr is not None:
             with contextlib.suppress(NameError):
-                running._reader.join(60)
+                running._reader.join(300)
             process.stderr.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 def wait(_argument: object, begin: Callable[[], None]) -> dict[str, Any]:
     begin()
-    time.sleep(600)
+    time.sleep(3600)
     return {}
 
 

@@ -192,7 +192,7 @@ worst = 0
 for turn in range(60):
     child = os.fork()
     if not child:
-        signal.alarm(60)
+        signal.alarm(600)
         text = renderer.render(new_items(-turn), max_tokens=300, query="return 3").text
         os._exit(not text)
     worst = max(worst, os.waitpid(child, 0)[1])
@@ -207,6 +207,6 @@ sys.exit(worst and 1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
 def test_a_process_forked_while_other_threads_render_renders() -> None:
     ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=300
+        [sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=3600
     )
     assert (ran.returncode, ran.stderr) == (0, "")

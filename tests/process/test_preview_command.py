@@ -7,15 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from build_vocabulary import format_tiktoken
 from commandline import run
-from preview_browser import PATIENCE, until
+from preview_browser import start, until
 from preview_process import Preview, preview, write_items
 
 
@@ -145,49 +144,57 @@ def write(folder: Path, word: str, name: str = LAYOUT) -> None:
 
 def shows(running: Preview, word: str) -> bool:
     """Wait until the text holds a word."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if word in running.draw().get("text", ""):
-            return True
-        time.sleep(0.02)
-    return False
+    until(lambda: word in running.draw().get("text", ""))
+    return True
 
 
-def remake(folder: Path) -> None:
-    shutil.rmtree(folder)
-    time.sleep(0.4)
+def noticed(running: Preview, change: Callable[[], object]) -> None:
+    """Change a file, and wait until the preview tells of it."""
+    heard = start(running)["changes"]
+    change()
+    until(lambda: start(running)["changes"] > heard)
+
+
+def remake(folder: Path, running: Preview) -> None:
+    noticed(running, lambda: shutil.rmtree(folder))
     write(folder, "second")
 
 
-def move_away_and_back(folder: Path) -> None:
-    folder.rename(folder.with_name("away"))
-    time.sleep(0.4)
+def move_away_and_back(folder: Path, running: Preview) -> None:
+    noticed(running, lambda: folder.rename(folder.with_name("away")))
     folder.with_name("away").rename(folder)
     write(folder, "second")
 
 
-def put_another_in_its_place(folder: Path) -> None:
+def put_another_in_its_place(folder: Path, _: Preview) -> None:
     write(folder.with_name("new"), "second")
     folder.rename(folder.with_name("old"))
     folder.with_name("new").rename(folder)
 
 
-def remake_a_subfolder(folder: Path) -> None:
-    shutil.rmtree(folder / "chunks")
-    time.sleep(0.4)
+def remake_a_subfolder(folder: Path, running: Preview) -> None:
+    noticed(running, lambda: shutil.rmtree(folder / "chunks"))
     write(folder, "second")
 
 
-def save_by_renaming(folder: Path) -> None:
+def save_by_renaming(folder: Path, _: Preview) -> None:
     write(folder, "second", f"{LAYOUT}.new")
     (folder / f"{LAYOUT}.new").replace(folder / LAYOUT)
 
 
-def write_in_place(folder: Path) -> None:
+def write_in_place(folder: Path, _: Preview) -> None:
     """Keep size and time: only the time of its inode tells."""
     state = (folder / LAYOUT).stat()
     write(folder, "scond")
     os.utime(folder / LAYOUT, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
+    folder = tmp_path_factory.mktemp("followed")
+    write(folder / "templates", "first")
+    with preview(folder, "--templates", folder / "templates") as running:
+        yield running.enter()
 
 
 @pytest.mark.slow
@@ -203,17 +210,16 @@ def write_in_place(folder: Path) -> None:
     ],
 )
 def test_a_folder_is_followed_whatever_becomes_of_it(
-    tmp_path: Path, change: Callable[[Path], None]
+    followed: Preview, change: Callable[[Path, Preview], None]
 ) -> None:
-    folder = tmp_path / "templates"
+    folder = followed.folder / "templates"
     write(folder, "first")
-    with preview(tmp_path, "--templates", folder) as running:
-        assert shows(running.enter(), "first ")
-        change(folder)
-        assert shows(running, "scond " if change is write_in_place else "second ")
-        for number in range(2):  # what comes later is seen too
-            write(folder, f"later{number}")
-            assert shows(running, f"later{number} ")
+    assert shows(followed, "first ")
+    change(folder, followed)
+    assert shows(followed, "scond " if change is write_in_place else "second ")
+    for number in range(2):  # what comes later is seen too
+        write(folder, f"later{number}")
+        assert shows(followed, f"later{number} ")
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from preview_browser import (
 )
 from preview_process import Preview
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 OWN = "{# One. Uses: item. #}\nFIRST {{ item.content | fence }}\n"
 
 

@@ -20,7 +20,7 @@ from preview_browser import (
 )
 from preview_process import ITEMS, Preview, write_items
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 
 
 def test_the_text_is_what_render_prints(edited: Preview, open_page: Opener, shots: Path) -> None:

@@ -13,6 +13,8 @@ import pytest
 from commandline import python, run
 from preview_process import ITEMS, preview
 
+pytestmark = pytest.mark.slow
+
 QUOTES = """how "do" 'they' end, in $HOME `ls` \\n?"""
 FOLDER = 'a b\'c "d" ünï $HOME'
 FLAGS: dict[str, list[str]] = {

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 AXE = "axe_playwright_python"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 WIDTHS = ((1440, 900), (1024, 768), (390, 844))

@@ -16,7 +16,7 @@ from preview_process import Preview, preview
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 LIVE = (
     "<script>window.owned=1</script><img src=x onerror=window.owned=1><style>*{display:none}</style>"
     "<svg onload=window.owned=1><iframe srcdoc='<script>parent.owned=1</script>'></iframe>"
@@ -144,6 +144,6 @@ def test_items_that_are_pages_stay_text(besieged: Preview, open_page: Opener) ->
     )
     for button in page.query_selector_all("button:visible"):
         if button.is_visible() and button.is_enabled():
-            button.click(timeout=2000, no_wait_after=True, force=True)
+            button.click(no_wait_after=True, force=True)
         assert not page.evaluate(live)
     assert page.title().endswith("promptforge preview") and "evil" not in page.url

@@ -5,6 +5,7 @@ One server and one browser for all: its items are given anew by the tests that n
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ from promptforge.templating.language import FILTERS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 KINDS = ("code", "document", "error", "man_page")
 ITEMS = [
     {
@@ -158,12 +159,15 @@ def value_over(page: Page, x: int, *parts: str) -> None:
 
     import playwright.sync_api as playwright
 
+    waits = itertools.chain([3000, 6000, 12_000], itertools.repeat(24_000))
+
     def shown() -> bool:
         page.mouse.move(0, 0)
         page.hover("#editor .cm-line >> nth=0", position={"x": x, "y": 8})
         try:
             page.wait_for_selector(
-                "".join([".cm-value", *(f":has-text('{part}')" for part in parts)]), timeout=3000
+                "".join([".cm-value", *(f":has-text('{part}')" for part in parts)]),
+                timeout=next(waits),
             )
         except playwright.TimeoutError:
             return False
@@ -350,18 +354,91 @@ def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
     page.click("#share-close")
 
 
+def set_budget(page: Page, budget: int) -> None:
+    """Type a budget while the mouse is elsewhere, and wait for its text."""
+    typed = "(box, budget) => { box.value = budget; box.dispatchEvent(new Event('input')) }"
+    page.eval_on_selector("#budget", typed, budget)
+    shows(page, f"of {budget} tokens", place="spent")
+
+
+def opened(page: Page) -> str:
+    page.wait_for_selector("#detail:not([hidden]) h3")
+    return page.inner_text("#detail h3")
+
+
 def test_a_press_outlives_what_is_drawn_meanwhile(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    row = page.locator(".entry.dropped .name").nth(1)
+    name = row.locator(".label").inner_text()
+    row.hover()
+    page.mouse.down()
+    set_budget(page, 590)
+    page.mouse.up()
+    assert opened(page) == name
+    shows(page, "free", place="legend")
+
+
+@pytest.mark.parametrize("pixels", [16, -52])
+def test_a_row_that_moves_under_the_pointer_is_opened(
+    bench: Preview, open_page: Opener, pixels: int
+) -> None:
+    """The fonts of the machine decide how far what is drawn above the list moves it."""
+    page = open_page(bench)
+    row = page.locator(".entry.dropped .name").nth(1)
+    name = row.locator(".label").inner_text()
+    row.hover()
+    page.mouse.down()
+    page.eval_on_selector("#tools", f"e => {{ e.style.marginTop = '{pixels}px' }}")
+    set_budget(page, 590)
+    page.mouse.up()
+    assert opened(page) == name
+    assert "of 590 tokens" in page.inner_text("#spent")  # no other button was clicked
+
+
+def test_a_press_that_is_let_go_elsewhere_is_none(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     row = page.locator(".entry.dropped .name").nth(1)
     row.hover()
     page.mouse.down()
-    page.eval_on_selector(
-        "#budget", "(box) => { box.value = 590; box.dispatchEvent(new Event('input')) }"
-    )
-    shows(page, "of 590 tokens", place="spent")
+    box = row.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 9, box["y"] + box["height"] + 60)
+    set_budget(page, 590)
     page.mouse.up()
-    page.wait_for_selector("#detail:not([hidden])")
-    shows(page, "free", place="legend")
+    page.wait_for_selector("#list:not(.pending) .name")  # what was held back is drawn
+    assert page.locator("#detail").is_hidden()
+
+
+def test_a_press_on_the_text_outlives_a_new_text(bench: Preview, open_page: Opener) -> None:
+    page = open_page(bench)
+    page.hover("#text .run[data-item='0'] >> nth=0")
+    page.mouse.down()
+    set_budget(page, 90)
+    page.mouse.up()
+    assert opened(page) == "item 0"
+    page.wait_for_selector("#text .run.picked")  # of the new text, too
+    shows(page, "Word 3 of a budget", gone=True)
+
+
+def test_a_tap_opens_a_row_that_is_redrawn(bench: Preview, open_page: Opener) -> None:
+    """The click of a finger is an event of its own, some time after it was lifted."""
+    page = open_page(bench)
+    press = (
+        "async ([held, budget]) => {"
+        " const row = document.querySelectorAll('.entry.dropped .name')[1];"
+        " const fire = kind => row.dispatchEvent(new PointerEvent(kind, {bubbles: true}));"
+        " fire('pointerdown');"
+        " const box = document.getElementById('budget');"
+        " box.value = budget; box.dispatchEvent(new Event('input'));"
+        " while (!document.getElementById('spent').textContent.includes(`of ${budget}`))"
+        "  await new Promise(done => setTimeout(done, 10));"
+        " fire('pointerup');"
+        " await new Promise(done => setTimeout(done, held));"
+        " if (row.isConnected) row.click();"
+        " return row.textContent; }"
+    )
+    pressed = page.evaluate(press, [50, 590])
+    assert opened(page) in pressed
 
 
 def test_what_is_wrong_leaves_the_last_account_alone(bench: Preview, open_page: Opener) -> None:

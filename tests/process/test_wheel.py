@@ -13,7 +13,10 @@ from commandline import python
 from places import ROOT
 
 MISSING = [name for name in ("build", "hatchling") if importlib.util.find_spec(name) is None]
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}")
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}"),
+    pytest.mark.slow,
+]
 VOCABULARIES = {"promptforge/_vocab/cl100k_base.bin", "promptforge/_vocab/o200k_base.bin"}
 
 

@@ -25,6 +25,7 @@ export function whenChanged(given) {
     if (isOdd) act.odd();
     else act.budget(isEmpty ? "none" : Number(value));
   });
+  $("next").addEventListener("click", () => act.budget(Number($("next").querySelector("[data-at]").dataset.at)));
   $("bar").addEventListener("click", (event) => {
     if (event.target === $("bar") || event.target.classList.contains("free")) act.budget(Math.round(valueAt(event.clientX)));
   });
@@ -190,8 +191,7 @@ export function ghosts(page) {
   const { next } = page.told;
   $("next").hidden = !next;
   if (!next) return;
-  $("next").replaceChildren("Next: ", make("bdi", {}, page.rows[next.index].label.split("/").at(-1)), ` at ${count(next.at)}`);
-  $("next").onclick = () => act.budget(next.at);
+  redraw($("next"), "Next: ", make("bdi", { "data-at": next.at }, page.rows[next.index].label.split("/").at(-1)), ` at ${count(next.at)}`);
 }
 
 export function curve(page) {

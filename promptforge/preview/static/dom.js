@@ -14,11 +14,12 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 // Puts other children into an element. What is there already stays, and with it the focus: so what a press does must show in
-// its attributes. While something is pressed, all stays: a button that is replaced, or moves away, before it is let go is never
-// clicked.
+// its attributes.
 export function redraw(box, ...wanted) {
-  held.delete(box);
-  if (pressed) return void held.set(box, wanted);
+  whenLetGo(box, () => patch(box, wanted));
+}
+
+function patch(box, wanted) {
   const old = [...box.childNodes];
   const open = box.querySelector(":scope > details")?.open; // nodes held back were made before the press that opened it
   const nodes = wanted.map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
@@ -32,15 +33,54 @@ export function redraw(box, ...wanted) {
   for (const node of old.slice(wanted.length)) node.remove();
 }
 
-const held = new Map(); // element → the children that it gets once nothing is pressed
-let pressed = false;
-const release = () => {
-  pressed = false;
-  for (const [box, wanted] of held) redraw(box, ...wanted);
-};
-addEventListener("pointerdown", (event) => (pressed = Boolean(event.target.closest?.("button, summary, .bar i, .ghosts i"))), true);
-addEventListener("click", () => (pressed = false), true); // what the click itself draws is not held back
-for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(release), true);
+// --- presses: from the pointer's way down to the click ---------------------------------------------------------------
+
+const PRESSABLE = "button:enabled, summary, .bar i, .ghosts i, .run";
+const CLICK_MS = 400; // the click of a finger is an event of its own, later than its pointerup
+const held = new Map(); // element → what draws it once nothing is pressed
+let press = null; // the element that is pressed, and the box that it had then
+
+// Draws an element at once, or after the press: a button that is replaced before it is let go is never clicked.
+export function whenLetGo(box, draw) {
+  held.delete(box);
+  if (press) held.set(box, draw);
+  else draw();
+}
+
+export const presses = (box) => press !== null && box.contains(press.element);
+
+function letGo(ended) {
+  if (press && press !== ended) return; // another press has begun
+  press = null;
+  const draws = [...held.values()];
+  held.clear();
+  for (const draw of draws) draw();
+}
+
+// Is this the click of a press? The pointer is where the pressed element was, and has not selected a part of the text.
+function isMeant({ element, box }, { clientX: x, clientY: y, detail }) {
+  const isInside = x >= box.left && x <= box.right && y >= box.top && y <= box.bottom;
+  const selects = element.matches(".run") && !getSelection().isCollapsed;
+  return detail > 0 && isInside && !selects && element.isConnected && element.matches(PRESSABLE);
+}
+
+addEventListener("pointerdown", ({ target }) => {
+  const element = target.closest?.(PRESSABLE);
+  press = element ? { element, box: element.getBoundingClientRect() } : null;
+}, true);
+// What is drawn above a button moves it away from a pointer that rests. The browser then clicks the nearest element that holds
+// both the button and what is under the pointer by now: the button gets the click instead.
+addEventListener("click", (event) => {
+  const ended = press;
+  press = null; // what the click itself draws is not held back
+  setTimeout(letGo);
+  if (!ended || ended.element.contains(event.target) || !isMeant(ended, event)) return;
+  event.stopImmediatePropagation();
+  event.preventDefault();
+  const { clientX, clientY, detail } = event;
+  ended.element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, clientX, clientY, detail }));
+}, true);
+for (const [end, wait] of [["pointerup", CLICK_MS], ["pointercancel", 0]]) addEventListener(end, () => setTimeout(letGo, wait, press), true);
 
 export const count = new Intl.NumberFormat("en-US").format;
 export const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;
@@ -70,9 +110,10 @@ export const signed = (number) => (number > 0 ? `+${count(number)}` : number < 0
 export function notice(id, error, { open = null, more = [] } = {}) {
   const box = $(id);
   box.hidden = !error;
-  if (!error) return box.replaceChildren();
+  if (!error) return whenLetGo(box, () => box.replaceChildren());
   const at = error.line ? `${error.name}:${error.line}` : error.name;
   const place = at && open ? [make("button", { type: "button", class: "line", onclick: open }, at), " "] : [];
   const end = /[.?!]$/.test(error.message) ? "" : ".";
-  box.replaceChildren(...place, make("span", {}, error.message + end), ...more.flatMap((each) => [" ", each]));
+  const nodes = [...place, make("span", {}, error.message + end), ...more.flatMap((each) => [" ", each])];
+  whenLetGo(box, () => box.replaceChildren(...nodes));
 }

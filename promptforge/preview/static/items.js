@@ -206,12 +206,18 @@ function line(row, at) {
   const tokens = row.here ? row.here.tokens : page.told.full.get(row.index);
   const full = row.status === "trimmed" ? page.told.full.get(row.index) : undefined;
   const cost = `${tokens === undefined ? "…" : count(tokens)}${full === undefined ? "" : ` of ${count(full)}`}`;
-  const name = make("button", { type: "button", class: "name", "data-index": row.index, "aria-pressed": String(chosen), onclick: () => act.pick(chosen ? null : row.index) },
+  const name = make("button", { type: "button", class: "name", "data-index": row.index, "aria-pressed": String(chosen), onclick: () => act.pick(chosen ? null : now(row)) },
     make("i", { class: row.here ? row.tint : "none" }), named(row), make("span", { class: "cost" }, cost));
   const why = row.reason === "fits" ? STATUS[row.status] : SHORT[row.reason] ?? row.reason;
   const facts = make("p", { class: "facts" }, make("span", { class: "cutoff" }, `${row.kind} · ${why}`), back(row));
   const place = { "aria-setsize": entries.length, "aria-posinset": at + 1 };
   return make("li", { class: `entry ${row.status}${chosen ? " picked" : ""}`, ...place }, name, facts);
+}
+
+// The number of an item now: a row that was pressed while other items came is still the row of its name.
+function now({ index, raw }) {
+  if (page?.rows[index]?.raw === raw) return index;
+  return page?.rows.find((row) => row.raw === raw)?.index ?? null;
 }
 
 function back(row) {

@@ -1,11 +1,12 @@
 // The finished text: a block of lines at a time, each item's part tinted, tokens outlined where the reader looks.
 
-import { $, count, make, past } from "./dom.js";
+import { $, count, make, past, presses, whenLetGo } from "./dom.js";
 import { seen as withMarks } from "./marks.js";
 
 const BLOCK = 6000; // characters of a block; those far from the window are not laid out
 export const MOST = 400_000; // characters that are shown unasked
 
+let picked = null; // the number of an item
 let lit = null; // the template line under the caret of the editor: { name, line }
 let shown = { page: null, blocks: [], all: false, heat: false };
 const runs = new WeakMap(); // element → the part of the text that it shows
@@ -49,12 +50,17 @@ export function show(page, { all = false, heat = false } = {}) {
   shown = { page, blocks, all, heat };
   const rest = end < text.length ? [more(page, end, heat)] : [];
   const wanted = text ? [...blocks.map((block) => block.element), ...rest] : [empty(page)];
-  patch(pane, wanted);
+  const renew = () => {
+    patch(pane, wanted);
+    light(lit);
+    pick(picked);
+  };
+  if (presses(pane)) whenLetGo(pane, renew);
+  else renew();
   for (const block of blocks) {
     seen.observe(block.element);
     outline(block.element);
   }
-  light(lit);
 }
 
 function cut(text, start, end) {
@@ -205,6 +211,7 @@ export function scrollTo(item) {
 }
 
 export function pick(item) {
+  picked = item;
   for (const run of $("text").querySelectorAll(".run.picked")) run.classList.remove("picked");
   if (item === null) return;
   for (const run of $("text").querySelectorAll(`.run[data-item="${item}"]`)) run.classList.add("picked");

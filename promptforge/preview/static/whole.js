@@ -1,6 +1,6 @@
 // The whole prompt: its messages as cards with their tokens, or the request of a provider as it is sent.
 
-import { $, count, make } from "./dom.js";
+import { $, count, make, whenLetGo } from "./dom.js";
 import { seen } from "./marks.js";
 import { MOST } from "./text.js";
 
@@ -20,7 +20,7 @@ export function draw(found, page, open) {
   for (const id of ["messages", "request"]) $(id).classList.remove("pending");
   if (found.to === "roles" && !$("messages").hidden) {
     const cards = found.messages.map((message) => card(message, found, page, open));
-    $("messages").replaceChildren(account(found), ...cards);
+    whenLetGo($("messages"), () => $("messages").replaceChildren(account(found), ...cards));
   } else {
     $("sent").replaceChildren(...seen(cut(found.sent)));
     $("sent-about").textContent = spent(found);

@@ -449,10 +449,14 @@ def test_a_request_is_read_strictly(body: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
+def test_work_that_was_overtaken_is_ended(
+    own: session.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for library in ("starlette", "uvicorn"):
         pytest.importorskip(library)
     from promptforge.preview import app
+
+    monkeypatch.setattr(app, "OVERTAKEN_SECONDS", 0.1)
 
     async def overtake() -> None:
         queue = app.RenderQueue(own, 300)
@@ -461,7 +465,7 @@ def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
         while queue._running is None:
             await asyncio.sleep(0.01)
         waiting = asyncio.create_task(queue.draw({}, "slow_tasks:answer", other))
-        await asyncio.sleep(app.OVERTAKEN_SECONDS + 0.1)
+        await asyncio.sleep(0.2)
         assert not slow.done() and not waiting.done()
         newest = await queue.draw({}, "slow_tasks:answer", mine)
         assert newest == {"of": own.items_key} == await waiting
@@ -469,7 +473,7 @@ def test_work_that_was_overtaken_is_ended(own: session.Session) -> None:
             await slow
         queue.close()
 
-    asyncio.run(asyncio.wait_for(overtake(), 60))
+    asyncio.run(asyncio.wait_for(overtake(), 300))
 
 
 def test_a_view_goes_home(own: session.Session) -> None:

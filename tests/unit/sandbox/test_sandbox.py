@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -39,6 +40,25 @@ ITEMS = [
         "score": 0.5,
     },
 ]
+LIAR = """
+import json, struct, sys
+
+def send(text):
+    data = text.encode("utf-8", "surrogatepass")
+    sys.stdout.buffer.write(struct.pack("!I", len(data)) + data)
+    sys.stdout.buffer.flush()
+
+send('{"memory": true}')
+while head := sys.stdin.buffer.read(4):
+    request = json.loads(sys.stdin.buffer.read(*struct.unpack("!I", head)))
+    if request["task"] == "echo":
+        send(json.dumps({"value": request["argument"]}))
+        continue
+    for text in ['{"begin": true}', *request["argument"]]:
+        send(text)
+    break
+"""
+"""A worker that answers what it is told to: it imports nothing of ours, and so starts at once."""
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 
 
@@ -178,18 +198,29 @@ def test_texts_that_no_folder_could_hold_are_refused(
     [
         ("forever", None, "ran for more than 0.3 s and were stopped"),
         ("hoard", 2 << 30, "took more than 512 MiB and were stopped"),
-        ("shout", 5 << 20, "made more than 4 MiB and were stopped"),
+        pytest.param(
+            "shout", 5 << 20, "made more than 4 MiB and were stopped", marks=pytest.mark.slow
+        ),
         ("end", 3, r"ended the process that they ran in \(exit code 3\)"),
-        ("fail", None, "the templates failed: BaseException: not even an Exception"),
-        ("nest", 50_000, "the templates"),
-        ("drip", None, "ran for more than 0.3 s and were stopped"),
-        ("nowhere", None, "AttributeError"),
+        pytest.param(
+            "fail",
+            None,
+            "the templates failed: BaseException: not even an Exception",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("nest", 50_000, "the templates", marks=pytest.mark.slow),
+        pytest.param(
+            "drip", None, "gave no answer within 0.6 s and were stopped", marks=pytest.mark.slow
+        ),
+        pytest.param("nowhere", None, "AttributeError", marks=pytest.mark.slow),
     ],
 )
 def test_whatever_happens_behind_it_the_next_call_is_right(
-    task: str, argument: object, words: str
+    task: str, argument: object, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = 0.3 if "0.3" in words else 60  # else a slow machine would be what stops it
+    seconds = 0.3 if task in ("forever", "drip") else 60
+    if task == "drip":  # it takes no processor time
+        monkeypatch.setattr("promptforge.sandbox.MAX_IDLE_SECONDS", 0.3)
     with Sandbox(seconds=seconds, answer=4 << 20) as sandbox:
         assert sandbox.call("misbehaving_tasks:echo", [1, "two", None, 3.5]) == [
             1,
@@ -235,12 +266,15 @@ def test_whatever_happens_behind_it_the_next_call_is_right(
         ),
     ],
 )
-def test_a_worker_that_lies_makes_no_other_error(answer: str) -> None:
-    with Sandbox(seconds=0.5) as sandbox:
+def test_a_worker_that_lies_makes_no_other_error(
+    answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptforge.sandbox._PROGRAM", LIAR)
+    with Sandbox() as sandbox:
         for said in ([answer], [answer, answer], ["{}", '{"value": "a lie"}']):
             with pytest.raises(TemplateError, match="the templates "):
-                sandbox.call("misbehaving_tasks:lie", said)
-            assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
+                sandbox.call("lie", said)
+            assert sandbox.call("echo", "still there") == "still there"
 
 
 @pytest.mark.slow
@@ -275,9 +309,31 @@ def test_a_worker_that_ended_after_its_answer_costs_no_call(sandbox: Sandbox) ->
 def test_loading_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with Sandbox(seconds=0.1) as sandbox:
         sandbox.call("misbehaving_tasks:echo", None)
-        monkeypatch.setattr("promptforge.sandbox.MAX_START_SECONDS", 0.3)
-        with pytest.raises(TemplateError, match=r"more than 0\.3 s"):
+        monkeypatch.setattr("promptforge.sandbox.MAX_IDLE_SECONDS", 0.2)
+        monkeypatch.setattr("promptforge.sandbox.MAX_START_SECONDS", 0.1)
+        with pytest.raises(TemplateError, match=r"no answer within 0\.3 s"):
             sandbox.call("misbehaving_tasks:late", None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of processor time")
+@pytest.mark.parametrize("masked", [False, True])
+def test_waiting_is_no_time_of_the_templates(masked: bool) -> None:
+    """A busy machine lets them wait; a caller may have blocked the signal that ends them."""
+    if masked:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF])
+    try:
+        with Sandbox(seconds=0.1) as sandbox:
+            assert sandbox.call("misbehaving_tasks:wait", 0.3) == "waited"
+            with pytest.raises(TemplateError, match=r"ran for more than 0\.1 s"):
+                sandbox.call("misbehaving_tasks:forever", None)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGPROF])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of processor time")
+def test_loading_is_no_time_of_the_templates() -> None:
+    with Sandbox(seconds=0.1) as sandbox:
+        assert sandbox.call("misbehaving_tasks:load", 0.3) == "loaded"
 
 
 def test_what_is_printed_is_no_answer(sandbox: Sandbox) -> None:
