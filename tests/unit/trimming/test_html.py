@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from shipped_words import divided, every_variant, marks
 
 from promptforge import Item, render
 from promptforge.trimming.html import divide
-from promptforge.trimming.html_blocks import read_text
 
 MARKS = marks("[cut]")
 MARK = re.compile(
@@ -115,20 +113,6 @@ def test_page_in_pieces() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<nav><h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p>",  # an end tag is missing
-        "<h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p><script>'<main>'</script>",
-        "<main></main><h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p>",
-        "<h1>A</h1><p>One. Two.</p><h2>B</h2><p>Three.</p><!-- <main> -->",
-    ],
-)
-def test_text_is_not_taken_for_navigation(page: str) -> None:
-    pieces = divided(divide, page, language="html")
-    assert [part.text for part in pieces.parts if part.skeleton] == ["<h1>A</h1>", "<h2>B</h2>"]
-
-
 def test_page_under_a_query() -> None:
     item = Item(name="kettles.html", kind="file", language="html", content=PAGE)
     text = str(render([item], query="what is a large lid's size", max_tokens=100))
@@ -193,11 +177,6 @@ def test_query_is_answered_by_text_not_by_tags() -> None:
     assert "kettle size 3" not in text
 
 
-def test_text_of_a_part() -> None:
-    assert read_text('a<!-- b --><td>c<td>d<b>e</b>&amp;<img alt="f">') == "a c de& "
-    assert read_text("<script>if (a<b) c()</script><script src='d'></script>") == "if (a<b) c()  "
-
-
 FRAGMENTS = [
     "<p>", "</p>", "<li>", "<ul>", "</ul>", "<div class='a'>", "</div>", "<h1>A</h1>", "<h2>B",
     "</h2>", "<title>T</title>", "text. More text: it is long. ", "\n", " ", "<b>", "</b>", "<br>",
@@ -245,22 +224,6 @@ def test_budget_holds(fragments: list[str], tokens: int) -> None:
     )
     for query in (None, "long text"):
         assert render([item], query=query, max_tokens=tokens).tokens <= tokens
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit",
-    ["<", "<!--", "<!-- -", "<a ", '<a b="', "<a b='\" c=\"<a d='", "<div>", "<p>", "<p>a", "<b>a. ",
-     "<script>", "<svg>", "<h1>", "<h1>a</h1>", "<pre>", "<pre>a\n", "</div>", "<ul><li>a", "&", "&a",
-     "<a href=#>b", "<br>", "<table><tr><td>a", "<?", "<![", "<nav>a", "<main>a", "<!-- a -->",
-     "<title>", "a. ", " \n", "<a\t", "<a =", "<i>a</i>. B", "<dt>", "<dt>a", "<dt>a<dd>b", "<aB <a", "<td>", "<b>", "<td>a</th>",
-     "<td><th></th>"],
-)  # fmt: skip
-def test_long_pages_are_divided_in_a_time_that_grows_with_them(unit: str) -> None:
-    text = "<h1>a</h1>" + unit * (200_000 // len(unit))
-    begun = time.process_time()
-    divide(text, marks=MARKS, language="html")
-    assert time.process_time() - begun < 8
 
 
 @pytest.mark.parametrize("path", sorted(Path("promptforge").rglob("*.html")), ids=str)

@@ -23,41 +23,6 @@ MARKER = "[cut]"
 MARK = re.compile(r"\[… [\d,]+ (?:line|row)s? left out\]")
 LINE_END = re.compile(r"\r\n?|\n")
 
-DOCUMENT = """\
----
-tags: x
----
-# Kettle
-
-Kettle boils water. It is small. It has one button, and a lid that opens.
-
-<!-- for the editors -->
-
-## Install
-
-Fetch it, then:
-
-```sh
-make
-make install
-```
-
-### From source
-
-- Get a compiler.
-- Build it.
-
-| Part | Weight |
-| --- | --- |
-| lid | 12 |
-
-## Use
-
-Press the button. See the [manual][m].
-
-[m]: http://kettle.example
-"""
-
 
 def blocks(text: str) -> list[tuple[str, str]]:
     """Return (kind, source) of each block; items of lists and rows of tables one by one."""
@@ -120,47 +85,6 @@ def kept(text: str) -> int:
     )
 
 
-def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
-    variants = divided(divide, DOCUMENT).variants()
-    assert variants[4].text == (
-        "[cut] 12 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
-        "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n"
-        "[… 2 lines left out]\n\n"
-        "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n"
-        "[… 7 lines left out]\n\n"
-        "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
-    )
-    outline = next(found for found in variants if found.name == "outline")
-    assert outline.text == (
-        "[cut] 23 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
-        "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"
-        "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n"
-        "[m]: http://kettle.example\n"
-    )
-    assert variants[len(variants) - 1].text.endswith(
-        "# Kettle\n\nKettle boils water. It is small. […]\n\n[… 24 lines left out]\n\n"
-        "[m]: http://kettle.example\n"
-    )
-
-
-def test_without_a_marker_there_is_no_head() -> None:
-    assert (
-        divided(divide, DOCUMENT, "").variants()[0].text.startswith("---\ntags: x\n---\n# Kettle")
-    )
-
-
-def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
-    found = divided(divide, DOCUMENT)
-    at = next(i for i, part in enumerate(found.parts) if part.text.startswith("```sh"))
-    text = found.text({at})
-    assert (
-        "# Kettle\n" in text
-        and "## Install\n" in text
-        and "Fetch it, then:" in text
-        and "From source" not in text
-    )
-
-
 def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
     text = "# T\n\nx\n\n~~~~py\n" + "".join(f"a = {n}\n" for n in range(20)) + "~~~~\n\nend\n"
     variants = divided(divide, text).variants()
@@ -185,17 +109,6 @@ def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
     )
 
 
-@pytest.mark.parametrize("end", ["", "\n"])
-def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
-    text = (
-        "# T\n\nThe kettle boils water for each of the cups. It is small and has a single "
-        "button on top." + end
-    )
-    assert divided(divide, text).variants()[0].text == (
-        f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
-    )
-
-
 def test_front_matter_goes_whole_and_stays_long_where_nothing_else_is_the_title() -> None:
     text = "---\ntitle: Kettle\ntags:\n  - a\n---\n\nText of it.\n\nMore.\n\nEnd.\n"
     found = divided(divide, text)
@@ -210,20 +123,6 @@ def test_few_link_definitions_always_stay_and_many_do_not() -> None:
     )
     assert divided(divide, few).parts[-1].keep == ALWAYS
     assert divided(divide, many).parts[-1].keep < 10
-
-
-def test_a_rule_goes_with_what_is_before_it() -> None:
-    assert [part.text for part in divided(divide, "a b c\n\n---\n\nd e f\n").parts] == [
-        "a b c\n\n---\n\n",
-        "d e f\n",
-    ]
-
-
-@pytest.mark.parametrize(
-    "text", ["", "one block", "\n\n", "- a", "```\nnever closed\n\n# no heading\n"]
-)
-def test_one_block_has_no_pieces(text: str) -> None:
-    assert divide(text, marks=marks(MARKER)) is None
 
 
 def test_a_text_too_long_is_not_read() -> None:

@@ -1,0 +1,292 @@
+"""Programs read without a grammar: the depth of their lines tells bodies from signatures."""
+
+from __future__ import annotations
+
+import pytest
+from program_pieces import divided
+
+from promptforge.trimming import syntax_tree
+
+OCAML = """\
+module Pool = struct
+  type t = {
+    size : int;
+    mutable free : int list;
+  }
+
+  let rec drain pool acc =
+    match take pool with
+    | None -> acc
+    | Some x ->
+      drain pool (x :: acc)
+end
+
+let main () =
+  let pool =
+    Pool.create 10
+  in
+  Pool.drain pool []
+"""
+OCAML_OUTLINE = """\
+(* [cut] 8 of 18 lines left out *)
+module Pool = struct
+  type t = {
+    size : int;
+    mutable free : int list;
+  }
+
+  let rec drain pool acc =
+    (* 4 lines left out *)
+end
+
+let main () =
+  (* 4 lines left out *)
+"""
+COMMENTED = """\
+(* A pool
+   of connections.
+*)
+let take pool =
+  pop pool
+  (* never empty *)
+
+(* Not closed here *)
+let give pool =
+  push pool
+"""
+
+
+def test_comments_of_several_lines_and_at_the_end_of_a_body_by_depth() -> None:
+    parts = [part.text for part in divided(COMMENTED, "ocaml").parts]
+    assert parts == [
+        "(* A pool\n   of connections.\n*)\nlet take pool =\n",
+        "  pop pool\n",
+        "  (* never empty *)\n",
+        "\n(* Not closed here *)\nlet give pool =\n",
+        "  push pool\n",
+    ]
+    unclosed = COMMENTED.replace("closed here *)", "closed here")
+    assert [part.text for part in divided(unclosed, "ocaml").parts][3:] == [
+        "\n(* Not closed here\n",
+        "let give pool =\n",
+        "  push pool\n",
+    ]
+
+
+C = """\
+#include <stdio.h>
+
+/* Takes one. */
+static int
+take(struct pool *p,
+     int n)
+{
+#ifdef DEBUG
+    say(n);
+#else
+    hush(n);
+#endif
+    return n;
+}
+
+static void nothing(void)
+{
+}
+"""
+C_OUTLINE = """\
+#include <stdio.h>
+/* Takes one. */
+static int
+take(struct pool *p,
+     int n) {/*…*/}
+static void nothing(void)
+{
+}
+"""
+JAVA = """\
+public class Pool extends Base
+        implements Closeable {
+    @Override
+    public int take(
+            int first) throws IOException {
+        int x = first;
+        return x;
+    }
+}
+"""
+JAVA_OUTLINE = """\
+public class Pool extends Base
+        implements Closeable {
+    @Override
+    public int take(
+            int first) throws IOException {/*…*/}
+}
+"""
+CSHARP = """\
+namespace A
+{
+    public class Pool
+    {
+        public int Take(int n)
+        {
+#pragma warning disable 618
+            return n;
+        }
+    }
+}
+"""
+CSHARP_OUTLINE = """\
+namespace A
+{
+    public class Pool
+    {
+        public int Take(int n) {/*…*/}
+    }
+}
+"""
+CPP = """\
+template <typename T>
+class Pool : public Base
+{
+public:
+    explicit Pool(int n)
+        : size_(n)
+    {
+        init();
+    }
+
+private:
+    int size_;
+};
+"""
+CPP_OUTLINE = """\
+template <typename T>
+class Pool : public Base
+{
+public:
+    explicit Pool(int n)
+        : size_(n) {/*…*/}
+};
+"""
+SHELL = """\
+# Take one.
+take ()
+{
+    cat <<EOF
+text
+EOF
+    echo done
+}
+set -e
+"""
+SHELL_OUTLINE = """\
+# Take one.
+take ()
+{
+    :
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "outline"),
+    [
+        ("c", C, C_OUTLINE),
+        ("java", JAVA, JAVA_OUTLINE),
+        ("csharp", CSHARP, CSHARP_OUTLINE),
+        ("cpp", CPP, CPP_OUTLINE),
+        ("bash", SHELL, SHELL_OUTLINE),
+    ],
+)
+def test_without_a_grammar_a_signature_has_all_its_lines(
+    language: str, text: str, outline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its `{` may be in the next line, as its type and its arguments may."""
+    monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
+    said, found = divided(text, language).outlines()[0].text.split("\n", 1)
+    assert "lines left out" in said or "line left out" in said
+    assert found == outline
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "shown", "hidden"),
+    [
+        (
+            "c",
+            "int take(int n);\nAPI(char *) give(void);\nRUN(1);\nvoid f(void) {\n  take(1);\n  a();\n}\n",
+            ["int take", "give"],
+            ["a()", "RUN"],
+        ),
+        (
+            "cpp",
+            "class A {\n  A(int n);\n  int size() const { return n; }\n  int b = f(1);\n"
+            "  void g() {\n    h(2);\n  }\n};\n",
+            ["A(int n);", "int size() const", "void g()"],
+            ["b = f", "h(2)"],
+        ),
+        (
+            "csharp",
+            "class A {\n  public int Size() => n;\n  int b = F(1);\n  void G() {\n    H(2);\n  }\n}\n",
+            ["public int Size() => n;", "void G()"],
+            ["b = F", "H(2)"],
+        ),
+        (
+            "javascript",
+            "class A {\n  get size() { return 1; }\n  b = f(1);\n  g() {\n    if (x) { y(); }\n    h(2);\n"
+            "  }\n}\nrun(1);\n",
+            ["get size()", "g()"],
+            ["b = f", "y()", "h(2)", "run(1)"],
+        ),
+        (
+            "ruby",
+            "module A\n  module B\n    class C\n      def take(n)\n        a = 1\n        b\n      end\n"
+            "    end\n  end\nend\n",
+            ["module B", "class C", "def take(n)"],
+            ["a = 1"],
+        ),
+    ],
+)  # fmt: skip
+def test_without_a_grammar_short_functions_and_those_in_nested_types_are_signatures(
+    language: str,
+    text: str,
+    shown: list[str],
+    hidden: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
+    outline = divided(text, language).outlines()[0].text
+    assert [part for part in shown if part not in outline] == []
+    assert [part for part in hidden if part in outline] == []
+
+
+def test_the_outline_of_ocaml() -> None:
+    variants = divided(OCAML, "ocaml").variants()
+    assert OCAML_OUTLINE in [variant.text for variant in variants]
+    elsewhere = "fn main() {\n    let pool =\n        create(10);\n    drain(pool);\n}\n"
+    outlines = [
+        each.text for each in divided(elsewhere, "zig").variants() if each.name == "outline"
+    ]
+    assert outlines and not any("let pool" in text for text in outlines)
+
+
+@pytest.mark.parametrize(
+    ("language", "head", "definition"),
+    [
+        ("kotlin", "fun start() {", "private inline fun <T> twice(x: T) = x to x"),
+        ("kotlin", "fun start() {", "data class Pair(val a: Int, val b: Int)"),
+        ("elixir", "def start do", "defp twice(x), do: {x, x}"),
+        ("protobuf", "message Start {", "message Pair { int32 a = 1; }"),
+        ("hcl", 'variable "start" {', 'output "pair" { value = 1 }'),
+        ("sql", "CREATE TABLE start (", "create or replace view pair AS SELECT 1;"),
+        ("csharp", "class Start\n{", "public record Pair(int A, int B) { }"),
+        ("csharp", "class Start\n{", "public enum Pair { A, B }"),
+        ("typescript", "function start() {", "export class Pair extends Error {}"),
+        ("rust", "fn start() {", "pub enum Pair { A, B }"),
+    ],
+)
+def test_a_definition_in_one_line_is_in_the_outline(
+    language: str, head: str, definition: str
+) -> None:
+    text = f"{head}\n    a = 1;\n    b = 2;\n    c = 3;\n}}\n{definition}\nother = 4;\n"
+    outline = divided(text, language).outlines()[0].text
+    assert definition in outline and "other" not in outline

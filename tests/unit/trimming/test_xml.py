@@ -1,0 +1,71 @@
+"""Shorter XML is XML with elements of the original."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+from xml.etree import ElementTree
+
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+from shipped_words import marks
+
+import promptforge as pf
+from promptforge.trimming.entries import divide
+
+MARKER = "[cut]"
+NAMES = st.sampled_from(["dependency", "version", "a:b", "name"])
+TEXTS = st.sampled_from([None, "1.0", " a & b < c ", "two\nlines", "<!-- no comment -->", "]]>"])
+
+
+def _element(name: str, text: str | None, attributes: dict[str, str], inside: list[Any]) -> Any:
+    element = ElementTree.Element(name.replace(":", "."), attributes)
+    element.text = text
+    element.extend(inside)
+    return element
+
+
+ELEMENTS = st.recursive(
+    st.builds(_element, NAMES, TEXTS, st.dictionaries(st.just("x"), st.sampled_from([">", '"', "\n"])), st.just([])),
+    lambda inner: st.builds(_element, NAMES, TEXTS, st.just({}), st.lists(inner, max_size=6)),
+    max_leaves=40,
+)  # fmt: skip
+
+
+def _paths(element: Any, above: str = "") -> Counter[str]:
+    path = f"{above}/{element.tag}"
+    return Counter([path]) + sum((_paths(each, path) for each in element), Counter())
+
+
+@given(
+    ELEMENTS,
+    st.sampled_from(
+        ["", "<?xml version='1.0'?>\n", "<!DOCTYPE x [\n<!ELEMENT x ANY>\n]>\n<!--\n<x>\n-->\n"]
+    ),
+)
+@cases(200)
+def test_shorter_xml_is_xml_with_elements_of_the_original(root: Any, before: str) -> None:
+    ElementTree.indent(root)
+    text = before + ElementTree.tostring(root, encoding="unicode") + "\n"
+    found = divide(text, marks=marks(MARKER), language="xml")
+    if found is None:
+        return
+    assert "".join(part.text for part in found.parts) == text
+    whole = _paths(ElementTree.fromstring(text))
+    for each in found.variants():
+        left = etree.fromstring(each.text.encode(), etree.XMLParser(remove_comments=True))
+        assert _paths(left) <= whole and MARKER in each.text
+
+
+def test_a_dependency_is_found_with_its_version() -> None:
+    text = "<project>\n  <dependencies>\n" + "".join(
+        f"    <dependency>\n      <groupId>org.x{n}</groupId>\n      <artifactId>lib{n}</artifactId>\n"
+        f"      <version>{n}.7</version>\n    </dependency>\n"
+        for n in range(40)
+    ) + "  </dependencies>\n</project>\n"  # fmt: skip
+    item = pf.Item(content=text, path="pom.xml", kind="file", language="xml")
+    shown = pf.render([item], max_tokens=130, query="which version of lib22").text
+    assert "lib22</artifactId>\n      <version>22.7</version>" in shown
+    assert shown.count("<project>") == shown.count("</project>") == 1
