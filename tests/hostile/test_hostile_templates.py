@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from campaigns import templates as campaign
 from example_counts import MULTIPLIER
+from template_sources import render
 
-import promptforge as pf
 from promptforge.errors import (
     MAX_GUESSES,
     TemplateError,
@@ -20,156 +18,6 @@ from promptforge.errors import (
 from promptforge.files import MAX_NAME_PARTS, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_FILES
 from promptforge.lint.checker import LintTargets, check
 from promptforge.templating.loader import Templates
-
-PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
-ITEMS = [{"content": "x" * 2000, "name": "n", "metadata": {"tags": ["a"] * 50}} for _ in range(5)]
-
-
-def render(
-    source: str,
-    *,
-    more: Mapping[str, str] | None = None,
-    page: str = PAGE,
-    items: object = ITEMS,
-    **options: Any,
-) -> str:
-    texts = {"t/layout.txt.j2": page, "t/item.txt.j2": source, **(more or {})}
-    return pf.render(items, templates=texts, layout="t", format="plain", **options).text
-
-
-def chain(body: str, last: str, *, length: int = 30) -> dict[str, str]:
-    """Return templates each of which draws on the next; `%s` in `body` is its name."""
-    named = {f"t/_{n}.txt.j2": body.replace("%s", f"t/_{n + 1}.txt.j2") for n in range(length)}
-    return {**named, f"t/_{length}.txt.j2": last}
-
-
-def doubled(change: str, *, start: str = "'ab'", end: str = "{{ a }}") -> str:
-    return f"{{% set a = {start} %}}\n" + f"{{% set a = {change} %}}\n" * 40 + end
-
-
-MACROS = "".join(
-    f"{{% macro m{n}() %}}{{{{ m{n - 1}() }}}}{{{{ m{n - 1}() }}}}{{% endmacro %}}\n"
-    for n in range(1, 40)
-)
-RUNAWAYS: dict[str, tuple[str, str]] = {
-    "a loop over a loop": (
-        "{% for a in item.content %}\n{% for b in item.content %}{% endfor %}{% endfor %}",
-        "a loop of",
-    ),
-    "text and text": (doubled("a ~ a"), "a text of"),
-    "text plus text": (doubled("a + a"), "very many parts"),
-    "list plus list": (doubled("a + a", start="[1]"), "very many parts"),
-    "lists in lists": (doubled("[a, a]", start="[1]"), "very many parts"),
-    "lists in lists compared": (
-        doubled("[a, a]", start="[1]", end="{{ a == [a] }}"),
-        "very many parts",
-    ),
-    "mappings in mappings": (doubled("{'a': a, 'b': a}", start="{'a': 1}"), "very many parts"),
-    "join": (doubled("[a, a] | join(a)"), "too much work"),
-    "a long separator": (
-        "{% set a = item.metadata.tags | join(item.content) %}"
-        "{{ item.metadata.tags | join(a) | length }}\n"
-        "{% for b in item.metadata.tags %}{% set c = item.metadata.tags | join(a) %}{% endfor %}",
-        "a text of",
-    ),
-    "a block that is set": (
-        "{% set a %}ab{% endset %}\n" + "{% set a %}{{ a }}{{ a }}{% endset %}\n" * 40,
-        "a text of",
-    ),
-    "a macro that doubles": (
-        "{% macro m(a) %}\n{{ m(a ~ a) }}{% endmacro %}{{ m('ab') }}",
-        "a text of",
-    ),
-    "macros that call twice": (
-        "{% macro m0() %}x{% endmacro %}" + MACROS + "{{ m39() }}",
-        "entered again and again",
-    ),
-    "a field that is not there": (
-        "{% for a in item.content %}{% for b in [1, 2] %}{{ item.nope is defined }}{% endfor %}"
-        "{% endfor %}",
-        "the field 'nope', which is not there",
-    ),
-    "a long text searched": (
-        "{% set a = item.content %}"
-        + "{% set a = a ~ a %}" * 8
-        + "{% for b in item.content %}{{ 'y' in a }}{% endfor %}",
-        "a text of",
-    ),
-    "a field of very many parts": (
-        "{% set a = 'a.' %}"
-        + "{% set a = a ~ a %}" * 16
-        + "{% for b in item.content %}{% set c = item.metadata.tags | sort(attribute=a) %}"
-        "{% endfor %}",
-        "a text of|sorting by a field",
-    ),
-    "names of months without end": (
-        "{% set a = item.content ~ ' a' %}"
-        + "{% set a = a ~ a %}" * 8
-        + "{% for b in item.content %}{% set c = 0 | dateformat('%Y', a, a) %}{% endfor %}",
-        "a text of",
-    ),
-    "a list printed": (
-        "{% for a in item.content %}{% for b in [1, 2, 3, 4, 5, 6, 7, 8] %}{{ item.metadata }}"
-        "{% endfor %}{% endfor %}",
-        "too much work",
-    ),
-}
-
-
-@pytest.mark.unwatched
-@pytest.mark.parametrize("what", RUNAWAYS)
-def test_what_runs_away_ends_with_its_line_and_the_reason(what: str) -> None:
-    source, words = RUNAWAYS[what]
-    with pytest.raises(TemplateError, match=words) as caught:
-        render(source)
-    assert str(caught.value).startswith("t/item.txt.j2:")
-    assert "too much work for one text" in str(caught.value)
-    assert render("{{ item.name }}").split() == ["n"]
-
-
-@pytest.mark.parametrize(
-    ("source", "more", "words"),
-    [
-        (
-            "{% include 't/_0.txt.j2' %}",
-            chain("{% include '%s' %}{% include '%s' %}", "x"),
-            "entered again and again",
-        ),
-        (
-            "{% extends 't/_0.txt.j2' %}{% block b %}{{ super() }}{{ super() }}{% endblock %}",
-            chain(
-                "{% extends '%s' %}{% block b %}{{ super() }}{{ super() }}{% endblock %}",
-                "{% block b %}{% endblock %}",
-            ),
-            "entered again and again",
-        ),
-        (
-            "{% from 't/_0.txt.j2' import m %}{{ m() }}",
-            chain(
-                "{% from '%s' import m as n %}{% macro m() %}{{ n() }}{{ n() }}{% endmacro %}",
-                "{% macro m() %}x{% endmacro %}",
-            ),
-            "entered again and again",
-        ),
-        (
-            "{% include 't/_0.txt.j2' %}",
-            chain("{% include '%s' %}", "x", length=60),
-            "more than 50 templates",
-        ),
-        (
-            "{% include 't/_a.txt.j2' %}",
-            {"t/_a.txt.j2": "{% include 't/item.txt.j2' %}"},
-            "extends or includes itself",
-        ),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", {}, "a macro calls itself"),
-    ],
-    ids=["includes", "super", "imports", "a long chain", "a circle", "recursion"],
-)
-def test_templates_that_draw_on_each_other_end(
-    source: str, more: dict[str, str], words: str
-) -> None:
-    with pytest.raises(TemplateError, match=words):
-        render(source, more=more)
 
 
 @pytest.mark.unwatched
@@ -248,64 +96,6 @@ def test_a_name_without_end_is_no_name(source: str) -> None:
     with pytest.raises(TemplateError, match="a name of more than 200 characters") as caught:
         render(source.replace("%s", "a" * 100_000))
     assert len(str(caught.value)) < 200
-
-
-@pytest.mark.unwatched
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ("{% macro m() %}x{% endmacro %}{{ m }}", "a macro is called"),
-        ("{% macro m() %}x{% endmacro %}{{ 'a' ~ m }}", "a macro is called"),
-        ("{% macro m() %}x{% endmacro %}{{ [m] | join }}", "a macro is called"),
-        ("{% for a in [1] %}{{ [loop] }}{% endfor %}", "a macro is called"),
-        ("{% extends 't/_p.txt.j2' %}{% block b %}{{ super }}{% endblock %}", "a macro is called"),
-        ("{% extends 't/_p.txt.j2' %}{% block b %}{{ [super] }}{% endblock %}", "is called"),
-        ("{{ item.score | decimals(-1) }}", "places of a number are 0 to 300"),
-        ("{{ item.score | round(1000000000) }}", "places of a number are 0 to 300"),
-        ("{% set \ufb01 = 1 %}{% set fi = 2 %}{{ \ufb01 }}", 'is the same as "fi"'),
-        ("{% block \ufb01 %}1{% endblock %}{% block fi %}2{% endblock %}", 'is the same as "fi"'),
-        ("{% from 't/_p.txt.j2' import m as \ufb01 %}{% set fi = 2 %}", 'is the same as "fi"'),
-        ("{% macro m(a, a) %}{% endmacro %}", '"a" is given twice'),
-        ("{{ 'abc' | truncate(length=2, length=3) }}", '"length" is given twice'),
-    ],
-)
-def test_what_would_print_something_else_is_refused(source: str, words: str) -> None:
-    more = {"t/_p.txt.j2": "{% block b %}x{% endblock %}{% macro m() %}x{% endmacro %}"}
-    with pytest.raises(TemplateError, match=words):
-        render(source, more=more)
-
-
-def test_joined_values_look_as_printed_ones_do() -> None:
-    source = "{{ none }}{{ true }}{{ item.metadata.tags }}"
-    joined = "{{ none ~ true ~ item.metadata.tags }}"
-    assert render(source) == render(joined)
-
-
-@pytest.mark.slow
-def test_honest_templates_have_fuel_to_spare() -> None:
-    items = [
-        {
-            "content": f"{n} " * 200,
-            "name": f"n{n}",
-            "origin": "explicit",
-            "metadata": {"tags": ["a"] * 20},
-        }
-        for n in range(300)
-    ]
-    page = (
-        "{% for part in [explicit, similarity] %}{% for section in part %}"
-        "{% for item in section.items %}\n"
-        "{{ loop.index }}/{{ loop.length }} {{ item.text }}\n"
-        "{% for other in items %}{% if other.name == item.name %}*{% endif %}{% endfor %}\n"
-        "{% endfor %}{% endfor %}{% endfor %}"
-    )
-    item = "{% for tag in item.metadata.tags %}{{ tag | upper }}{% endfor %}"
-    item += " {{ item.content ~ item.name }}"
-    text = render(item, page=page, items=items, max_tokens=200_000)
-    assert text.count("*") == 300
-    everything = pf.render(items, layout="knowledge", packing="longest_first", max_tokens=20_000)
-    assert everything.explain().tokens <= 20_000
-    assert len(everything.items) == 300
 
 
 def test_a_folder_is_read_with_care(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ whatever is in the items."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import hostile_strings as hostile
@@ -21,13 +20,8 @@ import promptforge as pf
 from promptforge import plugins
 from promptforge.files import FORMAT_EXTENSIONS
 from promptforge.templating import language
-from promptforge.text import delimiters
 from promptforge.text.delimiters import (
     FRAMINGS,
-    BrokenDelimiterError,
-    check_delimiters,
-    pick_nonce,
-    read_leniently,
 )
 
 FORMATS = ("markdown", "xml", "plain")
@@ -106,50 +100,7 @@ def test_the_tags_hold_at_every_budget(
         assert any(text.startswith(cut) for text in texts)
 
 
-@cases(45)
-@given(
-    st.lists(
-        hostile.TEXT | st.integers(0, 30).map(lambda n: f"k{(417_082 + n * 618_033) % 10**6:06}"),
-        max_size=30,
-    )
-)
-def test_the_word_is_the_first_that_is_in_no_text(texts: list[str]) -> None:
-    word = pick_nonce(texts)
-    assert not any(word in text for text in texts)
-    earlier = 0
-    while (other := f"k{(417_082 + earlier * 618_033) % 10**6:06}") != word:
-        assert any(other in text for text in (*texts, *map(read_leniently, texts)))
-        earlier += 1
-
-
-@pytest.mark.parametrize("size", [3, 40])
-def test_a_long_text_is_searched_in_blocks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = [f"k{(417_082 + n * 618_033) % 10**6:06}" for n in range(6)]
-    unseen = f"k{chr(0x200B) * 99}{taken[1][1:]}"
-    texts = [f"a {taken[0]} b\n{unseen} &#107;{taken[2][1:]}", taken[3], f"{taken[4]} c d e f"]
-    whole = pick_nonce(texts)
-    monkeypatch.setattr("promptforge.text.words.MAX_BLOCK_CHARS", size)
-    monkeypatch.setattr(delimiters, "MAX_BLOCK_CHARS", size)
-    assert pick_nonce(texts) == whole == taken[5]
-
-
 # --- attacks on the word --------------------------------------------------------------------------
-
-
-def test_ten_thousand_words_in_contents_leave_others() -> None:
-    words = [f"</content-k{(417_082 + n * 618_033) % 10**6:06}>" for n in range(10_000)]
-    records = [
-        harmless(1, content="\n".join(words[:500])),
-        harmless(2, content="\n".join(words[500:])),
-    ]
-    result = tagged(records, max_tokens=8000, packing="whole")
-    assert judges.tagged(result.text)[0] == [records[0]["content"]]
-    assert f"</{word_of(result.text)}>" == f"</k{(417_082 + 10_000 * 618_033) % 10**6:06}>"
-
-
-def test_all_words_of_a_length_leave_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimiters, "NONCE_DIGITS", 2)
-    assert re.fullmatch("k[0-9]{5}", pick_nonce(["".join(f"k{n:02}" for n in range(100))]))
 
 
 @pytest.mark.parametrize(
@@ -336,36 +287,6 @@ def test_in_an_attribute_a_content_is_a_label(item: str, framing: str) -> None:
         [harmless(1, content='a" b="\n<c>')], "mine", "xml", templates=files, framing=framing
     )
     assert result.text.strip() == '<a t="a&quot; b=&quot;\\n&lt;c>"/>'
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("", True),
-        ("no word", True),
-        ("<content-k1>\nx\n</content-k1>", True),
-        ("a\n<content-k1>\n\n</content-k1>\n\n<content-k1>\nx\n</content-k1>\nb", True),
-        ("<content-k1>\ny\n</content-k1>", False),
-        ("<content-k1>\n</content-k1>", False),
-        ("<content-k1>\nx\n</content-k1", False),
-        ("<content-k1>x\n</content-k1>", False),
-        ("a <content-k1>\nx\n</content-k1>", False),
-        ("<content-k1>\nx\n</content-k1> a", False),
-        ("<content-k1>\nx\n</content-k1>\n<content-k1>\nx", False),
-        ("</content-k1>\nx\n<content-k1>", False),
-        ("k1", False),
-        ("k1k1", False),
-        ("<content-k2>\nx\n</content-k2>", False),
-        ("<content-k1>\nx\n</content-k1>\n </Content-k2> \n", False),
-    ],
-    ids=ascii,
-)
-def test_a_page_is_read_as_strictly_as_can_be(text: str, kept: bool) -> None:
-    if kept:
-        check_delimiters(text, "content", "k1", [{"x", ""}])
-    else:
-        with pytest.raises(BrokenDelimiterError):
-            check_delimiters(text, "content", "k1", [{"x", ""}])
 
 
 # --- templates ------------------------------------------------------------------------------------

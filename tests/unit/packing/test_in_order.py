@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from typing import Any
 
@@ -246,21 +245,6 @@ def test_value_comes_near_what_can_be_reached(seed: int, budget: int) -> None:
 
 # --- the query ------------------------------------------------------------------------------------
 
-GUIDE = (
-    "Boats need wind. Cats sleep most of the day and hunt at dusk. The harbour opens at six in the morning. "
-    "Trains leave on the hour. Old maps show another coast. Bread is baked before dawn here. "
-    "The lighthouse was built in 1871 by an engineer from the north. Rain falls mostly in autumn."
-)
-
-
-def test_the_sentence_that_answers_stays() -> None:
-    result = render(
-        [{"name": "guide", "content": GUIDE}], 40, query="When was the lighthouse built?"
-    )
-    assert "The lighthouse was built in 1871" in result.text
-    assert "…" in result.text
-    assert result.items[0].status == "trimmed"
-
 
 def test_rerank_none_leaves_the_order_alone() -> None:
     records = [
@@ -272,62 +256,6 @@ def test_rerank_none_leaves_the_order_alone() -> None:
     names = [s.name for s in render(records, 10**4, **asked, rerank="none").sources]
     assert names == ["n0", "n1", "n2", "n3", "n4", "answer"]
     assert render(records, 10**4, **asked).sources[0].name == "answer"
-
-
-def test_vectors_of_the_caller_add_to_the_words() -> None:
-    meaning = {"feline": (1.0, 0.0), "Cats": (1.0, 0.1), "lighthouse": (0.0, 1.0)}
-
-    def embed(texts: list[str]) -> list[tuple[float, float]]:
-        return [next((v for w, v in meaning.items() if w in text), (0.0, 0.0)) for text in texts]
-
-    async def embed_later(texts: list[str]) -> list[tuple[float, float]]:
-        await asyncio.sleep(0)
-        return embed(texts)
-
-    def text(function: Any) -> str:
-        renderer = pf.Renderer(embed=function, layout="context")
-        guide = {"name": "guide", "content": GUIDE}
-        return renderer.render([guide], query="feline habits", max_tokens=40).text
-
-    async def within() -> str:
-        return text(embed_later)
-
-    assert "Cats sleep" in text(embed)
-    assert text(embed_later) == asyncio.run(within()) == text(embed)
-
-
-@pytest.mark.parametrize(
-    ("vectors", "said"),
-    [
-        (None, "embed failed on 1 text: TypeError"),
-        ([], "returned 0 vectors for 1 text; it must return one"),
-        ([[1.0]] * 99, "returned 99 vectors for 1 text; it must"),
-        (["text"], "embed failed on 1 text: ValueError"),
-        ([[1.0, float("nan")]], "returned a number that is not finite for text 1; it must"),
-    ],
-)
-def test_vectors_that_are_none_are_an_error_that_says_so(vectors: Any, said: str) -> None:
-    with pytest.raises(pf.OptionError, match=said):
-        pf.render([{"content": GUIDE}], query="cats", max_tokens=30, embed=lambda texts: vectors)
-
-
-def test_vectors_of_unequal_lengths_are_an_error_that_names_the_text() -> None:
-    said = "returned 1 and 2 numbers for the texts 1 and 2; it must"
-    with pytest.raises(pf.OptionError, match=said):
-        pf.render(
-            [{"content": GUIDE}, {"content": "Dogs bark."}],
-            query="cats",
-            rerank="mmr",
-            embed=lambda texts: [[1.0] * n for n in range(1, len(texts) + 1)],
-        )
-
-
-def test_a_caller_s_embed_that_fails_is_named() -> None:
-    def embed(texts: list[str]) -> list[list[float]]:
-        raise ConnectionError("no route to host")
-
-    with pytest.raises(pf.OptionError, match="no route to host"):
-        pf.render([{"content": GUIDE}], query="cats", max_tokens=30, embed=embed)
 
 
 # --- together -------------------------------------------------------------------------------------
@@ -373,15 +301,6 @@ def test_no_more_found_items_are_shown_than_asked_for(packing: str, query: str |
     assert 0 < sum(entry.status != "dropped" for entry in result.items) <= 3
 
 
-@pytest.mark.parametrize("count", [20, 300, 1000])
-def test_with_a_query_the_budget_is_used_too(count: int) -> None:
-    records = [{**item(f"n{n}", 40), "content": f"{n} {words(40, n)}."} for n in range(count)]
-    result = render(records, 900, query="gamma omega")
-    assert result.tokens >= 880
-    result = render(records, 10**6, query="gamma omega")
-    assert not result.truncated
-
-
 def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -> None:
     whole = "\n".join(f"line {n} of {words(9, n)}" for n in range(40))
     part = "\n".join(whole.split("\n")[10:14])
@@ -397,15 +316,6 @@ def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -
 
 
 # --- attacks that once hung -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("chars", [0, 1, 40, 300])
-def test_a_query_under_a_ceiling_of_characters_comes_to_an_end(chars: int) -> None:
-    records = [{"content": "Alpha beta. " * 200}, {"content": "Gamma delta. " * 200}]
-    for tokens in (4000, None):
-        assert (
-            len(pf.render(records, query="alpha", max_chars=chars, max_tokens=tokens).text) <= chars
-        )
 
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])

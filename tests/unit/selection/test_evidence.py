@@ -1,125 +1,24 @@
 from __future__ import annotations
 
-import math
-import re
 import subprocess
 import sys
-from collections.abc import Sequence
 
 import pytest
+from evidence_pages import PAGES, QUERY, reading, take
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import HELPERS
 
 import promptforge as pf
 from promptforge.selection import evidence
 from promptforge.selection.evidence import DividedText, Evidence, RankedText
-from promptforge.selection.filter import RELEVANCE_SHARE, _by_words, _to_unit_range, diversify
 from promptforge.selection.passage_choice import (
-    PassageChoice,
     PassageCosts,
     PassageId,
     choose_passages,
 )
 from promptforge.text import words
-from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
 from promptforge.trimming.pieces import split_prose
-
-QUERY = "In which year was the founder of Omni Air born?"
-PAGES = [
-    RankedText(
-        "Omni Air",
-        "Omni Air is an airline of Tulsa, Oklahoma. It was founded in 1983 by Bo Dunn. It flies.",
-        9.0,
-    ),
-    RankedText(
-        "Tulsa (city)",
-        "Tulsa is a city in Oklahoma. Many people were born there in the year of the oil.",
-        8.0,
-    ),
-    RankedText(
-        "Air",
-        "Air is what people breathe. It is made of nitrogen and oxygen, and of water"
-        " in small part.",
-        7.0,
-    ),
-    RankedText(
-        "Oil",
-        "Oil is found in the ground. It was first found long ago by people who were after salt.",
-        6.0,
-    ),
-    RankedText(
-        "Bo Dunn",
-        "He is an aviator. He came into the world in 1941 in Ohio, a state of the north.",
-        1.0,
-    ),
-]
-
-
-def reading(query: str, documents: Sequence[RankedText]) -> Evidence:
-    return Evidence([query], documents, lambda i: DividedText(list(split_prose(documents[i].text))))
-
-
-def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None) -> PassageChoice:
-    def cost(document: int, passage: int) -> float:
-        return len(evidence.passage_scores(document).passages.texts[passage].split())
-
-    return choose_passages(
-        evidence,
-        PassageCosts(lambda _: 3, cost),
-        room=room,
-        among=range(len(evidence)) if among is None else among,
-        max_documents=max(3, int(room / 50)),
-    )
-
-
-# ---- words
-
-
-def test_forms_of_a_word_meet() -> None:
-    for forms in (
-        "policy policies",
-        "class classes",
-        "stop stopped stopping stops",
-        "cite cites cited",
-        "quick quickly",
-    ):
-        assert len({stem(form) for form in forms.split()}) == 1, forms
-    assert {stem(word) for word in ("this", "bus", "gas", "ring", "1990s")} == {
-        "this",
-        "bus",
-        "gas",
-        "ring",
-        "1990",
-    }
-
-
-def test_identifiers_yield_their_parts_and_accents_do_not_matter() -> None:
-    assert terms_of_text("getUserName") == [stem("getusername"), "get", stem("user"), stem("name")]
-    assert set(terms_of_text("max_len")) == {"max_len", "max", "len"}
-    assert terms_of_text("Málaga") == terms_of_text("malaga")
-
-
-def test_scripts_without_blanks_are_read_in_pairs() -> None:
-    assert terms_of_text("東京の天気") == ["東京", "京の", "の天", "天気"]
-    assert set(terms_of_text("กรุงเทพ")) <= {a + b for a, b in zip("กรุงเทพ", "รุงเทพ", strict=False)}
-    assert len(terms_of_text("हिन्दी")) == 1
-
-
-def test_stop_words_alone_are_all_there_is() -> None:
-    assert terms_of_text("Who was it?") == ["who", "was", "it"]
-    assert "the" in STOP_WORDS and not terms_of_text("") and terms_of_text("the cat") == ["cat"]
-
-
-def test_a_title_is_a_phrase_without_its_brackets() -> None:
-    assert (
-        title_phrase("Tulsa (city)") == " tulsa "
-        and title_phrase("Air") == ""
-        and title_phrase("東京") == " 東 京 "
-    )
-    assert title_phrase("Omni Air") in to_phrase("the Omni-Air of old") and title_phrase(
-        "Omni Air"
-    ) not in to_phrase("Omni Airline")
-
 
 # ---- worth
 
@@ -182,15 +81,6 @@ def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> No
     assert [lift.bridge for lift in evidence.parts] == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    "scores", [[-1.0, -2.0, -3.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0], [math.inf, 1.0, 0.0]]
-)
-def test_scores_of_any_scale_leave_the_order_of_equals(scores: list[float]) -> None:
-    pages = [RankedText("", "the same text for each", score) for score in scores]
-    worth = reading("text", pages).worth
-    assert worth == sorted(worth, reverse=True) and all(map(math.isfinite, worth))
-
-
 def test_what_the_caller_measured_is_added() -> None:
     pages = [
         RankedText(
@@ -208,108 +98,17 @@ def test_what_the_caller_measured_is_added() -> None:
 # ---- choice
 
 
-def test_the_likeliest_passages_come_first() -> None:
-    evidence = reading(QUERY, PAGES)
-    picks = take(evidence, 60).picks
-    assert {i for i, _ in picks} <= {0, 1, 4}
-    assert [i for i, _ in picks][:2] == sorted([0, 1], key=lambda i: -evidence.worth[i])
-
-
-def test_passages_bring_the_headings_above_and_pay_for_them() -> None:
-    pages = [RankedText("Manual", "# Options\n-a all of it\n-b brief\n", 1.0)]
-    cut = DividedText(["# Options\n", "-a all of it\n", "-b brief\n"], [-1, 0, 0])
-    evidence = Evidence(["brief"], pages, lambda _: cut)
-    costs = {0: 5.0, 1: 4.0, 2: 3.0}
-
-    def take(room: float) -> list[PassageId]:
-        return choose_passages(
-            evidence,
-            PassageCosts(lambda _: 10.0, lambda _, p: costs[p], gap=0.0),
-            room=room,
-            among=[0],
-            max_documents=1,
-        ).picks
-
-    assert take(18) == [PassageId(0, 2)]
-    assert take(17) == [PassageId(0, 0)]
-    assert take(22) == [PassageId(0, 2), PassageId(0, 1)]
-
-
-def test_only_what_may_be_chosen_is_divided_and_counted() -> None:
-    pages = [
-        RankedText("", f"Page {i} speaks of oil. It has no more to say on it than that.", 100.0 - i)
-        for i in range(99)
-    ]
-    divided: list[int] = []
-
-    def divide(index: int) -> DividedText:
-        divided.append(index)
-        return DividedText(list(split_prose(pages[index].text)))
-
-    take(Evidence(["oil"], pages, divide), 100)
-    assert len(divided) == len(set(divided)) == 3
-
-
-def test_nothing_comes_of_nothing() -> None:
-    assert take(reading("a", []), 100) == ([], [])
-    assert take(reading("", PAGES), 100).picks
-    assert take(reading(QUERY, PAGES), 0).picks == []
-    assert choose_passages(
-        reading(QUERY, PAGES),
-        PassageCosts(lambda _: 1, lambda *_: 1),
-        room=99,
-        among=range(len(PAGES)),
-        max_documents=0,
-    ) == ([], [])
-
-
-WORDS = st.sampled_from(
-    [
-        "oil",
-        "Tulsa",
-        "air. ",
-        "Omni Air",
-        "born",
-        "in",
-        "the",
-        "x" * 30,
-        "\n",
-        "東京は",
-        "getUser",
-        "Oils.",
-    ]
-)
-TEXTS = st.lists(WORDS).map(" ".join)
-DOCUMENTS = st.lists(st.builds(RankedText, TEXTS, TEXTS, st.floats(-1, 10)), max_size=8)
-
-
-@pytest.mark.slow
-@given(TEXTS, DOCUMENTS, st.integers(0, 60), st.sets(st.integers(0, 7)))
-def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
-    query: str, documents: list[RankedText], room: int, some: set[int]
-) -> None:
-    among = sorted(i for i in some if i < len(documents))
-    evidence = reading(query, documents)
-    picks, aside = take(evidence, room, among=among)
-    assert {i for i, _ in (*picks, *aside)} <= set(among)
-    spent = sum(len(evidence.passage_scores(i).passages.texts[p].split()) + 2 for i, p in picks)
-    spent += 5 * len({i for i, _ in picks})
-    assert spent <= room
-    assert len({*picks, *aside}) == len(picks) + len(aside)
-    assert take(reading(query, documents), room, among=among) == (picks, aside)
-
-
-@pytest.mark.slow
 def test_the_order_of_hashes_does_not_matter() -> None:
     program = (
-        "from tests.test_evidence import *;"
+        "from evidence_pages import PAGES, QUERY, reading, take;"
+        "from promptforge.selection.filter import diversify;"
         "e = reading(QUERY, PAGES * 3);"
         "print(e.worth, take(e, 60), diversify([1]*5, [p.text for p in PAGES]))"
     )
     runs = {
         subprocess.run(
             [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": seed},
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(HELPERS)},
             capture_output=True,
             check=True,
             text=True,
@@ -320,48 +119,6 @@ def test_the_order_of_hashes_does_not_matter() -> None:
 
 
 # ---- diversity
-
-
-def test_what_says_the_same_comes_later() -> None:
-    texts = ["oil of Tulsa in May", "the oil of Tulsa in May", "air of the north", "nothing else"]
-    assert diversify([1.0, 0.95, 0.6, 0.0], texts) == [0, 2, 1, 3]
-    assert diversify([], []) == []
-    assert diversify([1.0, 1.0, 1.0], ["", "", ""]) == [0, 1, 2]
-
-
-def test_the_caller_s_vectors_go_before_words() -> None:
-    texts = ["one", "one", "two"]
-    assert diversify([3, 2, 1], texts, vectors=[(1, 0), (0, 1), (1, 0)]) == [0, 1, 2]
-    assert diversify([3, 2.9, 1], texts, vectors=[(1, 0), (1, 0), (-1, 0)]) == [0, 1, 2]
-    assert diversify([3, 2, 2], texts, vectors=[(1, 0), (1, 0), (0, 0)]) == [0, 2, 1]
-
-
-def test_wrong_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 scores for 1 texts"):
-        diversify([1, 2], ["a"])
-    with pytest.raises(ValueError, match="1 vectors of sizes"):
-        diversify([1, 2], ["a", "b"], vectors=[(1.0,)])
-
-
-@given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12))
-def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
-    pairs: list[tuple[float, str]],
-) -> None:
-    scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
-    likeness, relevance, share = (
-        _by_words(texts),
-        _to_unit_range(scores),
-        RELEVANCE_SHARE,
-    )
-    chosen: list[int] = []
-    while left := [index for index in range(len(pairs)) if index not in chosen]:
-        likes = {
-            index: max((likeness(index, other) for other in chosen), default=0.0) for index in left
-        }
-        chosen.append(
-            max(left, key=lambda i: (share * relevance[i] - (1 - share) * max(likes[i], 0.0), -i))
-        )
-    assert diversify(scores, texts) == chosen
 
 
 @settings(max_examples=40)
@@ -408,28 +165,6 @@ def test_the_sentence_that_names_the_next_page_is_shown() -> None:
     evidence = reading("who was born in a village and built the mill", pages)
     first, second, third = evidence.passage_scores(0).match(evidence.weights)
     assert first > third and second > third
-
-
-def test_an_opened_text_does_not_fill_the_room_with_what_says_nothing_of_the_query() -> None:
-    silent = "It lives in the wide open sea and sleeps by day. " * 6
-    pages = [
-        RankedText("Squid", f"The squid has ten arms and ink. {silent}", 9.0),
-        RankedText("Octopus", f"The octopus has eight arms and three hearts. {silent}", 8.5),
-    ]
-    evidence = reading("How many arms and hearts has the octopus or the squid?", pages)
-    assert take(evidence, 40).picks == [PassageId(1, 0), PassageId(0, 0)]
-
-
-def test_a_line_of_a_list_answers_for_itself_and_the_sentences_of_a_line_together() -> None:
-    lines = [f"The tool number {n} cuts wood and costs little.\n" for n in range(8)]
-    lines[3] = "The heron grinder polishes marble, and no other tool does.\n"
-    other = "A polisher of marble in Heron stands at the kiln. It is old and large and loud."
-    query = "which heron grinder polishes marble, and where"
-    for end, first in (("\n", 1), (" ", 0)):
-        text = "".join(line.strip() + end for line in lines)
-        found = take(reading(query, [RankedText("Tools", text), RankedText("Kiln", other)]), 200)
-        assert found.picks[0].document == 0
-        assert found.picks[1].document == first
 
 
 @pytest.mark.parametrize(
@@ -546,19 +281,3 @@ def test_words_told_together_are_those_told_one_by_one() -> None:
         told = {word for word in text.split() if any(alone[word])}
         assert together.tell(text.split()) == together.tell(text.split()) == told
         assert dict(together) == dict(alone)
-
-
-def test_a_late_pattern_is_compiled_once_for_all_its_methods(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    late, compiled, compile_pattern = words.late_pattern("a+"), list[str](), re.compile
-
-    def counting(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        compiled.append(pattern)
-        return compile_pattern(pattern, flags)
-
-    monkeypatch.setattr(re, "compile", counting)
-    for _ in range(2):
-        assert late.subn("b", "xaay") == ("xby", 1)
-        assert late.sub("b", "aa") == "b" and late.search("ba") and late.groups == 0
-    assert len(compiled) == 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+from evidence_pages import reading
 from example_counts import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -15,7 +17,16 @@ from promptforge.config.options import Options, apply_options
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
 from promptforge.selection import scoring
-from promptforge.selection.filter import Candidates, Columns, select
+from promptforge.selection.evidence import RankedText
+from promptforge.selection.filter import (
+    RELEVANCE_SHARE,
+    Candidates,
+    Columns,
+    _by_words,
+    _to_unit_range,
+    diversify,
+    select,
+)
 from promptforge.selection.group import join_ranges
 
 
@@ -435,3 +446,76 @@ def test_scores_of_a_reranker_may_be_forgotten_while_it_is_asked(
 
     ask(["a", "bb"])
     assert ask(["a", "bb", "ccc"]) == [0.0, 0.5, 1.0]
+
+
+# --- diversity ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scores", [[-1.0, -2.0, -3.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0], [math.inf, 1.0, 0.0]]
+)
+def test_scores_of_any_scale_leave_the_order_of_equals(scores: list[float]) -> None:
+    pages = [RankedText("", "the same text for each", score) for score in scores]
+    worth = reading("text", pages).worth
+    assert worth == sorted(worth, reverse=True) and all(map(math.isfinite, worth))
+
+
+WORDS = st.sampled_from(
+    [
+        "oil",
+        "Tulsa",
+        "air. ",
+        "Omni Air",
+        "born",
+        "in",
+        "the",
+        "x" * 30,
+        "\n",
+        "東京は",
+        "getUser",
+        "Oils.",
+    ]
+)
+TEXTS = st.lists(WORDS).map(" ".join)
+
+
+def test_what_says_the_same_comes_later() -> None:
+    texts = ["oil of Tulsa in May", "the oil of Tulsa in May", "air of the north", "nothing else"]
+    assert diversify([1.0, 0.95, 0.6, 0.0], texts) == [0, 2, 1, 3]
+    assert diversify([], []) == []
+    assert diversify([1.0, 1.0, 1.0], ["", "", ""]) == [0, 1, 2]
+
+
+def test_the_caller_s_vectors_go_before_words() -> None:
+    texts = ["one", "one", "two"]
+    assert diversify([3, 2, 1], texts, vectors=[(1, 0), (0, 1), (1, 0)]) == [0, 1, 2]
+    assert diversify([3, 2.9, 1], texts, vectors=[(1, 0), (1, 0), (-1, 0)]) == [0, 1, 2]
+    assert diversify([3, 2, 2], texts, vectors=[(1, 0), (1, 0), (0, 0)]) == [0, 2, 1]
+
+
+def test_wrong_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 scores for 1 texts"):
+        diversify([1, 2], ["a"])
+    with pytest.raises(ValueError, match="1 vectors of sizes"):
+        diversify([1, 2], ["a", "b"], vectors=[(1.0,)])
+
+
+@given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12))
+def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
+    pairs: list[tuple[float, str]],
+) -> None:
+    scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
+    likeness, relevance, share = (
+        _by_words(texts),
+        _to_unit_range(scores),
+        RELEVANCE_SHARE,
+    )
+    chosen: list[int] = []
+    while left := [index for index in range(len(pairs)) if index not in chosen]:
+        likes = {
+            index: max((likeness(index, other) for other in chosen), default=0.0) for index in left
+        }
+        chosen.append(
+            max(left, key=lambda i: (share * relevance[i] - (1 - share) * max(likes[i], 0.0), -i))
+        )
+    assert diversify(scores, texts) == chosen

@@ -9,8 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_encodings import (
     BUILT_IN,
-    PARTS,
-    SCALE,
 )
 
 import promptforge as pf
 from promptforge.errors import TokenizerError
 from promptforge.model import Result
-from promptforge.text.words import UNITS
-from promptforge.tokenizers.counters import Counter
 from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer, list_tokenizers
 
 
@@ -99,90 +94,6 @@ def test_an_unknown_name_says_what_there_is(name: str) -> None:
 def test_the_name_of_an_llm_says_whose_tokenizer_that_is(name: str, meant: str) -> None:
     with pytest.raises(TokenizerError, match=f'did you mean "{meant}"'):
         get_tokenizer(name)
-
-
-class Words:
-    name = "words"
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-
-class Guess(Words):
-    exact = False
-
-
-@SCALE
-@given(parts=PARTS, n=st.integers(0, 20))
-def test_a_counter_of_ones_own(parts: Sequence[str], n: int) -> None:
-    counter, text = get_tokenizer(Words()), "".join(parts)
-    assert (counter.name, counter.exact, counter.fingerprint) == ("words", True, "custom")
-    assert counter.count(text) == counter.count_parts(parts) == len(text.split())
-    assert counter.count_upto(text, n) == min(len(text.split()), n + 1)
-    assert counter.at_least(text, n) == 0
-    for unit in UNITS:
-        found = counter.cut(text, n, unit)
-        assert text.startswith(found)
-        assert len(found.split()) <= n
-    assert not get_tokenizer(Guess()).exact
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"), [(-1, "-1"), (1.5, "float"), (None, "NoneType"), (True, "True")]
-)
-def test_what_is_no_number_of_tokens_is_refused(value: object, shown: str) -> None:
-    class Odd:
-        name = "odd\n"
-
-        def count(self, text: str) -> int:
-            return value  # type: ignore[return-value]
-
-    with pytest.raises(
-        TokenizerError, match=rf'^tokenizer "odd\\n": count\(\) returned "{shown}"; it must'
-    ):
-        get_tokenizer(Odd()).count("x")
-
-
-def test_a_count_that_fails_is_named() -> None:
-    class Broken:
-        name = "broken"
-
-        def count(self, text: str) -> int:
-            raise RuntimeError("no\nvocabulary")
-
-    with pytest.raises(
-        TokenizerError,
-        match=r'"broken": count\(\) failed on a text of 2 characters: RuntimeError: "no',
-    ):
-        get_tokenizer(Broken()).count("xy")
-
-
-@pytest.mark.parametrize("thing", [None, 7, object(), len, type("NoName", (), {"count": len})()])
-def test_what_is_no_tokenizer_is_refused(thing: object) -> None:
-    with pytest.raises(TokenizerError, match="is no tokenizer: it needs an attribute name"):
-        get_tokenizer(thing)  # type: ignore[arg-type]
-
-
-def test_a_counter_needs_a_count() -> None:
-    with pytest.raises(NotImplementedError):
-        Counter("x", exact=True, fingerprint="").count("")
-
-
-@SCALE
-@given(parts=PARTS, n=st.integers(0, 40), hundredths=st.integers(1, 400))
-def test_a_factor_of_ones_own(parts: Sequence[str], n: int, hundredths: int) -> None:
-    factor, text = Fraction(hundredths, 100), "".join(parts)
-    counter, base = get_tokenizer(f"cl100k_base*{hundredths / 100}"), get_tokenizer("cl100k_base")
-    assert not counter.exact
-    tokens = math.ceil(base.count(text) * factor)
-    assert counter.count(text) == counter.count_parts(parts) == tokens
-    assert counter.count_upto(text, n) == min(tokens, n + 1)
-    assert counter.at_least(text, n) <= min(tokens, n + 1)
-    assert len(text) <= counter.most_chars(tokens)
-    for unit in UNITS:
-        found = counter.cut(text, n, unit)
-        assert text.startswith(found)
-        assert counter.count(found) <= n
 
 
 def test_a_factor_is_part_of_the_name_and_of_the_fingerprint(tmp_path: Path) -> None:

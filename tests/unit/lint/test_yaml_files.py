@@ -1,0 +1,94 @@
+"""Checking `layout.yaml` and profiles: every key, and how the values go together."""
+
+from __future__ import annotations
+
+import pytest
+from linted_folders import found, write
+
+pytestmark = pytest.mark.usefixtures("folder")
+SETTINGS: dict[str, tuple[str, str]] = {
+    "base: [": ("PF830", "1"),
+    "bse: chunks": ("PF831", "1:1"),
+    "base: chunks\nmax_tokens: 5": ("PF831", "2:1"),
+    "base: chunks\nheaders: yes # no": ("PF832", "2:10"),
+    "group_by: auto": ("PF832", "1:11"),
+    "base: chnks": ("PF833", "1:7"),
+    "base: mine": ("PF833", "1:7"),
+    'base: chunks\ndescription: "a\u200bb"': ("PF834", "2"),
+}
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+def test_the_settings_of_a_layout(text: str) -> None:
+    code, place = SETTINGS[text]
+    write({"templates/mine/layout.yaml": text})
+    assert any(
+        line.startswith(f"templates/mine/layout.yaml:{place}") and line.endswith(code)
+        for line in found()
+    )
+
+
+PROFILES: dict[str, tuple[str, str]] = {
+    "- a": ("PF830", "1"),
+    "max_tokns: 5": ("PF831", "1:1"),
+    "sections: [a]": ("PF831", "1:1"),
+    "max_tokens: -5": ("PF832", "1:13"),
+    "extends: claud": ("PF833", "1:10"),
+    "extends: mine": ("PF833", "1:10"),
+    "extends: two": ("PF833", "1:10"),
+    "layout: chunk": ("PF836", "1:9"),
+    "format: htm": ("PF836", "1:9"),
+    "tokenizer: o20k_base": ("PF836", "1:12"),
+    "tokenizer: file:nowhere.json": ("PF836", "1:12"),
+    "tokenizer: file:/dev/null": ("PF847", "1:12"),
+    "tokenizer: o20k_base*1.3": ("PF836", "1:12"),
+    "tokenizer: o200k_base*x": ("PF836", "1:12"),
+    "framing: fenced\nformat: xml": ("PF107", "1:10"),
+    "extends: claude\nreserve: 2000000": ("PF840", "2:10"),
+    "context_window: 8000\nreserve: 2000\nmax_tokens: 7000": ("PF841", "3:13"),
+    "section_budgets: {code: {share: 0.7}, man_page: {share: 0.5}}": ("PF842", "1:18"),
+    "max_tokens: 100\nsection_budgets: {code: {min_tokens: 700}}": ("PF842", "2:18"),
+    "section_budgets: {code: {min_tokens: 700, max_tokens: 5}}": ("PF842", "1:18"),
+}
+
+
+@pytest.mark.parametrize("text", PROFILES)
+def test_a_profile(text: str) -> None:
+    code, place = PROFILES[text]
+    write(
+        {
+            "profiles/mine.yaml": text,
+            "profiles/two.yaml": "extends: three",
+            "profiles/three.yaml": "extends: mine",
+        }
+    )
+    assert any(
+        line.startswith(f"profiles/mine.yaml:{place}") and line.endswith(code)
+        for line in found("profiles")
+    )
+
+
+def test_a_profile_may_name_what_lies_beside_it() -> None:
+    write({"templates/mine/layout.yaml": "base: chunks", "profiles/a.yaml": "layout: mine"})
+    assert found("profiles") == found("profiles/a.yaml") == []
+
+
+def test_the_settings_of_all_layouts_are_checked() -> None:
+    write(
+        {
+            "templates/layout.yaml": "base: chunks\nwords: {gap: '{count}'}\n"
+            "kinds: {runbook: {trim_as: manpage}}\n"
+        }
+    )
+    assert found() == [
+        "templates/layout.yaml:1:1: PF831",
+        "templates/layout.yaml:2:14: PF832",
+        "templates/layout.yaml:3:28: PF832",
+    ]
+    write(
+        {
+            "templates/layout.yaml": "words: {gap: '...'}\n",
+            "templates/chunks/layout.yaml": "base: shipped/knowledge\n",
+        }
+    )
+    assert found() == found("templates") == found("templates/layout.yaml") == []

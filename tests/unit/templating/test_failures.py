@@ -1,0 +1,86 @@
+"""Failures of templates: the shipped one stands in, and the error names the template and the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from template_folders import ITEM, PAGE, render, write
+
+import promptforge as pf
+from promptforge.errors import TemplateError
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("{{ item.pth }}", 'there is no field "pth"; did you mean "path"?'),
+        ("{{ item.author }}", "is in its metadata: item.metadata.author"),
+        ("{% for a, b in item.metadata %}{% endfor %}", "for takes one name: of fields the key"),
+        ("{{ itm.path }}", 'unknown variable "itm"; did you mean "item"?'),
+        ("{{ headrs }}", 'unknown variable "headrs"; did you mean "headers"?'),
+        ("{{ item.name.first }}", '"first" was asked of nothing (null), which has no fields'),
+        ("{{ item.path.first }}", '"first" was asked of a str, which has no fields'),
+        (
+            "{% for a in item.score %}{% endfor %}",
+            "a loop goes through a list, and this is a float",
+        ),
+        ("{% for x in items %}{% endfor %}", 'unknown variable "items"'),
+        (
+            '{% include "t/itm.txt.j2" %}',
+            'there is no template "t/itm.txt.j2"; did you mean "t/item.txt.j2"?',
+        ),
+    ],
+)
+def test_what_is_not_there_is_named_with_the_nearest(
+    source: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TemplateError) as caught:
+        render(tmp_path, f"one\n{source}", metadata={"key": 1})
+    assert words in str(caught.value)
+
+
+FAILING = {
+    "does not compile": {"chunks/item.md.j2": "{% if %}"},
+    "is outside the language": {"chunks/item.md.j2": "{{ item.content.upper() }}"},
+    "has an unknown field": {"chunks/item.md.j2": "{{ item.nothing }}"},
+    "fails on the page": {"chunks/layout.md.j2": "{{ nothing.at.all }}"},
+    "is no text": {"chunks/item.md.j2": "\udcff"},
+}
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_a_failing_template_gives_way_to_the_shipped_one_and_it_is_said(
+    how: str, tmp_path: Path
+) -> None:
+    for name, text in FAILING[how].items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    result = pf.render([ITEM], templates=tmp_path, layout="chunks")
+    assert result.text == pf.render([ITEM], layout="chunks").text
+    (warning,) = (w for w in result.warnings if w.code == "PF401")
+    assert warning.severity == "error"
+    assert "the shipped templates were used instead" in warning.message
+    with pytest.raises(pf.PromptForgeError) as caught:
+        pf.render([ITEM], templates=tmp_path, layout="chunks", on_error="raise")
+    assert isinstance(caught.value, pf.StrictError | pf.TemplateError)
+
+
+def test_a_failing_template_of_a_layout_of_ones_own_raises(tmp_path: Path) -> None:
+    write(tmp_path, {"own/layout.md.j2": PAGE, "own/item.md.j2": "{{ item.nothing }}"})
+    with pytest.raises(
+        TemplateError, match=r'own/item\.md\.j2:1: .* "nothing"; .* item\.metadata\.n'
+    ):
+        pf.render([ITEM], templates=tmp_path, layout="own")
+
+
+def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_path: Path) -> None:
+    files = {
+        "t/layout.txt.j2": PAGE,
+        "t/item.txt.j2": '\n\n{% include "t/_part.txt.j2" %}',
+        "t/_part.txt.j2": "\n\n\n{{ item.oops }}",
+    }
+    write(tmp_path, files)
+    with pytest.raises(TemplateError) as caught:
+        pf.render([ITEM], templates=tmp_path, layout="t", format="plain")
+    assert caught.value.where == "t/_part.txt.j2:4"
