@@ -16,8 +16,6 @@ import pytest
 from commandline import run
 from places import GOLDEN
 
-from promptforge.errors import quote
-
 CASES = sorted(path.parent for path in (GOLDEN / "errors").glob("*/command.txt"))
 EXCERPT = re.compile(r"  [0-9 ]+ \| ")
 SHIPPED_IN_PLACE = {"template_of_a_shipped_name_fails"}
@@ -50,8 +48,3 @@ def test_every_exit_code_is_among_the_messages() -> None:
     codes = {(case / "message.txt").read_text(encoding="utf-8").split("\n")[0] for case in CASES}
     assert codes == {f"exit {code}" for code in (1, 2, 3, 4, 5)}
     assert len(CASES) >= 40
-
-
-def test_a_quoted_text_keeps_its_letters_and_shows_what_cannot_be_seen() -> None:
-    assert quote("Prüfsummen 日本") == '"Prüfsummen 日本"'
-    assert quote("a\x1b\n\u202e\ud800") == r'"a\x1b\n\u202e\ud800"'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import tracemalloc
@@ -18,7 +17,7 @@ from hostile_strings import ODD, Document, breaking, endless
 from shipped_words import marks
 
 import promptforge as pf
-from promptforge import files, model, plugins
+from promptforge import files, plugins
 from promptforge.rendering import budget_hints
 from promptforge.selection import query
 from promptforge.templating import language
@@ -350,14 +349,6 @@ def test_no_budget_is_looked_for_in_texts_that_take_minutes_to_pack(
     result = pf.render(items, max_tokens=901, query="refund")
     assert [item.fits_at for item in result.items] == [None] * 4
     assert {item.status for item in result.items} != {"included"}
-
-
-@pytest.mark.parametrize("size", [0, 10, model.MAX_CHARS_HASHED, 2 * model.MAX_CHARS_HASHED + 1])
-def test_the_id_of_an_item_is_that_of_its_fields_at_any_size(size: int) -> None:
-    item = pf.Item(kind="code", path="a\ud800.py", start_line=3, content="é" * size, summary="s")
-    fields = ["code", "a\ud800.py", "3", "", "", "é" * size, "s"]
-    digest = hashlib.sha256("\0".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
-    assert model.item_id(item) == f"code-{digest[:12]}"
 
 
 @pytest.mark.parametrize("given", [json, json.dumps, codes, pytest])

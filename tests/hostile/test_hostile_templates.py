@@ -12,8 +12,6 @@ from template_sources import render
 from promptforge.errors import (
     MAX_GUESSES,
     TemplateError,
-    certain_correction,
-    did_you_mean,
 )
 from promptforge.files import MAX_NAME_PARTS, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_FILES
 from promptforge.lint.checker import LintTargets, check
@@ -63,17 +61,6 @@ def test_what_would_hang_the_compiler_is_refused_before(source: str) -> None:
     with pytest.raises(TemplateError) as caught:
         Templates([{"t/item.txt.j2": source}]).compile("t/item.txt.j2")
     assert str(caught.value).startswith("t/item.txt.j2")
-
-
-def test_of_very_many_names_the_near_ones_are_compared() -> None:
-    names = [f"variable_name_{n}" for n in range(1000)]
-    assert did_you_mean("variable_nam_7", [*names, "x"]) == '; did you mean "variable_name_7"?'
-    # None of so many names is certainly the one: `check --fix` would write it.
-    assert certain_correction("variable_nam_7", names) is None
-    assert certain_correction("variable_nam_7", names[:20]) is None
-    assert certain_correction("variable_nam_7", names[7:8]) == "variable_name_7"
-    assert did_you_mean("a" * 100_000, ["a" * 99_999]) == ""
-    assert certain_correction("a" * 100_000, ["a" * 99_999]) is None
 
 
 def test_very_many_wrong_names_are_all_found(tmp_path: Path) -> None:

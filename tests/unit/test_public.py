@@ -29,16 +29,6 @@ NAMES = [
     "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer",
     "load", "render",
 ]  # fmt: skip
-EXIT_CODES = {
-    "PromptForgeError": 1,
-    "StrictError": 1,
-    "OptionError": 2,
-    "ProfileError": 2,
-    "TokenizerError": 2,
-    "BudgetError": 3,
-    "ItemError": 4,
-    "TemplateError": 5,
-}
 RESULT = [
     "text", "tokens", "max_tokens", "exact", "tokenizer", "layout",
     "format", "profile", "mode", "explicit_text", "similarity_text", "sections",
@@ -101,54 +91,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Rendrer"):
         getattr(pf, "Rendrer")  # noqa: B009
     assert not hasattr(pf, "jinja2")
-
-
-# --- errors ---------------------------------------------------------------------------------------
-
-
-def test_every_error_is_public_and_has_its_exit_code() -> None:
-    found = {
-        n: e
-        for n, e in vars(errors).items()
-        if isinstance(e, type) and issubclass(e, pf.PromptForgeError)
-    }
-    assert {name: error.exit_code for name, error in found.items()} == EXIT_CODES
-    for name, error in found.items():
-        assert getattr(pf, name) is error
-        assert error.__module__ == "promptforge"
-    assert issubclass(pf.ProfileError, pf.OptionError)
-
-
-def test_errors_carry_facts() -> None:
-    with pytest.raises(pf.BudgetError) as budget:
-        pf.render([{"content": "word " * 99, "required": True}], max_tokens=9)
-    assert budget.value.largest == 9 < budget.value.needed
-    assert pf.render(
-        [{"content": "word " * 99, "required": True}], max_tokens=budget.value.needed
-    ).text
-    with pytest.raises(pf.OptionError, match='did you mean "max_tokens"') as option:
-        pf.render([], max_tokns=9)  # type: ignore[call-arg]
-    assert option.value.option == "max_tokns"
-    with pytest.raises(pf.StrictError) as strict:
-        pf.render([{"content": "good"}, {"contnt": "bad"}], on_error="raise")
-    assert isinstance(strict.value.result, pf.Result)
-    assert strict.value.result.text == pf.render([{"content": "good"}]).text
-    assert {d.code for d in strict.value.diagnostics} >= {"PF204"}
-
-
-def test_no_error_of_another_library_comes_out() -> None:
-    calls: list[dict[str, Any]] = [
-        {"layout": "nope"}, {"layout": "../chunks"}, {"format": "nope"}, {"tokenizer": "nope"},
-        {"profile": "nope"},
-        {"profile": "nope.yaml"}, {"templates": "nowhere"}, {"tokenizer": "file:nowhere.json"},
-        {"nope": 1},
-    ]  # fmt: skip
-    for call in calls:
-        with pytest.raises(pf.PromptForgeError) as caught:
-            pf.render([], **call)
-        message = str(caught.value)
-        assert message.isprintable()
-        assert any(word in message for word in ("nope", "nowhere", "../chunks"))
 
 
 # --- results --------------------------------------------------------------------------------------

@@ -1,3 +1,5 @@
+"""YAML read within limits: plain values, lines, and an error for all that an attack may hold."""
+
 from __future__ import annotations
 
 import base64

@@ -1,273 +1,138 @@
-"""`promptforge prompt`: texts, history and job files in; the text, the request or the account
-out.
-"""
+"""`promptforge render`: items from files, standard input, ranges and jobs, and the flags that win."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commandline import run
+from commandline import ITEM, run, write
+from places import DATA
 
 import promptforge as pf
 
-GEMINI = [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": ["hello"]}]
-HISTORY = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-ITEM = {"content": "x = 1", "path": "a.py"}
+TEXT = pf.render([ITEM]).text + "\n"
+"""The text and the line end of the pipe or file."""
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def _items(folder: Path) -> None:
     write("items.json", [ITEM])
-    write("history.json", HISTORY)
-    return tmp_path
 
 
-def write(name: str, value: Any) -> None:
-    Path(name).write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+def test_items_from_a_file() -> None:
+    assert run("render", "items.json") == (0, TEXT, "")
 
 
-def expected(**parts: Any) -> pf.Prompt:
-    return pf.Renderer().prompt([ITEM], **parts)
+@pytest.mark.parametrize("arguments", [["-"], []])
+def test_items_from_standard_input(arguments: list[str]) -> None:
+    assert run("render", *arguments, stdin=json.dumps([ITEM])) == (0, TEXT, "")
 
 
-def test_the_text_goes_to_standard_output() -> None:
-    ran = run(
-        "prompt",
-        "items.json",
-        "--system",
-        "s",
-        "--user",
-        "q",
-        "--instructions",
-        "i",
-        "--history",
-        "history.json",
+def test_several_files_of_items_in_their_order() -> None:
+    write("more.jsonl", '{"content": "first"}\n{"content": "second"}\n')
+    out = run("render", "more.jsonl", "items.json", "--order", "given", "--group-by", "none").out
+    assert out.index("first") < out.index("second") < out.index("x = 1")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"items": []}'])
+def test_a_file_without_items_is_named(content: str) -> None:
+    write("none.json", content)
+    assert run("render", "none.json") == (
+        0,
+        "",
+        "promptforge: note: none.json: holds no items [PF115]\n",
     )
-    whole = expected(system="s", user="q", instructions="i", history=HISTORY)
-    assert (ran.code, ran.out, ran.err) == (0, f"{whole.text}\n", "")
+    assert run("render", "none.json", "items.json").out == TEXT
 
 
-@pytest.mark.parametrize("to", ["roles", "openai", "openai-responses", "anthropic", "gemini"])
-def test_a_request_is_printed_as_json(to: str) -> None:
-    ran = run("prompt", "items.json", "--system", "s", "--user", "q", "--to", to)
-    assert json.loads(ran.out) == expected(system="s", user="q", to=to).request
+def test_a_file_and_its_range() -> None:
+    write("src/b.py", "one = 1\ntwo = 2\nthree = 3\n")
+    whole, part = run("render", "--file", "src/b.py"), run("render", "--file", "src/b.py:2-2")
+    assert (whole.code, part.code) == (0, 0)
+    assert "one = 1\ntwo = 2\nthree = 3" in whole.out
+    assert "two = 2" in part.out and "one = 1" not in part.out
+    assert "one = 1" in run("render", "--file", "src/b.py:2-2", "--context-lines", "1").out
 
 
-def test_the_account_is_printed_whole() -> None:
-    found = json.loads(run("prompt", "items.json", "--user", "q", "--to", "openai", "--json").out)
-    assert found.pop("promptforge") == 1
-    same = expected(user="q", to="openai").to_dict()
-    for account in (found, same):
-        account["context"].pop("build_seconds")
-    assert found == json.loads(json.dumps(same))
-
-
-def test_texts_come_from_files_too_less_their_last_line_end() -> None:
-    write("system.md", "be brief\n")
-    write("question.txt", "what is\nx?\n")
-    ran = run(
-        "prompt",
-        "items.json",
-        "--system-file",
-        "system.md",
-        "--user-file",
-        "question.txt",
-        "--to",
-        "roles",
-    )
-    assert (
-        json.loads(ran.out) == expected(system="be brief", user="what is\nx?", to="roles").request
-    )
-    both = run("prompt", "--system", "s", "--system-file", "system.md")
-    assert both.code == 2 and "--system and --system-file both give the text" in both.err
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("h.json", json.dumps(HISTORY)),
-        ("h.json", json.dumps({"messages": HISTORY})),
-        ("h.json", json.dumps({"contents": GEMINI})),
-        ("h.jsonl", "\n".join(map(json.dumps, HISTORY))),
-        ("h.yaml", "- {role: user, content: hi}\n- role: assistant\n  content: hello\n"),
-    ],
-)  # fmt: skip
-def test_a_history_is_read_from_any_file_of_messages(name: str, text: str) -> None:
-    write(name, text)
-    ran = run("prompt", "items.json", "--user", "q", "--history", name, "--to", "roles")
-    assert json.loads(ran.out) == expected(user="q", history=HISTORY, to="roles").request
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "place"),
-    [
-        (
-            "h.jsonl",
-            '{"role": "user", "content": "hi"}\n\n{"role": "usr", "content": "x"}',
-            "h.jsonl:3",
-        ),
-        (
-            "h.json",
-            '[{"role": "user", "content": "hi"},\n {"role": "usr", "content": "x"}]',
-            "h.json:2",
-        ),
-        ("h.yaml", "- {role: user, content: hi}\n- {role: usr, content: x}", "h.yaml:2"),
-    ],
-)
-def test_a_bad_message_is_named_with_file_and_line(name: str, text: str, place: str) -> None:
-    write(name, text)
-    ran = run("prompt", "--user", "q", "--history", name)
+def test_a_pattern_of_files_inside_a_workspace() -> None:
+    write("place/src/b.py", "b = 1\n")
+    write("place/src/deep/c.py", "c = 1\n")
+    write("place/src/d.txt", "d = 1\n")
+    ran = run("render", "--workspace", "place", "--file", "src/**/*.py")
     assert ran.code == 0
-    assert ran.err == (
-        f'promptforge: warning: {place}: message skipped: role: unknown "usr"; did '
-        f'you mean "user"? [PF208]\n'
+    assert "b = 1" in ran.out and "c = 1" in ran.out and "d = 1" not in ran.out
+
+
+def test_a_document() -> None:
+    write("guide.md", "---\ntitle: A guide\n---\nRead me first.\n")
+    ran = run("render", "--doc", "guide.md", "--layout", "knowledge", "--format", "plain")
+    assert ran.code == 0
+    assert "Read me first." in ran.out
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="no man")
+def test_a_man_page() -> None:
+    if subprocess.run(["man", "-w", "tar"], capture_output=True, check=False).returncode:
+        pytest.skip("no man page of tar")
+    ran = run("render", "--man", "tar", "--layout", "knowledge", "--max-tokens", "300")
+    assert ran.code == 0
+    assert "tar" in ran.out and "NAME" in ran.out
+
+
+def test_a_technique_of_a_bundle() -> None:
+    ran = run(
+        "render", "--technique", "T9001", "--attack", DATA / "bundle.json", "--layout", "knowledge"
     )
-    strict = run("prompt", "--user", "q", "--history", name, "--strict")
-    assert (strict.code, strict.out) == (1, "")
+    assert ran.code == 0
+    assert "Cookie Jar Opening" in ran.out and "T9001" in ran.out
 
 
-def test_a_job_carries_all_parts_and_flags_win() -> None:
-    job = (
-        "system: be brief\ninstructions: |\n  one\n  two\nquestion: q\nhistory: history.json\n"
-        "items: [items.json]\nprompt_order: [system, context, instructions, history, question]\n"
+def test_a_job_in_yaml() -> None:
+    write("guide.md", "The guide.\n")
+    write("src/a.py", "a = 1\n")
+    job = "layout: knowledge\nformat: xml\nmax_tokens: 700\n"
+    job += "knowledge:\n  documents: [guide.md]\n  mitre_techniques: T9001\n"
+    job += (
+        f"attack: {DATA / 'bundle.json'}\nfiles: src/*.py\nitems: [items.json, content: in place]\n"
     )
     write("job.yaml", job)
-    order = ["system", "context", "instructions", "history", "question"]
-    whole = {
-        "system": "be brief",
-        "instructions": "one\ntwo\n",
-        "history": HISTORY,
-        "prompt_order": order,
-        "to": "roles",
-    }
+    ran = run("render", "--job", "job.yaml", "--json", "--allow-outside")
+    assert ran.code == 0, ran.err
+    result = json.loads(ran.out)
+    assert (result["layout"], result["format"], result["max_tokens"]) == ("knowledge", "xml", 700)
+    for part in ("The guide.", "a = 1", "x = 1", "in place", "Cookie Jar Opening"):
+        assert part in result["text"]
     assert (
-        json.loads(run("prompt", "--job", "job.yaml", "--to", "roles").out)
-        == expected(**whole, user="q").request
-    )
-    ran = run("prompt", "--job", "job.yaml", "--to", "roles", "--user", "other")
-    assert json.loads(ran.out) == expected(**whole, user="other").request
-    write("job.yaml", job.replace("history: history.json", f"history: {json.dumps(HISTORY)}"))
-    assert (
-        json.loads(run("prompt", "--job", "job.yaml", "--to", "roles").out)
-        == expected(**whole, user="q").request
-    )
-    assert run("render", "--job", "job.yaml").out == pf.render([ITEM]).text + "\n", (
-        "a context has no use for them"
+        json.loads(
+            run(
+                "render", "--job", "job.yaml", "--json", "--max-tokens", "650", "--allow-outside"
+            ).out
+        )["max_tokens"]
+        == 650
     )
 
 
-def test_a_prompt_needs_no_items() -> None:
-    ran = run("prompt", "--user", "q")
-    assert (ran.code, ran.out) == (0, "<question>\nq\n</question>\n")
-    assert (
-        run("prompt", "--user", "q", stdin=json.dumps(ITEM)).out == expected(user="q").text + "\n"
+def test_a_job_in_xml() -> None:
+    write("guide.md", "The guide.\n")
+    write(
+        "job.xml",
+        "<context><documents>guide.md</documents>"
+        "<mitre_techniques><technique>T9001</technique></mitre_techniques></context>",
     )
-    nothing = run("prompt")
-    assert (nothing.code, nothing.out) == (
-        2,
-        "",
-    ) and "there is nothing to make a prompt of" in nothing.err
-
-
-def test_words_of_a_list_may_stand_with_commas() -> None:
-    once = run("prompt", "items.json", "--user", "q", "--prompt-order", "question,context")
-    again = run(
-        "prompt",
-        "items.json",
-        "--user",
-        "q",
-        "--prompt-order",
-        "question",
-        "--prompt-order",
-        "context",
+    ran = run(
+        "render", "--job", "job.xml", "--attack", DATA / "bundle.json", "--layout", "knowledge"
     )
-    assert once.out == again.out and once.out.startswith("<question>")
+    assert ran.code == 0, ran.err
+    assert "The guide." in ran.out and "Cookie Jar Opening" in ran.out
 
 
-def test_diff_says_which_part_came_first_that_changed() -> None:
-    for name, more in (
-        ("a", ["--user", "q"]),
-        ("b", ["--user", "other"]),
-        ("c", ["--system", "t", "--user", "q"]),
-    ):
-        given = ["--system", "s", *more, "--cache-after", "context", "--to", "openai", "--json"]
-        ran = run("prompt", "items.json", *given, "-o", f"{name}.json")
-        assert ran.code == 0
-    out = run("diff", "a.json", "b.json").out
-    assert (
-        "The same from the beginning: system, context; the first part that differs: question\n"
-        in out
-    )
-    assert "The prefix that is marked for caching is the same.\n" in out
-    out = run("diff", "a.json", "c.json").out
-    assert "The same from the beginning: nothing; the first part that differs: system\n" in out
-    assert "The prefix that is marked for caching differs.\n" in out
-    found = json.loads(run("diff", "a.json", "b.json", "--json").out)
-    assert found["prefix"] == {"same": ["system", "context"], "first": "question", "cached": True}
-    assert run("diff", "a.json", "a.json", "--exit-code").code == 0
-    assert run("diff", "a.json", "b.json", "--exit-code").code == 1
-
-
-def test_sets_of_templates_are_listed_and_shown() -> None:
-    prompts = {row["name"] for row in json.loads(run("list", "prompts", "--json").out)["prompts"]}
-    assert prompts == {"deepseek", "default", "lisp"}
-    assert "<user-message{{ boundary }}>" in run("show", "prompt/lisp/prompt.txt.j2").out
-    assert "prompt" not in {
-        row["name"] for row in json.loads(run("list", "layouts", "--json").out)["layouts"]
-    }
-
-
-def test_a_failed_template_ends_with_5_and_the_shipped_one_in_its_place() -> None:
-    folder = Path("own/prompt/default")
-    folder.mkdir(parents=True)
-    (folder / "question.txt.j2").write_text("{{ nothing }}")
-    ran = run("prompt", "--user", "q", "--templates", "own")
-    assert (ran.code, ran.out) == (5, "<question>\nq\n</question>\n")
-    assert "PF401" in ran.err
-
-
-def test_one_text_or_the_history_may_come_from_standard_input() -> None:
-    assert (
-        run("prompt", "items.json", "--user-file", "-", stdin="q\n").out
-        == expected(user="q").text + "\n"
-    )
-    assert (
-        run("prompt", "--system-file", "-", stdin="s").out
-        == pf.Renderer().prompt(system="s").text + "\n"
-    )
-    whole = expected(user="q", history=HISTORY)
-    assert (
-        run("prompt", "items.json", "--user", "q", "--history", "-", stdin=json.dumps(HISTORY)).out
-        == f"{whole.text}\n"
-    )
-    twice = run("prompt", "-", "--user-file", "-", "--history", "-", stdin="[]")
-    assert (twice.code, twice.out) == (2, "")
-    assert "ITEMS and --user-file and --history name it" in twice.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["--user", "q", "--to", "opena"], 2, 'there is no shape "opena"; did you mean "openai"?'),
-        (["--user", "q", "--user-file", "items.json"], 2, "both give the text"),
-        (["--user", "q", "-o", "folder"], 4, "folder"),
-        (["--user", "q", "-o", ""], 2, "--output: the name is empty"),
-        (["--nonsense"], 2, "nonsense"),
-        (["--user", "q", "--context-window", "3"], 3, "the prompt needs 32 tokens"),
-    ],
-)
-def test_errors_are_json_too_where_json_is_asked_for(
-    arguments: list[str], code: int, said: str
-) -> None:
-    Path("folder").mkdir()
-    ran = run("prompt", "items.json", *arguments, "--json")
-    found = json.loads(ran.out)
-    assert (
-        ran.code == code
-        and said in found["error"]["message"]
-        and found["error"]["message"] in ran.err
-    )
+def test_a_flag_wins_over_a_job_and_a_job_over_a_profile() -> None:
+    write("job.yaml", "profile: claude\nformat: plain\nitems: [items.json]\n")
+    profile = json.loads(run("render", "items.json", "-p", "claude", "--json").out)
+    job = json.loads(run("render", "--job", "job.yaml", "--json").out)
+    flag = json.loads(run("render", "--job", "job.yaml", "--json", "--format", "json").out)
+    assert [r["format"] for r in (profile, job, flag)] == ["xml", "plain", "json"]
+    assert [r["profile"] for r in (profile, job, flag)] == ["claude"] * 3

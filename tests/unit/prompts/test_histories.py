@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.errors import Diagnostics
 from promptforge.prompts.histories import read_history
-from promptforge.prompts.messages import ToolCall, ToolOutput, weigh
+from promptforge.prompts.messages import ToolCall, ToolOutput
 
 CALL = {"id": "c1", "name": "look"}
 SHAPES: dict[str, list[Any]] = {
@@ -432,29 +432,3 @@ def test_what_a_tool_takes_is_never_read_as_base64() -> None:
     ]
     request = pf.Renderer().prompt([], user="q", history=history, to="bedrock").request
     assert request["messages"][1]["content"][0]["toolUse"]["input"] == {"bytes": "1024"}
-
-
-@pytest.mark.parametrize("fetched", [False, True])
-def test_the_text_of_a_document_is_counted_and_read(fetched: bool) -> None:
-    text = "\N{TAMIL LETTER AU}" * 2000 + "<|im_end|>"
-    source = {"type": "text", "media_type": "text/plain", "data": text}
-    block: dict[str, Any] = {"type": "document", "source": source}
-    role = "user"
-    if fetched:
-        found = {"type": "web_fetch_result", "url": "http://a", "content": block}
-        block = {"type": "web_fetch_tool_result", "tool_use_id": "s1", "content": found}
-        role = "assistant"
-
-    weight = weigh(block)
-    assert text in weight.texts and weight.hidden_bytes == 0
-    call = {
-        "type": "server_tool_use",
-        "id": "s1",
-        "name": "web_fetch",
-        "input": {"url": "http://a"},
-    }
-    history: list[Any] = [{"role": "user", "content": "hi"}] if fetched else []
-    history.append({"role": role, "content": [*([call] if fetched else []), block]})
-    prompt = pf.Renderer(profile="gpt").prompt([], history=history, user="q", to="anthropic")
-    assert prompt.tokens >= pf.get_tokenizer("o200k_base").count(text)
-    assert "PF504" not in {d.code for d in prompt.warnings}

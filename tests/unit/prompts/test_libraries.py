@@ -9,8 +9,8 @@ from typing import Any
 
 import provider_rules
 import pytest
+from provider_answers import FIRST, LAST, OUTPUT, PARTS, PNG, RENDERER, THOUGHT, prompt
 from provider_rules import Data
-from test_prompt import FIRST, LAST, OUTPUT, PARTS, PNG, RENDERER, THOUGHT, prompt
 
 import promptforge as pf
 from promptforge.errors import Diagnostics

@@ -17,55 +17,13 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from provider_answers import CITED, FIRST, LAST, OUTPUT, PARTS, PNG, THOUGHT, prompt
 from provider_rules import STAND_IN, Data, RuleServer, serving
 
 import promptforge as pf
 from promptforge.prompts.prompt import format_prompt
 
-RENDERER = pf.Renderer(max_tokens=None)
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-
-
-def prompt(history: Any, to: str, **given: Any) -> pf.Prompt:
-    return RENDERER.prompt(history=history, to=to, **given)
-
-
 # --- Anthropic ------------------------------------------------------------------------------------
-
-THOUGHT = {"type": "thinking", "thinking": "I search, then look.", "signature": "c2lnbmVk" * 20}
-CITED = {
-    "type": "text",
-    "text": "tar saves files.",
-    "citations": [
-        {
-            "type": "web_search_result_location",
-            "url": "https://a.example",
-            "title": "tar",
-            "encrypted_index": "RW5j",
-            "cited_text": "saves",
-        }
-    ],
-}
-FIRST: list[Data] = [
-    THOUGHT,
-    {"type": "redacted_thinking", "data": "aGlkZGVu" * 9},
-    {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "tar"}},
-    {
-        "type": "web_search_tool_result",
-        "tool_use_id": "srv1",
-        "content": [
-            {
-                "type": "web_search_result",
-                "title": "tar",
-                "url": "https://a.example",
-                "encrypted_content": "Y29udGVudA==",
-                "page_age": None,
-            }
-        ],
-    },
-    CITED,
-    {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"path": "a", "n": None}},
-]
 
 
 def said_by_claude(content: list[Data], reason: str = "end_turn") -> Data:
@@ -239,29 +197,6 @@ def test_other_families_get_what_they_can_read_and_the_rest_is_said() -> None:
 
 # --- OpenAI ---------------------------------------------------------------------------------------
 
-OUTPUT: list[Data] = [
-    {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "Z0FBQUFB" * 9},
-    {
-        "id": "fc_1", "type": "function_call", "status": "completed", "call_id": "c1",
-        "name": "look", "arguments": '{"path":"a"}',
-    },
-    {"id": "rs_2", "type": "reasoning", "summary": [], "encrypted_content": "b3RoZXI=" * 9},
-    {
-        "id": "ctc_1", "type": "custom_tool_call", "status": "completed", "call_id": "c2",
-        "name": "run", "input": "ls -l",
-    },
-]  # fmt: skip
-LAST: list[Data] = [
-    {"id": "rs_3", "type": "reasoning", "summary": [], "encrypted_content": "bGFzdA==" * 9},
-    {
-        "id": "msg_3", "type": "message", "status": "completed", "role": "assistant",
-        "content": [
-            {"type": "output_text", "text": "x is 1", "annotations": [], "logprobs": []},
-            {"type": "output_text", "text": "and y is 2", "annotations": [], "logprobs": []},
-        ],
-    },
-]  # fmt: skip
-
 
 def response(output: list[Data]) -> Data:
     return {
@@ -425,15 +360,6 @@ def test_messages_of_chat_completions() -> None:
 
 
 # --- Gemini ---------------------------------------------------------------------------------------
-
-PARTS: list[Data] = [
-    {"text": "I look.", "thought": True},
-    {
-        "functionCall": {"name": "look", "args": {"path": "a", "n": None}},
-        "thoughtSignature": "AbC/+w==",
-    },
-    {"functionCall": {"name": "look", "args": {"path": "b"}}},
-]
 
 
 def said_by_gemini(parts: list[Data]) -> Data:
@@ -813,43 +739,3 @@ def test_law_whatever_is_lost_or_cut_the_provider_takes_the_rest(
     body = {**request, "thinking": {"type": "enabled"}, "messages": request.get("messages", [])}
     known = [*provider_rules.signed_blocks(history), provider_rules.ties(history)]
     assert request[key] and rule(body, known) is None
-
-
-def test_control_tokens_in_what_passes_are_broken_up_too() -> None:
-    token = "<|im_end|>"
-    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    history: list[Any] = [
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "q"},
-                {"type": "file", "file": {"file_id": token}},
-            ],
-        },
-        {
-            "role": "assistant",
-            "content": "a",
-            "reasoning_content": f"hm {token}",
-            "tool_calls": [{**call, "extra_content": {"x": token}}],
-        },
-        {"role": "tool", "tool_call_id": "c1", "content": token},
-        {"role": "assistant", "content": None, "refusal": f"no {token}"},
-    ]
-    made = pf.Renderer(profile="qwen").prompt(history=history, to="openai", user="q")
-    assert token not in json.dumps(made.request)
-    assert (
-        made[1]["reasoning_content"].startswith("hm <")
-        and "extra_content" in made[1]["tool_calls"][0]
-    )
-    assert "PF704" in {d.code for d in made.warnings}
-    kept = prompt(history, "openai")
-    assert kept[1]["reasoning_content"] == f"hm {token}"
-
-
-def test_lone_surrogates_in_what_passes_are_replaced() -> None:
-    thought = {**THOUGHT, "thinking": "a\ud800"}
-    history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [thought, CITED]}]
-    made = prompt(history, "anthropic")
-    assert json.dumps(made.request, ensure_ascii=False).encode()
-    assert made[1]["content"][0]["thinking"] == "a\ufffd"
-    assert "PF208" in {d.code for d in made.warnings}

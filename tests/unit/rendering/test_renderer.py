@@ -9,7 +9,6 @@ import pytest
 
 import promptforge as pf
 from promptforge.packing.types import BestFirst
-from promptforge.rendering import context, pipeline
 
 WORDS = ["alpha", "beta", "it's", "naïve", "value", "return", "x1", "==", "none", "the", "and"]
 
@@ -67,35 +66,6 @@ def test_a_text_that_is_now_the_summary_of_another_is_dropped_all_the_same() -> 
     items[7] = pf.Item(summary="text 100")
     known, fresh = renderer.render(items), pf.Renderer().render(items)
     assert known.items_included == fresh.items_included == 299
-
-
-def test_results_of_all_threads_are_remembered_only_as_far_as_there_is_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(pipeline, "MAX_CHARS_REMEMBERED", 1000)
-    lists = [[pf.Item(content=letter * 400)] for letter in "abc"]
-    renderers = [pf.Renderer() for _ in lists]
-    texts = [renderer.render(items) for renderer, items in zip(renderers, lists, strict=True)]
-    remembered = [renderer._pipeline._last.slot.made is not None for renderer in renderers]
-    assert remembered == [False, True, True]
-    again = [renderer.render(items) for renderer, items in zip(renderers, lists, strict=True)]
-    assert [result.text for result in again] == [result.text for result in texts]
-    renderers[0].render([pf.Item(content="d" * 1001)])
-    assert renderers[0]._pipeline._last.slot.made is None
-
-
-@pytest.mark.slow
-def test_views_are_remembered_only_as_far_as_there_is_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(context, "MAX_VIEW_CHARS", 100_000)
-    renderer = pf.Renderer()
-    for number in range(300):
-        renderer.render([pf.Item(content=f"text {number} {'x' * number * 50}")])
-        renderer.render([pf.Item(content=f"text {number}")], layout="documents")
-    views = [view for each in renderer._pipeline._views.values() for view, _ in each.values()]
-    assert views
-    assert sum(2048 + len(view["text"]) for view in views) <= 100_000
 
 
 @pytest.mark.parametrize("ranks", [2, 10, 100_000])

@@ -1,3 +1,5 @@
+"""Evidence for a query: worth of texts and passages, the second hop, names and their forms."""
+
 from __future__ import annotations
 
 import subprocess

@@ -1,3 +1,5 @@
+"""Techniques of MITRE ATT&CK, from STIX and from plain lists."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""What is gathered from files by a search: the passages that BM25 ranks first, and their limits."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Files of items: JSON, lines, tables and stores; a bad record is named by file and line."""
+
 from __future__ import annotations
 
 import importlib.util

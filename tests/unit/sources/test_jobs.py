@@ -1,3 +1,5 @@
+"""Job files: their keys, and what is said of a wrong one."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The languages of files, by name and by ending."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""Manual pages as items."""
+
 from __future__ import annotations
 
 import bz2

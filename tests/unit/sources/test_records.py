@@ -1,3 +1,5 @@
+"""Records of callers: each is an item, or an error that says what is wrong with it."""
+
 from __future__ import annotations
 
 import itertools
@@ -5,7 +7,6 @@ import math
 import types
 from collections.abc import Iterator, Mapping
 from datetime import date
-from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge import model
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import records
@@ -229,196 +229,6 @@ def test_an_item_passes_through_and_a_wrong_one_is_mended_or_refused() -> None:
 # Other shapes.
 
 
-def test_a_rag_document() -> None:
-    about = {"source": "nmap", "source_type": "man_page", "section": 1}
-    assert clean({"content": "c", "metadata": about}) == Item(
-        kind="man_page", name="nmap", content="c", metadata=about
-    )
-    about = {"source": "docs/attack-guide.md", "source_type": "markdown"}
-    assert clean({"content": "c", "metadata": about}) == Item(
-        kind="document",
-        name="attack-guide.md",
-        path="docs/attack-guide.md",
-        content="c",
-        metadata=about,
-    )
-    about = {
-        "source": "T9001",
-        "source_type": "mitre_attack",
-        "name": "Jars",
-        "tactic": "Eating",
-        "tools": ["Spoon"],
-    }
-    assert clean({"content": "c", "metadata": about}) == Item(
-        kind="mitre_attack",
-        name="Jars",
-        content="c",
-        metadata={"technique_id": "T9001", **about, "tactics": ["Eating"]},
-    )
-    assert (
-        clean({"content": "c", "metadata": {"source_type": "wiki", "source": "p"}}).kind == "wiki"
-    )
-    assert (
-        clean(
-            {"content": "c", "name": "own", "metadata": {"source_type": "man_page", "source": "p"}}
-        ).name
-        == "own"
-    )
-    # Without its mark, `source` is metadata like any other.
-    assert clean({"content": "c", "metadata": {"source": "a.md"}}) == Item(
-        content="c", metadata={"source": "a.md"}
-    )
-
-
-CHUNK = {
-    "filePath": "src/a.cs",
-    "content": "c",
-    "startLine": 3,
-    "endLine": 9,
-    "relevance": 0.875,
-    "language": "csharp",
-    "expandedContext": "b\nc\nd",
-}
-
-
-def test_a_knowledge_chunk_in_both_spellings() -> None:
-    expected = Item(
-        kind="code",
-        content="c",
-        expanded="b\nc\nd",
-        path="src/a.cs",
-        start_line=3,
-        end_line=9,
-        language="csharp",
-        score=0.875,
-        origin="similarity",
-    )
-    assert clean(CHUNK) == expected
-    assert clean({k[0].upper() + k[1:]: v for k, v in CHUNK.items()}) == expected
-
-
-def test_a_chunk_says_its_own_language_or_has_none() -> None:
-    assert clean({**CHUNK, "language": None}).language == "none"
-    assert clean({k: v for k, v in CHUNK.items() if k != "language"}).language == "none"
-    assert clean({**CHUNK, "language": ""}).language == ""
-    assert clean({**CHUNK, "chunkIndex": 4, "id": "k"}).metadata == {"chunkIndex": 4}
-    assert clean({"Content": "c"}).origin == "similarity"
-
-
-def test_a_search_result_with_its_entity() -> None:
-    entity = {
-        "name": "f",
-        "type": "function",
-        "filePath": "a.ts",
-        "startLine": 1,
-        "endLine": 2,
-        "summary": "s",
-        "content": "c",
-        "exported": True,
-    }
-    assert clean({"entityId": "e1", "score": 0.5, "entity": entity, "strategy": "graph"}) == Item(
-        kind="function",
-        id="e1",
-        name="f",
-        path="a.ts",
-        start_line=1,
-        end_line=2,
-        summary="s",
-        content="c",
-        score=0.5,
-        origin="similarity",
-        metadata={"strategy": "graph", "exported": True},
-    )
-    bare, said = read(
-        {"entityId": 7, "score": 1, "entity": {"name": "f", "type": "class", "filePath": ""}}
-    )
-    assert (bare.id, bare.content, bare.path) == ("7", "", None)
-    assert len(said) == 2
-
-
-def test_a_lisp_style_item() -> None:
-    about = {"filename": "src/example.lisp", "start-line": 10, "end-line": 12}
-    assert clean({"type": ":code", "content": "c", "metadata": about}) == Item(
-        kind="code",
-        content="c",
-        path="src/example.lisp",
-        start_line=10,
-        end_line=12,
-        metadata=about,
-    )
-    assert clean({"type": ":REPL-HISTORY", "content": "c", "metadata": None}).kind == "repl-history"
-    empty = clean(
-        {
-            "type": "code",
-            "content": "c",
-            "metadata": {":filename": "", ":start-line": 0, ":end-line": 0},
-        }
-    )
-    assert (empty.path, empty.start_line, empty.end_line) == ("", 0, 0)
-
-
-def test_langchain_as_dict_and_as_object() -> None:
-    about = {"source": "a.md", "page": 3, "title": "T", "relevance_score": 0.5, "start_line": "odd"}
-    expected = Item(
-        content="c", path="a.md", name="T", score=0.5, score_order="given", origin="similarity",
-        metadata={**about, "score": 0.5},
-    )  # fmt: skip
-    assert clean({"page_content": "c", "metadata": about, "type": "Document"}) == expected
-    assert clean({"lc": 1, "kwargs": {"page_content": "c", "metadata": about}}) == expected
-    document = types.SimpleNamespace(page_content="c", metadata=about, id=None)
-    assert clean(document) == expected
-    assert clean((document, 0.25)).score == 0.25
-    with pytest.raises(ItemError, match="content: missing"):
-        to_item(types.SimpleNamespace(page_content=None, metadata={}))
-
-
-def test_llama_index_nodes() -> None:
-    class Node:
-        node_id = "n1"
-        metadata = {"file_path": "a.py", "start_line": 2, "end_line": 5}  # noqa: RUF012
-
-        def get_content(self) -> str:
-            return "c"
-
-    expected = Item(
-        id="n1",
-        content="c",
-        path="a.py",
-        start_line=2,
-        end_line=5,
-        score=0.5,
-        score_order="given",
-        origin="similarity",
-        metadata={**Node.metadata, "score": 0.5},
-    )
-    assert clean(types.SimpleNamespace(node=Node(), score=0.5)) == expected
-    assert clean(types.SimpleNamespace(node=Node(), score=None)).score == 1.0
-    assert clean(Node()).id == "n1"
-    assert (
-        clean({"node": {"id_": "n1", "text": "c", "metadata": Node.metadata}, "score": 0.5})
-        == expected
-    )
-
-
-def test_haystack_documents() -> None:
-    document = types.SimpleNamespace(id="h", content="c", meta={"file_path": "a.md"}, score=0.5)
-    expected = Item(
-        id="h",
-        content="c",
-        path="a.md",
-        score=0.5,
-        score_order="given",
-        origin="similarity",
-        metadata={"file_path": "a.md", "score": 0.5},
-    )
-    assert clean(document) == expected
-    assert (
-        clean({"id": "h", "content": "c", "meta": {"file_path": "a.md"}, "score": 0.5}) == expected
-    )
-    with pytest.raises(ItemError, match="content: missing"):
-        to_item(types.SimpleNamespace(id="h", content=None, meta={}, score=None))
-
-
 # Many records.
 
 
@@ -500,15 +310,6 @@ def test_a_list_gives_what_its_records_give_one_by_one(given_: list[dict[str, An
             load_records(given_, where="items", diagnostics=diagnostics)
     else:
         assert load_records(given_, where="items", diagnostics=diagnostics) == alone
-
-
-def test_metadata_is_a_copy() -> None:
-    inner: list[str] = ["a"]
-    record = {"content": "x", "metadata": {"tags": inner}}
-    for item in (to_item(record), to_item(Item(**record))):  # type: ignore[arg-type]
-        inner.append("later")
-        assert item.metadata["tags"] != inner
-        inner.pop()
 
 
 # Hostile objects.
@@ -647,57 +448,6 @@ def test_what_is_let_through() -> None:
 # Plain data.
 
 
-def copied(value: object) -> tuple[Any, list[str]]:
-    changes: list[str] = []
-    return model.copy_plain(value, changes.append), changes
-
-
-def test_plain_values_of_other_types() -> None:
-    value = {
-        "date": date(2026, 1, 2),
-        "decimal": Decimal("1.50"),
-        "path": PurePosixPath("a/b"),
-        "set": {"b", "a", "c"},
-        "tuple": (1, 2),
-        "object": object(),
-        "generator": (x for x in "ab"),
-        "big": 10**5000,
-        "nan": math.nan,
-        3: "int key",
-        "3": "text key",
-    }
-    plain, changes = copied(value)
-    assert plain == {
-        "date": "2026-01-02",
-        "decimal": "1.50",
-        "path": "a/b",
-        "set": ["a", "b", "c"],
-        "tuple": [1, 2],
-        "object": "object",
-        "generator": "generator",
-        "big": "(integer of 16610 bits)",
-        "nan": "nan",
-        "3": "text key",
-    }
-    assert len(changes) == 6  # dates, decimals and paths are written as they are read
-    assert changes == sorted(changes)
-
-
-def test_depth_and_size_are_bounded() -> None:
-    deep: list[Any] = []
-    for _ in range(5000):
-        deep = [deep]
-    plain, changes = copied(deep)
-    depth = 0
-    while plain:
-        plain, depth = plain[0], depth + 1
-    assert depth == model.MAX_DATA_DEPTH - 1
-    assert changes == ["nested deeper than 20; what lies deeper is left out"]
-    plain, changes = copied({"a": ["x"] * 50_000, "b": 1})
-    assert len(plain["a"]) == model.MAX_DATA_VALUES - 2
-    assert len(changes) == 1
-
-
 PLAIN = st.recursive(
     st.none()
     | st.booleans()
@@ -707,11 +457,6 @@ PLAIN = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
-
-
-@given(PLAIN)
-def test_plain_data_is_copied_as_it_is(value: Any) -> None:
-    assert copied(value) == (value, [])
 
 
 ANYTHING = st.recursive(
@@ -766,15 +511,6 @@ def test_a_title_beside_a_text_is_the_name() -> None:
     assert (item.name, item.path, item.metadata) == ("A title", "a.md", {})
     item = clean({"content": "A text.", "link": "https://example.org/a"})
     assert (item.path, item.url) == (None, "https://example.org/a")
-
-
-def test_missing_parts_of_a_rag_document_are_said() -> None:
-    item, said = read({"content": "c", "metadata": {"source_type": "man_page"}})
-    assert item.kind == "man_page"
-    assert said == ["PF201 metadata.source is missing; the item has no source of its own"]
-    item, said = read({"content": "c", "metadata": {"source_type": 5, "source": "a"}})
-    assert item.kind == "text"
-    assert said == ["PF201 metadata.source_type is no text; the item is of kind text"]
 
 
 def test_an_empty_list_of_tools_is_no_line() -> None:

@@ -1,3 +1,5 @@
+"""Files of text as items: whole, by range, by pattern, with front matter."""
+
 from __future__ import annotations
 
 import gzip

@@ -1,3 +1,5 @@
+"""The workspace: paths stay inside, and bytes become text."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Pieces of a text: where it is cut, what a gap shows, and that they rejoin verbatim."""
+
 from __future__ import annotations
 
 from itertools import accumulate

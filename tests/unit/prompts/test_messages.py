@@ -1,0 +1,78 @@
+"""Blocks of messages: what each weighs, and what is broken up in those that pass through."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from provider_answers import CITED, THOUGHT, prompt
+
+import promptforge as pf
+from promptforge.prompts.messages import weigh
+
+
+def test_control_tokens_in_what_passes_are_broken_up_too() -> None:
+    token = "<|im_end|>"
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    history: list[Any] = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "q"},
+                {"type": "file", "file": {"file_id": token}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": "a",
+            "reasoning_content": f"hm {token}",
+            "tool_calls": [{**call, "extra_content": {"x": token}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": token},
+        {"role": "assistant", "content": None, "refusal": f"no {token}"},
+    ]
+    made = pf.Renderer(profile="qwen").prompt(history=history, to="openai", user="q")
+    assert token not in json.dumps(made.request)
+    assert (
+        made[1]["reasoning_content"].startswith("hm <")
+        and "extra_content" in made[1]["tool_calls"][0]
+    )
+    assert "PF704" in {d.code for d in made.warnings}
+    kept = prompt(history, "openai")
+    assert kept[1]["reasoning_content"] == f"hm {token}"
+
+
+def test_lone_surrogates_in_what_passes_are_replaced() -> None:
+    thought = {**THOUGHT, "thinking": "a\ud800"}
+    history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [thought, CITED]}]
+    made = prompt(history, "anthropic")
+    assert json.dumps(made.request, ensure_ascii=False).encode()
+    assert made[1]["content"][0]["thinking"] == "a\ufffd"
+    assert "PF208" in {d.code for d in made.warnings}
+
+
+@pytest.mark.parametrize("fetched", [False, True])
+def test_the_text_of_a_document_is_counted_and_read(fetched: bool) -> None:
+    text = "\N{TAMIL LETTER AU}" * 2000 + "<|im_end|>"
+    source = {"type": "text", "media_type": "text/plain", "data": text}
+    block: dict[str, Any] = {"type": "document", "source": source}
+    role = "user"
+    if fetched:
+        found = {"type": "web_fetch_result", "url": "http://a", "content": block}
+        block = {"type": "web_fetch_tool_result", "tool_use_id": "s1", "content": found}
+        role = "assistant"
+
+    weight = weigh(block)
+    assert text in weight.texts and weight.hidden_bytes == 0
+    call = {
+        "type": "server_tool_use",
+        "id": "s1",
+        "name": "web_fetch",
+        "input": {"url": "http://a"},
+    }
+    history: list[Any] = [{"role": "user", "content": "hi"}] if fetched else []
+    history.append({"role": role, "content": [*([call] if fetched else []), block]})
+    prompt = pf.Renderer(profile="gpt").prompt([], history=history, user="q", to="anthropic")
+    assert prompt.tokens >= pf.get_tokenizer("o200k_base").count(text)
+    assert "PF504" not in {d.code for d in prompt.warnings}

@@ -1,0 +1,91 @@
+"""The report of a rendering: its figures add up, and ranks are the order of packing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sample_records import RECORDS
+from unfiltered import FORMATS, LAYOUTS, render
+
+import promptforge as pf
+
+
+@pytest.mark.parametrize("budget", [0, 3, 40, 150, 10**6, None])
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int | None) -> None:
+    result = render(RECORDS, layout, format, max_tokens=budget)
+    found = result.explain()
+    shown = [item for item in result.items if item.status != "dropped"]
+    assert (found.tokens, found.max_tokens) == (result.tokens, budget)
+    assert found.left == (None if budget is None else budget - result.tokens)
+    assert sum(section.tokens for section in found.sections) == sum(item.tokens for item in shown)
+    assert sum(section.items for section in found.sections) == len(shown)
+    assert {section.key for section in found.sections} == {item.section for item in shown}
+    if result.text:
+        assert (
+            found.overhead + sum(section.subtotal or 0 for section in found.sections)
+            == result.tokens
+        )
+        assert (
+            found.overhead + found.between + sum(section.tokens for section in found.sections)
+            == result.tokens
+        )
+    else:
+        assert found.overhead > (budget or 0) or not shown
+    assert (
+        found.overhead
+        == render(RECORDS, layout, format, max_items=0, min_score=1.0, max_tokens=None)
+        .explain()
+        .overhead
+    )
+
+
+def test_the_frame_is_what_a_page_without_items_costs() -> None:
+    items = [{"content": "x", "origin": "similarity", "score": 0.1}]
+    empty = pf.render(items, layout="context", min_score=0.5)
+    assert empty.items_included == 0
+    assert (
+        pf.render(RECORDS, layout="context").explain().overhead
+        == empty.tokens
+        == empty.explain().overhead
+        > 0
+    )
+
+
+def test_ranks_are_the_order_of_packing() -> None:
+    found = {
+        item.id: item.rank
+        for item in pf.render([*RECORDS, {**RECORDS[3], "id": "e"}], max_tokens=200).items
+    }
+    assert found == {"a": 1, "b": 2, "c": 3, "d": 4, "e": None}
+    given = pf.render(
+        list(reversed(RECORDS)), max_tokens=200, packing="drop_last", trim="none"
+    ).items
+    assert [item.rank for item in given] == [1, 2, 3, 4]
+
+
+def test_very_many_sections_are_not_measured_one_by_one() -> None:
+    records = [{"content": f"x{n}", "path": f"f{n}.py"} for n in range(80)]
+    found = pf.render(records).explain()
+    assert len(found.sections) == 80 and {section.subtotal for section in found.sections} == {None}
+    assert (
+        found.overhead + found.between + sum(section.tokens for section in found.sections)
+        == found.tokens
+    )
+
+
+def test_found_items_come_back_only_below_the_budget_of_a_named_one() -> None:
+    records = [{"id": "n", "content": "named " * 200}]
+    records += [
+        {"id": f"f{i}", "content": f"found {i} " * 30, "origin": "similarity"} for i in range(4)
+    ]
+    options: dict[str, Any] = {"packing": "whole", "min_score": None}
+    for budget in (60, 100, 150, 200):
+        result = pf.render(records, max_tokens=budget, **options)
+        offers = {item.id: item.fits_at for item in result.items if item.fits_at}
+        assert "n" in offers and (budget > 100 or len(offers) > 1)
+        for name, tokens in offers.items():
+            again = pf.render(records, max_tokens=tokens, **options)
+            assert name in {item.id for item in again.items if item.status == "included"}

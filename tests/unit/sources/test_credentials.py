@@ -1,0 +1,228 @@
+"""Credentials in texts: tokens by their published patterns, keys, and files for passwords."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from commandline import run
+
+from promptforge.sources.credentials import find_credential
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def write(folder: Path, **files: str) -> None:
+    """Write files; in their names `__` stands for `/`."""
+    for name, text in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def make(folder: Path, files: dict[str, str]) -> None:
+    write(folder, **files)
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with files of every sort, as the working directory."""
+    place = tmp_path / "space"
+    make(
+        place,
+        {
+            "app.py": "import os\n",
+            "docs/guide.md": "# Guide\n",
+            ".github/workflows/ci.yml": "on: push\n",
+            ".gitignore": "build/\n*.log\n",
+            "web/.gitignore": "!kept.log\n/dist\n",
+            "web/kept.log": "kept\n",
+            "web/other.txt": "text\n",
+            "web/dist/x.js": "dist\n",
+            "build/out.py": "built\n",
+        },
+    )
+    git(place, "init", "-q")
+    git(place, "add", "-A")
+    # Not tracked: a secret, a new file, and one that git ignores.
+    make(place, {".env": "KEY=1\n", "new.py": "new = 1\n", "debug.log": "noise\n"})
+    monkeypatch.chdir(place)
+    return place
+
+
+SECRETS = {
+    # In two parts, so that no scanner takes this file for the place of one.
+    "a private key": "-----BEGIN RSA "
+    + "PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn\n5Ux8zQ==\n",
+    "an AWS access key": "aws_access_key_id = AKIA" + "I7QXSU2JTPNN4B6M",
+    "a GitHub token": "token: ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a",
+    "a GitLab token": "glpat-" + "Zx9_kLm3nPq7RsTuVw2y",
+    "a Slack token": "xoxb-" + "123456789012-abcdefGHIJKL",
+    "a SendGrid key": "SG."
+    + "Zx9_kLm3nPq7RsTuVw2yAb."
+    + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefg",
+    "an Azure storage key": "AccountKey=" + "AbCdEfGhIjKlMnOpQrStUvWxYz+/" * 3 + "0A==",
+    "a Telegram token": "1234567890:AA" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456",
+    "a Google API key": "key=AIza" + "SyD4e8fGhIjKlMnOpQrStUvWxYz01234567"[:35],
+    "a Stripe key": "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc",
+    "an Anthropic key": "sk-ant-" + "api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "an OpenAI key": "sk-proj-" + "AbCdEfGhIjKlMnOpQrSt" + "T3BlbkFJ" + "AbCdEfGhIjKlMnOpQrSt",
+    "a Hugging Face token": "hf_" + "AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh",
+    "an npm token": "//registry/:_authToken=npm_" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "a PyPI token": "pypi-AgEI" + "cHlwaS5vcmcCJGFiY2RlZmdoLWlqa2wtbW5vcC1xcnN0LXV2d3h5ejAxMjM",
+    "an age key": "AGE-SECRET-KEY-1"
+    + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
+    + "QPZRY9X8GF2TVDW0S3JN54KHCE",
+    "an AWS secret key": "aws_secret_access_key = " + "AbCdEfGhIjKlMnOpQr/tUvWxYz+123456789abcd",
+    "an Amazon Bedrock key": "ABSK" + "AbCdEfGhIjKlMnOpQrStUvWxYz+/" * 4,
+    "a Slack webhook": "https://hooks.slack.com/services/"
+    + "T0ABCDEFG/B0ABCDEFG/AbCdEfGhIjKlMnOpQrStUvWx",
+    "a Google OAuth secret": "GOCSPX-" + "AbCdEfGhIjKlMnOpQrStUvWxYz01",
+    "a Google access token": "ya29." + "a0AbCdEfGhIjKlMnOpQrStUvWxYz01234567",
+    "a Stripe webhook secret": "whsec_" + "AbCdEfGhIjKlMnOpQrStUvWxYz+12345",
+    "an Azure access key": "SharedAccessKey=" + "AbCdEfGhIjKlMnOpQrStUvWxYz+/0123456789abcde" + "=",
+    "an Azure client secret": "x = " + "a1b8Q~" + "AbCdEfGhIjKlMnOpQrStUvWxYz.~0123",
+    "an Azure DevOps token": "AbCdEfGhIjKlMnOpQrS" * 4 + "AZDO" + "1a2B",
+    "a password in an address": "postgres://bob:" + "ZeA5jbsBXA3hcM@db.acme.io/x",
+}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{0}\n{1}", "  {0}\n  {1}", "# {0}\n# {1}", "+{0}\n+{1}", "-{0}\n-{1}", '"{0}\\n{1}\\n"',
+        "{0}\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0F\r\n\r\n{1}",
+        "{0}\nVersion: 1\nComment: a: b: c\n\n{1}",
+        '"{0}\\n" +\n    "{1}\\n" +', "'{0}',\n'{1}',", 'x = "{{\\"k\\": \\"{0}\\\\n{1}\\\\n\\"}}"',
+    ],
+)  # fmt: skip
+def test_a_key_is_found_however_its_lines_begin(written: str) -> None:
+    begin = "-----BEGIN " + "PRIVATE KEY-----"
+    text = written.format(begin, "MIIEowIBAAKCAQEA0Z3VS5JJcds3xfn")
+    assert find_credential(f"a\n{text}\n") == "a private key"
+
+
+def test_headers_of_a_key_are_read_in_one_pass() -> None:
+    assert find_credential("-----BEGIN PRIVATE KEY-----\n" + "a: " * 100_000) is None
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -> None:
+    (space / "app.py").write_text(f"before\n{SECRETS[name]}\nafter\n")
+    ran = run("render", ".", "--max-tokens", "20000")
+    assert ran.code == 0 and "before" not in ran.out
+    assert f"app.py: left out: it holds {name}; --no-secret-scan takes it [PF609]" in ran.err
+    assert "before" in run("render", ".", "--no-secret-scan", "--max-tokens", "20000").out
+    assert "before" in run("render", "app.py").out  # named
+    for flag in ("--git-diff", "--git-changed"):
+        git(
+            space,
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b.c",
+            "commit",
+            "-qm",
+            "x",
+            "--allow-empty",
+        )
+        (space / "app.py").write_text(f"changed\n{SECRETS[name]}\nafter\n")
+        ran = run("render", flag)
+        assert "changed" not in ran.out and "PF609" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("begin", "rest", "name"),
+    [
+        ("ghs_", "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEf", "a GitHub token"),
+        ("github_pat_", "11ABCDEFG0" + "AbCdEfGhIjKl" + "_" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+         + "AbCdEfGhIjKlMnOpQrStUvW", "a GitHub token"),
+        ("gldt-", "AbCdEfGhIjKlMnOpQrSt", "a GitLab token"),
+        ("glrt-", "t1_AbCdEfGhIjKlMnOpQrSt", "a GitLab token"),
+        ("glpat-", "AbCdEfGhIjKlMnOpQrStUvWxYz0.01.0a1b2c3d4", "a GitLab token"),
+        ("ASIA", "Q4J5X6Y7Z2A3B4C5", "an AWS access key"),
+        ('"SecretAccessKey": "', 'AbCdEfGhIjKlMnOpQr/tUvWxYz+123456789abcd"', "an AWS secret key"),
+        ("xapp-", "1-A0ABCDEFG-1234567890-" + "0a1b2c3d4e5f" * 5, "a Slack token"),
+        ("xoxe.xoxp-", "1-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", "a Slack token"),
+        ("https://hooks.slack.com/triggers/", "T0ABCDEFG/1234567890/AbCdEfGhIjKlMnOpQrStUvWx", "a Slack webhook"),
+        ("rk_live_", "4eC39HqLyjWDarjtT1zdp7dc", "a Stripe key"),
+        ("sk-ant-", "admin01-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", "an Anthropic key"),
+        ("sk-svcacct-", "AbCdEfGhIjKlMnOpQrSt" + "T3Blbk" + "FJAbCdEfGhIjKlMnOpQrSt", "an OpenAI key"),
+        ("pypi-AgEN", "dGVzdC5weXBpLm9yZwIkYWJjZGVmZ2gtaWprbC1tbm9wLXFyc3QtdXZ3eHl6", "a PyPI token"),
+        ("mongodb+srv://bob:", "ZeA5jbsBXA3hcM@cluster0.acme.mongodb.net", "a password in an address"),
+        ("-----BEGIN ENCRYPTED ", "PRIVATE KEY-----\nMIIFHDBOBgkqhkiG9w0BBQ0wQTApBgk", "a private key"),
+        ("-----BEGIN PGP ", "PRIVATE KEY BLOCK-----\n\nlQOYBGPdy2sBCADOrQZz4bKnMVE5", "a private key"),
+    ],
+)  # fmt: skip
+def test_the_other_forms_of_a_credential_are_found_too(begin: str, rest: str, name: str) -> None:
+    assert find_credential(f"short\n{begin}{rest}\n") == name
+
+
+def test_with_the_extra_more_kinds_are_found() -> None:
+    pytest.importorskip("detect_secrets")
+    for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x",
+                 "ftp://user:pw@host/x", "http://bob:PASSWORD@db", "https://u:***@h.io", "a://b:<pw>@c"):  # fmt: skip
+        assert find_credential(text) is None
+    for name, text in {
+        "Cloudant Credentials": "cloudant_password = '" + "a1b2c3d4" * 8 + "'",
+        "IBM COS HMAC Credentials": "cos_secret_access_key='" + "0A1b2c3d4e5f" * 4 + "'",
+        "IBM Cloud IAM Key": "ibm_api_key='" + "a1_-" * 11 + "'",
+        "SoftLayer Credentials": "softlayer_api_key='" + "a1" * 32 + "'",
+        "Artifactory Credentials": "key: AP6" + "a1B2c3D4" * 2,
+        "Mailchimp Access Key": "a1b2c3d4" * 4 + "-us21",
+        "Discord Bot Token": "x=M" + "a1-B" * 6 + ".Ab-c_1." + "a1b" * 9,
+        "Square OAuth Secret": "sq0csp-" + "a-B" * 14 + "c",
+        "Twilio API Key": "sid: AC" + "a1b2c3d4" * 4,
+    }.items():
+        assert find_credential(f"short line\n{text}\n") == f"what looks like {name}"
+    function = "convert_number_values_for_function_call_args"  # as long as a key of IBM
+    assert find_credential(f"ibm_cloud_key = {function}") is None
+    assert find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "held"),
+    [
+        (".env", "DB_URL=postgres://admin:hunter2pass@db/prod", True),
+        ("a/prod.env", 'export API_KEY="abcdef123456"', True),
+        (".env.local", "DB_PASSWORD=hunter2pass", True),
+        (".netrc", "machine github.com login me password s3cretpassw0rd", True),
+        (".pgpass", "localhost:5432:db:me:s3cretpassw0rd", True),
+        (".git-credentials", "https://me:s3cretpassw0rd@github.com", True),
+        (".env.example", "API_KEY=abcdef123456", False),
+        (".env", "PORT=8080\nAPI_KEY=\nTOKEN=${TOKEN}", False),
+        ("environment.py", "API_KEY = 'abcdef123456'", False),
+    ],
+)
+def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held: bool) -> None:
+    assert find_credential(text, name) == ("a password or key" if held else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36, "-----BEGIN PRIVATE KEY-----", "hf_transformers",
+        "if '-----BEGIN RSA PRIVATE KEY-----' in text:\n    return True\n", "npm_config_registry",
+        "sk-ant-api03-...", "sk-learn", "data:image/png;base64,AIzaSy",
+        "key: |-\n  -----BEGIN RSA PRIVATE KEY-----\n  ...\n  -----END RSA PRIVATE KEY-----\n",
+        "## -----BEGIN EC PRIVATE KEY-----\n##     ...\n## -----END EC PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\n  REDACTED\n  -----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\n" + "REDACTED" * 8,
+        "https://hooks.slack.com/services/T00000000/B00000000/" + "X" * 24,
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY",
+        "https://a:longenough99@localhost:8000", "http://svc:longenough99@api.example.com/",
+        "redis://u:longenough99@127.0.0.1:6379", "http://u:longenough99@[::1]:6379", "http://u:longenough99@x.test",
+        "postgres://postgres:postgres@db/x", "postgres://app_user:changeme@db/app", "postgresql://user:mypassword@db",
+        "s3://{access_key}:{secret_key}@bucket/x", "https://user:<secret-word>@host", "http://me:${LONG_NAME}@host",
+        "https://user:$LONG_NAME@host", "<https://server:8080/a>; mail: me@example.org",
+        "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn\n...\nw5Ux8zQ==\n-----END",
+    ],
+)  # fmt: skip
+def test_what_only_speaks_of_credentials_holds_none(text: str) -> None:
+    assert find_credential(text) is None

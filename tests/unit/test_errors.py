@@ -1,0 +1,88 @@
+"""Errors and their messages: exit codes, facts, the nearest name, quoted texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+from promptforge import errors
+from promptforge.errors import (
+    certain_correction,
+    did_you_mean,
+    quote,
+)
+
+
+def test_of_very_many_names_the_near_ones_are_compared() -> None:
+    names = [f"variable_name_{n}" for n in range(1000)]
+    assert did_you_mean("variable_nam_7", [*names, "x"]) == '; did you mean "variable_name_7"?'
+    # None of so many names is certainly the one: `check --fix` would write it.
+    assert certain_correction("variable_nam_7", names) is None
+    assert certain_correction("variable_nam_7", names[:20]) is None
+    assert certain_correction("variable_nam_7", names[7:8]) == "variable_name_7"
+    assert did_you_mean("a" * 100_000, ["a" * 99_999]) == ""
+    assert certain_correction("a" * 100_000, ["a" * 99_999]) is None
+
+
+def test_a_quoted_text_keeps_its_letters_and_shows_what_cannot_be_seen() -> None:
+    assert quote("Prüfsummen 日本") == '"Prüfsummen 日本"'
+    assert quote("a\x1b\n\u202e\ud800") == r'"a\x1b\n\u202e\ud800"'
+
+
+EXIT_CODES = {
+    "PromptForgeError": 1,
+    "StrictError": 1,
+    "OptionError": 2,
+    "ProfileError": 2,
+    "TokenizerError": 2,
+    "BudgetError": 3,
+    "ItemError": 4,
+    "TemplateError": 5,
+}
+
+
+def test_every_error_is_public_and_has_its_exit_code() -> None:
+    found = {
+        n: e
+        for n, e in vars(errors).items()
+        if isinstance(e, type) and issubclass(e, pf.PromptForgeError)
+    }
+    assert {name: error.exit_code for name, error in found.items()} == EXIT_CODES
+    for name, error in found.items():
+        assert getattr(pf, name) is error
+        assert error.__module__ == "promptforge"
+    assert issubclass(pf.ProfileError, pf.OptionError)
+
+
+def test_errors_carry_facts() -> None:
+    with pytest.raises(pf.BudgetError) as budget:
+        pf.render([{"content": "word " * 99, "required": True}], max_tokens=9)
+    assert budget.value.largest == 9 < budget.value.needed
+    assert pf.render(
+        [{"content": "word " * 99, "required": True}], max_tokens=budget.value.needed
+    ).text
+    with pytest.raises(pf.OptionError, match='did you mean "max_tokens"') as option:
+        pf.render([], max_tokns=9)  # type: ignore[call-arg]
+    assert option.value.option == "max_tokns"
+    with pytest.raises(pf.StrictError) as strict:
+        pf.render([{"content": "good"}, {"contnt": "bad"}], on_error="raise")
+    assert isinstance(strict.value.result, pf.Result)
+    assert strict.value.result.text == pf.render([{"content": "good"}]).text
+    assert {d.code for d in strict.value.diagnostics} >= {"PF204"}
+
+
+def test_no_error_of_another_library_comes_out() -> None:
+    calls: list[dict[str, Any]] = [
+        {"layout": "nope"}, {"layout": "../chunks"}, {"format": "nope"}, {"tokenizer": "nope"},
+        {"profile": "nope"},
+        {"profile": "nope.yaml"}, {"templates": "nowhere"}, {"tokenizer": "file:nowhere.json"},
+        {"nope": 1},
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(pf.PromptForgeError) as caught:
+            pf.render([], **call)
+        message = str(caught.value)
+        assert message.isprintable()
+        assert any(word in message for word in ("nope", "nowhere", "../chunks"))
