@@ -9,7 +9,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-import confusable_homoglyphs
+import confusable_homoglyphs  # type: ignore[import-untyped]
 import hostile_strings as hostile
 import judges
 import pytest
