@@ -26,6 +26,7 @@ from promptforge.batch.store import (
 pytestmark = pytest.mark.usefixtures("batch_folder")
 
 
+@pytest.mark.slow
 def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     batch.run("in.jsonl", "out.jsonl", part_rows=30)
     Path("out.jsonl").unlink()
@@ -42,6 +43,7 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     assert not list(Path().rglob(".*.unfinished"))
 
 
+@pytest.mark.slow
 def test_parts_that_were_exchanged_are_done_again(expected: bytes) -> None:
     batch.run("in.jsonl", "out.jsonl", part_rows=30)
     Path("out.jsonl").unlink()
@@ -108,6 +110,7 @@ def written_files(output: str) -> dict[Path, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_damaged_result_file_is_written_again(output: str) -> None:
     if output.endswith("parquet"):
@@ -136,6 +139,7 @@ def test_the_command_names_the_file_that_it_repaired() -> None:
     assert len(records("out.jsonl")) == 3
 
 
+@pytest.mark.slow
 def test_a_damaged_manifest_costs_no_result() -> None:
     batch.run("in.jsonl", "out.jsonl", limit=30, part_rows=10)
     whole = written_files("out.jsonl")
@@ -201,6 +205,7 @@ def test_a_manifest_that_nests_without_end_costs_no_result() -> None:
     assert batch.run("in.jsonl", "out.jsonl", limit=3).kept == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["pipe", "device", "folder", "deep", "dead link"])
 def test_what_is_no_shard_is_not_waited_for(expected: bytes, other: str) -> None:
     batch.run("in.jsonl", "out.jsonl", part_rows=60)

@@ -27,6 +27,7 @@ def test_a_budget_in_thousands(text: str) -> None:
     assert run("diff", f"max_tokens={text}", "max_tokens=20000", "items.json").code == 0
 
 
+@pytest.mark.slow
 def test_a_budget_in_thousands_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("job.yaml").write_text("items: {content: a text}\nmax_tokens: 2k\n")
@@ -162,6 +163,7 @@ LINES: dict[str, set[str]] = {
 }
 
 
+@pytest.mark.slow
 def test_lines_are_completed_without_the_engine() -> None:
     for (line, some), (offered, modules) in zip(LINES.items(), complete(*LINES), strict=True):
         begun = "" if line.endswith(" ") else line.split()[-1]
@@ -180,6 +182,7 @@ def test_names_of_the_users_own_are_offered(
     assert [offered for offered, _ in lines] == [["ours"], ["markdown", "memo"]]
 
 
+@pytest.mark.slow
 def test_names_of_files_are_left_to_the_shell() -> None:
     for line in ("render src/m", "render --file src/m", "count src/m", "render --job src/m"):
         ran = python(

@@ -183,6 +183,7 @@ def test_a_link_out_of_the_folder_is_not_followed() -> None:
     assert "secret" not in run("check", "--json").out
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_thousands_of_files() -> None:
     for n in range(200):

@@ -72,6 +72,7 @@ HEAVY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HEAVY)
 def test_a_sample_that_does_too_much_is_broken_off(text: str) -> None:
     write({"templates/mine/layout.yaml": "base: chunks", "templates/mine/item.txt.j2": text})
@@ -94,6 +95,7 @@ def test_no_vocabulary_is_loaded_unless_costs_are_asked_for(
     assert run("check").code == 0 and set(asked) == {"characters", "o200k_base"}
 
 
+@pytest.mark.slow
 def test_items_that_share_a_line_are_found_at_the_file_that_lets_them() -> None:
     write({"templates/entities/layout.yaml": 'separator: " "\n'})
     assert found() == ["templates/entities/layout.yaml: PF846"]

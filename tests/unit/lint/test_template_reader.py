@@ -37,6 +37,7 @@ def test_what_may_be_absent_may_be_asked_about() -> None:
     assert found() == []
 
 
+@pytest.mark.slow
 def test_a_block_sees_what_the_template_above_gives_it() -> None:
     page = (
         '{% extends "knowledge/layout.md.j2" %}\n'
@@ -112,6 +113,7 @@ def test_no_text_of_a_template_breaks_the_reading(text: str) -> None:
                 assert text.count("\n", 0, node.lineno.offset) + 1 == node.lineno
 
 
+@pytest.mark.slow
 def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> None:
     for n in range(40):  # 2 to the 40 ways
         text = f'{{% include "mine/_{n + 1}.md.j2" %}}' * 2

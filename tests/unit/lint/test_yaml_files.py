@@ -73,6 +73,7 @@ def test_a_profile_may_name_what_lies_beside_it() -> None:
     assert found("profiles") == found("profiles/a.yaml") == []
 
 
+@pytest.mark.slow
 def test_the_settings_of_all_layouts_are_checked() -> None:
     write(
         {

@@ -8,6 +8,7 @@ import promptforge as pf
 from promptforge.rendering import context
 
 
+@pytest.mark.slow
 def test_views_are_remembered_only_as_far_as_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

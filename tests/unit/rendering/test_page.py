@@ -34,6 +34,7 @@ def test_many_items_that_nearly_fit_are_not_all_tried(rendered: list[None]) -> N
     assert len(rendered) < 150  # pages, for 2,637 items that are left out
 
 
+@pytest.mark.slow
 def test_items_with_a_title_each_before_them_are_not_added_one_by_one(rendered: list[None]) -> None:
     # Alone they cost 9 tokens, on the page 15: its first 900 are 13,000 tokens.
     records = [{"content": f"x{i}"} for i in range(3000)]

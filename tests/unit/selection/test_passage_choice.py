@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from evidence_pages import PAGES, QUERY, reading, take
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +91,7 @@ TEXTS = st.lists(WORDS).map(" ".join)
 DOCUMENTS = st.lists(st.builds(RankedText, TEXTS, TEXTS, st.floats(-1, 10)), max_size=8)
 
 
+@pytest.mark.slow
 @given(TEXTS, DOCUMENTS, st.integers(0, 60), st.sets(st.integers(0, 7)))
 def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
     query: str, documents: list[RankedText], room: int, some: set[int]

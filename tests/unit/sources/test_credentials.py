@@ -112,6 +112,7 @@ def test_headers_of_a_key_are_read_in_one_pass() -> None:
     assert find_credential("-----BEGIN PRIVATE KEY-----\n" + "a: " * 100_000) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -> None:
     (space / "app.py").write_text(f"before\n{SECRETS[name]}\nafter\n")

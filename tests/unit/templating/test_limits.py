@@ -147,6 +147,7 @@ def test_templates_that_draw_on_each_other_end(
         render(source, more=more)
 
 
+@pytest.mark.slow
 def test_honest_templates_have_fuel_to_spare() -> None:
     items = [
         {

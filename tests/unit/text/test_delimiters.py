@@ -126,6 +126,7 @@ def test_a_page_is_read_as_strictly_as_can_be(text: str, kept: bool) -> None:
 # --- disguised lines ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(1000)
 @given(st.sampled_from(LAYOUTS), st.randoms(use_true_random=False))
 def test_a_disguised_line_of_the_frame_is_marked(layout: str, pick: random.Random) -> None:
@@ -136,6 +137,7 @@ def test_a_disguised_line_of_the_frame_is_marked(layout: str, pick: random.Rando
     assert "PF304" in {d.code for d in result.warnings}
 
 
+@pytest.mark.slow
 def test_disguises_of_many_lines_hide_none() -> None:
     report = disguises.run(4000 * MULTIPLIER, seed=MULTIPLIER)
     assert not report.broken

@@ -46,6 +46,7 @@ def test_parts_count_as_the_whole(name: str, parts: Sequence[str]) -> None:
     assert counter.count_parts(parts) == tokens  # and from memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_thousands_of_texts(name: str) -> None:
     counter = get_tokenizer(name)
@@ -69,6 +70,7 @@ def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) ->
         assert new_counter(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("name", COUNTERS)
 @SCALE
@@ -203,6 +205,7 @@ def test_spelled_control_tokens_are_ordinary_text(name: str) -> None:
     assert get_tokenizer(name).count("<|endoftext|>") == 7
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("name", "before", "blank", "after"),
@@ -223,6 +226,7 @@ def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, aft
     assert new_counter(name).count(before + many + after) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("name", COUNTERS)
 def test_texts_of_one_thing(name: str) -> None:
@@ -274,6 +278,7 @@ def test_files_are_counted_once_however_many(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(counted) < 1.2 * sum(map(len, files))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 4])
 def test_each_text_counts_as_by_itself(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     monkeypatch.setattr(bpe, "MIN_CHARS_FOR_THREADS", 1000)

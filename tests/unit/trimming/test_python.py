@@ -113,6 +113,7 @@ def test_no_head_without_a_marker() -> None:
     assert pieces.variants()[0].text.startswith('"""A shop."""\nimport os\n')
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     "path", random.Random(1).sample(STDLIB, 25), ids=lambda path: str(path.name)
@@ -128,6 +129,7 @@ def test_every_variant_of_a_real_module_parses(path: Path) -> None:
         assert all(parses(variants[number].text) for number in [0, *numbers, len(variants) - 1])
 
 
+@pytest.mark.slow
 @given(
     programs(), st.integers(0, 99), st.dictionaries(st.integers(0, 60), st.floats(0, 1), max_size=4)
 )
@@ -204,6 +206,7 @@ def test_an_outline_says_each_signature_on_its_line_and_what_a_class_is() -> Non
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["argparse", "dataclasses", "pickle", "typing"])
 def test_outlines_of_python_are_python(name: str) -> None:
     text = next(path for path in STDLIB if path.stem == name).read_text("utf-8")

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +40,7 @@ def _paths(element: Any, above: str = "") -> Counter[str]:
     return Counter([path]) + sum((_paths(each, path) for each in element), Counter())
 
 
+@pytest.mark.slow
 @given(
     ELEMENTS,
     st.sampled_from(

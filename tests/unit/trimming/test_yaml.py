@@ -66,6 +66,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield path, repr(value)
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, min_size=1, max_size=3), STYLES)
 @cases(200)
 def test_shorter_yaml_is_yaml_with_values_of_the_original_in_their_places(
