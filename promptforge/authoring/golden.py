@@ -21,7 +21,7 @@ from msgspec import Meta
 from ..config.options import OPTION_VOCABULARY, YAML_WORDS
 from ..config.schema import Vocabulary, rules_of
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
-from ..files import read_bytes, read_utf8
+from ..files.access import read_bytes, read_utf8
 from ..model import Item, Result, ResultItem
 from ..rendering.renderer import ContextRenderer
 from ..sources.item_files import load_items

@@ -22,17 +22,13 @@ from ..config.profiles import near_tokenizer
 from ..config.schema import Vocabulary, rules_of
 from ..errors import OptionError, ProfileError, TemplateError, quote
 from ..files import (
-    ALLOW_OUTSIDE,
     NOT_THERE_ERRNOS,
     YAML_SUFFIXES,
     TemplateFile,
-    leads_outside,
-    read_bytes,
     read_template_file,
     read_template_folder,
-    remove_unfinished,
-    write_whole,
 )
+from ..files.access import ALLOW_OUTSIDE, leads_outside, read_bytes, remove_unfinished, write_whole
 from ..text.escape import SURROGATE, to_label
 from ..yaml_reader import MAX_YAML_BYTES, find_invisible
 

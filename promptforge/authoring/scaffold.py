@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, load_profile, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, read_utf8, remove_unfinished, shipped_folder, write_whole
+from ..files import FORMAT_EXTENSIONS, shipped_folder
+from ..files.access import read_utf8, remove_unfinished, write_whole
 from ..templating.loader import KIND_NAME, PROMPTS_FOLDER, Layout, Templates
 from ..text.escape import syntax_of
 from ..yaml_reader import SCHEMA_MODELINE

@@ -35,7 +35,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import OptionError, PromptForgeError, pip_install, quote, suggest_name
-from ..files import Folders, is_url, remove_unfinished
+from ..files import Folders, is_url
+from ..files.access import remove_unfinished
 from .rows import (
     CONTEXT_ONLY,
     ERROR_PREFIX,

@@ -37,6 +37,7 @@ from ..errors import (
     suggest_name,
 )
 from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url, list_url, local_copy
+from ..files.access import show_path
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
@@ -48,7 +49,6 @@ from ..sources.item_files import decode_json, load_messages, report_repeated_key
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
-from ..sources.workspace import show_path
 from ..text.words import late_property
 
 Row = tuple[int, bytes]

@@ -30,12 +30,12 @@ from .._version import __version__
 from ..config.options import Options
 from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError
-from ..files import (
+from ..files import shipped_folder
+from ..files.access import (
     UNFINISHED_SUFFIX,
     naming_path,
     read_bytes,
     remove_unfinished,
-    shipped_folder,
     write_whole,
 )
 from ..tokenizers.registry import get_tokenizer

@@ -29,7 +29,8 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import ALLOW_OUTSIDE, is_pattern, is_url
+from ..files import is_pattern, is_url
+from ..files.access import ALLOW_OUTSIDE
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
 from .output import print_diagnostics, print_message, printable, reading_progress
@@ -435,7 +436,8 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     Raises `ItemError` where a list in a file names a path outside of the workspace. What comes
     through a pipe is the user's own.
     """
-    from ..sources.workspace import read_named, show_path
+    from ..files.access import show_path
+    from ..sources.workspace import read_named
 
     text, _ = read_named(path, workspace=None, diagnostics=Diagnostics(), zeros=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.

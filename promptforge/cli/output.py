@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import Diagnostic, ItemError, did_you_mean, quote, suggest_name
-from ..files import is_template_name, is_url, naming_path, remove_unfinished, write_whole
+from ..files import is_template_name, is_url
+from ..files.access import naming_path, remove_unfinished, write_whole
 from ..text.escape import show_invisible, to_label
 
 JSON_VERSION = 1

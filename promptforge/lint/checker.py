@@ -16,7 +16,8 @@ from ..authoring.golden import is_cases_file
 from ..config.options import Options
 from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError, did_you_mean, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES, read_utf8
+from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES
+from ..files.access import read_utf8
 from ..templating.autoescape import template_syntax
 from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
 from ..yaml_reader import load_yaml

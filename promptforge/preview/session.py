@@ -35,16 +35,8 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import (
-    YAML_SUFFIXES,
-    folder_stamps,
-    leads_outside,
-    read_bytes,
-    remove_unfinished,
-    shipped_folder,
-    tokenizer_file,
-    write_whole,
-)
+from ..files import YAML_SUFFIXES, folder_stamps, shipped_folder, tokenizer_file
+from ..files.access import leads_outside, read_bytes, remove_unfinished, write_whole
 from ..model import Item
 from ..sources.item_files import parse_items
 from ..templating.loader import Templates

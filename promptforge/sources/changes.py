@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
+from ..files.access import StrPath
 from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern
@@ -32,7 +33,7 @@ from .folders import (
 )
 from .git import NEW_FILES, run_git
 from .text_files import load_files
-from .workspace import StrPath, read_text
+from .workspace import read_text
 
 # A submodule's own changes would be asked of git inside it, under settings of its own.
 _DIFF = (

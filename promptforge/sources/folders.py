@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import Diagnostics, ItemError, quote
-from ..files import is_inside
+from ..files.access import StrPath, is_inside, show_path, system_reason
 from ..text.words import late_pattern, match_in_one_pass, take_folders_back
 from .credentials import find_credential
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
@@ -30,13 +30,10 @@ from .workspace import (
     MAX_FOLDERS_NESTED,
     MAX_NAMES_VISITED,
     BinaryFileError,
-    StrPath,
     decode_text,
     locate_file,
     peek_file,
     read_text,
-    show_path,
-    system_reason,
     too_deep,
 )
 

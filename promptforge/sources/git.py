@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Diagnostics, ItemError
-from .workspace import show_path
+from ..files.access import show_path
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
-from ..files import ALLOW_OUTSIDE, YAML_SUFFIXES, is_pattern, leads_outside, tokenizer_file
+from ..files import YAML_SUFFIXES, is_pattern, tokenizer_file
+from ..files.access import ALLOW_OUTSIDE, StrPath, leads_outside, show_path
 from .item_files import parse_json
 from .text_files import Search, split_range
-from .workspace import StrPath, expand_pattern, read_text, show_path
+from .workspace import expand_pattern, read_text
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

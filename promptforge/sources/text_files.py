@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
+from ..files.access import StrPath, show_path
 from ..model import Item, copy_plain
 from ..text.format import plural
 from ..text.words import (
@@ -49,13 +50,11 @@ from .git import commits_since_change
 from .notebook import read_notebook
 from .workspace import (
     BinaryFileError,
-    StrPath,
     expand_pattern,
     is_stream,
     locate_file,
     read_named,
     read_text,
-    show_path,
 )
 
 # `a.py:1-3,9-12`, as some tools write it: the message says to write two.

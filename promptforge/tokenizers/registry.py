@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..errors import TokenizerError, did_you_mean, pip_install, quote, suggest_name
-from ..files import SCALED_TOKENIZER, TOKENIZER_FILE, read_bytes
+from ..files import SCALED_TOKENIZER, TOKENIZER_FILE
+from ..files.access import read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
 from .bpe import LOADING, MAX_THREADS, BytePairCounter, replace_surrogates
 from .counters import (

@@ -11,7 +11,7 @@ from commandline import run
 import promptforge as pf
 from promptforge import batch
 from promptforge.errors import ProfileError
-from promptforge.files import leads_outside
+from promptforge.files.access import leads_outside
 from promptforge.sandbox import Sandbox
 
 SECRET = "the secret of somebody else"
