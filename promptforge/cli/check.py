@@ -31,6 +31,7 @@ from .output import (
     print_message,
     printable,
     table_lines,
+    write_in_place,
     write_json,
     write_lines,
     write_output,
@@ -103,7 +104,7 @@ def check_command(
         return int(bool(changes))
     if fix:
         for change in fix_files(report.findings):
-            write_output(change.after, str(change.path))
+            write_in_place(change.after, str(change.path))
             print_message(f"{_printable_path(str(change.path))}: {change.edits} corrected")
         report = run()  # a correction may uncover, or solve, other findings
     _write_report(report, shape, quiet)

@@ -26,6 +26,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
+from ..files.access import begin_run, discard_output
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -181,6 +182,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     places: dict[str, str] = {}
+    begin_run()
     try:
         code = command_group.main(
             arguments, prog_name="promptforge", standalone_mode=False, obj=places
@@ -192,7 +194,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # in place. Python would complain while it flushes at exit.
         if isinstance(end, SystemExit) and sys.stdout is stdout:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output(sys.stdout.fileno())
         code = 0
     except click.exceptions.Abort:
         code = 130  # Ctrl-C: 128 and the number of the signal, as shells have it

@@ -41,7 +41,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _HAS_HANDLES = {os.open, os.rename, os.unlink, os.stat, os.link} <= os.supports_dir_fd
 """False on Windows: folders are named by their paths there."""
 ALLOW_OUTSIDE = "a file names only what lies in its folder; --allow-outside lets it name others"
-_SYSTEM_FOLDERS = ("/dev/", "/proc/")
+SYSTEM_FOLDERS = ("/dev/", "/proc/")
 """Links in these are the system's own, such as `/dev/stdout`."""
 _LINK_OUT = "name the file by its absolute path, or follow links by --follow"
 
@@ -187,7 +187,7 @@ class Access:
         place = os.path.join(at, part)
         if not os.path.islink(place):
             return place
-        if not self.follow and not place.startswith(_SYSTEM_FOLDERS):
+        if not self.follow and not place.startswith(SYSTEM_FOLDERS):
             message = f"{show_path(place)} is a link to {quote(os.readlink(place))}"
             way_out = "nothing is written through it; name another output, or give --follow"
             raise ItemError(f"{message}: {way_out}", where=show_path(name))
@@ -200,7 +200,7 @@ def _split_absolute(name: str, folder: str) -> tuple[str, list[str]]:
     for top in (os.path.abspath(folder), os.path.realpath(folder)):
         if name.startswith(top.rstrip(os.sep) + os.sep):
             return os.path.realpath(folder), name[len(top) :].split(os.sep)
-    if name.startswith(_SYSTEM_FOLDERS):
+    if name.startswith(SYSTEM_FOLDERS):
         return os.sep, name.split(os.sep)
     folder, _, last = name.rpartition(os.sep)
     return os.path.realpath(folder or os.sep), [last]
@@ -243,8 +243,8 @@ def forget_read(path: StrPath) -> None:
         (_reads or {}).pop((state.st_dev, state.st_ino), None)
 
 
-def refuse_input(path: StrPath) -> None:
-    """Raise `ItemError` where a file that is to be written is one that this run has read.
+def refuse_input(path: StrPath, name: str) -> None:
+    """Raise `ItemError` where a file that is to be written, as `name`, has been read by this run.
 
     Hard links, links and other spellings of its name are the same file.
     """
@@ -254,7 +254,7 @@ def refuse_input(path: StrPath) -> None:
         # A number of a file that is gone, as of a copy from a store, may have come back.
         if read is not None and os.path.samefile(read, path):
             message = "is the input and the output; give another output"
-            raise ItemError(message, where=show_path(path))
+            raise ItemError(message, where=show_path(name))
 
 
 # --- reading --------------------------------------------------------------------------------------

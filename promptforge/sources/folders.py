@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import Diagnostics, ItemError, quote
-from ..files.access import StrPath, is_inside, show_path, system_reason
+from ..files.access import (
+    StrPath,
+    forget_read,
+    is_inside,
+    is_written_by_us,
+    show_path,
+    system_reason,
+)
 from ..text.words import late_pattern, match_in_one_pass, take_folders_back
 from .credentials import find_credential
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
@@ -268,7 +275,7 @@ def read_folder(
         if progress is not None:
             progress(number, len(names))
         place = os.path.normpath(os.path.join(path, name))
-        if wanted.written and wanted.written.fullmatch(os.path.join(top, name)):
+        if is_earlier_output(os.path.join(top, name), wanted):
             left_out[_WRITTEN].append(name)
             continue
         found = _read_wanted(name, place, workspace, wanted)
@@ -276,15 +283,47 @@ def read_folder(
             left_out[found].append(name)
             continue
         read.append((place, *found))
-    packed = set() if wanted.include or wanted.ignored else find_packed([each[:2] for each in read])
-    if packed:
-        left_out[PACKED] += sorted(os.path.relpath(place, path) for place in packed)
+    packed = _leave_out_packed(read, path, top, wanted, left_out)
     for place, text, said in read:
         if place not in packed and not leaves_out_secret(text, place, diagnostics, wanted):
             yield place, text, said
     report_left_out(left_out, path, diagnostics)
     if not read:
         raise _no_files(path, wanted, left_out)
+
+
+def is_earlier_output(real: str, wanted: FolderFilter) -> bool:
+    """Tell whether a file is written by this run, and holds what an earlier run wrote there.
+
+    Any other file of that name is a source like all others: it is read, and not written over.
+    """
+    if not (wanted.written and wanted.written.fullmatch(real)):
+        return False
+    return is_written_by_us(real)
+
+
+def _leave_out_packed(
+    read: list[tuple[str, str, Diagnostics]],
+    path: str,
+    top: Path,
+    wanted: FolderFilter,
+    left_out: LeftOut,
+) -> set[str]:
+    """Return the paths of files that were packed of the others, and put them into `left_out`."""
+    asked_for = bool(wanted.include) or wanted.ignored
+    packed: set[str] = set()
+    if asked_for and wanted.written is None:
+        return packed
+    for place in sorted(find_packed([each[:2] for each in read])):
+        name = os.path.relpath(place, path)
+        real = os.path.join(top, name)
+        is_written = bool(wanted.written and wanted.written.fullmatch(real))
+        if asked_for and not is_written:
+            continue
+        packed.add(place)
+        left_out[_WRITTEN if is_written else PACKED].append(name)
+        forget_read(real)
+    return packed
 
 
 def _no_files(path: str, wanted: FolderFilter, left_out: LeftOut) -> ItemError:

@@ -94,7 +94,7 @@ class SourceRequest(msgspec.Struct, frozen=True):
     """A search of files; its passages come last, as `similarity` items."""
     attack: str | TechniqueIndex | None = None
     """The file or folder of the techniques, or what was read there before."""
-    workspace: str = msgspec.field(default_factory=os.getcwd)
+    workspace: StrPath = msgspec.field(default_factory=os.getcwd)
     context_lines: int = 0
     wanted: FolderFilter = ALL_FILES
     """The files of folders that are read and searched."""

@@ -42,6 +42,7 @@ from .folders import (
     FolderFilter,
     LeftOut,
     Progress,
+    is_earlier_output,
     read_folder,
     report_left_out,
     unwanted_content,
@@ -120,7 +121,7 @@ def load_files(
         first = max(1, start - max(0, context_lines))
         return file_item(place, "".join(lines[first - 1 : last]), first, last)
 
-    return _load_each(path, workspace, diagnostics, load)
+    return _load_each(path, workspace, diagnostics, load, wanted)
 
 
 def _load_folder(
@@ -174,12 +175,15 @@ def _load_each(
     workspace: StrPath,
     diagnostics: Diagnostics,
     load: Callable[[str, Diagnostics], Item],
+    wanted: FolderFilter = ALL_FILES,
 ) -> list[Item]:
     """Load a file, or all that match a pattern; matches that fail are skipped, and said."""
     if not is_pattern(path) or _exists(path, workspace):
         return [load(path, diagnostics)]
     items = []
     for name in expand_pattern(path, workspace=workspace, diagnostics=diagnostics):
+        if is_earlier_output(os.path.realpath(os.path.join(workspace, name)), wanted):
+            continue
         said = Diagnostics()
         try:
             items.append(load(name, said))

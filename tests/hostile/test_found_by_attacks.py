@@ -19,6 +19,7 @@ from shipped_words import marks
 
 import promptforge as pf
 from promptforge import model, plugins
+from promptforge.files import access
 from promptforge.rendering import budget_hints
 from promptforge.selection import query
 from promptforge.templating import language
