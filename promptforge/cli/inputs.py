@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ from ..errors import (
     suggest_name,
 )
 from ..files import is_pattern, is_url
-from ..files.access import Access, show_path
+from ..files.access import Access, StrPath, show_path
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
 from .output import (
@@ -174,26 +175,61 @@ def _trusted_project(
     given: Mapping[str, Any], workspace: str, diagnostics: Diagnostics
 ) -> Project | None:
     """Return the project of a workspace if it is trusted; a diagnostic says where it is not."""
-    from ..authoring.project import is_own, locate_project, read_project, trust_state
+    from ..authoring import project as projects
 
-    place, own = None, False
+    place, own, project = None, False, None
     try:
-        if (place := locate_project(workspace)) is None:
+        if (place := projects.locate_project(workspace)) is None:
             return None
-        own = is_own(place)
-        project = read_project(place, allow_outside=given.get("allow_outside", False))
-        state = trust_state(project)
+        own = projects.is_own(place)
+        outside = given.get("allow_outside", False)
+        project = projects.read_project(place, allow_outside=outside, cases=not own)
+        plain = projects.plain_settings(project)
+        if plain == project.settings and not (project.templates or project.profiles):
+            return project  # there is nothing to trust
+        state = "own" if own else projects.trust_state(project)
         if state in TRUSTED_STATES:
             return project
         message = f"the project's {plural(len(project.files), 'file is', 'files are')}"
-        message += f" {TRUST_STATES[state]}"
-        message += f"; `promptforge trust {printable(workspace)}` lists and trusts them"
+        message += f" {TRUST_STATES[state]}; {_way_to_trust(workspace)}"
+        if plain:
+            message += f"; {', '.join(plain)} counts all the same, as a plain value"
+        if (context := click.get_current_context(silent=True)) and context.obj is not None:
+            context.obj[UNTRUSTED] = f"the project's files are {TRUST_STATES[state]}"
+            context.obj[UNTRUSTED] += f"; {_way_to_trust(workspace)}"
+            context.obj[UNTRUSTED_FILES] = "\n".join(file.name for file in project.files)
+        project = project._replace(settings=plain, templates=[], profiles=[])
     except PromptForgeError as error:
         if own:
             raise
         message = f"{error}; nothing in it is used before that is corrected"
+        project = None
     diagnostics.add("PF706", message, where=str(place or workspace))
-    return None
+    return project
+
+
+UNTRUSTED = "(untrusted)"
+UNTRUSTED_FILES = "(untrusted files)"
+"""Keys, among the places of options: what is said of an untrusted project, and its files."""
+
+
+def _way_to_trust(folder: str) -> str:
+    shown = printable(shlex.quote(folder))
+    way = f"`promptforge trust {shown}` lists and trusts them"
+    return f"{way}, `promptforge trust --own {shown}` says that they are yours"
+
+
+def require_trust(folder: StrPath, doing: str) -> None:
+    """Raise a usage error where a folder belongs to a project that the user does not trust."""
+    from ..authoring import project as projects
+
+    place = projects.locate_project(folder)
+    if place is None or projects.is_own(place):
+        return
+    state = projects.trust_state(projects.read_project(place, allow_outside=True))
+    if state not in TRUSTED_STATES:
+        message = f"{place}: {doing} a project that is {TRUST_STATES[state]}"
+        raise click.UsageError(f"{message}; {_way_to_trust(os.fspath(folder))}")
 
 
 def _say_unknown_variables(diagnostics: Diagnostics) -> None:
@@ -448,16 +484,20 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     Raises `ItemError` where a list in a file names a path outside of the file's folder. What comes
     through a pipe is the user's own.
     """
+    from ..sources.text_files import split_range
     from ..sources.workspace import is_stream, read_named
 
     text, _ = read_named(path, workspace=typed_access(), diagnostics=Diagnostics(), zeros=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
     if not (is_stream(path) or given["allow_outside"]):
-        access = Access(given["workspace"], root=os.path.dirname(path) or os.curdir)
+        folder = given["workspace"]
+        access = Access(folder, root=os.path.dirname(path) or os.curdir)
         for number, name in enumerate(names, 1):
             try:
-                access.locate(name)
+                name = split_range(name, folder)[0]
+                # `find "$PWD"` prints absolute names of the folder's own files.
+                access.locate(os.path.relpath(name, folder) if os.path.isabs(name) else name)
             except ItemError as error:
                 way_out = "--files-from - takes any names"
                 where = f"{show_path(path)}:{number}"

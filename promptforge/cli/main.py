@@ -257,6 +257,7 @@ def _describe(
     error: Exception, arguments: Sequence[str], places: Mapping[str, str]
 ) -> tuple[str, str]:
     """Return the code and the message of an error."""
+    from .inputs import UNTRUSTED, UNTRUSTED_FILES
     from .output import unused_folder_hint, usage_message
 
     if isinstance(error, click.ClickException):
@@ -274,7 +275,11 @@ def _describe(
     if place and not place.startswith("--"):
         message = f"{place}: {message}"
     if isinstance(error, OptionError) and error.absent:
-        message += unused_folder_hint(error.absent, arguments)
+        files = places.get(UNTRUSTED_FILES, "")
+        if f"/{error.absent}/" in files or f"/{error.absent}.y" in files:
+            message = f"{message.partition('; ')[0]}; {places[UNTRUSTED]}"
+        else:
+            message += unused_folder_hint(error.absent, arguments)
     return type(error).__name__.removesuffix("Error").lower(), message
 
 

@@ -131,7 +131,7 @@ def check_new_or_ours(path: Path, text: str) -> None:
     if not os.path.lexists(target) or is_written_by_us(target):
         return
     with contextlib.suppress(OSError):
-        if read_bytes(target) == text.encode("utf-8", "replace"):
+        if read_bytes(target, note=False) == text.encode("utf-8", "replace"):
             return
     message = "is there already, and no earlier run wrote it as it is"
     raise ItemError(f"{message}; remove it, or give another output", where=str(path))

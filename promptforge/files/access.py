@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
+import json
 import os
 import shutil
 import stat
@@ -21,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, BinaryIO
-
-import msgspec
 
 from ..errors import ItemError, quote
 
@@ -236,6 +236,16 @@ def note_stream(stream: Any) -> None:
         note_read(os.fstat(stream.fileno()), "/dev/stdin")
 
 
+def is_read(path: StrPath) -> bool:
+    """Tell whether this run has read a file."""
+    if not _reads:
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        state = os.stat(path)
+        return (state.st_dev, state.st_ino) in _reads
+    return False
+
+
 def forget_read(path: StrPath) -> None:
     """Count a file no longer as an input: it was looked at, and left out."""
     with contextlib.suppress(OSError, ValueError):
@@ -260,9 +270,10 @@ def refuse_input(path: StrPath, name: str) -> None:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_bytes(path: StrPath, most: int = MAX_FILE_BYTES) -> bytes:
+def read_bytes(path: StrPath, most: int = MAX_FILE_BYTES, *, note: bool = True) -> bytes:
     """Return the content of a regular file of at most `most` bytes.
 
+    Without `note` it is no input of the run: a file that is compared with what replaces it.
     Raises `OSError`: `EINVAL` for a folder, a pipe or a device, `EFBIG` for a larger file.
     """
     handle = os.open(path, _FLAGS)
@@ -270,7 +281,8 @@ def read_bytes(path: StrPath, most: int = MAX_FILE_BYTES) -> bytes:
         state = os.fstat(handle)
         if not stat.S_ISREG(state.st_mode):
             raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
-        note_read(state, path)
+        if note:
+            note_read(state, path)
         data = bytearray()
         while len(data) <= most and (more := os.read(handle, 1 << 20)):
             data += more
@@ -318,7 +330,7 @@ def open_real(real: Path, where: str) -> Iterator[BinaryIO]:
         os.close(handle)
 
 
-def open_stream(path: StrPath | int) -> BinaryIO:
+def open_stream(path: StrPath | int) -> io.BufferedReader:
     """Open a file, a pipe or a handle for reading; waits for the writer of a pipe."""
     stream = open(path, "rb", closefd=not isinstance(path, int))  # noqa: SIM115  the caller's
     note_read(os.fstat(stream.fileno()), f"/dev/fd/{path}" if isinstance(path, int) else path)
@@ -585,18 +597,19 @@ def settings_folder() -> Path:
 def write_settings(name: str, value: Any) -> None:
     """Write plain data as JSON into the user's folder of settings, for its owner alone."""
     path = settings_folder() / name
-    make_folder(path.parent, 0o700)
+    for folder in (settings_folder(), path.parent):
+        make_folder(folder, 0o700)
     remove_unfinished(path.parent, path.name)
     with write_whole(path, 0o600) as file:
-        file.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+        file.write(json.dumps(value, indent=2).encode() + b"\n")
 
 
 def _marks() -> dict[str, str]:
     try:
-        data = read_bytes(settings_folder() / "written.json")
-        return msgspec.json.decode(data, type=dict[str, str])
-    except (OSError, msgspec.DecodeError):  # then nothing counts as written by us
+        found = json.loads(read_bytes(settings_folder() / "written.json", note=False))
+    except (OSError, ValueError, RecursionError):  # then nothing counts as written by us
         return {}
+    return found if isinstance(found, dict) else {}
 
 
 def mark_written(path: StrPath, data: bytes) -> None:
@@ -615,11 +628,9 @@ def is_written_by_us(path: StrPath) -> bool:
     if mark is None:
         return False
     try:
-        return hashlib.sha256(read_bytes(path)).hexdigest() == mark
+        return hashlib.sha256(read_bytes(path, note=False)).hexdigest() == mark
     except OSError:
         return False
-    finally:
-        forget_read(path)
 
 
 def _mark_name(path: StrPath) -> str:

@@ -284,7 +284,7 @@ def check_draft(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[s
     targets.add(path)
     folders = [[Path(folder) for folder in request[what]] for what in ("templates", "profiles")]
     report = check(targets, folders[0], folders[1])
-    text = path.read_text(encoding="utf-8")
+    text = read_utf8(path)
     starts = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]
 
     def at(place: int) -> int:

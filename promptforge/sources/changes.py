@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
-from ..files.access import Access, StrPath, forget_read, note_read_path
+from ..files.access import Access, StrPath, forget_read, is_read, note_read_path
 from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern
@@ -124,6 +124,7 @@ def load_changed(
         names |= new
     left_out = LeftOut(list)
     names = {name for name in names if not is_earlier_output(os.path.realpath(top / name), wanted)}
+    named = {name for name in names if is_read(top / name)}
     near = Access(os.fspath(workspace))  # names of the repository, not of the user
     if not wanted.include and not wanted.ignored:
         packed = _packed_of_tracked(top, new)
@@ -131,7 +132,8 @@ def load_changed(
             if reason := PACKED if name in packed else unwanted_name(name):
                 left_out[reason].append(name)
                 names.remove(name)
-                forget_read(top / name)
+                if name not in named:
+                    forget_read(top / name)
     report_left_out(left_out, ".", diagnostics)
     items: list[Item] = []
     for name in narrow_down(sorted(names), wanted):

@@ -26,7 +26,9 @@ from ..files.access import (
     StrPath,
     forget_read,
     is_inside,
+    is_read,
     is_written_by_us,
+    note_read_path,
     show_path,
     system_reason,
 )
@@ -271,6 +273,7 @@ def read_folder(
     read: list[tuple[str, str, Diagnostics]] = []
     top = locate_file(path, workspace)
     names = _list_folder(top, diagnostics, wanted, left_out)
+    named = set(filter(lambda name: is_read(os.path.join(top, name)), names))  # by itself, too
     for number, name in enumerate(names):
         if progress is not None:
             progress(number, len(names))
@@ -283,7 +286,9 @@ def read_folder(
             left_out[found].append(name)
             continue
         read.append((place, *found))
-    packed = _leave_out_packed(read, path, top, wanted, left_out)
+    packed = _leave_out_packed(read, path, wanted, left_out, lambda name: os.path.join(top, name))
+    for name in {*left_out.get(_WRITTEN, ())} - named:
+        forget_read(os.path.join(top, name))
     for place, text, said in read:
         if place not in packed and not leaves_out_secret(text, place, diagnostics, wanted):
             yield place, text, said
@@ -299,15 +304,18 @@ def is_earlier_output(real: str, wanted: FolderFilter) -> bool:
     """
     if not (wanted.written and wanted.written.fullmatch(real)):
         return False
-    return is_written_by_us(real)
+    if is_written_by_us(real):
+        return True
+    note_read_path(real)  # a lock file too, which nobody opens
+    return False
 
 
 def _leave_out_packed(
     read: list[tuple[str, str, Diagnostics]],
     path: str,
-    top: Path,
     wanted: FolderFilter,
     left_out: LeftOut,
+    real: Callable[[str], str],
 ) -> set[str]:
     """Return the paths of files that were packed of the others, and put them into `left_out`."""
     asked_for = bool(wanted.include) or wanted.ignored
@@ -316,13 +324,11 @@ def _leave_out_packed(
         return packed
     for place in sorted(find_packed([each[:2] for each in read])):
         name = os.path.relpath(place, path)
-        real = os.path.join(top, name)
-        is_written = bool(wanted.written and wanted.written.fullmatch(real))
+        is_written = bool(wanted.written and wanted.written.fullmatch(real(name)))
         if asked_for and not is_written:
             continue
         packed.add(place)
         left_out[_WRITTEN if is_written else PACKED].append(name)
-        forget_read(real)
     return packed
 
 

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
-from ..files.access import StrPath, show_path
+from ..files.access import StrPath, read_bytes, show_path
 from ..model import Item, copy_plain
 from ..text.format import plural
 from ..text.words import (
@@ -288,7 +288,7 @@ def _split_front_matter(
     return copy_plain(value, say), text[found.end() :]
 
 
-_LANGUAGES = msgspec.json.decode(Path(__file__).with_name("languages.json").read_bytes())
+_LANGUAGES = msgspec.json.decode(read_bytes(Path(__file__).with_name("languages.json")))
 # Suffixes that `identify` does not know, or knows only as text or as part of something else; and
 # tags of `identify` that fences write otherwise.
 _SUFFIXES, _FENCES = (
