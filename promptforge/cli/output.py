@@ -128,6 +128,8 @@ def check_new_or_ours(path: Path, text: str) -> None:
     """
     target = Access(os.curdir, typed=True).locate_output(path)
     refuse_input(target, str(path))
+    if target.is_dir():
+        raise ItemError("is a folder; name a file in it", where=str(path))
     if not os.path.lexists(target) or is_written_by_us(target):
         return
     with contextlib.suppress(OSError):
