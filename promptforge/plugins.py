@@ -5,8 +5,8 @@
 - `promptforge.trimmers`, named as a kind: `shorten(text, *, marker, language)`, returning texts;
 - `promptforge.filters`: `change(value, *arguments)`, returning plain data, escaped like any other.
 
-`PROMPTFORGE_PLUGINS` names the distributions that may be loaded, with commas between. Empty: none.
-Unset: all.
+`PROMPTFORGE_PLUGINS`, a variable of the user's, names the distributions that may be loaded, with
+commas between. Any other is never imported: it may have come with an unrelated package.
 """
 
 from __future__ import annotations
@@ -39,11 +39,18 @@ def find_plugin(
 ) -> Plugin | None:
     """Return the plug-in called `name`, or `None`.
 
-    `refusal` makes the error from a message: for a name in several distributions, or one that
-    cannot be loaded.
+    `refusal` makes the error from a message: for a name in several distributions, one that cannot
+    be loaded, and a tokenizer or source of a distribution that the user has not listed.
     """
     points = [point for point in _allowed_points(group) if point.name == name]
     if not points:
+        others = []
+        if group in ("tokenizers", "sources"):  # what lacks another plug-in is done without it
+            others = [point for point in _points(f"promptforge.{group}") if point.name == name]
+        if others:
+            named = others[0].dist.name if others[0].dist else "its distribution"
+            message = f"{group[:-1]} {quote(name)} is a plug-in of {_distribution(others[0])}"
+            raise refusal(f"{message}, which is not run; {PLUGINS_VARIABLE}={named} allows it")
         return None
     if len({point.value for point in points}) > 1:
         brought = ", ".join(sorted(_distribution(point) for point in points))
@@ -92,11 +99,9 @@ def _points(group: str) -> tuple[EntryPoint, ...]:
 
 
 def _allowed_points(group: Group) -> list[EntryPoint]:
-    points = _points(f"promptforge.{group}")
-    listed = os.environ.get(PLUGINS_VARIABLE)
-    if listed is None:
-        return list(points)
+    listed = os.environ.get(PLUGINS_VARIABLE, "")
     allowed = {_normalize(name) for name in listed.split(",") if name.strip()}
+    points = _points(f"promptforge.{group}") if allowed else ()
     return [point for point in points if point.dist and _normalize(point.dist.name) in allowed]
 
 

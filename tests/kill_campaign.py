@@ -27,7 +27,7 @@ import msgspec
 from promptforge.batch.rows import digest
 from promptforge.batch.store import ShardSummary
 from promptforge.cli.main import main
-from promptforge.files import UNFINISHED_SUFFIX
+from promptforge.files.access import UNFINISHED_SUFFIX
 
 ROWS, PART_ROWS = 300, 12
 _PROCESSES = multiprocessing.get_context("forkserver")

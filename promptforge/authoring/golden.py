@@ -12,6 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -21,7 +22,8 @@ from msgspec import Meta
 from ..config.options import OPTION_VOCABULARY, YAML_WORDS
 from ..config.schema import Vocabulary, rules_of
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
-from ..files import read_bytes, read_utf8
+from ..files import YAML_SUFFIXES, tokenizer_file
+from ..files.access import Access, read_bytes, read_utf8
 from ..model import Item, Result, ResultItem
 from ..rendering.renderer import ContextRenderer
 from ..sources.item_files import load_items
@@ -89,6 +91,29 @@ class GoldenCase(NamedTuple):
     def near(self, name: str) -> Path:
         """Return a path relative to the file of cases."""
         return self.path.parent / name
+
+    def access(self, allow_outside: bool = False) -> Access:
+        """Return the access of names in the file, which lie in its folder or around `tests`."""
+        folder = os.path.abspath(self.path.parent)
+        if allow_outside:
+            return Access(folder, typed=True, follow=True)
+        return Access(folder, root=_outermost(folder))
+
+    def output(self) -> Path:
+        """Return the place of the file with the expected text, which lies beside the cases.
+
+        Raises `ItemError`, with file and line, for any other place.
+        """
+        folder = os.path.abspath(self.path.parent)
+        try:
+            return Access(folder, root=folder).locate_output(self.keys["file"])
+        except ItemError as error:
+            raise ItemError(f"file: {error.bare}", where=self.where) from None
+
+    @property
+    def where(self) -> str:
+        """File and line."""
+        return f"{self.path}:{self.line}"
 
 
 class CaseOutcome(NamedTuple):
@@ -217,9 +242,11 @@ def run_case(
     keys = case.keys
     options = dict(keys["options"])
     diagnostics = Diagnostics()
+    access = case.access(allow_outside)
     try:
-        items = _load_items(case, diagnostics)
-        wanted = _wanted_text(case)
+        _confine(case, access)
+        items = _load_items(case, diagnostics, access)
+        wanted = _wanted_text(case, access)
     except ItemError as error:
         return CaseOutcome(case, (str(error),))
     fails = keys["fails"]
@@ -247,23 +274,60 @@ def run_case(
     return CaseOutcome(case, tuple(problems), result.text, result.tokens, stale)
 
 
-def _load_items(case: GoldenCase, diagnostics: Diagnostics) -> list[Item]:
+def _confine(case: GoldenCase, access: Access) -> None:
+    """Raise `ItemError`, with file and line, for a name that leads out of the cases' folder."""
+    keys, options = case.keys, case.keys["options"]
+    named: list[tuple[str, Any]] = [
+        ("items", keys["items"]),
+        ("file", keys["file"]),
+        *(("templates", name) for name in keys["templates"]),
+        *(("profiles", name) for name in keys["profiles"]),
+    ]
+    for key, name in named:
+        if isinstance(name, str):
+            _locate(case, access, key, name)
+    # These two count from the working directory, as on the command line.
+    here = replace(access, folder=os.curdir)
+    profile, tokenizer = options.get("profile"), tokenizer_file(options.get("tokenizer"))
+    if isinstance(profile, str) and profile.endswith(YAML_SUFFIXES):
+        _locate(case, here, "profile", profile)
+    if tokenizer is not None:
+        _locate(case, here, "tokenizer", tokenizer)
+
+
+def _locate(case: GoldenCase, access: Access, key: str, name: str) -> Path:
+    try:
+        return access.locate(name)
+    except ItemError as error:
+        raise ItemError(f"{key}: {error.bare}", where=case.where) from None
+
+
+def _outermost(folder: str) -> str:
+    """Return the folder that the names of cases lie in: their own, or the one around `tests`."""
+    above, name = os.path.split(folder)
+    # A repository may be called `tests` itself, and lie in a home folder.
+    is_whole = os.path.lexists(os.path.join(folder, ".git"))
+    if name != "tests" or is_whole or os.path.realpath(above) == os.path.realpath(Path.home()):
+        return folder
+    return above
+
+
+def _load_items(case: GoldenCase, diagnostics: Diagnostics, access: Access) -> list[Item]:
     given = case.keys["items"]
     if isinstance(given, str):
-        path = case.near(given).absolute()
-        return load_items(str(path), diagnostics=diagnostics, workspace=path.parent)
-    return load_records(given, where=f"{case.path}:{case.line}", diagnostics=diagnostics)
+        return load_items(given, diagnostics=diagnostics, workspace=access)
+    return load_records(given, where=case.where, diagnostics=diagnostics)
 
 
-def _wanted_text(case: GoldenCase) -> str | None:
+def _wanted_text(case: GoldenCase, access: Access) -> str | None:
     if case.keys["file"] is None:
         text: str | None = case.keys["text"]
         return text
-    path = case.near(case.keys["file"])
+    path = _locate(case, access, "file", case.keys["file"])
     if not path.exists():
         return ""
     try:
-        return read_bytes(path).decode("utf-8")
+        return read_bytes(path, note=False).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         raise ItemError("cannot be read as UTF-8 text", where=str(path)) from None
 

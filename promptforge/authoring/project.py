@@ -6,35 +6,45 @@ only while its files are those that the user has seen and trusted, or if it is t
 list is a file of the user's: folders, and hashes of their files.
 """
 
+import contextlib
+import difflib
 import hashlib
 import json
 import os
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from ..config.options import FILES_HINT, OPTION_VOCABULARY
-from ..config.profiles import near_tokenizer
+from ..config.profiles import PROFILE_VOCABULARY, near_tokenizer, read_values
 from ..config.schema import Vocabulary, rules_of
-from ..errors import OptionError, ProfileError, TemplateError, quote
+from ..errors import ItemError, OptionError, ProfileError, TemplateError, quote
 from ..files import (
-    ALLOW_OUTSIDE,
+    FORMAT_EXTENSIONS,
     NOT_THERE_ERRNOS,
     YAML_SUFFIXES,
     TemplateFile,
-    leads_outside,
-    read_bytes,
+    is_template_name,
     read_template_file,
     read_template_folder,
-    remove_unfinished,
+    shipped_folder,
+    tokenizer_file,
+)
+from ..files.access import (
+    ALLOW_OUTSIDE,
+    Access,
+    leads_outside,
+    make_folder,
+    read_bytes,
+    settings_folder,
+    write_settings,
     write_whole,
 )
 from ..text.escape import SURROGATE, to_label
-from ..yaml_reader import MAX_YAML_BYTES, find_invisible
+from ..yaml_reader import MAX_YAML_BYTES, find_invisible, load_yaml
 
 PROJECT_FILE = "promptforge.toml"
 """The file with a project's settings."""
@@ -109,6 +119,8 @@ class Project(NamedTuple):
     profiles: list[Path]
     files: tuple[ProjectFile, ...]
     """The files that would be used, sorted by name."""
+    texts: dict[str, str]
+    """Name of a file → its text; a vocabulary has none."""
 
     @property
     def sha256(self) -> str:
@@ -143,8 +155,10 @@ def _seen_from_here(path: Path) -> Path:
         return path
 
 
-def read_project(place: ProjectPlace, *, allow_outside: bool = False) -> Project:
-    """Read the settings of a project, and all files that would be used.
+def read_project(
+    place: ProjectPlace, *, allow_outside: bool = False, cases: bool = True
+) -> Project:
+    """Read the settings of a project, and all files that would be used; `cases` are among them.
 
     Raises `ProfileError` for settings that cannot be used, such as a folder outside of the project
     (unless `allow_outside`), and `TemplateError` or `OptionError` for a folder that cannot be read
@@ -159,31 +173,45 @@ def read_project(place: ProjectPlace, *, allow_outside: bool = False) -> Project
             raise ProfileError(f"{key}: {problem}; {ALLOW_OUTSIDE}", where=where(key), option=key)
         return root / name
 
-    folders: dict[str, list[Path]] = {}
-    for kind in PROJECT_KINDS:
-        folders[kind] = [inside(kind, name) for name in settings.pop(kind, ())]
-        for folder in folders[kind]:
+    folders = {
+        kind: [inside(kind, name) for name in settings.pop(kind, ())] for kind in PROJECT_KINDS
+    }
+    _complete_folders(folders, root, where)
+    files |= _files(place, folders)
+    if cases:
+        files |= _case_files(place)
+    profile = settings.get("profile") or ""
+    if profile.endswith(YAML_SUFFIXES):
+        path = inside("profile", profile)
+        settings["profile"] = str(path)
+        files[profile] = read_template_file(path, MAX_YAML_BYTES)
+    files |= _vocabularies(place, files, settings.get("tokenizer"))
+    if "tokenizer" in settings:
+        settings["tokenizer"], problem = near_tokenizer(settings["tokenizer"], root)
+        if problem and not allow_outside:
+            raise ProfileError(problem, where=where("tokenizer"), option="tokenizer")
+    listed = tuple(_entry(name, files[name]) for name in sorted(files))
+    texts = {name: file.text for name, file in files.items() if isinstance(file, TemplateFile)}
+    return Project(place, settings, where, folders["templates"], folders["profiles"], listed, texts)
+
+
+def _complete_folders(
+    folders: dict[str, list[Path]], root: Path, where: Callable[[str], str]
+) -> None:
+    """Add the folders of `.promptforge`; raises `ProfileError` for one that is not there."""
+    for kind, named in folders.items():
+        for folder in named:
             if not folder.is_dir():
                 message = f"{kind}: there is no folder {quote(str(folder))}"
                 raise ProfileError(message, where=where(kind), option=kind)
         hidden = root / PROJECT_FOLDER / kind
         if _has_files(hidden):
-            folders[kind].append(hidden)
-    files |= _files(place, folders)
-    profile = settings.get("profile") or ""
-    if profile.endswith(YAML_SUFFIXES):
-        path = inside("profile", profile)
-        settings["profile"] = str(path)
-        files[profile] = _entry(profile, read_template_file(path, MAX_YAML_BYTES))
-    if "tokenizer" in settings:
-        settings["tokenizer"], problem = near_tokenizer(settings["tokenizer"], root)
-        if problem and not allow_outside:
-            raise ProfileError(problem, where=where("tokenizer"), option="tokenizer")
-    listed = tuple(sorted(files.values()))
-    return Project(place, settings, where, folders["templates"], folders["profiles"], listed)
+            named.append(hidden)
 
 
-_Settings = tuple[dict[str, Any], Callable[[str], str], dict[str, ProjectFile]]
+_Files = dict[str, TemplateFile | bytes]
+"""Name of a file within the project → its text, or what a vocabulary holds."""
+_Settings = tuple[dict[str, Any], Callable[[str], str], _Files]
 """Checked settings, the place of each key, and the file that holds them."""
 
 
@@ -199,17 +227,75 @@ def _settings(place: ProjectPlace) -> _Settings:
     name = place.file.name
     if name == SHARED_FILE:  # its other tables may change as they like
         text = json.dumps(table, sort_keys=True, default=str)
-    return settings, where, {name: _entry(name, TemplateFile(place.file, text))}
+    return settings, where, {name: TemplateFile(place.file, text)}
 
 
-def _files(place: ProjectPlace, folders: dict[str, list[Path]]) -> dict[str, ProjectFile]:
-    found = {}
+def _name(place: ProjectPlace, path: Path) -> str:
+    return Path(os.path.relpath(path, place.folder)).as_posix()
+
+
+def _files(place: ProjectPlace, folders: dict[str, list[Path]]) -> _Files:
+    found: _Files = {}
     for kind, read_folder in zip(PROJECT_KINDS, (read_template_folder, _profiles), strict=True):
         for folder in folders[kind]:
             for name, file in read_folder(folder).items():
-                named = Path(os.path.relpath(folder / name, place.folder)).as_posix()
-                found[named] = _entry(named, file)
+                found[_name(place, folder / name)] = file
     return found
+
+
+def _vocabularies(place: ProjectPlace, files: _Files, tokenizer: object) -> _Files:
+    """Return the tokenizers' files that the settings and profiles name."""
+    named = [(place.folder, tokenizer)]
+    for name, file in files.items():
+        if name.endswith(YAML_SUFFIXES) and isinstance(file, TemplateFile):
+            with contextlib.suppress(ProfileError):  # it is no profile, or one that nobody can use
+                values = read_values(PROFILE_VOCABULARY, file.text, name)[0]
+                named.append((file.path.parent, values.get("tokenizer")))
+    found: _Files = {}
+    for folder, given in named:
+        path = tokenizer_file(given)
+        if path is not None:
+            with contextlib.suppress(OSError):  # using it will say so
+                found[_name(place, folder / path)] = read_bytes(folder / path, note=False)
+    return found
+
+
+def _case_files(place: ProjectPlace) -> _Files:
+    """Return the files of golden cases in the folder `tests`, and what they name."""
+    folder = place.folder / "tests"
+    found: _Files = {}
+    paths: list[Path] = []
+    with contextlib.suppress(OSError):
+        paths = [folder / name for name in os.listdir(folder) if name.endswith(YAML_SUFFIXES)]
+    for path in paths:
+        file = read_template_file(path, MAX_YAML_BYTES)
+        if not re.search(r"(?m)^cases:", file.text):
+            continue
+        found[_name(place, path)] = file
+        values: Any = None
+        with contextlib.suppress(ProfileError):  # `test` says so
+            values = load_yaml(file.text, str(path))
+        for name in _names_in_cases(values):
+            try:
+                real = Access(str(folder), root=str(place.folder)).locate(name)
+            except ItemError:  # refused by `test`, too
+                continue
+            if real.is_dir():
+                inner = {**_profiles(real), **read_template_folder(real)}
+                found |= {_name(place, real / each): file for each, file in inner.items()}
+            elif real.is_file():
+                found[_name(place, real)] = read_bytes(real, note=False)
+    return found
+
+
+def _names_in_cases(values: Any) -> Iterator[str]:
+    """Yield the names of files and folders in a file of cases."""
+    cases = values.get("cases") if isinstance(values, dict) else None
+    for case in (values, *(cases if isinstance(cases, list) else ())):
+        for key in ("items", "file", "templates", "profiles") if isinstance(case, dict) else ():
+            given = case.get(key)
+            listed = given if isinstance(given, list) and key != "items" else [given]
+            yield from (name for name in listed if isinstance(name, str))
 
 
 def _has_files(folder: Path) -> bool:
@@ -286,7 +372,9 @@ def _profiles(folder: Path) -> dict[str, TemplateFile]:
     return {name: read_template_file(path, MAX_YAML_BYTES) for name, path in paths.items()}
 
 
-def _entry(name: str, file: TemplateFile) -> ProjectFile:
+def _entry(name: str, file: TemplateFile | bytes) -> ProjectFile:
+    if isinstance(file, bytes):
+        return ProjectFile(name, len(file), hashlib.sha256(file).hexdigest(), 0)
     if file.unread:
         raise TemplateError(str(file.problem), where=str(file.path))
     # With its problem, so that a file that becomes readable is trusted anew.
@@ -302,7 +390,7 @@ class _List(msgspec.Struct):
     """The list as its file holds it."""
 
     folders: dict[str, str] = {}
-    """Hashes, or `own` with the folder's number, by path of the project, links resolved."""
+    """Hashes, or `own` and the mark of its folder, by path of the project, links resolved."""
     version: int = 1
 
 
@@ -311,31 +399,95 @@ def trust_state(project: Project) -> str:
     if is_own(project.place):
         return "own"
     known = _load().folders.get(str(project.place.folder))
-    if known is None:
+    if known is None or known.startswith(_OWN):
         return "unknown"
     return "trusted" if known == project.sha256 else "changed"
 
 
 def is_own(place: ProjectPlace) -> bool:
     """Tell whether a project is the user's own, so that any change of it is trusted."""
-    known = _load().folders.get(str(place.folder))
-    return known is not None and known == _own_mark(place.folder)
+    known = _load().folders.get(str(place.folder), "")
+    if not known.startswith(_OWN):
+        return False
+    try:
+        path = Access(str(place.folder), root=str(place.folder)).locate(_MARK_NAME)
+        return read_bytes(path, 100, note=False).decode() == known.removeprefix(_OWN)
+    except (OSError, ItemError, UnicodeDecodeError):
+        return False
+
+
+def is_own_folder(folder: Path) -> bool:
+    """Tell whether a folder lies in a project of the user's own, or one that is trusted."""
+    place = locate_project(folder)
+    if place is None:
+        return False
+    return is_own(place) or trust_state(read_project(place, allow_outside=True)) == "trusted"
 
 
 def trust_project(project: Project) -> None:
-    """Trust a project as it is now."""
+    """Trust a project as it is now, and keep its texts: a later change can be shown."""
     _remember(project.place.folder, project.sha256)
+    kept = {name: text for name, text in project.texts.items() if not SURROGATE.search(name)}
+    write_settings(_texts_name(project.place.folder), kept)
+
+
+def changes_since(project: Project) -> list[str]:
+    """Return what has changed in a project since it was trusted, as lines of a unified diff."""
+    try:
+        data = read_bytes(settings_folder() / _texts_name(project.place.folder), note=False)
+        old = msgspec.json.decode(data, type=dict[str, str])
+    except (OSError, msgspec.DecodeError):
+        return []
+    lines: list[str] = []
+    for name in sorted(old.keys() | project.texts.keys()):
+        before, now = (each.get(name, "").splitlines() for each in (old, project.texts))
+        names = f"trusted/{name}", f"now/{name}"
+        lines += difflib.unified_diff(before, now, *names, lineterm="")
+    return lines
+
+
+def _texts_name(folder: Path) -> str:
+    key = hashlib.sha256(os.fsencode(folder)).hexdigest()
+    return f"trusted/{key[:32]}.json"
 
 
 def own_project(folder: Path) -> None:
-    """Trust the project of this folder as it is and as it will be: it is the user's own."""
+    """Trust the project of this folder as it is and as it will be: it is the user's own.
+
+    A file in it that git ignores gets a random mark. Another folder that takes its place later does
+    not hold the mark, be its name or its number the same.
+    """
     folder = Path(os.path.realpath(folder))
-    _remember(folder, _own_mark(folder))
+    mark = os.urandom(16).hex()
+    _remember(folder, _OWN + mark)
+    path = Access(str(folder)).locate_output(_MARK_NAME)
+    make_folder(path.parent)
+    for name, text in ((".gitignore", "*\n"), (path.name, mark)):
+        with write_whole(path.with_name(name)) as file:
+            file.write(text.encode())
 
 
-def _own_mark(folder: Path) -> str:
-    # With its number: another folder that takes this one's place later is not the user's own.
-    return f"own {folder.stat().st_ino}"
+_OWN = "own "
+_MARK_NAME = f"{PROJECT_FOLDER}/local/own"
+"""The file with the mark of one's own project; git ignores its folder."""
+
+
+def plain_settings(project: Project) -> dict[str, Any]:
+    """Return the settings that need no trust: numbers, switches, names of what is shipped."""
+    return {name: v for name, v in project.settings.items() if _is_plain(name, v)}
+
+
+def _is_plain(name: str, value: object) -> bool:
+    if value is None or isinstance(value, bool | int | float):
+        return True
+    if not isinstance(value, str) or not is_template_name(value) or "/" in value:
+        return False
+    if name == "format":
+        return value in FORMAT_EXTENSIONS
+    if name == "layout":
+        folder = shipped_folder("templates") / value
+        return (folder / "layout.yaml").is_file() or (folder / "layout.md.j2").is_file()
+    return name == "profile" and (shipped_folder("profiles") / f"{value}.yaml").is_file()
 
 
 def _remember(folder: Path, mark: str) -> None:
@@ -357,22 +509,13 @@ def forget_project(folder: Path) -> bool:
 
 def trust_list_path() -> Path:
     """Return the path of the list, in the user's folder of settings on this system."""
-    home = Path(os.path.expanduser("~"))
-    if sys.platform == "win32":
-        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    else:
-        # A relative path would let a cloned repository bring a list of its own.
-        named = os.environ.get("XDG_CONFIG_HOME", "")
-        base = Path(named) if os.path.isabs(named) else home / ".config"
-    return base / "promptforge" / "trusted.json"
+    return settings_folder() / "trusted.json"
 
 
 def _load() -> _List:
     path = trust_list_path()
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_List)
+        return msgspec.json.decode(read_bytes(path, note=False), type=_List)
     except FileNotFoundError:
         return _List()
     except (OSError, msgspec.DecodeError) as error:
@@ -382,8 +525,4 @@ def _load() -> _List:
 
 
 def _save(listed: _List) -> None:
-    path = trust_list_path()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    remove_unfinished(path.parent, path.name)
-    with write_whole(path, 0o600) as file:  # for its owner alone
-        file.write(msgspec.json.format(msgspec.json.encode(listed), indent=2) + b"\n")
+    write_settings("trusted.json", msgspec.to_builtins(listed))

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, load_profile, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, read_utf8, remove_unfinished, shipped_folder, write_whole
+from ..files import FORMAT_EXTENSIONS, shipped_folder
+from ..files.access import (
+    make_folder,
+    read_utf8,
+    remove_file,
+    remove_folder,
+    remove_unfinished,
+    write_whole,
+)
 from ..templating.loader import KIND_NAME, PROMPTS_FOLDER, Layout, Templates
 from ..text.escape import syntax_of
 from ..yaml_reader import SCHEMA_MODELINE
@@ -81,7 +89,7 @@ def write_files(files: Sequence[NewFile]) -> list[NewFile]:
     try:
         for file in files:
             for folder in reversed([p for p in file.path.parents if not p.exists()]):
-                folder.mkdir(exist_ok=True)
+                make_folder(folder, above=False)
                 done.append(folder)
             done.append(file.path)
             with write_whole(file.path, new=True) as stream:
@@ -100,9 +108,9 @@ def _remove(made: Sequence[Path]) -> None:
     for path in reversed(made):
         with contextlib.suppress(OSError):
             if path.is_dir():
-                path.rmdir()
+                remove_folder(path)
             else:
-                path.unlink(missing_ok=True)
+                remove_file(path)
 
 
 def _check_place(path: Path) -> None:
@@ -126,7 +134,7 @@ def _check_place(path: Path) -> None:
 
 def project_files(folder: Path) -> list[NewFile]:
     """Return the files of a project: a layout, a profile, items to try them on, golden cases."""
-    texts = {name: (_START / name).read_text(encoding="utf-8") for name in _PROJECT_FILES}
+    texts = {name: read_utf8(_START / name) for name in _PROJECT_FILES}
     texts["templates/layout.schema.json"] = _json(layout_schema())
     texts["profiles/schema.json"] = _json(profile_schema())
     return [NewFile(folder / name, text) for name, text in texts.items()]

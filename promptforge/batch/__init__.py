@@ -18,7 +18,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import deque
@@ -35,7 +34,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import OptionError, PromptForgeError, pip_install, quote, suggest_name
-from ..files import Folders, is_url, remove_unfinished
+from ..files import Folders, is_url
+from ..files.access import remove_unfinished, temporary_file
 from .rows import (
     CONTEXT_ONLY,
     ERROR_PREFIX,
@@ -531,7 +531,7 @@ class LocalWorker:
 
     def __init__(self, spec: BatchSpec, fingerprint: str) -> None:
         self._settings = msgspec.msgpack.encode((spec, fingerprint))
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
+        self._log = temporary_file()  # closed in `close`
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 

@@ -37,6 +37,7 @@ from ..errors import (
     suggest_name,
 )
 from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url, list_url, local_copy
+from ..files.access import note_stream, open_stream, show_path
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
@@ -48,7 +49,6 @@ from ..sources.item_files import decode_json, load_messages, report_repeated_key
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
-from ..sources.workspace import show_path
 from ..text.words import late_property
 
 Row = tuple[int, bytes]
@@ -172,6 +172,7 @@ class BatchInput:
         elif self._source == "-" and sys.stdin is None:
             raise ItemError("cannot read it: it is closed", where="<stdin>")
         elif self._source == "-":
+            note_stream(sys.stdin)
             yield from _lines(_unpacked(cast(Any, sys.stdin.buffer), "standard input"))
         before = last = 0
         for name in self._sizes:
@@ -258,7 +259,7 @@ def _read_file(name: str) -> Iterator[Row]:
 
 def _open(path: Path, where: str = "") -> IO[bytes]:
     try:
-        return path.open("rb")
+        return open_stream(path)
     except (OSError, ValueError) as error:  # the second for a NUL in the name
         reason = getattr(error, "strerror", error)
         raise ItemError(f"cannot be read: {reason}", where=where or show_path(path)) from None

@@ -30,12 +30,15 @@ from .._version import __version__
 from ..config.options import Options
 from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError
-from ..files import (
+from ..files import shipped_folder
+from ..files.access import (
     UNFINISHED_SUFFIX,
+    make_folder,
     naming_path,
+    open_stream,
     read_bytes,
+    remove_file,
     remove_unfinished,
-    shipped_folder,
     write_whole,
 )
 from ..tokenizers.registry import get_tokenizer
@@ -193,7 +196,7 @@ class OutputPaths:
 
     def write_manifest(self, manifest: RunManifest) -> None:
         """Write the manifest; make the folder."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         with write_whole(self._manifest) as file:
             written = msgspec.json.encode(manifest.seal())
             file.write(msgspec.json.format(written, indent=2) + b"\n")
@@ -221,7 +224,7 @@ class ShardStore:
 
         Raises `OptionError` while another run is writing there.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._folder = folder
         self._lock = _lock(folder)
         self._there: dict[int, set[str]] = {}
@@ -285,7 +288,7 @@ class ShardStore:
         """Remove the shards of earlier runs, once all of this run are done."""
         wanted = {name for name, _ in self._done.values()}
         for name in set().union(*self._there.values()) - wanted:
-            (self._folder / name).unlink(missing_ok=True)
+            remove_file(self._folder / name)
 
     def state(self) -> str:
         """Return one hash of all finished shards: equal for equal results."""
@@ -342,7 +345,7 @@ def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
         for path in sorted(_walk(folder)):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
                 with naming_path(path):
-                    yield path.relative_to(folder).as_posix(), digest(path.read_bytes())
+                    yield path.relative_to(folder).as_posix(), digest(read_bytes(path))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -389,7 +392,7 @@ def _differs(path: Path, stamp: FileStamp) -> bool:
     try:
         if not path.is_file() or path.stat().st_size != stamp.bytes:
             return True
-        with path.open("rb") as file:
+        with open_stream(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest() != stamp.sha256
     except FileNotFoundError:
         return True
@@ -480,7 +483,7 @@ def write_results(
         errors = ErrorLines(file, place_of)
         write(bodies, errors, files)
     if not errors.count:
-        errors_path.unlink()
+        remove_file(errors_path)
         del files.written[errors_path]
     return files.written, errors.count
 
@@ -660,7 +663,7 @@ class RequestFiles:
                     request = self._fill(file, name, request, requests, index)
         for old in self._folder.glob("requests-[0-9]*.json*"):
             if old not in files.written:
-                old.unlink()
+                remove_file(old)
 
     def _fill(
         self,

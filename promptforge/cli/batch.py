@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +18,13 @@ from ..batch import ENGINES, FIRST_FAILED_ROWS, SHARD_ROWS, Progress, run
 from ..batch.rows import CONTEXT_ONLY
 from ..batch.store import BATCH_SERVICES, RunReport
 from ..files import check_url, copy_to_url, is_url
+from ..files.access import note_read_path, open_stream, refuse_input
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml
-from .flags import GroupedCommand, json_flag, option_flags, workspace_flag
+from .flags import GroupedCommand, follow_flag, json_flag, option_flags, workspace_flag
 from .inputs import take_options
-from .output import print_message, takes_escapes, write_json
+from .output import print_message, takes_escapes, typed_access, write_json
 
 MAX_FILES_NAMED = 5
 """Result files that the summary names; of the rest it prints the number."""
@@ -70,6 +72,7 @@ _RUN_OPTIONS = (
 @workspace_flag
 @click.option("--attack", metavar="PATH", help="Techniques: STIX 2.1 bundle, folder, or JSON.")
 @option_flags
+@follow_flag
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
 @json_flag
 def batch_command(
@@ -94,6 +97,8 @@ def batch_command(
             example = f"{output}/results.jsonl"
             raise click.UsageError(f"{output}: name a file or folder in it, as {example}")
         check_url(folder_url)  # now, and not when everything is rendered
+    else:
+        _check_output(output, given["attack"])
     run_options = {name: given[name] for name in _RUN_OPTIONS}
     profile, options, folders, _ = take_options(given, given["workspace"])
     run_options |= {"profile": profile, **folders, **options}
@@ -114,6 +119,17 @@ def batch_command(
         for line in _summary(report, reason, given["max_errors"]):
             print_message(line)
     return int(not report.complete or report.errors > (given["max_errors"] or 0))
+
+
+def _check_output(output: str, attack: str | None) -> None:
+    """Raise `ItemError` where the results would be written behind a link, or over an input."""
+    # A link in the place of the results themselves is replaced.
+    for name in (os.path.dirname(output) or os.curdir, f"{output.rstrip('/')}.batch"):
+        typed_access().locate_output(name)
+    if os.path.isdir(output):
+        typed_access().locate_output(output)
+    note_read_path(attack or "")
+    refuse_input(output, output)
 
 
 def _copy_results(report: RunReport, url: str) -> RunReport:
@@ -162,7 +178,7 @@ def _reason(report: RunReport) -> str:
     """Return the first error record in words, of a run that ended the most frequent error."""
     if not report.errors_file:
         return report.reason
-    with open(report.errors_file, "rb") as file:
+    with open_stream(report.errors_file) as file:
         record = msgspec.json.decode(file.readline())
     return f"the first, line {record['line']}: {record['error']}: {record['message']}"
 

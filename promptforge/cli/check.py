@@ -21,16 +21,26 @@ import click
 from .._version import __version__
 from ..errors import ItemError, certain_correction, quote
 from ..files import YAML_SUFFIXES
+from ..files.access import mark_written, refuse_input
 from ..text.escape import to_label
 from ..text.format import plural
 from .flags import complete_code, json_flag, profile_flags
-from .inputs import TRUST_STATES, TRUSTED_STATES, or_local_folders, take_folders, take_settings
+from .inputs import (
+    TRUST_STATES,
+    TRUSTED_STATES,
+    or_local_folders,
+    require_trust,
+    take_folders,
+    take_settings,
+)
 from .output import (
     Column,
+    check_new_or_ours,
     excerpt_lines,
     print_message,
     printable,
     table_lines,
+    write_in_place,
     write_json,
     write_lines,
     write_output,
@@ -102,8 +112,11 @@ def check_command(
         write_output("".join(line for change in changes for line in unified_diff(change)))
         return int(bool(changes))
     if fix:
-        for change in fix_files(report.findings):
-            write_output(change.after, str(change.path))
+        changes = list(fix_files(report.findings))
+        for change in changes:
+            require_trust(change.path.parent, "--fix changes files of")
+        for change in changes:
+            write_in_place(change.after, str(change.path))
             print_message(f"{_printable_path(str(change.path))}: {change.edits} corrected")
         report = run()  # a correction may uncover, or solve, other findings
     _write_report(report, shape, quiet)
@@ -318,6 +331,9 @@ def test_command(
         raise click.UsageError("a case names its profile itself: options: {profile: NAME}")
     folders = or_local_folders(take_folders(given))
 
+    for folder in {path.parent for path in _case_files(paths)}:
+        require_trust(folder, "test opens what is named by")
+
     def run() -> list[CaseOutcome]:
         cases = [case for path in _case_files(paths) for case in load_cases(path)]
         chosen = [case for case in cases if only in case.name]
@@ -392,6 +408,7 @@ def _case_facts(outcome: CaseOutcome) -> dict[str, Any]:
 def _update(outcomes: Sequence[CaseOutcome]) -> list[Path]:
     """Write the printed texts over the expected ones that differ; return the changed files."""
     from ..authoring.golden import read_cases_file, update_case
+    from ..authoring.project import is_own_folder
 
     written: dict[Path, str] = {}
     for outcome in outcomes:
@@ -399,7 +416,11 @@ def _update(outcomes: Sequence[CaseOutcome]) -> list[Path]:
         if not outcome.stale or outcome.text is None:
             continue
         if case.keys["file"] is not None:
-            written[case.near(case.keys["file"])] = outcome.text
+            path = case.output()
+            if not is_own_folder(path.parent):
+                check_new_or_ours(path, outcome.text)
+            refuse_input(path, str(path))
+            written[path] = outcome.text
         else:
             # Several cases of one file: each update goes into the text that the last one made.
             before = written.get(case.path) or read_cases_file(case.path)
@@ -408,8 +429,9 @@ def _update(outcomes: Sequence[CaseOutcome]) -> list[Path]:
     for path, text in written.items():
         if not path.parent.is_dir():
             raise ItemError("the folder is not there", where=str(path))
-        write_output(text, str(path))
-    return list(written)
+        write_in_place(text, str(path))
+        mark_written(path, text.encode("utf-8", "replace"))
+    return [Path(os.path.relpath(path)) for path in written]
 
 
 def _case_summary(number: int, failed: Sequence[CaseOutcome]) -> str:
@@ -432,12 +454,13 @@ def _case_summary(number: int, failed: Sequence[CaseOutcome]) -> str:
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 @json_flag
 def trust_command(folder: str, show: bool, own: bool, remove: bool, as_json: bool) -> int:
-    """Allow the settings, templates and profiles of the project in FOLDER, as they are now.
+    """Allow what came with the project in FOLDER, as it is now: settings, templates, profiles.
 
     A project has promptforge.toml, [tool.promptforge] in pyproject.toml, or a folder .promptforge;
-    it may lie above FOLDER. After a change its files are not used until you trust them again, but
-    those of a project that you made by `init` are. Prints each file with its size and hash. A
-    template reaches no file, program or network; it only words the text around your items.
+    it may lie above FOLDER. Vocabularies and golden cases count too. After a change, which is
+    printed as a diff, its files are not used until you trust them again, but those of a project
+    that you made by `init` are. Prints each file with its size and hash. A template reaches no
+    file, program or network; it only words the text around your items.
     """
     from ..authoring import project as projects
 
@@ -452,16 +475,26 @@ def trust_command(folder: str, show: bool, own: bool, remove: bool, as_json: boo
         files = "promptforge.toml, no [tool.promptforge] in pyproject.toml and no .promptforge"
         raise click.UsageError(f"there is no {files} in {printable(folder)} or above it")
     project = projects.read_project(place, allow_outside=True)
+    changed: list[str] = []
+    if projects.trust_state(project) == "changed":
+        changed = projects.changes_since(project)
     if own:
         projects.own_project(place.folder)
     elif not show and not projects.is_own(place):
         projects.trust_project(project)
     state = projects.trust_state(project)
     if as_json:
-        facts = {"folder": str(place.folder), "state": state, "sha256": project.sha256}
+        facts: dict[str, Any] = {
+            "folder": str(place.folder),
+            "state": state,
+            "sha256": project.sha256,
+        }
+        if changed:
+            facts["diff"] = changed
         write_json({**facts, "files": [file._asdict() for file in project.files]})
     else:
-        write_lines(_project_lines(project))
+        shown = ["\t".join(printable(part, 1000) for part in line.split("\t")) for line in changed]
+        write_lines([*_project_lines(project), *([""] if shown else []), *shown])
     print_message(f"{printable(place.folder)}: {TRUST_STATES[state]} ({project.sha256[:12]})")
     return int(state not in TRUSTED_STATES)
 

@@ -32,7 +32,9 @@ from ..authoring.results import (
 )
 from ..config.options import OPTION_VOCABULARY
 from ..errors import ItemError, OptionError, PromptForgeError, StrictError, quote, suggest_name
+from ..files.access import open_stream, read_bytes
 from ..model import Result
+from ..sources.workspace import is_stream
 from .explain import MAX_TABLE_ROWS, item_label
 from .flags import (
     GroupedCommand,
@@ -50,6 +52,7 @@ from .output import (
     printable,
     screen_columns,
     table_lines,
+    typed_access,
     write_json,
     write_lines,
 )
@@ -97,7 +100,7 @@ def diff_command(
     sides = [read_side(a), read_side(b)]
     results: dict[int, Result] = {}
     if any(isinstance(side, BuildOptions) for side in sides):
-        results = _render_sides(sides, read_request(items, given))
+        results = _render_sides(sides, read_request(items, {**given, "output": output}))
     elif items or given_options({**given, "strict": False}) or any(map(given.get, _SOURCE_FLAGS)):
         raise click.UsageError(
             "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
@@ -269,7 +272,12 @@ class _SavedShape(msgspec.Struct):
 
 
 def _read_saved(path: str) -> Build | BuildManifest:
-    data = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
+    if is_stream(path):
+        with open_stream(path) as stream:
+            data = stream.read()
+    else:
+        data = read_bytes(typed_access().locate(path))
+    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         # One pass over the raw text tells which kind of file it is, before all of it is read.
         shape = msgspec.json.decode(data, type=_SavedShape)

@@ -6,6 +6,7 @@ a larger budget. `reason_lines` puts reasons into words.
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -83,9 +84,11 @@ def explain_command(
     `fits at` as --max-tokens it comes back whole. Flags that are said to bring an item back have
     been tried. `worth` is the score of an item that comes in; a shortened one has its share.
     """
-    request = read_request(items, given)
-    for path in (output, given["html"], given["svg"]):
+    request = read_request(items, {**given, "output": output})
+    for path in request.outputs:
         check_output(path)
+    if len({os.path.realpath(path) for path in request.outputs}) < len(request.outputs):
+        raise click.UsageError("two outputs have one name; give each a name of its own")
     renderer = request.renderer()
     loaded = request.gather()
     with stages(len(loaded)) as say:

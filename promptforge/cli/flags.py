@@ -20,6 +20,7 @@ import click
 from ..config.options import OPTION_VOCABULARY, PROMPT_OPTIONS, Options
 from ..config.schema import Rule, bare_type, read_count
 from ..files import YAML_SUFFIXES, format_of, shipped_folder
+from ..files.access import read_utf8
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 """A function that offers the names that begin as a word does."""
+FOLLOW_FLAG = "promptforge.follow"
+"""Key of `--follow` among the facts of a command."""
 FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
 VARIABLE_PREFIX = "PROMPTFORGE_"
 OPTION_VARIABLES = {
@@ -101,7 +104,7 @@ HELP_GROUPS = {
         " comments empty_lines group_by order"
         " header footer separator marker fence_language framing control_text"
     ),
-    "Profile and templates": "profile templates profiles allow_outside",
+    "Profile and templates": "profile templates profiles allow_outside follow",
 }
 """Heading of the help → names of the flags below it; all others stand below "Output"."""
 
@@ -142,7 +145,7 @@ def _tokenizer_names(_context: click.Context) -> Iterable[str]:
 
 def _codes(_context: click.Context) -> Iterable[str]:
     # The keys are found without a parser: reading the YAML would take 40 ms.
-    text = (Path(__file__).parents[1] / "lint" / "codes.yaml").read_text(encoding="utf-8")
+    text = read_utf8(Path(__file__).parents[1] / "lint" / "codes.yaml")
     return re.findall(r"(?m)^(PF\d{3}):", text)
 
 
@@ -284,14 +287,27 @@ def folder_flags(function: Command) -> Command:
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=about)(function)
     about = "Of folders, also what git ignores, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
+    function = follow_flag(function)
     return _add_flags(function, _FOLDER_FLAGS, multiple=True)
+
+
+def follow_flag(function: Command) -> Command:
+    """Add `--follow`, which `typed_access` asks for."""
+    about = "Read and write through links that lead out of the folder they lie in."
+
+    def keep(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.meta[FOLLOW_FLAG] = value
+
+    return click.option("--follow", is_flag=True, expose_value=False, callback=keep, help=about)(
+        function
+    )
 
 
 def workspace_flag(function: Command) -> Command:
     """Add `--workspace`."""
     return click.option(
         "--workspace", metavar="DIR", default=".", show_default=True,
-        help="Relative paths stay inside.", shell_complete=complete_path,
+        help="Relative paths count from there.", shell_complete=complete_path,
     )(function)  # fmt: skip
 
 

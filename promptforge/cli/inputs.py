@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,10 +30,18 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import ALLOW_OUTSIDE, is_pattern, is_url
+from ..files import is_pattern, is_url
+from ..files.access import Access, StrPath, show_path
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
-from .output import print_diagnostics, print_message, printable, reading_progress
+from .output import (
+    check_output,
+    print_diagnostics,
+    print_message,
+    printable,
+    reading_progress,
+    typed_access,
+)
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
@@ -166,26 +175,61 @@ def _trusted_project(
     given: Mapping[str, Any], workspace: str, diagnostics: Diagnostics
 ) -> Project | None:
     """Return the project of a workspace if it is trusted; a diagnostic says where it is not."""
-    from ..authoring.project import is_own, locate_project, read_project, trust_state
+    from ..authoring import project as projects
 
-    place, own = None, False
+    place, own, project = None, False, None
     try:
-        if (place := locate_project(workspace)) is None:
+        if (place := projects.locate_project(workspace)) is None:
             return None
-        own = is_own(place)
-        project = read_project(place, allow_outside=given.get("allow_outside", False))
-        state = trust_state(project)
+        own = projects.is_own(place)
+        outside = given.get("allow_outside", False)
+        project = projects.read_project(place, allow_outside=outside, cases=not own)
+        plain = projects.plain_settings(project)
+        if plain == project.settings and not (project.templates or project.profiles):
+            return project  # there is nothing to trust
+        state = "own" if own else projects.trust_state(project)
         if state in TRUSTED_STATES:
             return project
         message = f"the project's {plural(len(project.files), 'file is', 'files are')}"
-        message += f" {TRUST_STATES[state]}"
-        message += f"; `promptforge trust {printable(workspace)}` lists and trusts them"
+        message += f" {TRUST_STATES[state]}; {_way_to_trust(workspace)}"
+        if plain:
+            message += f"; {', '.join(plain)} counts all the same, as a plain value"
+        if (context := click.get_current_context(silent=True)) and context.obj is not None:
+            context.obj[UNTRUSTED] = f"the project's files are {TRUST_STATES[state]}"
+            context.obj[UNTRUSTED] += f"; {_way_to_trust(workspace)}"
+            context.obj[UNTRUSTED_FILES] = "\n".join(file.name for file in project.files)
+        project = project._replace(settings=plain, templates=[], profiles=[])
     except PromptForgeError as error:
         if own:
             raise
         message = f"{error}; nothing in it is used before that is corrected"
+        project = None
     diagnostics.add("PF706", message, where=str(place or workspace))
-    return None
+    return project
+
+
+UNTRUSTED = "(untrusted)"
+UNTRUSTED_FILES = "(untrusted files)"
+"""Keys, among the places of options: what is said of an untrusted project, and its files."""
+
+
+def _way_to_trust(folder: str) -> str:
+    shown = printable(shlex.quote(folder))
+    way = f"`promptforge trust {shown}` lists and trusts them"
+    return f"{way}, `promptforge trust --own {shown}` says that they are yours"
+
+
+def require_trust(folder: StrPath, doing: str) -> None:
+    """Raise a usage error where a folder belongs to a project that the user does not trust."""
+    from ..authoring import project as projects
+
+    place = projects.locate_project(folder)
+    if place is None or projects.is_own(place):
+        return
+    state = projects.trust_state(projects.read_project(place, allow_outside=True))
+    if state not in TRUSTED_STATES:
+        message = f"{place}: {doing} a project that is {TRUST_STATES[state]}"
+        raise click.UsageError(f"{message}; {_way_to_trust(os.fspath(folder))}")
 
 
 def _say_unknown_variables(diagnostics: Diagnostics) -> None:
@@ -219,6 +263,8 @@ class CommandRequest(NamedTuple):
     """Diagnostics of the job file and of the items, as they are read."""
     job: Job
     """The job file; an empty one where none is given."""
+    outputs: tuple[str, ...] = ()
+    """Names of files that the run writes."""
 
     def renderer(self) -> Renderer:
         """Return a renderer of whole prompts with this profile and these folders."""
@@ -264,9 +310,13 @@ class CommandRequest(NamedTuple):
         from ..sources.gather import gather
 
         if self.quiet:
-            return gather(self.wanted, self.diagnostics)
-        with reading_progress() as show:
-            return gather(self.wanted, self.diagnostics, show)
+            items = gather(self.wanted, self.diagnostics)
+        else:
+            with reading_progress() as show:
+                items = gather(self.wanted, self.diagnostics, show)
+        for path in self.outputs:
+            check_output(path)  # now it is known what the run reads
+        return items
 
     def render(self, renderer: ContextRenderer, items: list[Item]) -> Result:
         """Render; print the diagnostics to standard error."""
@@ -289,13 +339,6 @@ class CommandRequest(NamedTuple):
             print_message(f"note: {'; '.join(said)}; --max-tokens N or none takes more")
 
 
-def _refuse_to_overwrite(wanted: SourceRequest) -> None:
-    written = wanted.wanted.written
-    for name in (*wanted.items, *wanted.files, *wanted.documents):
-        if written and written.fullmatch(os.path.realpath(os.path.join(wanted.workspace, name))):
-            raise ItemError("is the input and the output; give another output", where=name)
-
-
 def read_request(
     items: tuple[str, ...],
     given: Mapping[str, Any],
@@ -313,7 +356,6 @@ def read_request(
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
     attack = options.pop("attack", None)
     wanted = _source_request(items, given, job)
-    _refuse_to_overwrite(wanted)
     if not (wanted.names_any or stdin_taken):
         if sys.stdin is not None and not sys.stdin.isatty():
             wanted = replace(wanted, items=["-"])
@@ -332,7 +374,7 @@ def read_request(
         name: JobPlace(f"{given['job']}:{job.lines.get((name,), 1)}") for name in job.options
     }
     # The workspace may come from a flag, so its project is known only now.
-    settings = take_options(given, wanted.workspace, diagnostics, (options, places))
+    settings = take_options(given, given["workspace"], diagnostics, (options, places))
     return CommandRequest(
         wanted=wanted,
         options=settings.options,
@@ -342,6 +384,7 @@ def read_request(
         quiet=given["quiet"],
         diagnostics=diagnostics,
         job=job,
+        outputs=_outputs(given),
     )
 
 
@@ -363,7 +406,7 @@ def _read_job(given: Mapping[str, Any], diagnostics: Diagnostics) -> Job:
 
     if not given["job"]:
         return Job()
-    job = load_job(given["job"], diagnostics=diagnostics)
+    job = load_job(given["job"], diagnostics=diagnostics, workspace=typed_access())
     if not given["allow_outside"]:
         refuse_outside(job, given["job"], given["workspace"])
     return job
@@ -402,7 +445,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
         plugged=[*job.plugged, *given["plugged"]],
         search=_search(given["search"], given["within"], job, wanted),
         attack=given["attack"],
-        workspace=given["workspace"],
+        workspace=typed_access(given["workspace"]),
         context_lines=given["context_lines"],
         wanted=wanted,
         stream_name=given["stream_name"],
@@ -412,14 +455,20 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     )
 
 
+def _outputs(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of files that a command writes."""
+    names = (given.get(flag) for flag in ("output", "html", "svg"))
+    return tuple(name for name in names if name not in (None, "", "-"))
+
+
 def _written_paths(given: Mapping[str, Any]) -> re.Pattern[str] | None:
-    """Return a pattern of the real paths that `--output` and `--split` write."""
-    output = given.get("output")
-    if output in (None, "", "-"):
-        return None
-    stem, suffix = map(re.escape, os.path.splitext(os.path.realpath(output)))
+    """Return a pattern of the real paths that the outputs, and the parts of `--split`, have."""
     number = r"(\.\d+)?" if given.get("split") else ""
-    return re.compile(f"{stem}{number}{suffix}")
+    patterns = []
+    for name in _outputs(given):
+        stem, suffix = map(re.escape, os.path.splitext(os.path.realpath(name)))
+        patterns.append(f"{stem}{number}{suffix}")
+    return re.compile("|".join(patterns)) if patterns else None
 
 
 def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -432,21 +481,27 @@ def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
 def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     """Return the names in a list of files: one a line, or each behind it a NUL.
 
-    Raises `ItemError` where a list in a file names a path outside of the workspace. What comes
+    Raises `ItemError` where a list in a file names a path outside of the file's folder. What comes
     through a pipe is the user's own.
     """
-    from ..sources.workspace import read_named, show_path
+    from ..sources.text_files import split_range
+    from ..sources.workspace import is_stream, read_named
 
-    text, _ = read_named(path, workspace=None, diagnostics=Diagnostics(), zeros=True)
+    text, _ = read_named(path, workspace=typed_access(), diagnostics=Diagnostics(), zeros=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
-    root = os.path.realpath(given["workspace"])
-    for number, name in enumerate(names, 1):
-        if path == "-" or given["allow_outside"] or not os.path.isabs(name):
-            continue
-        if not Path(os.path.realpath(name)).is_relative_to(root):
-            message = f"{quote(name)} is an absolute path out of the workspace; {ALLOW_OUTSIDE}"
-            raise ItemError(message, where=f"{show_path(path)}:{number}")
+    if not (is_stream(path) or given["allow_outside"]):
+        folder = given["workspace"]
+        access = Access(folder, root=os.path.dirname(path) or os.curdir)
+        for number, name in enumerate(names, 1):
+            try:
+                name = split_range(name, folder)[0]
+                # `find "$PWD"` prints absolute names of the folder's own files.
+                access.locate(os.path.relpath(name, folder) if os.path.isabs(name) else name)
+            except ItemError as error:
+                way_out = "--files-from - takes any names"
+                where = f"{show_path(path)}:{number}"
+                raise ItemError(f"{error.bare}, and {way_out}", where=where) from None
     return [name for name in names if name]
 
 
@@ -576,7 +631,7 @@ def _read_text(flag: str, given: dict[str, Any]) -> str | None:
     from ..sources.workspace import read_named
 
     diagnostics = Diagnostics()
-    found, _ = read_named(path, workspace=None, diagnostics=diagnostics)
+    found, _ = read_named(path, workspace=typed_access(), diagnostics=diagnostics)
     print_diagnostics(diagnostics)
     return found.removesuffix("\n")
 

@@ -21,7 +21,8 @@ from click.shell_completion import get_completion_class
 
 from ..config.options import Options, apply_options
 from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, pip_install, quote
-from ..files import FORMAT_EXTENSIONS, format_of, read_utf8, shipped_folder
+from ..files import FORMAT_EXTENSIONS, format_of, shipped_folder
+from ..files.access import read_utf8
 from ..plugins import plugin_names
 from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
 from ..text.escape import SURROGATE, syntax_of

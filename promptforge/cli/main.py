@@ -26,6 +26,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
+from ..files.access import begin_run, discard_output
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -181,6 +182,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     places: dict[str, str] = {}
+    begin_run()
     try:
         code = command_group.main(
             arguments, prog_name="promptforge", standalone_mode=False, obj=places
@@ -192,7 +194,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # in place. Python would complain while it flushes at exit.
         if isinstance(end, SystemExit) and sys.stdout is stdout:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output(sys.stdout.fileno())
         code = 0
     except click.exceptions.Abort:
         code = 130  # Ctrl-C: 128 and the number of the signal, as shells have it
@@ -255,6 +257,7 @@ def _describe(
     error: Exception, arguments: Sequence[str], places: Mapping[str, str]
 ) -> tuple[str, str]:
     """Return the code and the message of an error."""
+    from .inputs import UNTRUSTED, UNTRUSTED_FILES
     from .output import unused_folder_hint, usage_message
 
     if isinstance(error, click.ClickException):
@@ -272,7 +275,11 @@ def _describe(
     if place and not place.startswith("--"):
         message = f"{place}: {message}"
     if isinstance(error, OptionError) and error.absent:
-        message += unused_folder_hint(error.absent, arguments)
+        files = places.get(UNTRUSTED_FILES, "")
+        if f"/{error.absent}/" in files or f"/{error.absent}.y" in files:
+            message = f"{message.partition('; ')[0]}; {places[UNTRUSTED]}"
+        else:
+            message += unused_folder_hint(error.absent, arguments)
     return type(error).__name__.removesuffix("Error").lower(), message
 
 

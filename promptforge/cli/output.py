@@ -25,8 +25,23 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import Diagnostic, ItemError, did_you_mean, quote, suggest_name
-from ..files import is_template_name, is_url, naming_path, remove_unfinished, write_whole
+from ..files import is_template_name, is_url
+from ..files.access import (
+    SYSTEM_FOLDERS,
+    Access,
+    discard_output,
+    is_written_by_us,
+    mark_written,
+    naming_path,
+    read_bytes,
+    refuse_input,
+    remove_file,
+    remove_unfinished,
+    write_stream,
+    write_whole,
+)
 from ..text.escape import show_invisible, to_label
+from .flags import FOLLOW_FLAG
 
 JSON_VERSION = 1
 """Version of the JSON that `--json` prints."""
@@ -35,8 +50,8 @@ JSON_VERSION = 1
 def write_output(text: str, path: str | None = None) -> None:
     """Write the product to a file, whole or not at all, or to standard output.
 
-    A terminal gets unseen characters as escapes; a pipe or a file gets the text as it is. A link is
-    followed. Raises `ItemError` where `path` is a folder or lies in none.
+    A terminal gets unseen characters as escapes; a pipe or a file gets the text as it is. Raises
+    `ItemError` as `check_output` does.
     """
     if path is None or path == "-":
         with naming_path(Path("standard output")):
@@ -50,45 +65,88 @@ def write_output(text: str, path: str | None = None) -> None:
             stream.write(text.encode("utf-8", "replace"))
             stream.flush()
         return
-    check_output(path)
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        # No new file can take the place of /dev/stdout or of a named pipe.
-        with naming_path(target), target.open("wb") as device:
-            device.write(text.encode("utf-8", "replace"))
+    data = text.encode("utf-8", "replace")
+    target = check_output(path)
+    if target is None:
+        write_stream(path, data)
         return
-    if target.is_symlink():
-        target = target.resolve()
+    _write(target, data)
+    mark_written(target, data)
+
+
+def _write(target: Path, data: bytes) -> None:
     with contextlib.suppress(OSError):  # a folder may be written to and not listed
         remove_unfinished(target.parent, target.name)
     with write_whole(target) as file:
-        file.write(text.encode("utf-8", "replace"))
+        file.write(data)
 
 
-def check_output(path: str | None) -> None:
-    """Raise `ItemError` where `path` is a folder or a URL, or lies in no folder.
+def write_in_place(text: str, path: str) -> None:
+    """Write a file that was read to be changed. Raises `ItemError` for a link."""
+    _write(typed_access().locate_output(path), text.encode("utf-8", "replace"))
 
-    A command asks before its work.
+
+def typed_access(folder: str = os.curdir) -> Access:
+    """Return the access of names that the user types; `--follow` lets links lead elsewhere."""
+    context = click.get_current_context(silent=True)
+    follow = context is not None and bool(context.meta.get(FOLLOW_FLAG))
+    return Access(folder, typed=True, follow=follow)
+
+
+def check_output(path: str | None) -> Path | None:
+    """Return the place of an output; None for standard output, a device or a pipe.
+
+    Raises `ItemError` where it is a folder or a URL, lies in no folder, is a link that nobody
+    follows, or a file that this run has read. A command asks before its work, and once more after
+    it has read its inputs.
     """
     if path in (None, "", "-"):
-        return
-    target = Path(path)
-    if target.is_dir() or path.endswith("/"):
+        return None
+    assert path is not None
+    if path.endswith("/"):
         raise ItemError("is a folder; name a file in it", where=path)
     if is_url(path):
         raise ItemError("is a URL; name a file of this machine, or pipe the text", where=path)
-    folder = target.resolve().parent
-    if not folder.is_dir():
-        shown = folder if target.is_symlink() else target.parent
+    target = typed_access().locate_output(path)
+    if target.is_dir():
+        raise ItemError("is a folder; name a file in it", where=path)
+    if not target.parent.is_dir():
+        shown = Path(path).parent
+        if target.name != Path(path).name:  # behind a link
+            shown = target.parent
         raise ItemError(f"there is no folder {quote(str(shown))}; make it first", where=path)
+    refuse_input(target, path)
+    is_stream = target.exists() and not target.is_file()
+    # `/dev/stdout` is what the shell has opened, be it a file.
+    return None if is_stream or path.startswith(SYSTEM_FOLDERS) else target
+
+
+def check_new_or_ours(path: Path, text: str) -> None:
+    """Raise `ItemError` where a file that the user did not name is there, and none of ours.
+
+    Ours is a file that holds what an earlier run wrote there.
+    """
+    target = Access(os.curdir, typed=True).locate_output(path)
+    refuse_input(target, str(path))
+    if target.is_dir():
+        raise ItemError("is a folder; name a file in it", where=str(path))
+    if not os.path.lexists(target) or is_written_by_us(target):
+        return
+    with contextlib.suppress(OSError):
+        if read_bytes(target, note=False) == text.encode("utf-8", "replace"):
+            return
+    message = "is there already, and no earlier run wrote it as it is"
+    raise ItemError(f"{message}; remove it, or give another output", where=str(path))
 
 
 def write_all_files(texts: Mapping[str, str]) -> None:
-    """Write texts by path. Raises as `write_output` does.
+    """Write texts by path. Raises as `write_output` does, before anything is written.
 
     Where one cannot be written, as on a full disk, the new files before it are removed. What took
     the place of an earlier file stays. Both are named.
     """
+    for path, text in texts.items():
+        check_new_or_ours(Path(path), text)
     new: list[str] = []
     replaced: list[str] = []
     try:
@@ -98,7 +156,7 @@ def write_all_files(texts: Mapping[str, str]) -> None:
             kept.append(path)
     except BaseException:
         for path in new:
-            os.unlink(path)
+            remove_file(path)
         for said, paths in (("removed", new), ("replaced", replaced)):
             if paths:
                 names = " ".join(map(printable, paths))
@@ -174,8 +232,7 @@ def _feed(program: Sequence[str], data: bytes) -> bool:
 def _copy_by_terminal(data: bytes) -> str:
     encoded = base64.b64encode(data).decode()
     try:
-        with open("/dev/tty", "w", encoding="ascii") as terminal:
-            terminal.write(f"\x1b]52;c;{encoded}\x07")
+        write_stream("/dev/tty", f"\x1b]52;c;{encoded}\x07".encode())
     except OSError:
         message = f"--copy finds neither a terminal nor a clipboard; {_CLIPBOARD_HINT}"
         raise click.UsageError(message) from None
@@ -340,7 +397,7 @@ def write_or_discard(stream: Any, write: Callable[[], None]) -> None:
         write()
     except OSError:
         with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            discard_output(stream.fileno())
 
 
 @contextlib.contextmanager

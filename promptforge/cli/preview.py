@@ -25,7 +25,7 @@ from .flags import (
     output_flags,
     text_flags,
 )
-from .inputs import CommandRequest, exit_code, read_prompt_request, take_options
+from .inputs import CommandRequest, exit_code, read_prompt_request, require_trust, take_options
 from .output import print_diagnostics, print_message, write_json, write_text
 
 if TYPE_CHECKING:
@@ -130,6 +130,9 @@ def preview_command(
         raise click.UsageError(
             "--edit needs a folder of your own to save in: --templates DIR, --profiles DIR"
         )
+    if edit:
+        for folder in (*request.folders["templates"], *request.folders["profiles"]):
+            require_trust(folder, "--edit changes files of")
     # A wrong option ends the command; a wrong template or profile is shown on the page instead.
     with contextlib.suppress(TemplateError):
         request.renderer()

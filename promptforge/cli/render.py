@@ -43,6 +43,7 @@ from .output import (
     print_diagnostics,
     print_message,
     printable,
+    typed_access,
     write_all_files,
     write_json,
     write_lines,
@@ -258,12 +259,11 @@ def _read_texts(
     from ..sources.gather import SourceRequest, gather
 
     if not os.path.isdir(path):
-        yield path, read_named(path, workspace=None, diagnostics=diagnostics)[0]
+        yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]
         return
     wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
-    if os.path.normpath(path).startswith(os.pardir):  # a relative name stays in the workspace
-        path = os.path.abspath(path)
-    for item in gather(SourceRequest(files=[path], workspace=".", wanted=wanted), diagnostics):
+    request = SourceRequest(files=[path], workspace=typed_access(), wanted=wanted)
+    for item in gather(request, diagnostics):
         yield item.path or path, item.content or ""
 
 
@@ -320,7 +320,7 @@ def _load_counted_texts(path: str, diagnostics: Diagnostics) -> list[_CountedTex
     Other fields are ignored, and a bad line costs only itself (PF204). Raises `ItemError` if the
     file cannot be read.
     """
-    content, name = read_named(path, workspace=os.curdir, diagnostics=diagnostics)
+    content, name = read_named(path, workspace=typed_access(), diagnostics=diagnostics)
     found = []
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():

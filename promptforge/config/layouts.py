@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from ..errors import ProfileError, quote, suggest_name
 from ..files import shipped_folder
+from ..files.access import read_utf8
 from ..text.format import Marks
 from ..yaml_reader import load_shipped_yaml
 from .options import OPTION_VOCABULARY, LibraryName
@@ -126,7 +127,7 @@ def _set_of(kind: KindSettings) -> list[tuple[str, str]]:
 def shipped_words() -> Mapping[str, Mapping[str, Any]]:
     """Return the shipped settings of all layouts, as their file has them: `words` and `kinds`."""
     path = shipped_folder("templates") / "layout.yaml"
-    found: dict[str, dict[str, Any]] = load_shipped_yaml(path.read_text("utf-8"), str(path))[0]
+    found: dict[str, dict[str, Any]] = load_shipped_yaml(read_utf8(path), str(path))[0]
     return found
 
 

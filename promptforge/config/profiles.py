@@ -20,16 +20,8 @@ from typing import Annotated, Any
 import msgspec
 
 from ..errors import ProfileError, quote, suggest_name
-from ..files import (
-    ALLOW_OUTSIDE,
-    TOKENIZER_FILE,
-    YAML_SUFFIXES,
-    leads_outside,
-    path_text,
-    read_utf8,
-    shipped_folder,
-    tokenizer_file,
-)
+from ..files import TOKENIZER_FILE, YAML_SUFFIXES, path_text, shipped_folder, tokenizer_file
+from ..files.access import ALLOW_OUTSIDE, leads_outside, read_utf8
 from ..yaml_reader import load_shipped_yaml, load_yaml_with_lines
 from .options import OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, matching, rules_of

@@ -19,6 +19,7 @@ from ..config.options import OPTION_VOCABULARY
 from ..config.profiles import find_profiles
 from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_name
 from ..files import Folders, folder_paths
+from ..files.access import read_utf8
 from ..model import Result
 from ..rendering.renderer import ContextRenderer
 from ..sources.item_files import decode_json
@@ -399,7 +400,7 @@ class _Workshop:
     def profile_text(self, name: str) -> str | None:
         """Return the source of a profile, or None if there is none."""
         files = {known: path for known, _, path in find_profiles(self._folders)}
-        return files[name].read_text(encoding="utf-8") if name in files else None
+        return read_utf8(files[name]) if name in files else None
 
     def render(self, items: Any, wanted: Mapping[str, Any]) -> Result:
         checked = {name: _checked(name, value) for name, value in wanted.items()}

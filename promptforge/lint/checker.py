@@ -16,7 +16,8 @@ from ..authoring.golden import is_cases_file
 from ..config.options import Options
 from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError, did_you_mean, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES, read_utf8
+from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES
+from ..files.access import read_utf8
 from ..templating.autoescape import template_syntax
 from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
 from ..yaml_reader import load_yaml
@@ -283,7 +284,7 @@ def check_draft(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[s
     targets.add(path)
     folders = [[Path(folder) for folder in request[what]] for what in ("templates", "profiles")]
     report = check(targets, folders[0], folders[1])
-    text = path.read_text(encoding="utf-8")
+    text = read_utf8(path)
     starts = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]
 
     def at(place: int) -> int:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..files.access import read_bytes, read_utf8
 from ..templating.failures import TemplateMistake
 from ..yaml_reader import load_shipped_yaml
 
@@ -35,7 +36,7 @@ class Code(NamedTuple):
 def load_codes() -> dict[str, Code]:
     """Return all codes in order, with their explanations."""
     # Several hundred lines of YAML: no rendering and no import may come here.
-    values = load_shipped_yaml(_CODES_FILE.read_text(encoding="utf-8"), str(_CODES_FILE))[0]
+    values = load_shipped_yaml(read_utf8(_CODES_FILE), str(_CODES_FILE))[0]
     return {code: Code(**fields) for code, fields in values.items()}
 
 
@@ -177,7 +178,7 @@ def fix_files(findings: Iterable[Finding]) -> Iterator[FixedFile]:
         if finding.edit is not None:
             edits.setdefault(finding.path, set()).add(finding.edit)
     for path, found in edits.items():
-        before = Path(path).read_bytes().decode("utf-8")
+        before = read_bytes(path).decode("utf-8")
         text = before.removeprefix("\ufeff").replace("\r\n", "\n")
         start = len(text)
         # From the end, so that the offsets of earlier edits stay true.

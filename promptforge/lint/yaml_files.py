@@ -17,14 +17,8 @@ from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
-from ..files import (
-    ALLOW_OUTSIDE,
-    FORMAT_EXTENSIONS,
-    leads_outside,
-    read_bytes,
-    read_utf8,
-    tokenizer_file,
-)
+from ..files import FORMAT_EXTENSIONS, tokenizer_file
+from ..files.access import ALLOW_OUTSIDE, leads_outside, read_bytes, read_utf8
 from ..plugins import plugin_names
 from ..templating.loader import TemplateName, Templates, suggest_format
 from ..text.delimiters import TAGGED, choose_framing

@@ -28,6 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import Diagnostic, OptionError, PromptForgeError
 from ..files import shipped_folder
+from ..files.access import read_bytes
 from ..model import Item
 from ..sandbox import Sandbox
 from .auth import EVENTS_PATH, MAX_HEAD_BYTES, REQUEST_SECONDS, App, AuthMiddleware, SessionSecrets
@@ -217,7 +218,7 @@ class PreviewApp:
         path = self._static.get("/index.html" if request.url.path == "/" else request.url.path)
         if path is None:
             return PlainTextResponse("there is nothing here", 404)
-        return Response(path.read_bytes(), media_type=f"{_MEDIA_TYPES[path.suffix]}; charset=utf-8")
+        return Response(read_bytes(path), media_type=f"{_MEDIA_TYPES[path.suffix]}; charset=utf-8")
 
     async def _start(self, _request: Request) -> Response:
         session = self.session

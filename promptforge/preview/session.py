@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import re
 import shlex
-import shutil
-import stat
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,20 +27,24 @@ from ..config.profiles import find_profiles, load_profile
 from ..errors import (
     Diagnostic,
     Diagnostics,
+    ItemError,
     OptionError,
     PromptForgeError,
     TemplateError,
     quote,
     suggest_name,
 )
-from ..files import (
-    YAML_SUFFIXES,
-    folder_stamps,
+from ..files import YAML_SUFFIXES, folder_stamps, shipped_folder, tokenizer_file
+from ..files.access import (
+    Access,
+    copy_once,
     leads_outside,
+    make_folder,
+    make_temporary_folder,
     read_bytes,
+    read_utf8,
+    remove_folder,
     remove_unfinished,
-    shipped_folder,
-    tokenizer_file,
     write_whole,
 )
 from ..model import Item
@@ -365,28 +367,29 @@ class Session:
     def make_drafts_folder(self) -> Path:
         """Return the folder for unsaved texts; some systems empty theirs after days."""
         if self.drafts_folder is None or not self.drafts_folder.is_dir():
-            self.drafts_folder = Path(tempfile.mkdtemp(prefix="promptforge-preview-"))
+            self.drafts_folder = make_temporary_folder("promptforge-preview-")
         return self.drafts_folder
 
     def close(self) -> None:
         """Remove the unsaved texts."""
         if self.drafts_folder is not None:
-            shutil.rmtree(self.drafts_folder, ignore_errors=True)
+            remove_folder(self.drafts_folder, whole=True)
 
     def _draft_profile(self, file: EditableFile, text: str) -> str:
         """Write the draft of a profile into a folder of its own; return the folder."""
         key = hashlib.sha256(f"{file.name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
         with _keeping_draft(file.shown):
             folder = self.make_drafts_folder() / key
-            folder.mkdir(exist_ok=True)
-            (folder / file.shown).write_text(text, encoding="utf-8", errors="replace")
+            make_folder(folder)
+            _write_draft(folder / file.shown, text)
         # What is wrong with the draft, or with the file that it names, is said by the rendering.
         with suppress(PromptForgeError, OSError, ValueError):
             self._bring_tokenizer(folder, file)
         # Each key press brings another one: only the newest can still be asked for.
         self.draft_profiles[folder] = self.draft_profiles.pop(folder, None)
         while len(self.draft_profiles) > MAX_DRAFT_FOLDERS:
-            shutil.rmtree(oldest := next(iter(self.draft_profiles)), ignore_errors=True)
+            oldest = next(iter(self.draft_profiles))
+            remove_folder(oldest, whole=True)
             del self.draft_profiles[oldest]
         return str(folder)
 
@@ -400,11 +403,7 @@ class Session:
         # One copy for all drafts: it takes megabytes, and each key press brings another draft.
         word = f"{original}\0{file_stamp(original)}"
         copy = folder.parent / hashlib.sha256(word.encode()).hexdigest()[:16]
-        if not copy.exists():
-            shutil.copyfile(original, copy)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        target.hardlink_to(copy)
+        copy_once(original, copy, target)
 
     def recipes(self, view: View) -> dict[str, str]:
         """Return the view as a command, as a profile of YAML and as Python."""
@@ -436,7 +435,7 @@ class Session:
         """
         diagnostics = Diagnostics()
         if sample:
-            text, name = SAMPLE_FILE.read_text(encoding="utf-8"), SAMPLE_FILE.name
+            text, name = read_utf8(SAMPLE_FILE), SAMPLE_FILE.name
         if Path(name).suffix.lower() in RECORD_SUFFIXES or text.lstrip()[:1] in ("[", "{"):
             found = parse_items(text, where=name, diagnostics=diagnostics)
         else:
@@ -500,7 +499,7 @@ def words_of_templates() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {kind: {} for kind in _WORD_TABLES.values()}
     kind = None
     guide = shipped_folder("templates") / "README.md"
-    for line in guide.read_text(encoding="utf-8").splitlines():
+    for line in read_utf8(guide).splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if not cells:
             kind = None
@@ -585,16 +584,21 @@ def draft_to_check(
     if text is None:
         text = read_file(file).text
     with _keeping_draft(file.shown):
-        folder = tempfile.mkdtemp(dir=session.make_drafts_folder())
+        folder = make_temporary_folder(folder=session.make_drafts_folder())
     try:
         with _keeping_draft(file.shown):
             path = Path(folder, file.what, file.shown)
-            path.parent.mkdir(parents=True)
-            path.write_text(text, encoding="utf-8", errors="replace")
+            make_folder(path.parent)
+            _write_draft(path, text)
         folders = {what: [str(each) for each in getattr(session, what)] for what in FOLDERS}
         yield {"path": str(path), **folders}
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder, whole=True)
+
+
+def _write_draft(path: Path, text: str) -> None:
+    with write_whole(path, sync=False) as file:
+        file.write(text.encode("utf-8", "replace"))
 
 
 @contextmanager
@@ -650,14 +654,15 @@ def save_file(session: Session, file: EditableFile, text: str, seen: str) -> str
 
 def write_file(path: Path, folder: Path, data: bytes, shown: str) -> None:
     """Write a file inside `folder`, at one stroke; make its folder. Raises `SaveError`."""
-    real = path.resolve()
-    if not real.is_relative_to(folder.resolve()):
-        raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409)
     try:
-        real.parent.mkdir(parents=True, exist_ok=True)
+        access = Access(str(folder), root=str(folder))
+        real = access.locate_output(os.path.relpath(path, folder))
+    except ItemError:
+        raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409) from None
+    try:
+        make_folder(real.parent)
         remove_unfinished(real.parent, real.name)
-        mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
-        with write_whole(real, mode) as written:
+        with write_whole(real) as written:
             written.write(data)
     except OSError as error:
         raise SaveError(f"{shown} cannot be written: {error.strerror}", 409) from None
@@ -708,7 +713,7 @@ def record_request(
     The case names other files relative to that folder, so it has to be there.
     """
     try:
-        found.path.parent.mkdir(exist_ok=True)
+        make_folder(found.path.parent, above=False)
     except OSError as error:
         message = f"{found.path.parent.name}/ cannot be made: {error.strerror}"
         raise SaveError(message, 409) from None

@@ -27,6 +27,7 @@ import msgspec
 from .. import errors
 from ..errors import Diagnostic, Excerpt, PromptForgeError, StrictError, TemplateError
 from ..files import Folders, TemplateSource, TemplateSources, folder_paths, template_sources
+from ..plugins import PLUGINS_VARIABLE
 from ..text.escape import to_label
 
 MAX_START_SECONDS = 60.0
@@ -55,7 +56,17 @@ from promptforge.sandbox.worker import serve
 serve(float(sys.argv[2]), int(sys.argv[3]))
 """
 # Everything else in the environment, such as keys of services, is kept from templates.
-_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+_KEPT = (
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "PATH",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    PLUGINS_VARIABLE,
+)
 # One thread and one arena: both reserve address space, and that is limited.
 _ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 

@@ -18,6 +18,7 @@ import msgspec
 
 from ..errors import PromptForgeError
 from ..files import template_sources
+from ..files.access import discard_output
 from ..rendering.renderer import ContextRenderer
 from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
@@ -94,8 +95,7 @@ def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[st
 def serve(seconds: float, memory: int) -> None:
     """Answer requests from standard input until it ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # a print must not end up in an answer
+    discard_output(1)  # a print must not end up in an answer
     limited = _limit(memory)
     # A hook cannot be removed again, so it comes after everything that is opened for good.
     sys.addaudithook(_watch)

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
+from ..files.access import StrPath, show_path, system_reason
 from ..model import Item, copy_plain
 from ..text.words import late_pattern
 from .item_files import explain_json_error
 from .readers import names_in
-from .workspace import StrPath, locate_file, read_text, show_path, system_reason
+from .workspace import locate_file, read_text
 
 MAX_ATTACK_FILES = 200_000
 """Files of a folder that are read."""

@@ -9,12 +9,14 @@ Codes: PF604 a changed file that is no text, PF610 a filter of git that is not r
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
+from ..files.access import Access, StrPath, forget_read, is_read, note_read_path
 from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern
@@ -24,6 +26,7 @@ from .folders import (
     FolderFilter,
     LeftOut,
     find_packed,
+    is_earlier_output,
     leaves_out_secret,
     names_in,
     narrow_down,
@@ -32,7 +35,7 @@ from .folders import (
 )
 from .git import NEW_FILES, run_git
 from .text_files import load_files
-from .workspace import StrPath, read_text
+from .workspace import read_text
 
 # A submodule's own changes would be asked of git inside it, under settings of its own.
 _DIFF = (
@@ -64,6 +67,8 @@ def load_diff(
     if not items:
         message = f"no wanted file has changed in {_name(revisions)}"
         raise ItemError(message, where="git diff")
+    for item in items:
+        note_read_path(Path(workspace, item.path or item.name or ""))
     return _without_secrets(items, diagnostics, wanted)
 
 
@@ -118,17 +123,22 @@ def load_changed(
         new = set(run_git(top, *NEW_FILES, names=True).split("\0")) - {""}
         names |= new
     left_out = LeftOut(list)
+    names = {name for name in names if not is_earlier_output(os.path.realpath(top / name), wanted)}
+    named = {name for name in names if is_read(top / name)}
+    near = Access(os.fspath(workspace))  # names of the repository, not of the user
     if not wanted.include and not wanted.ignored:
         packed = _packed_of_tracked(top, new)
         for name in sorted(names):
             if reason := PACKED if name in packed else unwanted_name(name):
                 left_out[reason].append(name)
                 names.remove(name)
+                if name not in named:
+                    forget_read(top / name)
     report_left_out(left_out, ".", diagnostics)
     items: list[Item] = []
     for name in narrow_down(sorted(names), wanted):
         try:
-            items += load_files(name, workspace=workspace, diagnostics=diagnostics)
+            items += load_files(name, workspace=near, diagnostics=diagnostics)
         except ItemError as error:
             diagnostics.add("PF604", f"skipped: {error.bare}", where=error.where)
     if not items:

@@ -22,7 +22,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import Diagnostics, ItemError, quote
-from ..files import is_inside
+from ..files.access import (
+    StrPath,
+    forget_read,
+    is_inside,
+    is_read,
+    is_written_by_us,
+    note_read_path,
+    show_path,
+    system_reason,
+)
 from ..text.words import late_pattern, match_in_one_pass, take_folders_back
 from .credentials import find_credential
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
@@ -30,13 +39,10 @@ from .workspace import (
     MAX_FOLDERS_NESTED,
     MAX_NAMES_VISITED,
     BinaryFileError,
-    StrPath,
     decode_text,
     locate_file,
     peek_file,
     read_text,
-    show_path,
-    system_reason,
     too_deep,
 )
 
@@ -267,11 +273,12 @@ def read_folder(
     read: list[tuple[str, str, Diagnostics]] = []
     top = locate_file(path, workspace)
     names = _list_folder(top, diagnostics, wanted, left_out)
+    named = set(filter(lambda name: is_read(os.path.join(top, name)), names))  # by itself, too
     for number, name in enumerate(names):
         if progress is not None:
             progress(number, len(names))
         place = os.path.normpath(os.path.join(path, name))
-        if wanted.written and wanted.written.fullmatch(os.path.join(top, name)):
+        if is_earlier_output(os.path.join(top, name), wanted):
             left_out[_WRITTEN].append(name)
             continue
         found = _read_wanted(name, place, workspace, wanted)
@@ -279,15 +286,50 @@ def read_folder(
             left_out[found].append(name)
             continue
         read.append((place, *found))
-    packed = set() if wanted.include or wanted.ignored else find_packed([each[:2] for each in read])
-    if packed:
-        left_out[PACKED] += sorted(os.path.relpath(place, path) for place in packed)
+    packed = _leave_out_packed(read, path, wanted, left_out, lambda name: os.path.join(top, name))
+    for name in {*left_out.get(_WRITTEN, ())} - named:
+        forget_read(os.path.join(top, name))
     for place, text, said in read:
         if place not in packed and not leaves_out_secret(text, place, diagnostics, wanted):
             yield place, text, said
     report_left_out(left_out, path, diagnostics)
     if not read:
         raise _no_files(path, wanted, left_out)
+
+
+def is_earlier_output(real: str, wanted: FolderFilter) -> bool:
+    """Tell whether a file is written by this run, and holds what an earlier run wrote there.
+
+    Any other file of that name is a source like all others: it is read, and not written over.
+    """
+    if not (wanted.written and wanted.written.fullmatch(real)):
+        return False
+    if is_written_by_us(real):
+        return True
+    note_read_path(real)  # a lock file too, which nobody opens
+    return False
+
+
+def _leave_out_packed(
+    read: list[tuple[str, str, Diagnostics]],
+    path: str,
+    wanted: FolderFilter,
+    left_out: LeftOut,
+    real: Callable[[str], str],
+) -> set[str]:
+    """Return the paths of files that were packed of the others, and put them into `left_out`."""
+    asked_for = bool(wanted.include) or wanted.ignored
+    packed: set[str] = set()
+    if asked_for and wanted.written is None:
+        return packed
+    for place in sorted(find_packed([each[:2] for each in read])):
+        name = os.path.relpath(place, path)
+        is_written = bool(wanted.written and wanted.written.fullmatch(real(name)))
+        if asked_for and not is_written:
+            continue
+        packed.add(place)
+        left_out[_WRITTEN if is_written else PACKED].append(name)
+    return packed
 
 
 def _no_files(path: str, wanted: FolderFilter, left_out: LeftOut) -> ItemError:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
 from ..files import is_pattern, is_url, list_url, local_copy
+from ..files.access import StrPath, show_path
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.format import plural
@@ -47,7 +48,7 @@ from .text_files import (
     load_files,
     search_files,
 )
-from .workspace import BinaryFileError, StrPath, is_stream, read_named, read_text, show_path
+from .workspace import BinaryFileError, is_stream, read_named, read_text
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -93,7 +94,7 @@ class SourceRequest(msgspec.Struct, frozen=True):
     """A search of files; its passages come last, as `similarity` items."""
     attack: str | TechniqueIndex | None = None
     """The file or folder of the techniques, or what was read there before."""
-    workspace: str = msgspec.field(default_factory=os.getcwd)
+    workspace: StrPath = msgspec.field(default_factory=os.getcwd)
     context_lines: int = 0
     wanted: FolderFilter = ALL_FILES
     """The files of folders that are read and searched."""

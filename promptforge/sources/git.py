@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Diagnostics, ItemError
-from .workspace import show_path
+from ..files.access import show_path, temporary_file
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -124,7 +124,6 @@ def _ask(
     folder: Path, arguments: tuple[str, ...], settings: Mapping[str, str]
 ) -> CompletedProcess[bytes]:
     import subprocess
-    from tempfile import TemporaryFile
     from threading import Timer
 
     top, command = work_tree(folder), ["git", *arguments]
@@ -139,7 +138,7 @@ def _ask(
 
     try:
         with (
-            TemporaryFile() as said,
+            temporary_file() as said,
             subprocess.Popen(
                 command, cwd=folder, env=environment, stderr=said, **streams
             ) as process,

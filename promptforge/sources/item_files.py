@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import YAML_SUFFIXES
+from ..files.access import StrPath
 from ..model import Item
 from ..text.format import plural
 from .objects import Row
 from .records import load_records
 from .shapes import ITEM_FIELDS, are_columns, find_shape, open_answer, search_inside
-from .workspace import BinaryFileError, StrPath, read_named
+from .workspace import BinaryFileError, read_named
 
 MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
-from ..files import ALLOW_OUTSIDE, YAML_SUFFIXES, is_pattern, leads_outside, tokenizer_file
+from ..files import YAML_SUFFIXES, is_pattern, tokenizer_file
+from ..files.access import ALLOW_OUTSIDE, StrPath, leads_outside, show_path
 from .item_files import parse_json
 from .text_files import Search, split_range
-from .workspace import StrPath, expand_pattern, read_text, show_path
+from .workspace import expand_pattern, read_text
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -63,16 +64,19 @@ class Job(msgspec.Struct, frozen=True):
     """Names of item files, or records written in place."""
 
 
-def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
+def load_job(
+    path: StrPath, *, diagnostics: Diagnostics | None = None, workspace: StrPath | None = None
+) -> Job:
     """Return the job in a file, XML where it begins with `<`, else YAML.
 
-    A relative path counts from the working directory. Raises `ItemError` for a file that cannot be
-    read or parsed, and for what its keys cannot hold; both with `file:line`.
+    A relative path counts from the working directory, unless a `workspace` is given. Raises
+    `ItemError` for a file that cannot be read or parsed, and for what its keys cannot hold; both
+    with `file:line`.
     """
     where = show_path(path)
     if diagnostics is None:
         diagnostics = Diagnostics()
-    text = read_text(path, workspace=None, diagnostics=diagnostics, whole=True)
+    text = read_text(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     if text.lstrip()[:1] == "<":
         return _read_xml(text, where, diagnostics)
     try:

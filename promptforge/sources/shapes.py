@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import quote
+from ..files.access import read_utf8
 from ..model import Item, copy_plain, exact_str, type_name_of
 from ..yaml_reader import load_shipped_yaml
 from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
@@ -25,7 +26,7 @@ ITEM_FIELDS = frozenset(Item.__struct_fields__)
 # ---- what texts, names and places are called
 
 _FILE = Path(__file__).with_name("shapes.yaml")
-_TABLE, _ = load_shipped_yaml(_FILE.read_text("utf-8"), _FILE.name)
+_TABLE, _ = load_shipped_yaml(read_utf8(_FILE), _FILE.name)
 KEYS = {part: tuple(keys.split()) for part, keys in _TABLE["keys"].items()}
 TEXT_KEYS = KEYS["text"]
 MIN_GUESSED_CHARACTERS = 20

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
+from ..files.access import StrPath, read_bytes, show_path
 from ..model import Item, copy_plain
 from ..text.format import plural
 from ..text.words import (
@@ -41,6 +42,7 @@ from .folders import (
     FolderFilter,
     LeftOut,
     Progress,
+    is_earlier_output,
     read_folder,
     report_left_out,
     unwanted_content,
@@ -49,13 +51,11 @@ from .git import commits_since_change
 from .notebook import read_notebook
 from .workspace import (
     BinaryFileError,
-    StrPath,
     expand_pattern,
     is_stream,
     locate_file,
     read_named,
     read_text,
-    show_path,
 )
 
 # `a.py:1-3,9-12`, as some tools write it: the message says to write two.
@@ -121,7 +121,7 @@ def load_files(
         first = max(1, start - max(0, context_lines))
         return file_item(place, "".join(lines[first - 1 : last]), first, last)
 
-    return _load_each(path, workspace, diagnostics, load)
+    return _load_each(path, workspace, diagnostics, load, wanted)
 
 
 def _load_folder(
@@ -175,12 +175,15 @@ def _load_each(
     workspace: StrPath,
     diagnostics: Diagnostics,
     load: Callable[[str, Diagnostics], Item],
+    wanted: FolderFilter = ALL_FILES,
 ) -> list[Item]:
     """Load a file, or all that match a pattern; matches that fail are skipped, and said."""
     if not is_pattern(path) or _exists(path, workspace):
         return [load(path, diagnostics)]
     items = []
     for name in expand_pattern(path, workspace=workspace, diagnostics=diagnostics):
+        if is_earlier_output(os.path.realpath(os.path.join(workspace, name)), wanted):
+            continue
         said = Diagnostics()
         try:
             items.append(load(name, said))
@@ -285,7 +288,7 @@ def _split_front_matter(
     return copy_plain(value, say), text[found.end() :]
 
 
-_LANGUAGES = msgspec.json.decode(Path(__file__).with_name("languages.json").read_bytes())
+_LANGUAGES = msgspec.json.decode(read_bytes(Path(__file__).with_name("languages.json")))
 # Suffixes that `identify` does not know, or knows only as text or as part of something else; and
 # tags of `identify` that fences write otherwise.
 _SUFFIXES, _FENCES = (

@@ -1,8 +1,7 @@
-"""Read the user's files inside the workspace, and expand patterns.
+"""Read the user's files, and expand patterns.
 
-A relative path stays inside the workspace, also through links. An absolute path is the user's own
-word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends. No
-other source opens a file.
+An `Access` says how far a name may lead. Only regular files are read: a FIFO blocks, a device never
+ends.
 
 Codes: PF301 bytes that are no text, PF601 a match that cannot be read, PF602 a file too large or
 too many matches, PF603 a file that changed while read, PF701 a link that leads out.
@@ -16,17 +15,25 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO
 
-from ..errors import Diagnostics, ItemError, did_you_mean, quote
-from ..files import MAX_FILE_BYTES, is_inside, is_pattern, is_url
+from ..errors import Diagnostics, ItemError, did_you_mean
+from ..files import is_pattern, is_url
+from ..files.access import (
+    MAX_FILE_BYTES,
+    Access,
+    StrPath,
+    is_inside,
+    note_stream,
+    open_real,
+    open_stream,
+    show_path,
+    system_reason,
+)
 from ..text.words import late_pattern
 
-StrPath = str | os.PathLike[str]
 MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a text that are read; the rest is left out, and said. Data is read whole, or refused."""
 MAX_FOLDERS_NESTED = 200
@@ -55,37 +62,14 @@ class BinaryFileError(ItemError):
     """A file that is no text."""
 
 
-def show_path(path: StrPath) -> str:
-    """Return a path for a message: as it is when it is harmless, else quoted and escaped."""
-    text = os.fspath(path)
-    if text and text.isprintable():
-        return text
-    return quote(text, 200)
-
-
 def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
-    """Return the real place of a path the user named; a relative one counts from the workspace.
+    """Return the real place of a name, which counts from the workspace.
 
-    Without a workspace it counts from the working directory, and may lead out of it by `..`. Raises
-    `ItemError` for a relative path that leads out of the workspace otherwise, as by a link, and for
-    one that no file system takes.
+    An `Access` says how far it may lead; a mere folder is one of a program's, `None` one of the
+    user's, from the working directory. Raises `ItemError` for a name that leads out, and for one
+    that no file system takes.
     """
-    given = os.fspath(path)
-    try:
-        root = os.path.realpath(workspace or os.curdir)
-        real = os.path.realpath(place := os.path.join(root, given))
-    except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
-        message = f"cannot read {quote(given)}: {system_reason(exc)}"
-        raise ItemError(message, where=show_path(given)) from None
-    # Both are real paths by now, so no link inside the workspace leads out unseen.
-    if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
-        hint = "name it by an absolute path, or from a folder that holds it (--workspace DIR)"
-        raise ItemError(f"leads out of the workspace; {hint}", where=show_path(given))
-    # `system.txt` of a stranger's repository may be a link to a key.
-    if workspace is None and is_inside(os.path.normpath(place), root) and not is_inside(real, root):
-        hint = "name the file by its absolute path"
-        raise ItemError(f"a link leads out of the folder; {hint}", where=show_path(given))
-    return Path(real)
+    return Access.of(workspace).locate(path)
 
 
 def read_text(
@@ -109,7 +93,7 @@ def peek_file(path: StrPath, *, workspace: StrPath) -> tuple[int, bytes]:
     where = show_path(path)
     real = locate_file(path, workspace)
     try:
-        with _opened(real, where) as file:
+        with open_real(real, where) as file:
             return os.fstat(file.fileno()).st_size, _now(file.read(8192))
     except (OSError, ValueError) as exc:
         raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
@@ -137,11 +121,12 @@ def read_named(
     try:
         if path.startswith("/dev/fd/"):
             where = path
-            with open(int(path.removeprefix("/dev/fd/")), "rb", closefd=False) as stream:
+            with open_stream(int(path.removeprefix("/dev/fd/"))) as stream:
                 data = stream.read(most + 1)
         elif sys.stdin is None:
             raise OSError(errno.EBADF, "it is closed")
         else:
+            note_stream(sys.stdin)
             data = sys.stdin.buffer.read(most + 1)
     except OSError as exc:
         raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
@@ -234,7 +219,7 @@ def _read(real: Path, where: str, diagnostics: Diagnostics, whole: bool) -> byte
     most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     for _ in range(2):  # an editor or a build was writing; at the second try it is likely done
         try:
-            with _opened(real, where) as file:
+            with open_real(real, where) as file:
                 before = os.fstat(file.fileno())
                 data = _now(file.read(most + 1))
                 after = os.fstat(file.fileno())
@@ -267,35 +252,6 @@ def _now(data: bytes | None) -> bytes:
     if data is None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     return data
-
-
-@contextmanager
-def _opened(real: Path, where: str) -> Iterator[BinaryIO]:
-    """Open a regular file, and nothing else."""
-    # O_NONBLOCK: opening a FIFO would wait for a writer. O_NOFOLLOW: `real` holds no link, so one
-    # that is there now came since. Windows has neither, but needs O_BINARY.
-    flags = os.O_RDONLY
-    for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
-        flags |= getattr(os, name, 0)
-    handle = os.open(real, flags)
-    try:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a pipe, socket or device"
-            if stat.S_ISDIR(mode):
-                kind = "a folder; name the files in it, or a pattern like folder/**"
-            raise ItemError(f"not a file but {kind}", where=where)
-        with open(handle, "rb", closefd=False) as file:
-            yield file
-    finally:
-        os.close(handle)
-
-
-def system_reason(exc: Exception) -> str:
-    """Return the system's reason why a file or folder cannot be read."""
-    if isinstance(exc, OSError) and exc.strerror:
-        return exc.strerror.lower()
-    return "not a name of a file"
 
 
 def _hint(real: Path, exc: Exception) -> str:
@@ -331,7 +287,7 @@ def expand_pattern(pattern: str, *, workspace: StrPath, diagnostics: Diagnostics
     if walk.visited > MAX_NAMES_VISITED:
         message = f"more than {MAX_NAMES_VISITED} names; not all were looked at"
         diagnostics.add("PF602", message, where=where)
-    root = None if os.path.isabs(pattern) else os.path.realpath(workspace)
+    root = Access.of(workspace).border(pattern)
     names = [
         lead + name
         for name in sorted(walk.found)

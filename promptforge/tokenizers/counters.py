@@ -22,6 +22,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from ..errors import TokenizerError, quote, show_value
+from ..files.access import read_bytes
 from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
 
 Value = TypeVar("Value")
@@ -276,7 +277,7 @@ ORDINARY_RATES = {"digit": 129, "upper": 17, "lower": 23, "space": 9, "line": 45
 A text that takes more is in a language that o200k_base knows little, and a family still less.
 """
 FAMILY_ESTIMATES = msgspec.json.decode(
-    Path(__file__).with_name("estimates.json").read_bytes(), type=dict[str, FamilyEstimate]
+    read_bytes(Path(__file__).with_name("estimates.json")), type=dict[str, FamilyEstimate]
 )
 """Name of the estimate → its rates. Anthropic publishes no tokenizer: ctok rebuilds its counts."""
 

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..errors import TokenizerError, did_you_mean, pip_install, quote, suggest_name
-from ..files import SCALED_TOKENIZER, TOKENIZER_FILE, read_bytes
+from ..files import SCALED_TOKENIZER, TOKENIZER_FILE
+from ..files.access import read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
 from .bpe import LOADING, MAX_THREADS, BytePairCounter, replace_surrogates
 from .counters import (
@@ -409,7 +410,7 @@ def load_file(name: str, path: str, content: bytes) -> Counter:
         counter.prepare()
     except _UnconvertibleError as reason:
         return _count_by_library(
-            name, functools.partial(_open_by_library, path), digest, str(reason)
+            name, functools.partial(_open_by_library, content), digest, str(reason)
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TokenizerError(
@@ -419,10 +420,10 @@ def load_file(name: str, path: str, content: bytes) -> Counter:
     return counter
 
 
-def _open_by_library(path: str) -> Any:
+def _open_by_library(content: bytes) -> Any:
     import tokenizers
 
-    return tokenizers.Tokenizer.from_file(path)
+    return tokenizers.Tokenizer.from_buffer(content)
 
 
 def _count_by_library(name: str, make: Callable[[], Any], digest: str, reason: str) -> Counter:

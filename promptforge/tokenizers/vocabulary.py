@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ..files import VOCABULARIES_FOLDER
+from ..files.access import read_bytes
 from ..text.words import late_pattern
 
 
@@ -124,7 +125,7 @@ def parse_tiktoken(text: bytes) -> dict[bytes, int]:
 
 def load_table(name: str) -> RankTable:
     """Return the shipped table `name` (a key of `SHIPPED_VOCABULARIES`)."""
-    return RankTable((VOCABULARIES_FOLDER / f"{name}.bin").read_bytes())
+    return RankTable(read_bytes(VOCABULARIES_FOLDER / f"{name}.bin"))
 
 
 def load_ranks(name: str) -> dict[bytes, int]:

@@ -23,7 +23,7 @@ from typing import Any
 from unittest import mock
 
 from promptforge import files as template_files
-from promptforge.files import UNFINISHED_SUFFIX
+from promptforge.files.access import UNFINISHED_SUFFIX
 from promptforge.templating import loader as following
 
 from .corpus import CorpusError

@@ -17,7 +17,8 @@ from hostile_strings import ODD, Document, breaking, endless
 from shipped_words import marks
 
 import promptforge as pf
-from promptforge import files, plugins
+from promptforge import plugins
+from promptforge.files import access
 from promptforge.rendering import budget_hints
 from promptforge.selection import query
 from promptforge.templating import language
@@ -182,14 +183,14 @@ def test_what_is_being_written_is_not_taken_for_what_was_left(
     moved: list[int] = []
     replace = os.replace
 
-    def cleaned_meanwhile(*names: Any) -> None:
-        moved.append(files.remove_unfinished(tmp_path, target.name))
-        replace(*names)
+    def cleaned_meanwhile(*names: Any, **folders: Any) -> None:
+        moved.append(access.remove_unfinished(tmp_path, target.name))
+        replace(*names, **folders)
 
     monkeypatch.setattr(os, "replace", cleaned_meanwhile)
-    with files.write_whole(target) as file:
+    with access.write_whole(target) as file:
         file.write(b"a")
-        assert files.remove_unfinished(tmp_path, target.name) == 0
+        assert access.remove_unfinished(tmp_path, target.name) == 0
     assert moved == [0] and target.read_bytes() == b"a"
 
 
@@ -203,7 +204,7 @@ def test_a_file_that_cannot_be_begun_leaves_nothing(
 
     with monkeypatch.context() as patched, pytest.raises(type(error)):
         patched.setattr(os, call, fails)
-        with files.write_whole(tmp_path / "out.txt"):
+        with access.write_whole(tmp_path / "out.txt"):
             pass
     assert list(tmp_path.iterdir()) == []
 

@@ -142,6 +142,71 @@ def test_only_the_command_line_imports_its_own_modules_late() -> None:
     assert not late
 
 
+FILE_DOORS = {"files/access.py", "files/__init__.py"}
+"""The modules that open, read, write, move and remove files for all others."""
+BUILT_IN_CALLS = {"open"}
+CALLS_OF_OS = {
+    *("open", "replace", "rename", "renames", "link", "symlink", "unlink", "remove", "rmdir"),
+    *("mkdir", "makedirs", "removedirs", "truncate", "chmod", "chown", "mkfifo", "mknod"),
+}
+CALLS_OF_PATHS = {
+    *("read_text", "read_bytes", "write_text", "write_bytes", "unlink", "rmdir", "mkdir", "touch"),
+    *("hardlink_to", "symlink_to", "chmod", "rename"),
+}
+MODULES_OF_FILES = {"shutil", "tempfile", "fileinput", "io"}
+HARMLESS_CALLS = {"which", "get_terminal_size", "BytesIO", "StringIO", "BufferedReader"}
+
+
+def file_calls(tree: ast.AST) -> Iterator[str]:
+    """Yield line and name of each call that reaches for a file by itself."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        if isinstance(function, ast.Name) and function.id in BUILT_IN_CALLS:
+            yield f"{node.lineno} {function.id}"
+        if not isinstance(function, ast.Attribute):
+            continue
+        owner = function.value.id if isinstance(function.value, ast.Name) else ""
+        is_found = function.attr in CALLS_OF_PATHS
+        if owner == "os":
+            is_found = function.attr in CALLS_OF_OS
+        elif owner in MODULES_OF_FILES:
+            is_found = function.attr not in HARMLESS_CALLS
+        elif function.attr == "open":  # of a path: `path.open("rb")`
+            given = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            is_found = not node.args or any(str(one)[:1] in "rwax" for one in given)
+        if is_found:
+            yield f"{node.lineno} {owner}.{function.attr}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_have_one_door(path: Path) -> None:
+    found = list(file_calls(ast.parse(path.read_text(encoding="utf-8"))))
+    if path.relative_to(PACKAGE).as_posix() in FILE_DOORS:
+        assert found or path.name == "__init__.py"
+    else:
+        assert not found, "open it by promptforge.files.access"
+
+
+def test_each_way_to_a_file_is_seen() -> None:
+    ways = """
+open(name)
+os.replace(a, b)
+os.open(a, 0)
+Path(a).read_text()
+path.write_bytes(b"")
+(folder / name).unlink()
+path.open()
+path.open("rb")
+shutil.rmtree(a)
+tempfile.mkdtemp()
+io.open(a)
+"""
+    assert len(list(file_calls(ast.parse(ways)))) == 11
+    assert not list(file_calls(ast.parse("files.open(path)\nos.listdir(a)\nwrite_whole(a)")))
+
+
 def test_there_is_no_circle_among_files() -> None:
     names = {
         ".".join(["promptforge", *path.relative_to(PACKAGE).with_suffix("").parts]): path

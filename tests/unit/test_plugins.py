@@ -196,7 +196,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Have the plug-ins installed where this process looks for them."""
     monkeypatch.syspath_prepend(str(built))
-    monkeypatch.delenv(plugins.PLUGINS_VARIABLE, raising=False)
+    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, "plug-one")
     _forget()
     yield built
     _forget()
@@ -264,20 +264,28 @@ assert plugins._points.cache_info().misses == 0
 assert not any(name.startswith("plug_one") for name in sys.modules)
 print("done")
 """
-    ran = python("-c", script, env={"PYTHONPATH": f"{built}:{ROOT}"})
+    ran = python(
+        "-c", script, env={"PYTHONPATH": f"{built}:{ROOT}", "PROMPTFORGE_PLUGINS": "plug-one"}
+    )
     assert (ran.code, ran.out) == (0, "done\n"), ran.err
 
 
-@pytest.mark.parametrize("allowed", ["", "another, third"])
-def test_plug_ins_are_turned_off(site: Path, allowed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, allowed)
+@pytest.mark.parametrize("allowed", [None, "", "another, third"])
+def test_only_plug_ins_that_the_user_lists_run(
+    site: Path, allowed: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(plugins.PLUGINS_VARIABLE)
+    monkeypatch.delitem(sys.modules, "plug_one", raising=False)
+    if allowed is not None:
+        monkeypatch.setenv(plugins.PLUGINS_VARIABLE, allowed)
+    way_out = "a plug-in of plug-one 1.2, which is not run; PROMPTFORGE_PLUGINS=plug-one allows it"
     ran = render("--tokenizer", "letters", items=ITEM)
-    assert ran.code == 2 and 'unknown tokenizer "letters"' in ran.err
+    assert ran.code == 2 and f'tokenizer "letters" is {way_out}' in ran.err
     ran = run("render", "--from", "notes:tar")
-    assert (
-        ran.code == 4
-        and 'there is no source "notes"; no plug-in brings one, or PROMPTFORGE_PLUGINS' in ran.err
-    )
+    assert ran.code == 4 and f'source "notes" is {way_out}' in ran.err
+    assert "letters" not in run("list", "tokenizers").out
+    ran = render("--layout", "context", items=[{"kind": "recipe", "content": "a\nb\nc"}])
+    assert ran.code == 0 and "plug_one" not in sys.modules
 
 
 def test_plug_ins_of_a_named_distribution_are_on(
@@ -292,6 +300,7 @@ def test_two_distributions_with_one_name_are_told_apart(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(install(tmp_path, "plug-two")))
+    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, "plug-one,plug-two")
     ran = render("--tokenizer", "both", items=ITEM)
     assert ran.code == 2
     assert (

@@ -191,3 +191,99 @@ def test_the_cases_of_a_project_are_found_from_outside(folder: Path) -> None:
     for arguments in (["desk"], ["desk/tests"], ["desk/tests/mine.yaml"]):
         ran = run("test", *arguments)
         assert ran.code == 0 and "2 cases passed" in ran.err, ran
+
+
+# --- cases of somebody else -----------------------------------------------------------------------
+
+
+OUTSIDE = ["../../victim.txt", "../victim.txt", "{root}/victim.txt", "link.txt", "up/victim.txt"]
+
+
+@pytest.fixture
+def clone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with cases, and beside it a file of the user's; it is entered."""
+    for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(folder / "home"))
+    (folder / "victim.txt").write_text("precious\n")
+    (folder / "secret.json").write_text('[{"content": "secret"}]')
+    tests = folder / "clone/tests"
+    tests.mkdir(parents=True)
+    (tests / "link.txt").symlink_to("../../victim.txt")
+    (tests / "up").symlink_to("../..")
+    monkeypatch.chdir(folder / "clone")
+    return folder
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("update", [[], ["--update"]])
+def test_a_case_neither_shows_nor_writes_a_file_outside(
+    clone: Path, name: str, update: list[str]
+) -> None:
+    cases(f"  - {{name: a, file: {name.replace('{root}', str(clone))}}}\n")
+    ran = run("test", *update)
+    assert ran.code != 0 and "precious" not in ran.out + ran.err
+    # Beside the folder of tests a text may be read, and is not written.
+    if update or name != "../victim.txt":
+        assert "tests/a.yaml:5: file: " in ran.out + ran.err
+    assert (clone / "victim.txt").read_text() == "precious\n"
+    assert not Path("victim.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "items: ../../secret.json, lacks: [zzz]",
+        "items: {root}/secret.json, contains: [secret]",
+        "items: up/secret.json, contains: [secret]",
+        "templates: [../../other], contains: [x]",
+        "profiles: [{root}], contains: [x]",
+        "options: {{profile: ../other.yaml}}, contains: [x]",
+        "options: {{tokenizer: 'file:../victim.txt'}}, contains: [x]",
+        "options: {{tokenizer: 'file:{root}/victim.txt*1.5'}}, contains: [x]",
+    ],
+)
+def test_a_case_names_nothing_outside(clone: Path, case: str) -> None:
+    (clone / "other").mkdir()
+    (clone / "other.yaml").write_text("max_tokens: 9\n")
+    case = case.replace("{root}", str(clone)).replace("{{", "{").replace("}}", "}")
+    cases(f"  - {{{case}}}\n")
+    ran = run("test")
+    assert ran.code == 1 and "tests/a.yaml:5: " in ran.out and "--allow-outside" in ran.out
+    assert "secret" not in ran.out.replace("secret.json", "")
+
+
+def test_what_is_no_text_of_ours_is_not_updated(clone: Path) -> None:
+    Path("tests/conftest.py").write_text("import os\n")
+    for name in ("conftest.py", "a.yaml"):
+        before = Path("tests", name).read_bytes()
+        cases(f"  - {{name: a, file: {name}}}\n")
+        before = Path("tests", name).read_bytes()
+        ran = run("test", "--update")
+        assert ran.code == 4 and Path("tests", name).read_bytes() == before, ran
+    cases("  - {name: a, file: new.txt}\n")
+    assert run("test", "--update").code == 0
+    Path("tests/a.yaml").write_text(Path("tests/a.yaml").read_text().replace("x = 1", "x = 2"))
+    assert run("test", "--update").code == 0, "it is of an earlier run"
+    assert "x = 2" in Path("tests/new.txt").read_text()
+
+
+def test_a_repository_called_tests_reads_nothing_beside_it(clone: Path) -> None:
+    Path("tests/.git").mkdir()
+    cases("  - {name: a, items: ../near.json, contains: [x]}\n")
+    Path("near.json").write_text('[{"content": "x"}]')
+    assert "lies outside" in run("test").out
+    Path("tests/.git").rmdir()
+    assert run("test").code == 0
+
+
+def test_a_project_of_somebody_else_is_trusted_before_its_cases_run(clone: Path) -> None:
+    Path("promptforge.toml").write_text("max_tokens = 900\n")
+    path = cases("  - {contains: [x]}\n")
+    for line in ("test", "test --update", "test tests/a.yaml"):
+        ran = run(*line.split())
+        assert ran.code == 2 and "nobody has trusted it" in ran.err
+        assert "promptforge trust tests" in ran.err and "promptforge trust --own tests" in ran.err
+    assert run("trust").code == run("test").code == 0
+    path.write_text(path.read_text() + "  - {name: b, lacks: [zzz]}\n")
+    assert "something changed after it was trusted" in run("test").err
+    assert run("trust", "--own").code == run("test").code == 0

@@ -193,7 +193,9 @@ def test_a_list_that_cannot_be_read_trusts_nothing(project: Path) -> None:
 def test_the_list_is_its_owners_alone(project: Path) -> None:
     run("trust")
     assert trust_list_path().stat().st_mode & 0o077 == 0
-    assert [path.name for path in trust_list_path().parent.iterdir()] == ["trusted.json"]
+    folder = trust_list_path().parent
+    assert sorted(path.name for path in folder.iterdir()) == ["trusted", "trusted.json"]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.rglob("*"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are not UTF-8")
@@ -255,7 +257,7 @@ def test_a_project_of_ones_own_may_change_until_it_is_taken_off_the_list(desk: P
     assert run("render", "sub/items.json").out == "## Context\n\nagain: x = 1\n\n"
     assert "trusted no longer" in run("trust", "--remove", "sub").err
     ran = run("render", "sub/items.json")
-    assert "promptforge.toml: the project's 4 files are not used: nobody has trusted it" in ran.err
+    assert "promptforge.toml: the project's 6 files are not used: nobody has trusted it" in ran.err
     assert (ran.code, ran.out.startswith("### a.py")) == (0, True)
     assert run("trust", "--own", "sub").code == 0
     assert run("render", "sub/items.json").out == "## Context\n\nagain: x = 1\n\n"
@@ -265,7 +267,8 @@ def test_a_project_that_nobody_wrote_here_waits_for_trust(project: Path) -> None
     settings_file("layout = 'own'\nformat = 'plain'\n")
     assert "yours" not in run("list", "layouts").out
     ran = run("render", "items.json")
-    assert (ran.out[:4], "PF706" in ran.err) == ("### ", True)
+    assert (ran.out[:5], "PF706" in ran.err) == ("File:", True)
+    assert "format counts all the same, as a plain value" in ran.err
     assert run("trust").code == 0
     assert run("render", "items.json") == (0, "theirs: x\n", "")
     settings_file("layout = 'own'\nformat = 'plain'\nheader = 'Obey.'\n")
@@ -381,7 +384,8 @@ def test_files_that_were_there_before_init_do_not_become_ones_own(project: Path)
 
 def test_another_folder_in_the_place_of_ones_own_is_not_ones_own(desk: Path) -> None:
     desk.rename(desk.with_name("kept"))
-    shutil.copytree(desk.with_name("kept"), desk)
+    ignored = shutil.ignore_patterns("local")
+    shutil.copytree(desk.with_name("kept"), desk, ignore=ignored)  # as git would
     os.chdir(desk)
     assert "PF706" in run("render", "sub/items.json").err
     assert run("trust").code == 0
@@ -541,3 +545,137 @@ def test_explain_says_what_a_project_and_a_variable_set(
         "profile mine sets layout mine",
         "PROMPTFORGE_MAX_TOKENS sets max_tokens 1500",
     ]
+
+
+# --- trust is content -----------------------------------------------------------------------------
+
+
+def test_ones_own_is_known_by_a_mark_that_git_ignores(desk: Path) -> None:
+    mark = desk / ".promptforge/local/own"
+    assert (desk / ".promptforge/local/.gitignore").read_text() == "*\n"
+    shutil.rmtree(desk)
+    desk.mkdir()
+    os.chdir(desk)
+    settings_file("header = 'INJECTED'\n")
+    (desk / "items.json").write_text('[{"content": "x"}]')
+    guesses = ["", "0" * 32, json.loads(trust_list_path().read_text())["folders"][str(desk)]]
+    for guess in guesses:  # the last is not the mark: the list says `own` before it
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(guess)
+        ran = run("render", "items.json")
+        assert "INJECTED" not in ran.out and "PF706" in ran.err
+        assert "`promptforge trust --own .` says that they are yours" in ran.err
+    assert run("trust", "--show").code == 1
+
+
+def test_the_mark_is_not_taken_from_behind_a_link(desk: Path) -> None:
+    desk.rename(desk.with_name("kept"))
+    (desk / ".promptforge").mkdir(parents=True)
+    (desk / ".promptforge/local").symlink_to(desk.with_name("kept") / ".promptforge/local")
+    os.chdir(desk)
+    settings_file("header = 'INJECTED'\n")
+    assert "INJECTED" not in run("render", "-", stdin='[{"content": "x"}]').out
+    assert run("trust", "--own").code == 4, "nothing is written through the link"
+
+
+def vocabulary(path: Path, *, last: bytes) -> None:
+    import base64
+
+    tokens = [*(bytes([n]) for n in range(256)), last]
+    lines = (f"{base64.b64encode(token).decode()} {n}" for n, token in enumerate(tokens))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("named", ["settings", "profile"])
+def test_trust_covers_the_file_of_the_tokenizer(project: Path, named: str) -> None:
+    tokens, folder = "tokenizer = 'file:tok.tiktoken'\n", project
+    settings_file(tokens)
+    if named == "profile":
+        folder = project / ".promptforge/profiles"
+        write(project, "profiles/theirs.yaml", "tokenizer: file:tok.tiktoken\n")
+        settings_file("profile = 'theirs'\n")
+    vocabulary(folder / "tok.tiktoken", last=b"ab")
+    assert run("trust").code == 0
+    assert "PF706" not in run("render", "items.json").err
+    vocabulary(folder / "tok.tiktoken", last=b"ac")
+    ran = run("render", "items.json")
+    assert "PF706" in ran.err and "something changed after it was trusted" in ran.err
+
+
+def test_trust_covers_cases_and_what_they_name(project: Path) -> None:
+    (project / "tests").mkdir()
+    cases = project / "tests/a.yaml"
+    cases.write_text("items: data.json\ncases:\n  - {name: a, file: a.txt}\n")
+    for name in ("tests/data.json", "tests/a.txt"):
+        (project / name).write_text('[{"content": "x"}]')
+    assert run("trust").code == 0
+    for path in (cases, project / "tests/data.json", project / "tests/a.txt"):
+        before = path.read_text()
+        path.write_text(before + "\n")
+        assert run("trust", "--show").code == 1, path
+        path.write_text(before)
+    assert run("trust", "--show").code == 0
+
+
+def test_what_changed_is_shown_before_it_is_trusted(project: Path) -> None:
+    assert run("trust").code == 0
+    write(project, "templates/own/item.txt.j2", "theirs: {{ item.content }}\n\x1b[2Jevil \u202e")
+    for arguments, code in ((["--show"], 1), ([], 0)):
+        ran = run("trust", *arguments)
+        assert ran.code == code
+        assert "+++ now/.promptforge/templates/own/item.txt.j2" in ran.out
+        assert "+\\x1b[2Jevil \\u202e" in ran.out and "\x1b" not in ran.out
+    assert "+++" not in run("trust").out
+    write(project, "profiles/more.yaml", "max_tokens: 9\n")
+    assert "+max_tokens: 9" in "".join(json.loads(run("trust", "--show", "--json").out)["diff"])
+
+
+PLAIN = ["max_tokens = 77", "headers = false", "layout = 'knowledge'", "profile = 'claude'"]
+ASKED = [
+    "header = 'x'", "layout = 'own'", "profile = 'theirs'", "tokenizer = 'file:x'", "query = 'x'",
+    "templates = 'templates'", "profile = '.promptforge/profiles/theirs.yaml'", "marker = 'x'",
+    "layout = '../own'", "layout = 'prompt'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PLAIN)
+def test_plain_values_need_no_trust(project: Path, line: str) -> None:
+    shutil.rmtree(project / ".promptforge")
+    settings_file(f"{line}\n")
+    name, value = line.split(" = ")
+    ran = run("render", "items.json", "--json")
+    assert (ran.code, "PF706" in ran.err) == (0, False), ran
+    found = facts(run("explain", "items.json", "--json"))
+    assert found["set_by"].get(name, "promptforge.toml:1") == "promptforge.toml:1"
+    if name in ("layout", "profile", "max_tokens"):
+        assert str(found[name]) == value.strip("'")
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_everything_else_asks(project: Path, line: str) -> None:
+    (project / "templates").mkdir()
+    settings_file(f"max_chars = 5000\n{line}\n")
+    ran = run("render", "items.json")
+    assert (ran.code, ran.out) == (0, "### text\n\n```text\nx\n```\n"), ran
+    assert "PF706" in ran.err and ("promptforge trust" in ran.err or "takes a name" in ran.err)
+
+
+def test_an_unknown_layout_of_an_untrusted_project_says_so(project: Path) -> None:
+    ran = run("render", "items.json", "--layout", "own")
+    assert "nobody has trusted it" in ran.err and "`promptforge trust --own .`" in ran.err
+    ran = run("render", "items.json", "--profile", "theirs")
+    assert "nobody has trusted it" in ran.err
+    assert "did you mean" in run("render", "items.json", "--layout", "chunk").err
+
+
+def test_files_of_an_untrusted_project_are_not_changed(project: Path) -> None:
+    folder = project / ".promptforge/templates"
+    write(project, "templates/own/item.txt.j2", "{{ item.contnt }}")
+    ran = run("check", str(folder), "--fix")
+    assert ran.code == 2 and "--fix changes files of a project that is not used" in ran.err
+    assert (folder / "own/item.txt.j2").read_text() == "{{ item.contnt }}"
+    ran = run("preview", "items.json", "--templates", str(folder), "--edit")
+    assert ran.code == 2 and "--edit changes files of a project" in ran.err
+    assert run("trust", "--own").code == 0
+    run("check", str(folder), "--fix")
+    assert (folder / "own/item.txt.j2").read_text() == "{{ item.content }}"

@@ -82,7 +82,7 @@ def test_4_items_that_cannot_be_read(name: str) -> None:
     [
         (["--file", "nope.py"], "nope.py"),
         (["--file", "items.json:5-2"], "items.json:5-2"),
-        (["--file", "../../etc/passwd"], "workspace"),
+        (["--file", "../../nowhere/at-all"], "no folder nowhere either"),
         (["--doc", "."], "folder"),
         (["--doc", "nope.md"], "nope.md"),
         (["--man", "no-such-page-at-all"], "no-such-page-at-all"),

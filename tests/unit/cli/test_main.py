@@ -115,7 +115,9 @@ def test_an_output_that_is_no_file_is_written_to_and_stays_what_it_is() -> None:
     os.close(reader)
     os.symlink("real.md", "link.md")
     write("real.md", "before")
-    assert run("render", "items.json", "-o", "link.md").code == 0
+    assert run("render", "items.json", "-o", "link.md").code == 4
+    assert Path("real.md").read_text() == "before"
+    assert run("render", "items.json", "-o", "link.md", "--follow").code == 0
     assert Path("link.md").is_symlink() and Path("real.md").read_text() == TEXT
 
 

@@ -118,18 +118,17 @@ def test_parts_go_into_files(flags: list[str], tmp_path: Path) -> None:
     assert ran.code == 2 and "--split writes files" in ran.err
 
 
-def test_where_one_part_cannot_be_written_no_new_one_is_left(tmp_path: Path) -> None:
+def test_where_one_part_cannot_be_written_none_is(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two three\n" * 400, encoding="utf-8")
-    (tmp_path / "out.2.md").write_text("earlier", encoding="utf-8")
     (tmp_path / "out.3.md").mkdir()
     ran = run("render", "--file", "a.txt", "--split", "400", "-o", "out.md", cwd=tmp_path)
-    assert ran.code == 4
-    assert "removed before the error: out.1.md\n" in ran.err
-    assert "replaced before the error: out.2.md\n" in ran.err
-    assert "out.3.md: is a folder" in ran.err
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["a.txt", "out.2.md", "out.3.md"]
-    assert "one two three" in (tmp_path / "out.2.md").read_text(encoding="utf-8")
+    assert ran.code == 4 and "out.3.md: is a folder" in ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "out.3.md"]
+    (tmp_path / "out.3.md").rmdir()
+    (tmp_path / "out.2.md").write_text("of somebody", encoding="utf-8")
+    ran = run("render", "--file", "a.txt", "--split", "400", "-o", "out.md", cwd=tmp_path)
+    assert ran.code == 4 and "out.2.md: is there already" in ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "out.2.md"]
 
 
 @pytest.mark.parametrize("name", ["folder", "new/", ".", "..", "/dev/null"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from promptforge.errors import Diagnostics, ItemError
-from promptforge.files import is_inside
+from promptforge.files.access import is_inside
 from promptforge.sources import workspace
 from promptforge.sources.workspace import locate_file, read_text
 

@@ -11,7 +11,7 @@ from commandline import run
 import promptforge as pf
 from promptforge import batch
 from promptforge.errors import ProfileError
-from promptforge.files import leads_outside
+from promptforge.files.access import leads_outside
 from promptforge.sandbox import Sandbox
 
 SECRET = "the secret of somebody else"
@@ -192,11 +192,19 @@ def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
     Path("list").write_text(f"{inner}\n{secret}\n")
     ran = run("render", *command)
     assert ran.code == 4 and SECRET not in ran.out + ran.err
-    assert "list:2: " in ran.err and "out of the workspace" in ran.err
+    assert "list:2: " in ran.err and "lies outside of the folder" in ran.err
     assert "--allow-outside" in ran.err
     assert SECRET in run("render", *command, "--allow-outside").out
     piped = run("render", "--files-from", "-", stdin=Path("list").read_text())
     assert SECRET in piped.out and "an inner text" in piped.out
     Path("list").write_text(f"{inner}\n../secret.txt\noutside/secret.txt\n")
     ran = run("render", *command)
-    assert "an inner text" in ran.out and SECRET not in ran.out + ran.err
+    assert ran.code == 4 and SECRET not in ran.out + ran.err
+    for name in ("link.txt:1-2", "../*.txt", "outside/*.txt"):
+        Path("list").write_text(f"{name}\n")
+        ran = run("render", *command)
+        assert ran.code == 4 and SECRET not in ran.out + ran.err, name
+    Path("docs/list").write_text("mine.yaml\n")
+    assert run("render", "@docs/list").code == 4, "it is not in the folder of the list"
+    Path("docs/list").write_text("docs/inner.txt:1-1\n")
+    assert "an inner text" in run("render", "@docs/list").out

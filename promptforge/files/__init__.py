@@ -1,7 +1,6 @@
-"""Files: shipped folders, folders of the caller, reading, atomic writing, template folders.
+"""Files: the door to them (`access`), shipped folders, stores, folders of the caller and templates.
 
-A file is written to a temporary one beside it, synced, then renamed over it. A template folder is
-read whole, as of one moment.
+A template folder is read whole, as of one moment.
 """
 
 from __future__ import annotations
@@ -12,34 +11,23 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from .errors import ItemError, OptionError, TemplateError, pip_install, quote, show_value
+from ..errors import ItemError, OptionError, TemplateError, pip_install, quote, show_value
+from .access import is_inside, note_read_path, read_utf8, temporary_folder
 
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows, which removes no file that is open
-    fcntl = None
-
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parents[1]
 VOCABULARIES_FOLDER = _HERE / "_vocab"
 YAML_SUFFIXES = (".yaml", ".yml")
-MAX_FILE_BYTES = 1 << 28
-"""Largest file that is read at once."""
 TOKENIZER_FILE = "file:"
 SCALED_TOKENIZER = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
 """A tokenizer `NAME*FACTOR`."""
-# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Folders = str | Path | Sequence[str | Path] | None
 """One folder of the user's, or several; the first wins."""
@@ -90,11 +78,12 @@ def local_copy(path: str) -> Iterator[str]:
         yield path
         return
     files, remote = _open_remote(path)
-    with tempfile.TemporaryDirectory(prefix="promptforge-") as folder:
+    with temporary_folder() as folder:
         # The name stays, for its suffix tells JSON Lines from Parquet.
         target = os.path.join(folder, os.path.basename(remote) or "input")
         try:
             files.get_file(remote, target)
+            note_read_path(remote)  # of `file://` it is a file of this machine
         except Exception as error:  # each store has its own
             raise ItemError(f"cannot be read: {_reason(error)}", where=path) from None
         yield target
@@ -197,222 +186,12 @@ def _each(given: Any) -> list[Any]:
     return next(([*kind.__iter__(given)] for kind in kinds), [given])
 
 
-def is_inside(real: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:
-    """Tell whether a real path lies in a real folder, or is it."""
-    path, folder = os.fspath(real), os.fspath(root)
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def leads_outside(
-    name: str, folder: str | os.PathLike[str], base: str | os.PathLike[str] | None = None
-) -> str | None:
-    """Return why a file in `folder` may not name the path `name`; None where it may.
-
-    The name counts from `base`, else from the folder. A file comes from anywhere, with a
-    repository or a mail: what it names, by `..` or a link too, lies in its folder.
-    """
-    if os.path.isabs(name) or Path(name).drive:
-        return f"{quote(name)} is an absolute path"
-    try:
-        root = os.path.realpath(folder)
-        real = os.path.realpath(os.path.join(folder if base is None else base, name))
-    except (OSError, ValueError):  # a NUL in the name: reading it will say so
-        return None
-    if is_inside(real, root):
-        return None
-    return f"{quote(name)} lies outside of the folder {quote(str(folder))}"
-
-
-ALLOW_OUTSIDE = "a file names only what lies in its folder; --allow-outside lets it name others"
-
-
 def tokenizer_file(name: object) -> str | None:
     """Return the path in `file:PATH` or `file:PATH*FACTOR`; None for any other tokenizer."""
     if not isinstance(name, str) or not name.startswith(TOKENIZER_FILE):
         return None
     scaled = SCALED_TOKENIZER.fullmatch(name)
     return (scaled[1] if scaled else name).removeprefix(TOKENIZER_FILE)
-
-
-def read_bytes(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
-    """Return the content of a regular file of at most `most` bytes.
-
-    Raises `OSError`: `EINVAL` for a folder, a pipe or a device, `EFBIG` for a larger file.
-    """
-    handle = os.open(path, _FLAGS)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
-        data = bytearray()
-        while len(data) <= most and (more := os.read(handle, 1 << 20)):
-            data += more
-    finally:
-        os.close(handle)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
-    return bytes(data)
-
-
-def read_utf8(path: Path, most: int = MAX_FILE_BYTES) -> str:
-    """Return a file of UTF-8 text without its byte order mark, with the line ends of Unix.
-
-    Raises `OSError` as `read_bytes` does, and `EILSEQ` where it is no UTF-8.
-    """
-    data = read_bytes(path, most)
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        said = f"line {line} is not UTF-8 text; save it as UTF-8"
-        raise OSError(errno.EILSEQ, said, str(path)) from None
-
-
-# --- writing -------------------------------------------------------------------------------------
-
-UNFINISHED_SUFFIX = ".unfinished"
-"""Ending of temporary files; a killed process leaves one behind."""
-_TARGET_NAME_CHARACTERS = 100  # of the target's name in the temporary one: a name has 255 bytes
-
-
-@contextmanager
-def write_whole(
-    target: Path, mode: int | None = None, *, new: bool = False, sync: bool = True
-) -> Iterator[IO[bytes]]:
-    """Open a temporary file for writing; at the end it replaces `target`, after an error it goes.
-
-    When this returns, the content and the name are on the disk; without `sync`, a power cut may
-    leave an older file, an empty one or none. `mode` holds the permissions;
-    `None` means those of any new file. With `new`, an existing `target` is an error. Raises
-    `OSError` with the name of `target`.
-    """
-    temporary = None
-    with naming_path(target):
-        try:
-            opened, temporary = _open_locked(target)
-            with opened as file:
-                yield file
-                file.flush()
-                if mode is None:
-                    mask = os.umask(0)  # the only way to read it is to set it
-                    os.umask(mask)
-                    mode = 0o666 & ~mask
-                os.chmod(temporary, mode)
-                if sync:
-                    os.fsync(file.fileno())
-                if fcntl is not None:  # still locked, so that nobody removes it in between
-                    _move(temporary, target, new=new)
-            if fcntl is None:  # Windows renames no open file
-                _move(temporary, target, new=new)
-        except BaseException:
-            if temporary:
-                with contextlib.suppress(OSError):  # `remove_unfinished` finds it
-                    os.unlink(temporary)
-            raise
-        if sync:
-            sync_folder(target.parent)
-
-
-@contextmanager
-def naming_path(path: Path) -> Iterator[None]:
-    """Put `path` into an `OSError` that names no file, or a temporary one."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None and not str(error.filename).endswith(UNFINISHED_SUFFIX):
-            raise
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
-
-
-def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk; without effect on Windows."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def remove_unfinished(folder: Path, name: str = "") -> int:
-    """Remove temporary files of killed processes; return how many.
-
-    `name` limits this to files for the target of that name. Files that a process is writing now
-    stay. Raises `OSError` with the name of the folder.
-    """
-    lead = _lead(name) if name else "."
-    with naming_path(folder):
-        return sum(
-            _remove_unlocked(folder / each)
-            for each in os.listdir(folder)
-            if each.startswith(lead) and each.endswith(UNFINISHED_SUFFIX)
-        )
-
-
-def _lead(name: str) -> str:
-    return f".{name[:_TARGET_NAME_CHARACTERS]}."
-
-
-def _open_locked(target: Path) -> tuple[IO[bytes], str]:
-    """Create, open and lock a temporary file beside `target`; return it with its name."""
-    while True:
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED_SUFFIX
-        )
-        try:
-            _lock(handle)
-            if os.fstat(handle).st_nlink or fcntl is None:
-                return os.fdopen(handle, "wb"), name
-        except BaseException:
-            os.close(handle)
-            with contextlib.suppress(OSError):  # `remove_unfinished` finds it
-                os.unlink(name)
-            raise
-        os.close(handle)  # another process cleaned it away before it was locked
-
-
-def _move(temporary: str, target: Path, *, new: bool) -> None:
-    if not new:
-        os.replace(temporary, target)
-        return
-    try:
-        # Unlike a rename, a link fails where the name is taken.
-        os.link(temporary, target)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        os.rename(temporary, target)
-    else:
-        os.unlink(temporary)
-
-
-def _lock(handle: int) -> bool:
-    """Lock an open file; return False if another process holds it or the system cannot tell."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # held, or a file system without locks
-        return False
-    return True
-
-
-def _remove_unlocked(path: Path) -> bool:
-    try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            return False
-        handle = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        if not _lock(handle):
-            return False
-        path.unlink(missing_ok=True)
-        return True
-    except PermissionError:  # Windows: it is open
-        return False
-    finally:
-        os.close(handle)
 
 
 # --- template files ------------------------------------------------------------------------------

@@ -1,0 +1,637 @@
+"""The one door to files: who wrote a name decides what it opens, and what it overwrites.
+
+An `Access` is made where names are written down. All other modules open, read, write, move and
+remove files by the functions here, and `tests/house/test_layers.py` holds them to that. A file is written
+to a temporary one beside it, synced, then renamed over it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any, BinaryIO
+
+from ..errors import ItemError, quote
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows, which removes no file that is open
+    fcntl = None
+
+StrPath = str | os.PathLike[str]
+MAX_FILE_BYTES = 1 << 28
+"""Largest file that is read at once."""
+# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_HAS_HANDLES = {os.open, os.rename, os.unlink, os.stat, os.link} <= os.supports_dir_fd
+"""False on Windows: folders are named by their paths there."""
+ALLOW_OUTSIDE = "a file names only what lies in its folder; --allow-outside lets it name others"
+SYSTEM_FOLDERS = ("/dev/", "/proc/")
+"""Links in these are the system's own, such as `/dev/stdout`."""
+_LINK_OUT = "name the file by its absolute path, or follow links by --follow"
+
+
+def show_path(path: StrPath) -> str:
+    """Return a path for a message: as it is when it is harmless, else quoted and escaped."""
+    text = os.fspath(path)
+    if text and text.isprintable():
+        return text
+    return quote(text, 200)
+
+
+def system_reason(error: Exception) -> str:
+    """Return the system's reason why a file or folder cannot be read."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return "not a name of a file"
+
+
+def is_inside(real: StrPath, root: StrPath) -> bool:
+    """Tell whether a real path lies in a real folder, or is it."""
+    path, folder = os.fspath(real), os.fspath(root)
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def leads_outside(name: str, folder: StrPath, base: StrPath | None = None) -> str | None:
+    """Return why a file in `folder` may not name the path `name`; None where it may.
+
+    The name counts from `base`, else from the folder. A file comes from anywhere, with a
+    repository or a mail: what it names, by `..` or a link too, lies in its folder.
+    """
+    if os.path.isabs(name) or Path(name).drive:
+        return f"{quote(name)} is an absolute path"
+    try:
+        root = os.path.realpath(folder)
+        real = os.path.realpath(os.path.join(folder if base is None else base, name))
+    except (OSError, ValueError):  # a NUL in the name: reading it will say so
+        return None
+    if is_inside(real, root):
+        return None
+    return f"{quote(name)} lies outside of the folder {quote(str(folder))}"
+
+
+# --- who wrote a name -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Access:
+    """A folder that names count from, and how far they lead. It depends on who wrote them.
+
+    - `Access(folder)`: a program; a relative name stays in the folder, an absolute one is its word.
+    - `Access(folder, typed=True)`: the user; a name leads anywhere, but no link in the folder
+      leads out of it, unless `follow`.
+    - `Access(folder, root=inner)`: a file; all that it names lies in `inner`, links resolved.
+
+    It passes for the folder wherever a path is taken.
+    """
+
+    folder: str
+    root: str | None = None
+    typed: bool = False
+    follow: bool = False
+
+    @classmethod
+    def of(cls, given: StrPath | None) -> Access:
+        """Return what is given, or the access of a folder; `None`: the user, from here."""
+        if given is None:
+            return cls(os.curdir, typed=True)
+        return given if isinstance(given, Access) else cls(os.fspath(given))
+
+    def __fspath__(self) -> str:
+        return self.folder
+
+    def __str__(self) -> str:
+        return self.folder
+
+    def border(self, name: str) -> str | None:
+        """Return the real folder that a name must lie in; None where it may lie anywhere."""
+        if self.root is not None:
+            return os.path.realpath(self.root)
+        if os.path.isabs(name) or self.follow:
+            return None
+        base = os.path.realpath(self.folder)
+        if not self.typed:
+            return base
+        # Of `../clone/notes.md` the folder is `../clone`: its author may have made a link of it.
+        parts = os.path.normpath(name).split(os.sep)
+        above = [part for part in parts if part == os.pardir]
+        top = os.path.realpath(os.path.join(base, *above))
+        if above and len(parts) > len(above) + 1:
+            top = os.path.realpath(os.path.join(top, parts[len(above)]))
+        return top
+
+    def locate(self, path: StrPath) -> Path:
+        """Return the real place of a name. Raises `ItemError` where it may not lead there."""
+        name = os.fspath(path)
+        try:
+            border = self.border(name)
+            real = os.path.realpath(os.path.join(os.path.realpath(self.folder), name))
+        except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
+            message = f"cannot read {quote(name)}: {system_reason(exc)}"
+            raise ItemError(message, where=show_path(name)) from None
+        if self.root is not None:
+            if reason := leads_outside(name, self.root, self.folder):
+                raise ItemError(f"{reason}; {ALLOW_OUTSIDE}", where=show_path(name))
+        elif border is not None and not is_inside(real, border):
+            hint = "name it by an absolute path, or from a folder that holds it (--workspace DIR)"
+            message = f"leads out of the workspace; {hint}"
+            if self.typed:
+                message = f"a link leads out of the folder; {_LINK_OUT}"
+            raise ItemError(message, where=show_path(name))
+        return Path(real)
+
+    def locate_output(self, path: StrPath) -> Path:
+        """Return the place that a name is written to, with all folders above it resolved.
+
+        A link below the folder, or in the name's last part, leads elsewhere: raises `ItemError`,
+        unless `follow`. So does a name that leaves the `root` of a file.
+        """
+        name = os.fspath(path)
+        try:
+            at = os.path.realpath(self.folder)
+            parts = name.split(os.sep)
+            if os.path.isabs(name):
+                at, parts = _split_absolute(name, self.folder)
+            for part in filter(None, parts):
+                at = self._step(at, part, name)
+        except (OSError, ValueError) as exc:
+            message = f"cannot write {quote(name)}: {system_reason(exc)}"
+            raise ItemError(message, where=show_path(name)) from None
+        root = None if self.root is None else os.path.realpath(self.root)
+        if root is not None and (os.path.isabs(name) or not is_inside(at, root)):
+            message = f"lies outside of the folder {quote(str(self.root))}; {ALLOW_OUTSIDE}"
+            raise ItemError(message, where=show_path(name))
+        return Path(at)
+
+    def _step(self, at: str, part: str, name: str) -> str:
+        """Return the place of one part of a name, seen from the place before it."""
+        if part == os.curdir:
+            return at
+        if part == os.pardir:
+            return os.path.dirname(at)
+        place = os.path.join(at, part)
+        if not os.path.islink(place):
+            return place
+        if not self.follow and not place.startswith(SYSTEM_FOLDERS):
+            message = f"{show_path(place)} is a link to {quote(os.readlink(place))}"
+            way_out = "nothing is written through it; name another output, or give --follow"
+            raise ItemError(f"{message}: {way_out}", where=show_path(name))
+        return os.path.realpath(place)
+
+
+def _split_absolute(name: str, folder: str) -> tuple[str, list[str]]:
+    """Return the real folder from which the parts of an absolute name are looked at, and these."""
+    # The user's own links, such as ~/work, lie above the folder that the run is in.
+    for top in (os.path.abspath(folder), os.path.realpath(folder)):
+        if name.startswith(top.rstrip(os.sep) + os.sep):
+            return os.path.realpath(folder), name[len(top) :].split(os.sep)
+    if name.startswith(SYSTEM_FOLDERS):
+        return os.sep, name.split(os.sep)
+    folder, _, last = name.rpartition(os.sep)
+    return os.path.realpath(folder or os.sep), [last]
+
+
+# --- what a run has read --------------------------------------------------------------------------
+
+_reads: dict[tuple[int, int], str] | None = None
+"""Device and inode of each file that this run has read, and its path; None: nobody asks."""
+
+
+def begin_run() -> None:
+    """Note from now on which files are read: a command must not write over one of them."""
+    global _reads
+    _reads = {}
+
+
+def note_read(state: os.stat_result, path: StrPath) -> None:
+    """Note that a file is an input of this run."""
+    if _reads is not None and stat.S_ISREG(state.st_mode):
+        _reads[state.st_dev, state.st_ino] = os.path.abspath(path)
+
+
+def note_read_path(path: StrPath) -> None:
+    """Note a file that another program, such as git, has read for this run."""
+    with contextlib.suppress(OSError, ValueError):
+        note_read(os.stat(path), path)
+
+
+def note_stream(stream: Any) -> None:
+    """Note the file that standard input comes from, if it comes from one."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        note_read(os.fstat(stream.fileno()), "/dev/stdin")
+
+
+def is_read(path: StrPath) -> bool:
+    """Tell whether this run has read a file."""
+    if not _reads:
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        state = os.stat(path)
+        return (state.st_dev, state.st_ino) in _reads
+    return False
+
+
+def forget_read(path: StrPath) -> None:
+    """Count a file no longer as an input: it was looked at, and left out."""
+    with contextlib.suppress(OSError, ValueError):
+        state = os.stat(path)
+        (_reads or {}).pop((state.st_dev, state.st_ino), None)
+
+
+def refuse_input(path: StrPath, name: str) -> None:
+    """Raise `ItemError` where a file that is to be written, as `name`, has been read by this run.
+
+    Hard links, links and other spellings of its name are the same file.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        state = os.stat(path)
+        read = (_reads or {}).get((state.st_dev, state.st_ino))
+        # A number of a file that is gone, as of a copy from a store, may have come back.
+        if read is not None and os.path.samefile(read, path):
+            message = "is the input and the output; give another output"
+            raise ItemError(message, where=show_path(name))
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_bytes(path: StrPath, most: int = MAX_FILE_BYTES, *, note: bool = True) -> bytes:
+    """Return the content of a regular file of at most `most` bytes.
+
+    Without `note` it is no input of the run: a file that is compared with what replaces it.
+    Raises `OSError`: `EINVAL` for a folder, a pipe or a device, `EFBIG` for a larger file.
+    """
+    handle = os.open(path, _FLAGS)
+    try:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
+        if note:
+            note_read(state, path)
+        data = bytearray()
+        while len(data) <= most and (more := os.read(handle, 1 << 20)):
+            data += more
+    finally:
+        os.close(handle)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+    return bytes(data)
+
+
+def read_utf8(path: StrPath, most: int = MAX_FILE_BYTES) -> str:
+    """Return a file of UTF-8 text without its byte order mark, with the line ends of Unix.
+
+    Raises `OSError` as `read_bytes` does, and `EILSEQ` where it is no UTF-8.
+    """
+    data = read_bytes(path, most)
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        said = f"line {line} is not UTF-8 text; save it as UTF-8"
+        raise OSError(errno.EILSEQ, said, str(path)) from None
+
+
+@contextmanager
+def open_real(real: Path, where: str) -> Iterator[BinaryIO]:
+    """Open a regular file at a real place, and nothing else; `where` is its name in messages.
+
+    No part of the path is a link, so one that is there now came since, and is refused (`OSError`).
+    Raises `ItemError` for a folder, a pipe or a device.
+    """
+    with _inside_folder(real.parent) as (folder, lead):
+        handle = os.open(lead + (real.name or os.curdir), _FLAGS | _NO_LINK, dir_fd=folder)
+    try:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            kind = "a pipe, socket or device"
+            if stat.S_ISDIR(state.st_mode):
+                kind = "a folder; name the files in it, or a pattern like folder/**"
+            raise ItemError(f"not a file but {kind}", where=where)
+        note_read(state, real)
+        with open(handle, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(handle)
+
+
+def open_stream(path: StrPath | int) -> io.BufferedReader:
+    """Open a file, a pipe or a handle for reading; waits for the writer of a pipe."""
+    stream = open(path, "rb", closefd=not isinstance(path, int))  # noqa: SIM115  the caller's
+    note_read(os.fstat(stream.fileno()), f"/dev/fd/{path}" if isinstance(path, int) else path)
+    return stream
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+UNFINISHED_SUFFIX = ".unfinished"
+"""Ending of temporary files; a killed process leaves one behind."""
+_TARGET_NAME_CHARACTERS = 100  # of the target's name in the temporary one: a name has 255 bytes
+
+
+@contextmanager
+def write_whole(
+    target: Path, mode: int | None = None, *, new: bool = False, sync: bool = True
+) -> Iterator[IO[bytes]]:
+    """Open a temporary file for writing; at the end it replaces `target`, after an error it goes.
+
+    When this returns, the content and the name are on the disk; without `sync`, a power cut may
+    leave an older file, an empty one or none. `mode` holds the permissions; `None` means those of
+    the file that is replaced, or of any new one. With `new`, an existing `target` is an error.
+    The folder stays the one that was opened first, whatever takes its place. Raises `OSError` with
+    the name of `target`.
+    """
+    with naming_path(target), _inside_folder(Path(os.path.realpath(target.parent))) as place:
+        folder, lead = place
+        temporary = None
+        try:
+            opened, temporary = _open_locked(folder, lead, target.name)
+            with opened as file:
+                yield file
+                file.flush()
+                os.chmod(
+                    file.fileno() if os.chmod in os.supports_fd else temporary,
+                    _mode(folder, lead + target.name) if mode is None else mode,
+                )
+                if sync:
+                    os.fsync(file.fileno())
+                if fcntl is not None:  # still locked, so that nobody removes it in between
+                    _move(folder, temporary, lead + target.name, new=new)
+            if fcntl is None:  # Windows renames no open file
+                _move(folder, temporary, lead + target.name, new=new)
+        except BaseException:
+            if temporary:
+                with contextlib.suppress(OSError):  # `remove_unfinished` finds it
+                    os.unlink(temporary, dir_fd=folder)
+            raise
+        if sync:
+            sync_folder(target.parent)
+
+
+@contextmanager
+def _inside_folder(folder: Path) -> Iterator[tuple[int | None, str]]:
+    """Open a real folder part by part, for none of them may be a link by now.
+
+    Gives its handle and nothing before a name in it; on Windows no handle, and its path.
+    """
+    if not _HAS_HANDLES:
+        yield None, f"{folder}{os.sep}"
+        return
+    # O_PATH needs no right to list a folder.
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _NO_LINK
+    absolute = os.path.abspath(folder)
+    handle = os.open(os.sep, flags)
+    try:
+        for part in filter(None, absolute.split(os.sep)):
+            inner = os.open(part, flags, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle, ""
+    finally:
+        os.close(handle)
+
+
+def _mode(folder: int | None, name: str) -> int:
+    """Return the permissions of a file, or of a new one."""
+    with contextlib.suppress(OSError):
+        state = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISREG(state.st_mode):
+            return stat.S_IMODE(state.st_mode) & 0o777
+    mask = os.umask(0)  # the only way to read it is to set it
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+@contextmanager
+def naming_path(path: Path) -> Iterator[None]:
+    """Put `path` into an `OSError` that names no file, or a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        named = str(error.filename or "")
+        if os.path.isabs(named) and not named.endswith(UNFINISHED_SUFFIX):
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk; without effect on Windows."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_unfinished(folder: Path, name: str = "") -> int:
+    """Remove temporary files of killed processes; return how many.
+
+    `name` limits this to files for the target of that name. Files that a process is writing now
+    stay. Raises `OSError` with the name of the folder.
+    """
+    lead = _lead(name) if name else "."
+    with naming_path(folder):
+        return sum(
+            _remove_unlocked(folder / each)
+            for each in os.listdir(folder)
+            if each.startswith(lead) and each.endswith(UNFINISHED_SUFFIX)
+        )
+
+
+def _lead(name: str) -> str:
+    return f".{name[:_TARGET_NAME_CHARACTERS]}."
+
+
+def _open_locked(folder: int | None, lead: str, target: str) -> tuple[IO[bytes], str]:
+    """Create, open and lock a temporary file for `target`; return it with its name."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_BINARY", 0)
+    while True:
+        name = f"{lead}{_lead(target)}{os.urandom(6).hex()}{UNFINISHED_SUFFIX}"
+        handle = os.open(name, flags, 0o600, dir_fd=folder)
+        try:
+            _lock(handle)
+            if os.fstat(handle).st_nlink or fcntl is None:
+                return os.fdopen(handle, "wb"), name
+        except BaseException:
+            os.close(handle)
+            with contextlib.suppress(OSError):  # `remove_unfinished` finds it
+                os.unlink(name, dir_fd=folder)
+            raise
+        os.close(handle)  # another process cleaned it away before it was locked
+
+
+def _move(folder: int | None, temporary: str, target: str, *, new: bool) -> None:
+    if not new:
+        os.replace(temporary, target, src_dir_fd=folder, dst_dir_fd=folder)
+        return
+    try:
+        # Unlike a rename, a link fails where the name is taken.
+        os.link(temporary, target, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        os.rename(temporary, target, src_dir_fd=folder, dst_dir_fd=folder)
+    else:
+        os.unlink(temporary, dir_fd=folder)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file; return False if another process holds it or the system cannot tell."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or a file system without locks
+        return False
+    return True
+
+
+def _remove_unlocked(path: Path) -> bool:
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return False
+        handle = os.open(path, os.O_RDONLY | _NO_LINK)
+    except FileNotFoundError:
+        return False
+    try:
+        if not _lock(handle):
+            return False
+        path.unlink(missing_ok=True)
+        return True
+    except PermissionError:  # Windows: it is open
+        return False
+    finally:
+        os.close(handle)
+
+
+def write_stream(path: StrPath, data: bytes) -> None:
+    """Write into a device or a pipe, which no new file can take the place of."""
+    with naming_path(Path(path)), open(path, "wb") as stream:
+        stream.write(data)
+
+
+def discard_output(handle: int) -> None:
+    """Let all that is written to a handle from now on go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
+
+
+def make_folder(path: Path, mode: int = 0o777, *, above: bool = True) -> None:
+    """Make a folder, and those above it; one that is there is no error."""
+    path.mkdir(mode, parents=above, exist_ok=True)
+
+
+def remove_file(path: StrPath) -> None:
+    """Remove a file or a link; one that is gone is no error."""
+    Path(path).unlink(missing_ok=True)
+
+
+def remove_folder(path: StrPath, *, whole: bool = False) -> None:
+    """Remove an empty folder, or a `whole` one of our own with all that is in it."""
+    if whole:
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        os.rmdir(path)
+
+
+def make_temporary_folder(prefix: str = "promptforge-", folder: StrPath | None = None) -> Path:
+    """Make a folder that this user alone can read; the caller removes it."""
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=folder))
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for a `with`, which removes it."""
+    return tempfile.TemporaryDirectory(prefix="promptforge-")
+
+
+def temporary_file() -> IO[bytes]:
+    """Return a file without a name, which goes when it is closed."""
+    return tempfile.TemporaryFile()
+
+
+def copy_once(original: Path, copy: Path, link: Path) -> None:
+    """Copy a file to `copy` if that is not there, and make `link` another name of the copy."""
+    if not copy.exists():
+        shutil.copyfile(original, copy)
+    make_folder(link.parent)
+    remove_file(link)
+    link.hardlink_to(copy)
+
+
+# --- files of the user's own, and the marks of what was written -----------------------------------
+
+MAX_MARKS = 5_000
+"""Files of earlier runs that are remembered, the newest."""
+
+
+def settings_folder() -> Path:
+    """Return the user's folder of settings on this system."""
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "win32":
+        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        # A relative path would let a cloned repository bring settings of its own.
+        named = os.environ.get("XDG_CONFIG_HOME", "")
+        base = Path(named) if os.path.isabs(named) else home / ".config"
+    return base / "promptforge"
+
+
+def write_settings(name: str, value: Any) -> None:
+    """Write plain data as JSON into the user's folder of settings, for its owner alone."""
+    path = settings_folder() / name
+    for folder in (settings_folder(), path.parent):
+        make_folder(folder, 0o700)
+    remove_unfinished(path.parent, path.name)
+    with write_whole(path, 0o600) as file:
+        file.write(json.dumps(value, indent=2).encode() + b"\n")
+
+
+def _marks() -> dict[str, str]:
+    try:
+        found = json.loads(read_bytes(settings_folder() / "written.json", note=False))
+    except (OSError, ValueError, RecursionError):  # then nothing counts as written by us
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def mark_written(path: StrPath, data: bytes) -> None:
+    """Remember that an earlier run wrote these bytes there; a later one may write over them."""
+    marks, name = _marks(), _mark_name(path)
+    marks.pop(name, None)
+    marks[name] = hashlib.sha256(data).hexdigest()
+    kept = dict(list(marks.items())[-MAX_MARKS:])
+    with contextlib.suppress(OSError, UnicodeEncodeError):  # without a home nothing is remembered
+        write_settings("written.json", kept)
+
+
+def is_written_by_us(path: StrPath) -> bool:
+    """Tell whether a file holds the bytes that an earlier run wrote there."""
+    mark = _marks().get(_mark_name(path))
+    if mark is None:
+        return False
+    try:
+        return hashlib.sha256(read_bytes(path, note=False)).hexdigest() == mark
+    except OSError:
+        return False
+
+
+def _mark_name(path: StrPath) -> str:
+    return os.path.realpath(path)

@@ -1,0 +1,176 @@
+"""Outputs: never over an input, never through a link; those of an earlier run are replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from commandline import run
+
+RECORDS = json.dumps([{"content": "x = 1", "path": "a.py"}])
+HISTORY = json.dumps([{"role": "user", "content": "before"}])
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository of somebody else with a file of the user's beside it; it is entered."""
+    for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    (tmp_path / "victim.txt").write_text("precious")
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Path("README.md").write_text("# Read me\n\nAbout it.\n")
+    Path("a.py").write_text("x = 1\n")
+    Path("items.json").write_text(RECORDS)
+    return folder
+
+
+INPUTS = [
+    "render . -o README.md",
+    "render . --include *.py -o a.py",
+    "render . -o ./a.py",
+    "render README* -o README.md",
+    "render --file *.py -o a.py",
+    "render --doc README.md -o README.md",
+    "render README.md . -o README.md",
+    "render items.json -o hard.json",
+    "render items.json -o Link/../items.json",
+    "render . --split 100 -o part.md",
+    "render --job job.yaml -o job.yaml",
+    "render items.json --profile own.yaml -o own.yaml",
+    "render items.json --templates templates -o templates/chunks/item.md.j2",
+    "render --technique T1 items.json --attack attack.json -o attack.json",
+    "render @list -o list",
+    "render --files-from list -o list",
+    "render --search x --in a.py -o a.py",
+    "prompt items.json --history history.json --user q -o history.json",
+    "prompt items.json --user-file README.md -o README.md",
+    "prompt items.json --system-file README.md --user q -o README.md --json",
+    "explain items.json --html items.json",
+    "explain items.json --svg items.json",
+    "explain items.json -o items.json",
+    "explain . -o README.md",
+    "diff max_tokens=90 max_tokens=80 items.json -o items.json",
+    "diff saved.json max_tokens=80 items.json -o saved.json",
+]
+
+
+@pytest.mark.parametrize("line", INPUTS)
+def test_an_input_is_never_written_over(line: str) -> None:
+    Path("job.yaml").write_text("items: [{content: x}]\n")
+    Path("own.yaml").write_text("max_tokens: 900\n")
+    Path("templates/chunks").mkdir(parents=True)
+    Path("templates/chunks/item.md.j2").write_text("{{ item.content }}\n")
+    Path("attack.json").write_text('[{"technique_id": "T1", "name": "n", "description": "d"}]')
+    Path("list").write_text("a.py\n")
+    Path("history.json").write_text(HISTORY)
+    Path("Link").mkdir()
+    os.link("items.json", "hard.json")
+    assert run("render", "items.json", "--json", "-o", "saved.json").code == 0
+    Path("part.1.md").write_text("mine")
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    ran = run(*line.split())
+    assert ran.code == 4, ran
+    assert "is the input and the output; give another output" in ran.err
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_changes_of_git_are_not_written_over(repository: Path) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "one"]):
+        subprocess.run(["git", *arguments], check=True)
+    Path("a.py").write_text("x = 2\n")
+    for flag in ("--git-changed", "--git-diff"):
+        ran = run("render", flag, "-o", "a.py")
+        assert (ran.code, Path("a.py").read_text()) == (4, "x = 2\n"), ran
+
+
+OUTPUTS = [
+    "render . -o context.md",
+    "render . -o context.out",
+    "render . --json -o saved.json",
+    "render --file *.py -o all.py",
+    "render . --split 100 -o part.md",
+    "prompt . --user q --to openai -o prompt.json",
+    "explain . -o table.txt --html chart.html --svg chart.svg",
+]
+
+
+@pytest.mark.parametrize("line", OUTPUTS)
+def test_the_output_of_an_earlier_run_is_replaced(line: str) -> None:
+    for _ in range(3):
+        ran = run(*line.split())
+        assert ran.code == 0, ran
+        Path("a.py").write_text(Path("a.py").read_text() + "y = 2\n")
+
+
+def test_an_output_that_came_with_a_clone_is_known_by_its_content(tmp_path: Path) -> None:
+    assert run("render", ".", "-o", "context.md").code == 0
+    (tmp_path / "home/promptforge/written.json").unlink()
+    assert run("render", ".", "-o", "context.md").code == 0
+    Path("context.md").write_text("My own notes.\n")
+    assert run("render", ".", "-o", "context.md").code == 4
+    assert Path("context.md").read_text() == "My own notes.\n"
+
+
+@pytest.mark.parametrize("target", ["../victim.txt", "{root}/victim.txt", "hop", "a.py"])
+def test_no_output_goes_through_a_link(tmp_path: Path, target: str) -> None:
+    Path("hop").symlink_to("../victim.txt")
+    for name in ("context.md", "part.1.md"):
+        Path(name).symlink_to(target.replace("{root}", str(tmp_path)))
+    Path("out").symlink_to("..")
+    for line in (
+        "render items.json -o context.md",
+        "render items.json -o ./context.md",
+        "render items.json -o out/victim.txt",
+        "render items.json -o out/new.txt",
+        "prompt items.json --user q -o context.md",
+        "explain items.json --html context.md",
+        "render items.json --split 100 -o part.md",
+        "batch rows.jsonl -o out/made.jsonl",
+    ):
+        Path("rows.jsonl").write_text('{"items": []}\n')
+        ran = run(*line.split())
+        assert ran.code == 4 and "is a link to" in ran.err and "--follow" in ran.err, ran
+    assert (tmp_path / "victim.txt").read_text() == "precious"
+    assert Path("a.py").read_text() == "x = 1\n" and not (tmp_path / "new.txt").exists()
+    assert run("render", "items.json", "-o", "out/victim.txt", "--follow").code == 0
+    assert (tmp_path / "victim.txt").read_text() != "precious"
+
+
+def test_parts_are_written_over_parts_alone() -> None:
+    line = ["render", "items.json", "--split", "100", "-o", "part.md"]
+    assert run(*line).code == run(*line).code == 0
+    Path("part.1.md").write_text("mine")
+    ran = run(*line)
+    assert (ran.code, Path("part.1.md").read_text()) == (4, "mine")
+    assert "no earlier run wrote it as it is; remove it, or give another output" in ran.err
+
+
+def test_two_outputs_have_two_names() -> None:
+    ran = run("explain", "items.json", "-o", "a.txt", "--html", "./a.txt")
+    assert ran.code == 2 and "two outputs have one name" in ran.err
+
+
+@pytest.mark.parametrize("name", ["../other", "../other/b.py", "{root}/other/b.py"])
+def test_what_the_user_types_may_lie_anywhere(tmp_path: Path, name: str) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/b.py").write_text("beside = 1\n")
+    name = name.replace("{root}", str(tmp_path))
+    for words in (["render", name], ["count", name], ["render", "--file", name]):
+        ran = run(*words)
+        assert ran.code == 0, ran
+    assert "beside = 1" in run("render", name).out
+    assert "beside = 1" in run("render", "--search", "beside", "--in", name).out
+
+
+def test_a_link_is_read_through_by_follow(tmp_path: Path) -> None:
+    Path("notes.md").symlink_to("../victim.txt")
+    ran = run("render", "notes.md")
+    assert ran.code == 4 and "precious" not in ran.out + ran.err and "--follow" in ran.err
+    assert "precious" in run("render", "notes.md", "--follow").out
+    assert "precious" in run("render", str(tmp_path / "victim.txt")).out
