@@ -49,6 +49,8 @@ MAX_PROJECT_PROFILES = 200
 MAX_PROJECT_FILE_BYTES = 1 << 20
 """Bytes of a file of settings."""
 _TABLE = "[tool.promptforge]"
+# Short ones would be parts of texts, and shorter than any credential.
+_Secret = Annotated[str, msgspec.Meta(min_length=6, extra={"takes": "value (6 or more letters)"})]
 _Name = Annotated[str, msgspec.Meta(min_length=1, extra={"takes": "folder"})]
 
 
@@ -58,6 +60,9 @@ class _ProjectKeys(msgspec.Struct, frozen=True):
     ] = None
     templates: Annotated[tuple[_Name, ...], "Folders of templates; they come first."] = ()
     profiles: Annotated[tuple[_Name, ...], "Folders of profiles; they come first."] = ()
+    secret_allowlist: Annotated[
+        tuple[_Secret, ...], "Values that are no credentials: whole ones, no patterns."
+    ] = ()
 
 
 PROJECT_VOCABULARY = Vocabulary(
@@ -109,6 +114,8 @@ class Project(NamedTuple):
     profiles: list[Path]
     files: tuple[ProjectFile, ...]
     """The files that would be used, sorted by name."""
+    secret_allowlist: tuple[str, ...] = ()
+    """Values that the scan for credentials lets through."""
 
     @property
     def sha256(self) -> str:
@@ -180,7 +187,10 @@ def read_project(place: ProjectPlace, *, allow_outside: bool = False) -> Project
         if problem and not allow_outside:
             raise ProfileError(problem, where=where("tokenizer"), option="tokenizer")
     listed = tuple(sorted(files.values()))
-    return Project(place, settings, where, folders["templates"], folders["profiles"], listed)
+    allowed = settings.pop("secret_allowlist", ())
+    return Project(
+        place, settings, where, folders["templates"], folders["profiles"], listed, allowed
+    )
 
 
 _Settings = tuple[dict[str, Any], Callable[[str], str], dict[str, ProjectFile]]

@@ -95,7 +95,7 @@ def batch_command(
             raise click.UsageError(f"{output}: name a file or folder in it, as {example}")
         check_url(folder_url)  # now, and not when everything is rendered
     run_options = {name: given[name] for name in _RUN_OPTIONS}
-    profile, options, folders, _ = take_options(given, given["workspace"])
+    profile, options, folders, *_ = take_options(given, given["workspace"])
     run_options |= {"profile": profile, **folders, **options}
     with _progress_bar(quiet) as progress:
         try:

@@ -88,6 +88,8 @@ class Settings(NamedTuple):
     """Keywords of a renderer; so is `allow_outside`, where it is given."""
     places: dict[str, str]
     """Name of an option (or `profile`) → its flag or variable, or file and line."""
+    secret_allowlist: Sequence[str] = ()
+    """Values that the scan for credentials lets through."""
 
 
 def take_settings(
@@ -121,7 +123,8 @@ def take_settings(
         if text := os.environ.get(variable):
             options[name], places[name] = _read_variable(name, text, variable), variable
     profile = options.pop("profile", None)
-    return Settings(given.get("profile") or profile, options, folders, places)
+    allowed = () if project is None else project.secret_allowlist
+    return Settings(given.get("profile") or profile, options, folders, places, allowed)
 
 
 def take_options(
@@ -142,7 +145,7 @@ def take_options(
     options = {**settings.options, **job[0], **given_options(given)}
     named = options.pop("profile", None)
     profile = given["profile"] or named or settings.profile
-    return Settings(profile, options, settings.folders, places)
+    return Settings(profile, options, settings.folders, places, settings.secret_allowlist)
 
 
 def take_folders(given: dict[str, Any]) -> dict[str, Any]:
@@ -333,6 +336,8 @@ def read_request(
     }
     # The workspace may come from a flag, so its project is known only now.
     settings = take_options(given, wanted.workspace, diagnostics, (options, places))
+    of_folders = replace(wanted.wanted, secret_allowlist=settings.secret_allowlist)
+    wanted = replace(wanted, wanted=of_folders)
     return CommandRequest(
         wanted=wanted,
         options=settings.options,

@@ -244,7 +244,7 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
     program that started it; with --http, streamable HTTP to any, by default of this machine
     alone. Needs the extra `mcp`.
     """
-    profile, options, folders, _ = take_options(given)
+    profile, options, folders, *_ = take_options(given)
     try:
         from ..integrations.mcp import make_mcp_server
     except ImportError as error:  # its message names the extra

@@ -194,6 +194,7 @@ def count_command(
     Of a folder the files that `render` would read are counted, without headings and fences.
     """
     settings = take_options({**given, "tokenizer": tokenizer})
+    given["secret_allowlist"] = settings.secret_allowlist
     tokenizer = settings.options.get("tokenizer")
     if tokenizer is None:
         from ..config.profiles import load_profile
@@ -260,7 +261,8 @@ def _read_texts(
     if not os.path.isdir(path):
         yield path, read_named(path, workspace=None, diagnostics=diagnostics)[0]
         return
-    wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
+    filters = {name: given[name] for name in (*FOLDER_FILTERS, "secret_allowlist")}
+    wanted = FolderFilter(**filters)
     if os.path.normpath(path).startswith(os.pardir):  # a relative name stays in the workspace
         path = os.path.abspath(path)
     for item in gather(SourceRequest(files=[path], workspace=".", wanted=wanted), diagnostics):
