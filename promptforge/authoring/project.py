@@ -59,6 +59,8 @@ MAX_PROJECT_PROFILES = 200
 MAX_PROJECT_FILE_BYTES = 1 << 20
 """Bytes of a file of settings."""
 _TABLE = "[tool.promptforge]"
+# Short ones would be parts of texts, and shorter than any credential.
+_Secret = Annotated[str, msgspec.Meta(min_length=6, extra={"takes": "value (6 or more letters)"})]
 _Name = Annotated[str, msgspec.Meta(min_length=1, extra={"takes": "folder"})]
 
 
@@ -68,6 +70,9 @@ class _ProjectKeys(msgspec.Struct, frozen=True):
     ] = None
     templates: Annotated[tuple[_Name, ...], "Folders of templates; they come first."] = ()
     profiles: Annotated[tuple[_Name, ...], "Folders of profiles; they come first."] = ()
+    secret_allowlist: Annotated[
+        tuple[_Secret, ...], "Values that are no credentials: whole ones, no patterns."
+    ] = ()
 
 
 PROJECT_VOCABULARY = Vocabulary(
@@ -121,6 +126,8 @@ class Project(NamedTuple):
     """The files that would be used, sorted by name."""
     texts: dict[str, str]
     """Name of a file → its text; a vocabulary has none."""
+    secret_allowlist: tuple[str, ...] = ()
+    """Values that the scan for credentials lets through."""
 
     @property
     def sha256(self) -> str:
@@ -192,7 +199,10 @@ def read_project(
             raise ProfileError(problem, where=where("tokenizer"), option="tokenizer")
     listed = tuple(_entry(name, files[name]) for name in sorted(files))
     texts = {name: file.text for name, file in files.items() if isinstance(file, TemplateFile)}
-    return Project(place, settings, where, folders["templates"], folders["profiles"], listed, texts)
+    allowed = settings.pop("secret_allowlist", ())
+    return Project(
+        place, settings, where, folders["templates"], folders["profiles"], listed, texts, allowed
+    )
 
 
 def _complete_folders(

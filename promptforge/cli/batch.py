@@ -100,7 +100,7 @@ def batch_command(
     else:
         _check_output(output, given["attack"])
     run_options = {name: given[name] for name in _RUN_OPTIONS}
-    profile, options, folders, _ = take_options(given, given["workspace"])
+    profile, options, folders, *_ = take_options(given, given["workspace"])
     run_options |= {"profile": profile, **folders, **options}
     with _progress_bar(quiet) as progress:
         try:

@@ -282,8 +282,8 @@ def folder_flags(function: Command) -> Command:
     """Add the flags that say which files of folders are read."""
     about = "Of folders, also dot files that git does not track."
     function = click.option("--hidden", is_flag=True, help=about)(function)
-    about = "Leave out files of folders and changes of git that hold a credential; with the extra"
-    about += " secrets, of more kinds."
+    about = "Mask credentials in files of folders and in changes of git; with the extra secrets,"
+    about += " those of more kinds."
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=about)(function)
     about = "Of folders, also what git ignores, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)

@@ -97,6 +97,8 @@ class Settings(NamedTuple):
     """Keywords of a renderer; so is `allow_outside`, where it is given."""
     places: dict[str, str]
     """Name of an option (or `profile`) → its flag or variable, or file and line."""
+    secret_allowlist: Sequence[str] = ()
+    """Values that the scan for credentials lets through."""
 
 
 def take_settings(
@@ -130,7 +132,8 @@ def take_settings(
         if text := os.environ.get(variable):
             options[name], places[name] = _read_variable(name, text, variable), variable
     profile = options.pop("profile", None)
-    return Settings(given.get("profile") or profile, options, folders, places)
+    allowed = () if project is None else project.secret_allowlist
+    return Settings(given.get("profile") or profile, options, folders, places, allowed)
 
 
 def take_options(
@@ -151,7 +154,7 @@ def take_options(
     options = {**settings.options, **job[0], **given_options(given)}
     named = options.pop("profile", None)
     profile = given["profile"] or named or settings.profile
-    return Settings(profile, options, settings.folders, places)
+    return Settings(profile, options, settings.folders, places, settings.secret_allowlist)
 
 
 def take_folders(given: dict[str, Any]) -> dict[str, Any]:
@@ -185,7 +188,8 @@ def _trusted_project(
         outside = given.get("allow_outside", False)
         project = projects.read_project(place, allow_outside=outside, cases=not own)
         plain = projects.plain_settings(project)
-        if plain == project.settings and not (project.templates or project.profiles):
+        asks = project.templates or project.profiles or project.secret_allowlist
+        if plain == project.settings and not asks:
             return project  # there is nothing to trust
         state = "own" if own else projects.trust_state(project)
         if state in TRUSTED_STATES:
@@ -198,7 +202,7 @@ def _trusted_project(
             context.obj[UNTRUSTED] = f"the project's files are {TRUST_STATES[state]}"
             context.obj[UNTRUSTED] += f"; {_way_to_trust(workspace)}"
             context.obj[UNTRUSTED_FILES] = "\n".join(file.name for file in project.files)
-        project = project._replace(settings=plain, templates=[], profiles=[])
+        project = project._replace(settings=plain, templates=[], profiles=[], secret_allowlist=())
     except PromptForgeError as error:
         if own:
             raise
@@ -375,6 +379,8 @@ def read_request(
     }
     # The workspace may come from a flag, so its project is known only now.
     settings = take_options(given, given["workspace"], diagnostics, (options, places))
+    of_folders = replace(wanted.wanted, secret_allowlist=settings.secret_allowlist)
+    wanted = replace(wanted, wanted=of_folders)
     return CommandRequest(
         wanted=wanted,
         options=settings.options,

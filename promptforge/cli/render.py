@@ -195,6 +195,7 @@ def count_command(
     Of a folder the files that `render` would read are counted, without headings and fences.
     """
     settings = take_options({**given, "tokenizer": tokenizer})
+    given["secret_allowlist"] = settings.secret_allowlist
     tokenizer = settings.options.get("tokenizer")
     if tokenizer is None:
         from ..config.profiles import load_profile
@@ -261,7 +262,8 @@ def _read_texts(
     if not os.path.isdir(path):
         yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]
         return
-    wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
+    filters = {name: given[name] for name in (*FOLDER_FILTERS, "secret_allowlist")}
+    wanted = FolderFilter(**filters)
     request = SourceRequest(files=[path], workspace=typed_access(), wanted=wanted)
     for item in gather(request, diagnostics):
         yield item.path or path, item.content or ""

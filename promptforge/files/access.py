@@ -1,8 +1,8 @@
 """The one door to files: who wrote a name decides what it opens, and what it overwrites.
 
 An `Access` is made where names are written down. All other modules open, read, write, move and
-remove files by the functions here, and `tests/house/test_layers.py` holds them to that. A file is written
-to a temporary one beside it, synced, then renamed over it.
+remove files by the functions here, and `tests/house/test_layers.py` holds them to that. A file is
+written to a temporary one beside it, synced, then renamed over it.
 """
 
 from __future__ import annotations

@@ -7,9 +7,11 @@ or profile is refused. Only the operator names folders, when he starts the serve
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, TypedDict
 
 import msgspec
@@ -57,6 +59,8 @@ MAX_REQUEST_CHARS = 32 << 20
 """Characters of all texts in one request; more are refused."""
 MAX_BYTES_HELD, MAX_SECONDS_OF_REQUEST = 4 * MAX_REQUEST_CHARS, 60
 """Bytes of all requests over HTTP that are not answered yet, and time for one to arrive."""
+LARGE_REQUEST_BYTES = 1 << 18
+"""Bytes of a request over HTTP, above which its memory is given back as soon as it is answered."""
 MAX_SECONDS_AT_END = 60
 """Time for what is not answered yet when a client closes its pipe."""
 _INSTRUCTIONS = """Give code, documents and search results as items. Get one context text of at most
@@ -154,7 +158,8 @@ class _Server(MCPServer):
         options = server.create_initialization_options()
         send, messages = anyio.create_memory_object_stream[Any]()
         try:
-            async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+            lines: Any = _read_lines()
+            async with stdio_server(lines) as (read, write), anyio.create_task_group() as tasks:
                 answers: Any = _Answers(write)
                 tasks.start_soon(_pass_messages, read, send, answers)
                 await server.run(messages, answers, options)
@@ -162,11 +167,11 @@ class _Server(MCPServer):
             pass
 
     def streamable_http_app(self, **given: Any) -> Any:
-        # The library's own limit is 4 MiB; over standard input it has none.
-        app: Any = super().streamable_http_app(
-            **{**given, "max_request_body_size": MAX_REQUEST_CHARS}
-        )
-        app.add_middleware(_RefusePages)
+        # No request needs another one, so no session is kept: 400 greetings held 90 MiB. The
+        # library's own limit of a request is 4 MiB; over standard input it has none.
+        fixed = {"stateless_http": True, "max_request_body_size": MAX_REQUEST_CHARS}
+        app: Any = super().streamable_http_app(**{**given, **fixed})
+        app.add_middleware(_GuardRequests)
         return app
 
     async def list_tools(self) -> Any:
@@ -264,8 +269,34 @@ async def _pass_messages(read: Any, send: Any, answers: _Answers) -> None:
                 await anyio.sleep(0.01)
 
 
+_NO_MESSAGE = "this is no message of JSON-RPC 2.0; an id is a text or a whole number"
+_ODD_ID = re.compile(rb'"id"\s*:\s*(?!["\s])(?!-?[0-9]+\s*[,}])')
+
+
+async def _read_lines() -> AsyncIterator[str]:
+    """Yield the lines of standard input, and `{}`, which is no message, for one of a wrong id."""
+    async for line in anyio.wrap_file(sys.stdin.buffer):
+        yield "{}" if _has_wrong_id(line) else line.decode("utf-8", "replace")
+
+
+def _has_wrong_id(message: bytes) -> bool:
+    """Tell whether a request has an id such as `1.5`, `1e400` or `null`.
+
+    The library takes it for a notification, which nobody answers.
+    """
+    if not _ODD_ID.search(message):  # most messages need not be read twice
+        return False
+    try:
+        read = json.loads(message)
+    except (ValueError, RecursionError):  # the library says so
+        return False
+    if not isinstance(read, dict) or "method" not in read or "id" not in read:
+        return False
+    return isinstance(read["id"], bool) or not isinstance(read["id"], int | str)
+
+
 def _refusal(errors: list[Any]) -> JSONRPCError | None:
-    code, said = INVALID_REQUEST, "this is no message of JSON-RPC 2.0"
+    code, said = INVALID_REQUEST, _NO_MESSAGE
     found = [each["input"] for each in errors]
     if errors[0]["type"] == "json_invalid":
         if not found[0].strip():
@@ -284,13 +315,13 @@ def _refusal(errors: list[Any]) -> JSONRPCError | None:
 class _RefusedError(Exception):
     """A refused request over HTTP: its status and a sentence."""
 
-    def __init__(self, status: int, said: bytes) -> None:
+    def __init__(self, status: int, said: bytes, type: bytes = b"text/plain") -> None:
         super().__init__(said.decode())
-        self.status, self.said = status, said
+        self.status, self.said, self.type = status, said, type
 
 
-class _RefusePages:
-    """Middleware that refuses the pages of other sites, in any browser that reaches the server.
+class _GuardRequests:
+    """Middleware that refuses the pages of other sites, streams without end, and too much at once.
 
     The library looks at names only where it serves this machine alone. In each POST a browser says
     which page asks, even if the name of that page was made to lead here. The library bounds one
@@ -302,46 +333,67 @@ class _RefusePages:
         self._held = 0
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-        given = scope.get("headers", ())
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = scope["headers"]
         origins = [value for name, value in given if name == b"origin"]
         hosts = [value for name, value in given if name == b"host"]
         try:
             # The library looks at the start of the first: 127.0.0.1:8000@evil.example has a good
             # one.
-            if scope["type"] == "http" and not (len(hosts) == 1 and _HOST(hosts[0])):
+            if not (len(hosts) == 1 and _HOST(hosts[0])):
                 raise _RefusedError(400, b"one Host header: name or address, and a port or none")
             if not all(map(_LOCAL_PAGE, origins)):
                 raise _RefusedError(403, b"not from the page of another site")
+            if scope["method"] == "GET":  # a stream that stays open, and would carry nothing
+                raise _RefusedError(405, b"POST each message; this server sends none by itself")
             await self._pass_on(scope, receive, send)
         except _RefusedError as refused:
-            headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
+            headers = [(b"content-type", refused.type), (b"connection", b"close")]
+            headers += [(b"allow", b"POST")] * (refused.status == 405)
             head = {"type": "http.response.start", "status": refused.status, "headers": headers}
             await send(head)
             await send({"type": "http.response.body", "body": refused.said})
 
     async def _pass_on(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-        held, is_whole = 0, scope["type"] != "http"
+        """Read the whole body, then pass it on in one message."""
+        held = 0
         latest = anyio.current_time() + MAX_SECONDS_OF_REQUEST
-
-        async def take() -> Any:
-            nonlocal held, is_whole
-            if is_whole:  # what comes now is that the client has gone
-                return await receive()
-            with anyio.move_on_after(latest - anyio.current_time()) as time_left:
-                message = await receive()
-            if time_left.cancelled_caught:
-                raise _RefusedError(408, b"too slow")
-            size = len(message.get("body", b""))
-            held, self._held = held + size, self._held + size
-            if self._held > MAX_BYTES_HELD:
-                raise _RefusedError(503, b"too many large requests at once; try again later")
-            is_whole = not message.get("more_body")
-            return message
-
+        parts: list[bytes] = []
         try:
+            more = True
+            while more:
+                with anyio.move_on_after(latest - anyio.current_time()) as time_left:
+                    message = await receive()
+                if time_left.cancelled_caught:
+                    raise _RefusedError(408, b"too slow")
+                parts.append(message.get("body", b""))
+                held, self._held = held + len(parts[-1]), self._held + len(parts[-1])
+                if held > MAX_REQUEST_CHARS:
+                    raise _RefusedError(413, b"more than %d bytes" % MAX_REQUEST_CHARS)
+                if self._held > MAX_BYTES_HELD:
+                    raise _RefusedError(503, b"too many large requests at once; try again later")
+                more = message.get("more_body", False)
+            body = b"".join(parts)
+            parts.clear()
+            if _has_wrong_id(body):
+                error = ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE)
+                said = JSONRPCError(jsonrpc="2.0", id=None, error=error)
+                text = said.model_dump_json(exclude_unset=True).encode()
+                raise _RefusedError(400, text, b"application/json")
+            whole = [{**message, "body": body}]
+
+            async def take() -> Any:
+                # What comes after the body is that the client has gone.
+                return whole.pop() if whole else await receive()
+
+            del body, message
             await self._app(scope, take, send)
         finally:
             self._held -= held
+            if held > LARGE_REQUEST_BYTES:
+                gc.collect()  # the library's circles of references hold the body
 
 
 _LOCAL_PAGE = re.compile(rb"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?").fullmatch

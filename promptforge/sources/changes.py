@@ -1,7 +1,7 @@
 """Items of changes that git knows: diffs, commits, and changed files as they are now.
 
-No shell is used, and none of the programs that a repository's settings may name for its diffs. What
-holds a credential is left out, and said.
+No shell is used, and none of the programs that a repository's settings may name for its diffs.
+Credentials are masked, and said.
 
 Codes: PF604 a changed file that is no text, PF610 a filter of git that is not run.
 """
@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..errors import Diagnostics, ItemError, quote
 from ..files.access import Access, StrPath, forget_read, is_read, note_read_path
 from ..model import Item
@@ -27,11 +29,11 @@ from .folders import (
     LeftOut,
     find_packed,
     is_earlier_output,
-    leaves_out_secret,
     names_in,
     narrow_down,
     report_left_out,
     unwanted_name,
+    without_secrets,
 )
 from .git import NEW_FILES, run_git
 from .text_files import load_files
@@ -214,13 +216,27 @@ def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bo
 def _without_secrets(
     items: list[Item], diagnostics: Diagnostics, wanted: FolderFilter
 ) -> list[Item]:
-    return [
-        item
-        for item in items
-        if not leaves_out_secret(
-            item.content or "", item.path or item.name or "", diagnostics, wanted
-        )
-    ]
+    kept = []
+    for item in items:
+        # The name of a commit is its subject, which may hold what its message explains.
+        label = f"{item.name or ''}\n{item.path or ''}"
+        text = f"{label}\n{item.content or ''}"
+        place = item.path or item.name or ""
+        shown = item.id and f"commit {item.id[:_HASH_CHARACTERS]}"
+        clean = without_secrets(text, place, diagnostics, wanted, shown)
+        if clean is None:
+            continue
+        if clean == text:
+            kept.append(item)
+            continue
+        lines = clean.split("\n")
+        names = (item.name or "").count("\n") + 1
+        if "\n".join(lines[names : label.count("\n") + 1]) != (item.path or ""):
+            continue  # the path would be another one
+        name = "\n".join(lines[:names]) if item.name else item.name
+        content = "\n".join(lines[label.count("\n") + 1 :])
+        kept.append(replace(item, name=name, content=content))
+    return kept
 
 
 def _revisions(revisions: str, folder: Path) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -26,9 +26,33 @@ _CREDENTIALS = {
         # The line alone is in many programs, and in manuals `...` stands below it. A key has base64
         # below it: behind `#` in a comment, behind `\n` as two letters in JSON, behind `" + "` in
         # a program. Headers may come first. One that a manual shortens by `...` is none.
-        r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[\s#>\"',+-]|\\+[rn])++"
-        r"(?>[A-Za-z-]+: [^\n]*\n\s*){0,9}([A-Za-z0-9+/=]{24,}+)"
+        # SSH2 has four dashes and a blank.
+        r"----[- ]BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?[- ]----"
+        r"(?:[\s#>\"',+*/;|`-]|\\+[rn])++"
+        r"(?:[A-Za-z-]+: (?:[^\n\\]*(?:\\+[rn])+|[^\n]*\n\s*)){0,9}([A-Za-z0-9+/=]{24,}+)"
         r"(?!(?:[\s#>-]|\\[rn])*(?:\.\.\.|…))",
+    ),
+    "a PuTTY key": (
+        ("Private-Lines:",),
+        # No line of a head, such as `Private-MAC: …`, is a line of the key.
+        r"Private-Lines: *[0-9]+(?:[\s#>\"',+-]|\\+[rn])++([A-Za-z0-9+/=]{4,}+)(?![:-])",
+    ),
+    "a private key in Base64": (
+        ("LS0tLS1CRUdJTi",),  # -----BEGIN
+        r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVE"
+        r"|BFTkNSWVBURUQgUFJJVkFUR|BEU0EgUFJJVkFUR)[A-Za-z0-9+/]{40,}=*",
+    ),
+    "a key of minisign or signify": (
+        ("untrusted comment:",),
+        r"untrusted comment: [^\n]*(?:secret|encrypted) key[^\n]*\n[-+ ]?([A-Za-z0-9+/]{60,}=*)",
+    ),
+    "a WireGuard key": (
+        ("PrivateKey", "PresharedKey"),
+        r"(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{43}=)",
+    ),
+    "a private key in JSON": (
+        ('"kty"',),
+        r"\"(?:d|k|p|q|d[pq]|qi)\"[ \t]*:[ \t]*\"([A-Za-z0-9_-]{32,})\"",
     ),
     "an age key": (("AGE-SECRET-KEY-1",), r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b"),
     "an AWS access key": (("AKIA", "ASIA"), r"\bA[KS]IA[A-Z2-7]{16}\b"),
@@ -63,8 +87,8 @@ _CREDENTIALS = {
     "a Hugging Face token": (("hf_",), r"\bhf_[A-Za-z]{34}\b"),
     "an npm token": (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
     "a SendGrid key": (("SG.",), r"\bSG\.[\w-]{22}\.[\w-]{43}\b"),
-    "an Azure storage key": (("AccountKey=",), r"\bAccountKey=[A-Za-z0-9+/]{86}=="),
-    "an Azure access key": (("SharedAccessKey=",), r"\bSharedAccessKey=[A-Za-z0-9+/]{43}="),
+    "an Azure storage key": (("AccountKey=",), r"\bAccountKey=([A-Za-z0-9+/]{86}==)"),
+    "an Azure access key": (("SharedAccessKey=",), r"\bSharedAccessKey=([A-Za-z0-9+/]{43}=)"),
     "an Azure client secret": (("Q~",), r"(?<![\w.~-])[\w.~-]{3}[0-9]Q~[\w.~-]{31,34}(?![\w.~-])"),
     "an Azure DevOps token": (("AZDO",), r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b"),
     "a Telegram token": ((":AA",), r"\b\d{8,10}:AA[\w-]{33}\b"),
@@ -77,21 +101,56 @@ _CREDENTIALS = {
     ),
 }
 """Credential → words of it, and its pattern, as its issuer has published it."""
-_NAME_OF_SECRETS = late_pattern(
+KEYS = ("a private key", "a PuTTY key")
+"""Credentials of several lines."""
+DUMMIES = frozenset({
+    # AWS General Reference and the IAM User Guide; all of AWS's own end so.
+    *("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+    *("AKIAI44QH8DHBEXAMPLE", "je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY"),
+    # Microsoft Learn: the keys of Azurite (storage) and of the emulator of Cosmos DB.
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==",
+    # jwt.io, the token that its page opens with.
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwi"
+    "aWF0IjoxNTE2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
+})  # fmt: skip
+"""Credentials that their issuers print in manuals; they open nothing."""
+FILE_FOR_PASSWORDS = late_pattern(
     r"(?i)[\w-]*\.env(?:\.(?!example|sample|template|dist|default)[\w.-]+)?|[._]netrc|\.pgpass"
-    r"|\.git-credentials"
+    r"|\.git-credentials|\.htpasswd"
 )
 """Files for passwords, which have no pattern of their own."""
+_SETTINGS_WITH_PASSWORDS = late_pattern(
+    r"(?i)(?:.*/)?(?:application[\w.-]*\.(?:properties|ya?ml)|[\w.-]*kubeconfig[\w.-]*"
+    r"|\.kube/config|[\w.-]*\.tfstate(?:\.backup)?|[\w.-]*\.tfvars)"
+)
+"""Files of settings that are known to hold passwords, by their path."""
+ASSIGNMENT = late_pattern(
+    # A name is looked through once, then passed over.
+    r"(?<![\w.-])([\"']?)([A-Za-z_][\w.-]*+)\1"
+    r"([ \t]*(?::[ \t]*[\w.\[\]|?]{1,40}[ \t]*(?==))?(?:=>|:=|[=:])[ \t]*)"  # a type between
+    r"(\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
+    r"|[^\s\"'(){}\[\]<>$,;#`]++(?=[ \t\r]*(?:[,;#\n]|\Z)))"
+)
+"""A name and its value: a text in quotes, or all that is left of the line."""
+_NAME_OF_A_SECRET = late_pattern(
+    r"(?i)passw|passphrase|pass$|pwd|secret|token$|credential|^_?auth$"
+    r"|(?:api|access|account|auth|client|encryption|private|signing)[_.-]?key"
+)
+_REFERENCE = late_pattern(r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?")
+"""A value that stands elsewhere, as `${TOKEN}`."""
+MIN_PASSWORD_LETTERS = 6
 _PASSWORD = late_pattern(
     # The word is looked through once, then passed over: a word of `tokentoken…` has no end.
     r"(?im)^[-+ \t]*(?:export[ \t]+)?"
     r"(?=\w*(?:key|secret|token|passw|pwd|credential))\w++[ \t]*=[ \t]*"
     r"[\"']?[^\s\"'#$<{]{6,}"
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
+    r"|^[^\s:#]+:(?:(?:\$\w+\$|\{S?SHA\})\S{6,}|[./0-9A-Za-z]{13}$)"
 )
 MIN_LETTERS_OF_A_SECRET = 10
 """Different characters of a credential; `ghp_xxxx…` in a manual has fewer."""
-_MIN_LETTERS = {"a password in an address": 5}
+_MIN_LETTERS = {"a password in an address": 5, "a PuTTY key": 1}
 
 
 def find_credential(text: str, place: str = "") -> str | None:
@@ -101,23 +160,83 @@ def find_credential(text: str, place: str = "") -> str | None:
     package detect-secrets looks for more kinds.
     Example: `find_credential("AKIA" + "I7QXSU2JTPNN4B6M")` is "an AWS access key".
     """
+    return next((kind for kind, _ in find_credentials(text, place)), None)
+
+
+def find_credentials(
+    text: str, place: str = "", allowed: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the value of each credential in a text, but for the `allowed` values.
+
+    Of a private key the value is the beginning of its body; in a file for passwords it is empty.
+    """
     # Thirty words are not looked for in all of a text, where few lines can hold a token.
     lines = "\n".join(_lines_with_long_words(text))
+    yield from _find_known(text, lines, allowed)
+    if is_for_passwords(place) and _PASSWORD.search(text):
+        yield "a password or key", ""
+    elif _SETTINGS_WITH_PASSWORDS.fullmatch(place.replace("\\", "/")) or _is_kubeconfig(text):
+        for value in assigned_secrets(text):
+            if not is_harmless(value, allowed):
+                yield "a password or key", value
+    for name, secret in _find_more(text, lines):
+        if not is_harmless(secret, allowed):
+            yield f"what looks like {name}", secret
+
+
+def _find_known(text: str, lines: str, allowed: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield what has a pattern of its issuer; `lines` are those that can hold a token."""
     for name, (words, pattern) in _CREDENTIALS.items():
         looked_in = text if name in _OF_SHORT_WORDS else lines
         if not any(word in looked_in for word in words):
             continue
+        least = _MIN_LETTERS.get(name, MIN_LETTERS_OF_A_SECRET)
         for match in re.finditer(pattern, looked_in):
             secret = match[match.lastindex or 0]
-            # AWS's own, in every tutorial.
-            is_example = secret.endswith(("EXAMPLE", "EXAMPLEKEY"))
-            least = _MIN_LETTERS.get(name, MIN_LETTERS_OF_A_SECRET)
-            if len(set(secret)) >= least and not is_example:
-                return name
-    for_passwords = _NAME_OF_SECRETS.fullmatch(place.replace("\\", "/").rpartition("/")[2])
-    if for_passwords and _PASSWORD.search(text):
-        return "a password or key"
-    return _detect_more(text, lines)
+            # Keys of one kind begin alike, so one is allowed by all of it.
+            whole = _body_of_key(looked_in, match) if name in KEYS else secret
+            if len(set(secret)) >= least and not is_harmless(whole, allowed):
+                yield name, secret
+
+
+def _body_of_key(text: str, match: re.Match[str]) -> str:
+    """Return the body of a private key in one line."""
+    stop = text.find("----", match.end())
+    return re.sub(r"\\+[rn]|[^A-Za-z0-9+/=]", "", text[match.start(1) : stop % (len(text) + 1)])
+
+
+def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:
+    """Tell whether a value is a dummy of a manual, or allowed as it is."""
+    # AWS's own, in every tutorial.
+    return secret in DUMMIES or secret in allowed or secret.endswith(("EXAMPLE", "EXAMPLEKEY"))
+
+
+def is_for_passwords(place: str) -> bool:
+    """Tell whether a file holds passwords and little else, by its name."""
+    return FILE_FOR_PASSWORDS.fullmatch(place.replace("\\", "/").rpartition("/")[2]) is not None
+
+
+def _is_kubeconfig(text: str) -> bool:
+    return "current-context" in text and "kind" in text and "clusters" in text
+
+
+def assigned_secrets(text: str) -> Iterator[str]:
+    """Yield what is assigned to names such as `db.password`, without its quotes."""
+    for match in ASSIGNMENT.finditer(text):
+        value = match[4].strip("\"'")
+        is_long = len(value) >= MIN_PASSWORD_LETTERS
+        if is_long and is_secret_name(match[2]) and not is_reference(value):
+            yield value
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a name says that its value is a secret."""
+    return _NAME_OF_A_SECRET.search(name) is not None
+
+
+def is_reference(value: str) -> bool:
+    """Tell whether a value names the place of a secret alone, as `${TOKEN}`."""
+    return _REFERENCE.fullmatch(value) is not None
 
 
 def _lines_with_long_words(text: str) -> Iterator[str]:
@@ -135,8 +254,8 @@ def _lines_with_long_words(text: str) -> Iterator[str]:
             yield line
 
 
-def _detect_more(text: str, lines: str) -> str | None:
-    """Return what detect-secrets finds in a text; `lines` are those that can hold a token."""
+def _find_more(text: str, lines: str) -> Iterator[tuple[str, str]]:
+    """Yield what detect-secrets finds in a text; `lines` are those that can hold a token."""
     for name, find in _more_detectors():
         looked_in = text
         if name in _IN_LONG_WORDS:
@@ -151,9 +270,11 @@ def _detect_more(text: str, lines: str) -> str | None:
                 continue
             # Of `eyJeyJ…` without a dot it reads all that is left, at each `eyJ`.
             looked_in = "\n".join(_WEB_TOKEN.findall(text))
-        if any(not _PLACEHOLDER.fullmatch(secret) for secret in find(looked_in)):
-            return f"what looks like {name}"
-    return None
+        for secret in find(looked_in):
+            if not _PLACEHOLDER.fullmatch(secret):
+                # Of a JSON Web Token it gives the first two of three parts.
+                whole = re.search(re.escape(secret) + REST_OF_A_TOKEN, looked_in)
+                yield name, whole[0] if whole else secret
 
 
 @cache
@@ -161,7 +282,7 @@ def _more_detectors() -> Sequence[tuple[str, Callable[[str], Iterable[str]]]]:
     """Return the detectors of detect-secrets by name, where it is installed.
 
     Not those of what is found here already, nor of address, entropy and words such as `password`:
-    tests and manuals are full of them, and a whole file is left out.
+    tests and manuals are full of them.
     """
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
@@ -181,6 +302,8 @@ _COVERED = late_pattern(
     r"|Telegram|Public IP|Secret Keyword)\b"
 )
 """Detectors of detect-secrets that are not asked."""
+REST_OF_A_TOKEN = r"[\w+/=~-]*+(?:\.[\w+/=~-]++)*+"
+"""A pattern may end before its token does."""
 _PLACEHOLDER = late_pattern(
     r"(?i)\.+|\*+|\W{0,2}(?:pw|pwd|pass|password|passwd|passphrase|secret|token|x+)\W{0,2}"
 )
@@ -213,7 +336,8 @@ MIN_TOKEN = 20
 _OF_SHORT_WORDS = frozenset({
     *("a private key", "an AWS secret key", "an Amazon Bedrock key", "a password in an address"),
     *("an Azure storage key", "an Azure access key", "an Azure client secret"),
-    "a Stripe webhook secret",
+    *("a Stripe webhook secret", "a PuTTY key", "a private key in Base64", "a WireGuard key"),
+    *("a key of minisign or signify", "a private key in JSON"),
 })  # fmt: skip
 """Credentials that `+`, `/` and `.` may cut into words shorter than `MIN_TOKEN`."""
 _LETTERS = bytes(

@@ -3,8 +3,7 @@
 In a repository git itself is asked, so global excludes count, and tracked dot files are in.
 Elsewhere `.gitignore` and `.ignore` are read here. Links are not followed.
 
-Codes: PF601 a folder that cannot be read, PF602 too many names, PF608 files that were left out,
-PF609 files with credentials, which were left out.
+Codes: PF601 a folder that cannot be read, PF602 too many names, PF608 files that were left out.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from ..files.access import (
     system_reason,
 )
 from ..text.words import late_pattern, match_in_one_pass, take_folders_back
-from .credentials import find_credential
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
+from .secret_scan import SecretScan
 from .workspace import (
     MAX_FOLDERS_NESTED,
     MAX_NAMES_VISITED,
@@ -127,7 +126,11 @@ class FolderFilter(msgspec.Struct, frozen=True):
     hidden: bool = False
     """Take dot files that git does not track."""
     secret_scan: bool = True
-    """Leave out files and changes that hold a credential."""
+    """Mask credentials in files and changes, or leave these out."""
+    secret_allowlist: Sequence[str] = ()
+    """Credentials that are none, as they stand in a file."""
+    scan: SecretScan | None = None
+    """Collects the credentials of all sources of a run."""
     written: re.Pattern[str] | None = None
     """Real paths that the run writes: a text that reads its last self is filled by it."""
 
@@ -290,8 +293,11 @@ def read_folder(
     for name in {*left_out.get(_WRITTEN, ())} - named:
         forget_read(os.path.join(top, name))
     for place, text, said in read:
-        if place not in packed and not leaves_out_secret(text, place, diagnostics, wanted):
-            yield place, text, said
+        if place in packed:
+            continue
+        clean = without_secrets(text, place, diagnostics, wanted)
+        if clean is not None:
+            yield place, clean, said
     report_left_out(left_out, path, diagnostics)
     if not read:
         raise _no_files(path, wanted, left_out)
@@ -488,15 +494,24 @@ def report_left_out(left_out: LeftOut, path: str, diagnostics: Diagnostics) -> N
     diagnostics.add("PF608", message, where=show_path(path), severity="info")
 
 
-def leaves_out_secret(
-    text: str, place: str, diagnostics: Diagnostics, wanted: FolderFilter
-) -> bool:
-    """Tell whether a text holds a credential and is left out for it, and say so (PF609)."""
-    found = find_credential(text, place) if wanted.secret_scan else None
-    if found is not None:
-        message = f"left out: it holds {found}; --no-secret-scan takes it"
-        diagnostics.add("PF609", message, where=show_path(place))
-    return found is not None
+def without_secrets(
+    text: str,
+    place: str,
+    diagnostics: Diagnostics,
+    wanted: FolderFilter,
+    shown: str | None = None,
+) -> str | None:
+    """Return a text with its credentials masked; `None` where it is left out for them (PF609).
+
+    `shown` stands for the place in the message.
+    """
+    if not wanted.secret_scan:
+        return text
+    scan = wanted.scan or SecretScan(wanted.secret_allowlist)
+    clean = scan.clean(text, place, show_path(shown or place))
+    if wanted.scan is None:
+        scan.report(diagnostics)
+    return clean
 
 
 def unwanted_name(name: str) -> str | None:

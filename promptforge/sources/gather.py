@@ -32,12 +32,13 @@ from .folders import (
     MAX_NAMES_SHOWN,
     FolderFilter,
     Progress,
-    leaves_out_secret,
     narrow_down,
+    without_secrets,
 )
 from .item_files import NoItemsError, load_items, load_table, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
+from .secret_scan import SecretScan
 from .text_files import (
     DATA_LANGUAGES,
     Search,
@@ -144,8 +145,8 @@ def load(  # noqa: PLR0913  these are public options
       also by URL, such as `s3://bucket/items.jsonl` (extra `remote`).
     - `files`: `PATH[:START[-END]]`, patterns or folders, with `context_lines` more lines on either
       side of a range. Of folders the files that git sees are read, narrowed down by `include` and
-      `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too. Files
-      and changes that hold a credential are left out, unless `secret_scan` is false.
+      `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too.
+      Credentials in files and changes are masked, unless `secret_scan` is false.
     - `git_diff`: the changes between revisions such as `main...`, one item a file; `git_changed`:
       the changed files as they are now; `""` stands for all that is not committed. `git_log`: the
       number of last commits.
@@ -222,12 +223,18 @@ def gather(
     """
     loaded: list[list[Item]] = []
     failures: list[ItemError] = []
+    scan = SecretScan(wanted.wanted.secret_allowlist)
+    of_folders = replace(wanted.wanted, scan=scan)
+    wanted = replace(wanted, wanted=of_folders)
+    if wanted.search is not None:
+        wanted = replace(wanted, search=replace(wanted.search, wanted=of_folders))
     for load in _loaders(wanted, diagnostics, progress):
         try:
             found = load()
             loaded.append([found] if isinstance(found, Item) else found)
         except ItemError as error:
             failures.append(error)
+    scan.report(diagnostics)
     failed = list(_joined(failures))
     for failure in failed:
         diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
@@ -422,12 +429,8 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
                 if is_text_source(path, folder):
                     items = load_files(path, **near)
                     place = name.partition("://")[2].lstrip("/")
-                    found += [
-                        replace(item, path=place, url=name)
-                        for item in items
-                        if not is_folder
-                        or not leaves_out_secret(item.content or "", name, diagnostics, wanted)
-                    ]
+                    clean = _clean_items(items, name, diagnostics, wanted if is_folder else None)
+                    found += [replace(item, path=place, url=name) for item in clean]
                 else:
                     text = read_text(path, **near)
                     found += parse_items(text, where=name, diagnostics=said)
@@ -442,6 +445,20 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
     for failure in failed:
         diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
     return found
+
+
+def _clean_items(
+    items: list[Item], place: str, diagnostics: Diagnostics, wanted: FolderFilter | None
+) -> list[Item]:
+    """Return the items of a file with their credentials masked; all of one without a filter."""
+    if wanted is None:  # somebody named the file
+        return items
+    cleaned = [without_secrets(item.content or "", place, diagnostics, wanted) for item in items]
+    return [
+        replace(item, content=clean)
+        for item, clean in zip(items, cleaned, strict=True)
+        if clean is not None
+    ]
 
 
 def _text_loaders(

@@ -517,6 +517,87 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
     assert said == {1: None, answered: code, 2: -32601}
 
 
+WRONG_IDS = ["1e400", "-1e400", "1.5", "1.0", "null", "true", "[1]", "{}", "NaN"]
+
+
+def _ping(id_: str) -> str:
+    return f'{{"jsonrpc": "2.0", "id" : {id_}, "method": "ping"}}'
+
+
+@pytest.mark.slow
+def test_a_request_with_a_wrong_id_is_answered() -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp"]
+    items = [{"content": "x", "metadata": {"id": None}}]
+    asked = _CALL.replace('[{"content": ""}]', json.dumps(items))
+    notified = '{"jsonrpc": "2.0", "method": "ping"}'  # without an id nobody wants an answer
+    answered = '{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "id"}}'
+    lines = [_frame(1, "initialize", _HELLO), *map(_ping, WRONG_IDS), notified, answered, asked]
+    ran = subprocess.run(
+        command, input="\n".join(lines), capture_output=True, text=True, check=True
+    )
+    answers = [json.loads(each) for each in ran.stdout.splitlines()]
+    assert [(each["id"], each.get("error", {}).get("code")) for each in answers] == (
+        [(1, None)] + [(None, -32600)] * len(WRONG_IDS) + [(7, None)]
+    )
+
+
+def _post(port: int, body: str, method: str = "POST") -> tuple[int, str]:
+    """Return the status of an answer over HTTP, and its body."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    with contextlib.closing(connection):
+        connection.request(method, "/mcp", body or None, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+@pytest.mark.parametrize("id_", WRONG_IDS)
+def test_over_http_too(port: int, id_: str) -> None:
+    status, said = _post(port, _ping(id_))
+    assert (status, json.loads(said)["id"]) == (400, None)
+    assert json.loads(said)["error"]["code"] == -32600
+
+
+def test_over_http_nothing_is_kept_between_requests(port: int) -> None:
+    status, said = _post(port, _frame(1, "initialize", _HELLO))
+    assert status == 200 and "promptforge" in said
+    assert _post(port, "", "GET")[0] == 405  # a stream that would stay open
+    status, said = _post(port, _ping("2"))
+    assert status == 200 and '"id":2' in said.replace(" ", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("greetings", "letters"), [(400, 100_000), (40, 3_000_000)])
+def test_many_greetings_leave_no_memory_behind(greetings: int, letters: int) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "promptforge", "mcp", "--http", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None and "/mcp" in process.stderr.readline()
+            for _ in range(1200):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.05)
+            assert _post(port, _frame(1, "initialize", _HELLO))[0] == 200
+            before = _resident_bytes(process.pid)
+            name = {**_HELLO, "clientInfo": {"name": "x" * letters, "version": "1"}}
+            for number in range(greetings):
+                assert _post(port, _frame(number, "initialize", name))[0] == 200
+            assert _resident_bytes(process.pid) - before < 20 << 20
+        finally:
+            process.terminate()
+
+
+def _resident_bytes(process: int) -> int:
+    status = Path(f"/proc/{process}/status")
+    if not status.exists():
+        pytest.skip("the memory of a process is read from /proc")
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) << 10
+
+
 PATIENT_SERVER = """
 from promptforge.cli.main import main
 from promptforge.integrations import mcp

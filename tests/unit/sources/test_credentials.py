@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -112,30 +113,69 @@ def test_headers_of_a_key_are_read_in_one_pass() -> None:
     assert find_credential("-----BEGIN PRIVATE KEY-----\n" + "a: " * 100_000) is None
 
 
+def bytes_of(secret: str) -> list[str]:
+    """Return the parts of a sample that nobody may see: its long words with a digit or a capital."""
+    words = re.findall(r"[A-Za-z0-9+/_.~-]{12,}", secret.replace("PRIVATE KEY", ""))
+    return [word for word in words if re.search("[A-Z0-9]", word) and word != "SharedAccessKey"]
+
+
+def commit(space: Path) -> None:
+    about = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    git(space, *about, "commit", "-qam", "x", "--allow-empty")
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_credential_is_masked_in_its_place_and_said_once(space: Path, name: str) -> None:
+    secret = SECRETS[name]
+    (space / "app.py").write_text(f"before\n{secret}\nafter\n")
+    (space / "same.md").write_text(f"It is\n{secret}\n")
+    commit(space)
+    ran = run("render", ".", "--max-tokens", "20000", "--strict", "--number-lines")
+    assert ran.code == 0, ran.err
+    (said,) = [line for line in ran.err.splitlines() if "[PF609]" in line]
+    assert f"app.py ({name})" in said and f"same.md ({name})" in said
+    assert "--no-secret-scan takes all as it is" in said
+    is_key = name == "a private key"  # the sample has no end
+    assert ("before" in ran.out, "REDACTED" in ran.out) == (not is_key, not is_key)
+    if not is_key:
+        assert re.search(r"(?m)^3[: |\t]+after$", ran.out)
+    assert secret in run("render", ".", "--no-secret-scan", "--max-tokens", "20000").out
+    assert secret.split("\n")[0] in run("render", "app.py").out  # named
+
+
+def split_and_batch(space: Path) -> str:
+    """Return what `--split` and `batch` write about a folder."""
+    ran = run("render", ".", "--split", "400", "-o", "parts/x.md")
+    (space / "requests.jsonl").write_text('{"items": ["."], "id": "a"}\n')
+    done = run("batch", "requests.jsonl", "-o", "answers.jsonl", "--jobs", "1")
+    written = [path.read_text() for path in [*space.glob("parts/*"), *space.glob("answers*")]]
+    assert written, ran.err + done.err
+    return "".join(written) + ran.out + ran.err + done.out + done.err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SECRETS)
-def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -> None:
-    (space / "app.py").write_text(f"before\n{SECRETS[name]}\nafter\n")
-    ran = run("render", ".", "--max-tokens", "20000")
-    assert ran.code == 0 and "before" not in ran.out
-    assert f"app.py: left out: it holds {name}; --no-secret-scan takes it [PF609]" in ran.err
-    assert "before" in run("render", ".", "--no-secret-scan", "--max-tokens", "20000").out
-    assert "before" in run("render", "app.py").out  # named
-    for flag in ("--git-diff", "--git-changed"):
-        git(
-            space,
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b.c",
-            "commit",
-            "-qm",
-            "x",
-            "--allow-empty",
-        )
-        (space / "app.py").write_text(f"changed\n{SECRETS[name]}\nafter\n")
-        ran = run("render", flag)
-        assert "changed" not in ran.out and "PF609" in ran.err
+def test_no_output_holds_the_bytes_of_a_credential(space: Path, name: str) -> None:
+    secret = SECRETS[name]
+    (space / "parts").mkdir()
+    (space / "app.py").write_text(f"before\n{secret}\nafter\n")
+    outputs = [split_and_batch(space)]
+    for path in [*space.glob("parts/*"), *space.glob("answers*"), space / "requests.jsonl"]:
+        path.unlink()
+    for flags in (["."], ["--git-diff"], ["--git-changed"], ["--search", "before after"]):
+        for more in ([], ["--json"], ["--format", "xml"], ["--tree"], ["--query", "before"]):
+            if "--search" not in flags or not more:
+                ran = run("render", *flags, *more, "--max-tokens", "20000")
+                outputs.append(ran.out + ran.err)
+    for command in ("explain", "count"):
+        ran = run(command, ".", "--json")
+        outputs.append(ran.out + ran.err)
+    message = f"subject {secret}"
+    git(space, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qam", message)
+    ran = run("render", "--git-log", "3", "--json")
+    outputs.append(ran.out + ran.err)
+    for output in outputs:
+        assert not [each for each in bytes_of(secret) if each in output]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,238 @@
+"""Mask credentials in texts, or leave the text out, and say so once for a whole run.
+
+A masked text has the lines of the original. What cannot be masked for certain is left out: after
+masking the text is searched again, and it must hold none of the values that were found.
+
+Codes: PF609 texts with credentials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import partial
+from itertools import islice
+
+from ..errors import Diagnostics
+from ..text.format import plural
+from ..text.words import late_pattern
+from .credentials import (
+    ASSIGNMENT,
+    KEYS,
+    MIN_PASSWORD_LETTERS,
+    REST_OF_A_TOKEN,
+    find_credentials,
+    is_for_passwords,
+    is_harmless,
+    is_reference,
+    is_secret_name,
+)
+
+MASK = "REDACTED"
+"""The word in the place of a value: letters alone, so that YAML, JSON and programs stay valid."""
+MAX_TEXTS_NAMED = 3
+"""Texts that the message names for each of masked and left out."""
+MAX_SECRETS = 1_000
+"""Values to mask in one text: each is looked for in all of it; a text of more is left out."""
+MAX_KEY_CHARACTERS = 1 << 17
+"""Characters between the first and the last line of a private key."""
+
+_KEY_BLOCK = late_pattern(
+    r"(----[- ]BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?[- ]----)"
+    rf"((?:(?!----[- ]BEGIN)[\s\S]){{1,{MAX_KEY_CHARACTERS}}}?)"
+    r"(?=----[- ]END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?[- ]----)"
+)
+_KEY_END = late_pattern(r"----[- ]END [A-Z0-9 ]+[- ]----")
+_PUTTY_BLOCK = late_pattern(
+    r"(?:PuTTY-User-Key-File-[0-9]+:(?:.*\n){1,99}?)?[-+ ]?Private-Lines: *([0-9]{1,3})[ \t\r]*\n"
+    r"((?:[-+ ]?[A-Za-z0-9+/=]+[ \t\r]*(?:\n|\Z))+)(?:[-+ ]?Private-(?:MAC|Hash): .*)?"
+)
+_HEADER_OF_A_KEY = late_pattern(r"[-+ \t#>*\"']*[A-Z][A-Za-z-]+: (?!.*[A-Za-z0-9+/=]{24})[^\\]*\Z")
+_BASE64 = late_pattern(r"\\+[rnt]|[A-Za-z0-9][A-Za-z0-9+/=]*")
+_REST_OF_A_PASSWORD = r"(?:[^\s/\"'`<>]*(?=@))?"
+"""A password may hold `@`, too."""
+_DIFF = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
+_SETTING = late_pattern(r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*)(.*?)([ \t\r]*)")
+_IN_QUOTES = late_pattern(r"\"([^\"\\]|\\.)*\"|'[^']*'")
+_FORMS = {
+    # Address, and five or two fields with colons between; in a `.netrc` all names are shown.
+    ".git-credentials": r"(\w+://)[^\s/]+(@\S*)",
+    ".pgpass": r"((?:(?:[^:\\\n]|\\.)*:){4}).+()",
+    ".htpasswd": r"([^:\n]+:).+()",
+}
+_NETRC_LINE = late_pattern(r"(?:\s*(?:machine|login|password|account)\s+\S+|\s*default)*\s*")
+
+
+class SecretScan:
+    """The credentials of one run: masks them, and remembers where they were."""
+
+    def __init__(self, allowed: Collection[str] = ()) -> None:
+        """Let the values in `allowed` through; a value must be equal, not a part."""
+        self._allowed = frozenset(allowed)
+        self._masked: dict[str, str] = {}
+        """Place → what was masked there."""
+        self._left_out: dict[str, str] = {}
+
+    def clean(self, text: str, place: str, shown: str) -> str | None:
+        """Return a text with its credentials masked; `None` where it must be left out.
+
+        `shown` is the place as messages print it.
+        """
+        found = [*islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1)]
+        if not found:
+            return text
+        kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
+        masked = mask(text, place, found, self._allowed)
+        for _, secret in found:
+            if secret:  # a path may be one, too
+                shown = shown.replace(secret, MASK)
+        listed = self._left_out if masked is None else self._masked
+        listed[shown] = kinds
+        return masked
+
+    def report(self, diagnostics: Diagnostics) -> None:
+        """Say in one line what was masked and what was left out (PF609); forget it."""
+        said = []
+        if self._masked:
+            said.append(f"masked credentials in {_listed(self._masked)}")
+        if self._left_out:
+            said.append(f"left out {_listed(self._left_out)}")
+        if said:
+            way_out = "--no-secret-scan takes all as it is, secret_allowlist one value"
+            diagnostics.add("PF609", "; ".join([*said, way_out]), severity="info")
+        self._masked, self._left_out = {}, {}
+
+
+def _listed(found: dict[str, str]) -> str:
+    named = [f"{place} ({kinds})" for place, kinds in [*found.items()][:MAX_TEXTS_NAMED]]
+    count = plural(len(found), "text", "texts")
+    return f"{count}: {', '.join(named)}{' …' * (len(found) > MAX_TEXTS_NAMED)}"
+
+
+def mask(
+    text: str, place: str, found: Sequence[tuple[str, str]], allowed: Collection[str] = ()
+) -> str | None:
+    """Return a text without the credentials `found` in it; `None` where that is not certain.
+
+    Where one is found others are likely, so all private keys and all values of names such as
+    `password` are masked, too. Lines stay as many as they are.
+    """
+    masked, outside = _mask_keys(text)
+    if outside is not None and not re.search(r"\w", outside):  # a key alone says nothing
+        return None
+    if len(found) > MAX_SECRETS:
+        return None
+    secrets = {secret: kind for kind, secret in found if secret}
+    for secret in sorted(secrets, key=len, reverse=True):
+        if secrets[secret] in KEYS:  # only a whole one can be masked, above
+            continue
+        is_password = secrets[secret].startswith("a password")
+        rest = _REST_OF_A_PASSWORD if is_password else REST_OF_A_TOKEN
+        masked = re.sub(re.escape(secret) + rest, MASK, masked)
+    if is_for_passwords(place):
+        by_line = _mask_file_for_passwords(masked, place)
+        if by_line is None:
+            return None
+        masked = by_line
+
+    masked = ASSIGNMENT.sub(partial(_mask_value, allowed), masked)
+    if any(secret in masked for secret in secrets):
+        return None
+    # A star is no letter of any credential.
+    if next(find_credentials(masked.replace(MASK, "*"), place, allowed), None) is not None:
+        return None
+    return masked
+
+
+def _mask_value(allowed: Collection[str], match: re.Match[str]) -> str:
+    """Return an assignment without its value where its name is that of a secret."""
+    value = match[4]
+    bare = value.strip("\"'")
+    if len(bare) < MIN_PASSWORD_LETTERS or not is_secret_name(match[2]):
+        return match[0]
+    if is_reference(bare) or is_harmless(bare, allowed):
+        return match[0]
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{match[0][: -len(value)]}{quote}{MASK}{quote}"
+
+
+def _mask_keys(text: str) -> tuple[str, str | None]:
+    """Return a text with the bodies of its private keys masked, and what stands outside of them.
+
+    The second is `None` where there is no key.
+    """
+    if "PRIVATE KEY" not in text and "Private-Lines:" not in text:
+        return text, None
+
+    def mask_body(match: re.Match[str]) -> str:
+        lines = match[2].split("\n")
+        return match[1] + "\n".join(map(_mask_line, lines))
+
+    def mask_lines(match: re.Match[str]) -> str:
+        lines = match[2].count("\n") + (not match[2].endswith("\n"))
+        if lines < int(match[1]):  # a part of a key
+            return match[0]
+        head, _, mac = match[0].partition(match[2])
+        mac = re.sub(r"(: ).*", rf"\g<1>{MASK}", mac)
+        return head + "\n".join(map(_mask_line, match[2].split("\n"))) + mac
+
+    outside = _PUTTY_BLOCK.sub("", _KEY_END.sub("", _KEY_BLOCK.sub("", text)))
+    masked = _PUTTY_BLOCK.sub(mask_lines, _KEY_BLOCK.sub(mask_body, text))
+    return masked, outside if outside != text else None
+
+
+def _mask_line(line: str) -> str:
+    """Return a line of a key with its Base64 masked; signs of its surroundings stay.
+
+    These are quotes, commas, `#`, the first character of a diff, and line ends written as escapes.
+    """
+    if _HEADER_OF_A_KEY.match(line):
+        return line
+    return _BASE64.sub(lambda match: match[0] if match[0][0] == "\\" else MASK, line)
+
+
+def _mask_file_for_passwords(text: str, place: str) -> str | None:
+    """Return a file such as `.env` without its values; `None` for lines of another form."""
+    if _DIFF.search(text):  # headers and two versions
+        return None
+    name = place.replace("\\", "/").rpartition("/")[2]
+    if name.endswith("netrc"):
+        if not _NETRC_LINE.fullmatch(text):
+            return None
+        return re.sub(r"((?:password|account)\s+)\S+", rf"\g<1>{MASK}", text)
+    form = _FORMS.get(name)
+    lines = []
+    for line in text.split("\n"):
+        bare = line.strip()
+        if not bare:
+            lines.append(line)
+        elif bare.startswith("#"):  # may be a password of another day
+            lines.append(f"# {MASK}")
+        elif form is not None:
+            if not (found := re.fullmatch(form, bare)):
+                return None
+            lines.append(f"{found[1]}{MASK}{found[2]}")
+        else:
+            masked = _mask_setting(line)
+            if masked is None:
+                return None
+            lines.append(masked)
+    return "\n".join(lines)
+
+
+def _mask_setting(line: str) -> str | None:
+    """Return `NAME=value` without its value; short values of other names than secrets stay."""
+    found = _SETTING.fullmatch(line)
+    if found is None:
+        return None
+    head, name, value, end = found.groups()
+    quote = ""
+    if value[:1] in ('"', "'"):
+        if not _IN_QUOTES.fullmatch(value):  # it goes on in the next line
+            return None
+        quote = value[0]
+    bare = value.strip("\"'")
+    is_short = len(bare) < MIN_PASSWORD_LETTERS and not is_secret_name(name)
+    if not bare or is_short or is_reference(bare):
+        return line
+    return f"{head}{quote}{MASK}{quote}{end}"

@@ -1,0 +1,214 @@
+"""Credentials are masked where that is certain; else the text is left out."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.errors import Diagnostics
+from promptforge.sources.credentials import DUMMIES, find_credential
+from promptforge.sources.secret_scan import MASK, SecretScan
+
+# In parts, so that no scanner takes this file for the place of one.
+BEGIN, END = (f"-----{word} RSA " + "PRIVATE KEY-----" for word in ("BEGIN", "END"))
+BODY = ["MIIEowIBAAKCAQEA0Z3VS5JJcds3xfn", "AbCdEfGhIjKlMnOpQrStUvWxYz01234", "5Ux8zQ=="]
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+PUTTY = """PuTTY-User-Key-File-3: ssh-ed25519
+Encryption: none
+Comment: mine
+Public-Lines: 2
+AAAAC3NzaC1lZDI1NTE5AAAAIHh1
+eHh4eHh4
+Private-Lines: 1
+AAAAIKq0R3cD9xW1fVbN7mLzXcYuTq
+Private-MAC: 0a1b2c3d4e5f
+"""
+
+
+def clean(text: str, place: str = "a.txt", allowed: tuple[str, ...] = ()) -> str | None:
+    return SecretScan(allowed).clean(text, place, place)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{0}\n{1}\n{2}\n{3}\n{4}", "# {0}\n# {1}\n# {2}\n# {3}\n# {4}", "+{0}\n+{1}\n+{2}\n+{3}\n+{4}",
+        "-{0}\n-{1}\n+{2}\n {3}\n {4}", "{0}\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0F\r\n\r\n{1}\r\n{2}\r\n{3}\r\n{4}",
+        "x = '{0}\\n{1}\\n{2}\\n{3}\\n{4}'", "// {0}\n// {1}\n// {2}\n// {3}\n// {4}", " * {0}\n * {1}\n * {2}\n * {3}\n * {4}",
+        '"{0}\\nComment: a: b\\n\\n{1}\\n{2}\\n{3}\\n{4}"', "{0} {1} {2} {3} {4}", "`{0}\n{1}{2}{3}\n{4}`",
+    ],
+)  # fmt: skip
+def test_the_body_of_a_key_is_masked_and_its_lines_stay(written: str) -> None:
+    text = f"before\n{written.format(BEGIN, *BODY, END)}\nafter\n"
+    masked = clean(text)
+    assert masked is not None and masked.startswith("before\n") and masked.endswith("\nafter\n")
+    assert not [part for part in BODY if part in masked]
+    assert masked.count("\n") == text.count("\n") and BEGIN in masked and END in masked
+
+
+def test_what_holds_a_key_can_still_be_read() -> None:
+    key = "\n".join([BEGIN, *BODY, END, ""])
+    for masked in (clean(json.dumps({"a": 1, "key": key})), clean(json.dumps([key, TOKEN, "x"]))):
+        assert masked is not None and MASK in masked
+        json.loads(masked)
+    text = "a: 1\nkey: |\n  " + key.replace("\n", "\n  ") + f"\ntoken: {TOKEN}\n"
+    masked = clean(text)
+    assert masked is not None and yaml.safe_load(masked)["token"] == MASK
+    lines = " +\n    ".join(f'"{line}\\n"' for line in [BEGIN, *BODY, END])
+    program = f'KEY = ({lines})\nTOKEN = "{TOKEN}"\nPASSWORD: str = "not found by itself"\n'
+    masked = clean(program)
+    assert masked is not None
+    assert [ast.unparse(node) for node in ast.parse(masked).body[1:]] == [
+        f"TOKEN = '{MASK}'",
+        f"PASSWORD: str = '{MASK}'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (f"note\n{BEGIN}\n{BODY[0]}\n{BODY[1]}\nafter\n", "a.txt"),  # nobody knows its end
+        (f"note\n{BEGIN}\n{BODY[0]}\n{BEGIN}\n{BODY[1]}\n{END}\n", "a.txt"),
+        ("\n".join([BEGIN, *BODY, END]), "id_rsa"),  # nothing else is in it
+        (PUTTY, "mine.ppk"),
+        ("\n".join(f"{TOKEN[:-4]}{n:04}" for n in range(1001)), "a.txt"),  # each is looked for
+        ("PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 1\nAAAA…", "a.ppk"),
+        (PUTTY.replace("-Lines: 1", "-Lines: 9") + "see above", "a.txt"),
+        ("A_TOKEN=abcdef123456\nmore of it\n", ".env"),
+        ("A_TOKEN='abcdef123456\nmore of it'\n", ".env"),
+        ("diff --git a/.env b/.env\n@@ -1 +1 @@ OLD=1\n-A_TOKEN=abcdef123456\n", ".env"),
+        ("machine a login b password s3cretpassw0rd\nmacdef x\n put y\n", ".netrc"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_masked_for_certain_is_left_out(text: str, place: str) -> None:
+    assert clean(text, place) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "expected"),
+    [
+        ("key.md", f"See\n{PUTTY}end", "Private-Lines: 1\nREDACTED\nPrivate-MAC: REDACTED"),
+        ("a.ppk", "x\n---- BEGIN SSH2 ENCRYPTED " + f"PRIVATE KEY ----\nComment: a\n{BODY[0]}\n---- END SSH2 ENCRYPTED " + "PRIVATE KEY ----\n", "Comment: a\nREDACTED\n"),
+        ("wg0.conf", "PrivateKey = " + "aB3dE5gH7jK9" * 3 + "xYzW123=\nPort = 1", "PrivateKey = REDACTED\nPort = 1"),
+        ("jwk.json", '{"kty": "OKP", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "d": "' + "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A" + '"}', '7hcvPapiMlrwIaaPcHURo", "d": "REDACTED"}'),
+        ("a.key", "untrusted comment: minisign encrypted secret key\n" + "RWRTY0Iy" + "aB3dE5gH" * 12 + "\nend", "key\nREDACTED\nend"),
+        ("kubeconfig", "users:\n- user:\n    client-key-data: LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQ" + "aB3dE5gH" * 9, "client-key-data: REDACTED"),
+        ("home/.kube/config", "user:\n    token: abc123def456\n    name: x", "    token: REDACTED\n    name: x"),
+        ("prod.tfstate", '{"password": "hunter2pass", "name": "db"}', '{"password": "REDACTED", "name": "db"}'),
+        ("src/application-prod.properties", "spring.datasource.password=hunter2pass\na=b", "spring.datasource.password=REDACTED\na=b"),
+        (".htpasswd", "bob:$apr1$x1$hunter2pass\n", "bob:REDACTED\n"),
+        (".pgpass", "localhost:5432:db:me:s3cretpassw0rd", "localhost:5432:db:me:REDACTED"),
+        (".git-credentials", "https://me:s3cretpassw0rd@github.com", "https://REDACTED@github.com"),
+        (".netrc", "machine a login me password s3cretpassw0rd", "machine a login me password REDACTED"),
+        ("a/.env", "# was s3cret\nexport KEY='abcdef123456'\nDB=me:longvalue\nPORT=8080\nX_TOKEN=${OTHER_ONE}\n",
+         "# REDACTED\nexport KEY='REDACTED'\nDB=REDACTED\nPORT=8080\nX_TOKEN=${OTHER_ONE}\n"),
+        ("a.py", f"a = '{TOKEN}'  # {TOKEN[4:]}\nb('{TOKEN[:-1]}')", "a = 'REDACTED'"),
+        ("a.py", f"t = '{TOKEN}'\npassword = 'correct horse'\nmax_tokens = 400000\n", "password = 'REDACTED'\nmax_tokens = 400000"),
+        ("url.txt", "postgres://bob:" + "ZeA5jbsBXA3hcM@x@db.acme.io/x", "postgres://bob:REDACTED@db.acme.io/x"),
+        ("t.txt", "glpat-" + "AbCdEfGhIjKlMnOpQrStUvWxYz0.01.0a1b2c3d4 end", "REDACTED end"),
+    ],
+)  # fmt: skip
+def test_a_value_is_masked_in_its_place(place: str, text: str, expected: str) -> None:
+    masked = clean(text, place)
+    assert masked is not None and expected in masked
+    assert masked.count("\n") == text.count("\n")
+
+
+def test_the_message_is_one_line_and_names_three_of_each() -> None:
+    scan, said = SecretScan(), Diagnostics()
+    for number in range(5):
+        assert scan.clean(f"x = '{TOKEN}'", f"{number}.py", f"{number}.py") == f"x = '{MASK}'"
+    assert scan.clean(PUTTY, f"{TOKEN}.ppk", f"{TOKEN}.ppk") is None
+    scan.report(said)
+    scan.report(said)
+    (note,) = said
+    assert note.severity == "info" and note.code == "PF609"
+    token = "a GitHub token"
+    assert note.message == (
+        f"masked credentials in 5 texts: 0.py ({token}), 1.py ({token}), 2.py ({token}) …;"
+        f" left out 1 text: {TOKEN}.ppk (a PuTTY key);"
+        " --no-secret-scan takes all as it is, secret_allowlist one value"
+    )
+
+
+def test_dummies_of_manuals_and_allowed_values_are_shown() -> None:
+    for dummy in DUMMIES:
+        text = f"AccountKey={dummy}\naws_secret_access_key = {dummy}\nx = '{dummy}'\n"
+        assert clean(text) == text
+    text = f"x = '{TOKEN}'\n"
+    assert clean(text, allowed=(TOKEN,)) == text
+    assert clean(text, allowed=(TOKEN[:-1], "ghp_", "*", "x")) == f"x = '{MASK}'\n"
+    key = "\n".join(["note", BEGIN, *BODY, END, ""])
+    assert clean(key, allowed=("".join(BODY),)) == key
+    assert clean(key, allowed=(BODY[0],)) != key  # all keys of a kind begin so
+
+
+def test_the_allow_list_is_of_a_trusted_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from commandline import run
+
+    for name in ("HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Path("promptforge.toml").write_text(f'secret_allowlist = ["{TOKEN}"]\n')
+    Path("a.py").write_text(f"x = '{TOKEN}'\n")
+    assert TOKEN not in run("render", "a.py", ".", "--include", "a.py").out.partition("a.py")[0]
+    ran = run("render", ".", "--include", "*.py")
+    assert TOKEN not in ran.out and "PF609" in ran.err  # a stranger's list
+    assert run("trust").code == 0
+    ran = run("render", ".", "--include", "*.py")
+    assert TOKEN in ran.out and "PF609" not in ran.err
+    Path("promptforge.toml").write_text('secret_allowlist = ["*"]\n')
+    run("trust")
+    assert "secret_allowlist" in run("render", ".").err
+
+
+PARTS = [
+    *(
+        "x = ",
+        "password: ",
+        "\n",
+        "\\n",
+        '"',
+        "'",
+        "# ",
+        "+",
+        "://a:",
+        "@db.io",
+        " ",
+        "é",
+        "\ud800",
+    ),
+    *(BEGIN, END, *BODY, TOKEN, PUTTY, "Private-Lines: 2\n", "AKIA" + "I7QXSU2JTPNN4B6M", "{", "}"),
+]
+
+
+@given(
+    st.lists(st.sampled_from(PARTS), max_size=12).map("".join), st.sampled_from(["a.py", ".env"])
+)
+def test_whatever_is_shown_holds_no_credential(text: str, place: str) -> None:
+    masked = clean(text, place)
+    if masked is None:
+        return
+    assert find_credential(masked.replace(MASK, "*"), place) is None
+    assert masked.count("\n") == text.count("\n")
+    if find_credential(text, place) is None:
+        assert masked == text
+
+
+def test_tokens_are_counted_after_masking(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f"x = '{TOKEN}'\n")
+    (item,) = pf.load(files=".", workspace=tmp_path)
+    result = pf.render([item])
+    assert item.content == f"x = '{MASK}'"
+    assert result.tokens == pf.render([{"content": f"x = '{MASK}'", "path": "a.py"}]).tokens
