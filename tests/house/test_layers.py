@@ -109,6 +109,7 @@ def test_a_module_imports_only_from_floors_below(path: Path) -> None:
     assert not {name for name in entries_used(path) if FLOOR.get(name, 9) >= own}
 
 
+@pytest.mark.slow
 def test_a_library_is_imported_only_at_its_door() -> None:
     seen: dict[str, set[str]] = {name: set() for name in LIBRARY_DOORS}
     for path in MODULES:
@@ -207,6 +208,7 @@ io.open(a)
     assert not list(file_calls(ast.parse("files.open(path)\nos.listdir(a)\nwrite_whole(a)")))
 
 
+@pytest.mark.slow
 def test_there_is_no_circle_among_files() -> None:
     names = {
         ".".join(["promptforge", *path.relative_to(PACKAGE).with_suffix("").parts]): path

@@ -23,6 +23,7 @@ MODULES_WITHOUT = {
 }
 """Module without a file of its own → why, and where its tests are."""
 TOPICS = {
+    "cli/test_overwriting.py": "outputs over the inputs of the same run, of every command",
     "integrations/test_agent_recipes.py": "recipes of a guide, with packages of others",
     "integrations/test_comparison.py": "a comparison with frameworks",
     "integrations/test_messages_of_frameworks.py": "messages of three frameworks at once",
@@ -59,6 +60,7 @@ def unit_files() -> dict[str, Path]:
     return {path.relative_to(UNIT).as_posix(): path for path in sorted(UNIT.rglob("test_*.py"))}
 
 
+@pytest.mark.slow
 def test_each_module_has_its_file_of_tests_or_a_reason() -> None:
     files = unit_files()
     without = {module for module, test in modules().items() if test not in files}
