@@ -100,6 +100,7 @@ def test_what_the_caller_measured_is_added() -> None:
 # ---- choice
 
 
+@pytest.mark.slow
 def test_the_order_of_hashes_does_not_matter() -> None:
     program = (
         "from evidence_pages import PAGES, QUERY, reading, take;"
