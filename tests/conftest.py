@@ -22,6 +22,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import promptforge as pf
+import promptforge.cli.main
+
 pytest_plugins = ["batch_runs", "preview_browser"]  # fixtures: one browser for all that want one
 
 VARIABLES_OF_TESTS = {"PROMPTFORGE_CASES", "PROMPTFORGE_SCREENSHOTS"}
@@ -97,7 +100,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep ten thousand collected tests out of each later look for garbage: it takes .3 s."""
+    """Load what the first rendering loads, and keep all of it out of each later look for garbage.
+
+    The look takes .3 s with ten thousand collected tests, and would be in some test's time.
+    """
+    for syntax in ("markdown", "xml", "json", "yaml", "plain"):
+        pf.render([{"content": "x = 1\n", "path": "a.py"}], format=syntax, query="x")
     gc.collect()
     gc.freeze()
 

@@ -24,7 +24,8 @@ _IMPORT_LINE = late_pattern(
 # A definition in one line, as of Kotlin, Elixir, protobuf, Terraform and SQL.
 _DEFINITION = late_pattern(
     r"\s*+(?:(?:export|public|private|protected|internal|static|final|abstract|open|sealed|data"
-    r"|inline|value|suspend|override|operator|infix|enum|annotation|const|async|pub)[ \t]++)*+"
+    r"|inline|value|suspend|override|operator|infix|annotation|const|async|pub"
+    r"|enum(?=[ \t]++(?:class|struct)\b))[ \t]++)*+"
     r"(?:(?:class|interface|object|enum|trait|struct|record|typealias|type|newtype|instance|fun|func"
     r"|fn|function|defp?|defmacrop?|defdelegate|defguard|sub|message|rpc|service|extension|protocol)"
     r"[ \t]+[\w`<(]|(?:variable|output|resource|data|module|provider)[ \t]+\""

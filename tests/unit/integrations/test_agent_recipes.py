@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from bridge_examples import EXAMPLES, is_there
 from documents import FACTS, tokens
-from test_readme_of_bridges import EXAMPLES, is_there
 
 QUESTION = "what is archive number 7?"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other people's packages

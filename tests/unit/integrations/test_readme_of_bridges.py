@@ -5,29 +5,18 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from importlib.util import find_spec
 
 import pytest
+from bridge_examples import EXAMPLES, README, is_there
 from places import ROOT
 
 from promptforge.cli.main import COMMANDS
 
-README = (ROOT / "promptforge" / "integrations" / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(
-    r"^<!-- ([\w.]+) -->\n```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
-)
 LIBRARIES = {
     "langchain": "langchain_core",
     "langchain_agents": "langchain.agents",
     "prompts": "promptforge",
 }
-
-
-def is_there(library: str) -> bool:
-    try:
-        return find_spec(library) is not None
-    except ModuleNotFoundError:  # the package around it is not there
-        return False
 
 
 @pytest.mark.parametrize(
