@@ -418,7 +418,7 @@ def _variants_of(item: Item, max_chars: int | None) -> list[Variant]:
 def first_line(item: Item, variant: str) -> int | None:
     """Return the number of the first line of a variant; None where it is not known."""
     start = item.start_line or 1
-    if variant != "expanded" or item.content is None:
+    if variant != "expanded" or not item.content:
         return None if variant == "summary" else start
     before, found, _ = (item.expanded or "").partition(item.content)
     return max(1, start - before.count("\n")) if found else None

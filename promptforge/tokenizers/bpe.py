@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ..errors import TokenizerError, call_foreign
 from ..files import fork_safe_lock
 from ..text.escape import SURROGATE
 from ..text.words import (
@@ -365,13 +366,8 @@ class BytePairCounter(Counter):
         if self._normal_form:
             text = unicodedata.normalize(self._normal_form, text)
         try:
-            return encoding.encode_ordinary(text)
-        except ValueError:
-            return None
-        except BaseException as error:
-            # Rust's panics are no Exception, and their class cannot be imported.
-            if type(error).__name__ != "PanicException":
-                raise
+            return call_foreign(encoding.encode_ordinary, TokenizerError, text)
+        except TokenizerError:
             return None
 
 
