@@ -110,6 +110,9 @@ class _Collector(TemplateReader):
             new = certain_correction(node.name, TEMPLATE_TESTS)
         self.problems.append(TemplateMistake(at, length, message, new, code))
 
+    def warn(self, node: nodes.Node, code: str, message: str) -> None:
+        self.problems.append(TemplateMistake(node_offset(node), 1, message, None, code))
+
 
 def _refusals(root: nodes.Template, text: str, name: str) -> list[TemplateMistake]:
     """Return everything that the engine refuses in a template before it runs."""
@@ -520,6 +523,9 @@ class _ScopeWalk(NodeVisitor):
             at = node_offset(inner)
             length = end + word - at
         self.problems.append(TemplateMistake(at, length, message, new, code))
+
+    def warn(self, node: nodes.Node, code: str, message: str) -> None:
+        self.problems.append(TemplateMistake(node_offset(node), 1, message, None, code))
 
 
 def _member(shape: Shape | None) -> Shape | None:

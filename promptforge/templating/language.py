@@ -59,6 +59,7 @@ from .limits import (
     burn_for_text,
     burn_for_value,
     burn_fuel,
+    count_inert_urls,
     mark_imitations,
     mark_template_lines,
     meter_template,
@@ -551,6 +552,8 @@ class Environment(jinja2.Environment):
             for place, escape in places.items():
                 name = f"{syntax}.{place}"
                 self.filters[name] = metered_escape(name, escape)
+                if place == "url":
+                    self.filters[name] = count_inert_urls(self.filters[name])
         self.filters["txt.line"] = mark_imitations(self.filters["txt.line"])
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing

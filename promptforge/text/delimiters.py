@@ -298,7 +298,6 @@ class TemplateLines:
         two visible characters. A line of values alone looks like any content, and is left out.
         """
         anywhere: set[str] = set()
-        at_margin: set[str] = set()
         for parts in lines:
             merged = [p for p in parts if p != ""]
             visible = fold("".join(p for p in merged if isinstance(p, str))).replace(" ", "")
@@ -308,14 +307,11 @@ class TemplateLines:
             if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
                 anywhere.add(_spell(head))
             elif len(visible) >= 2:
-                (anywhere if head else at_margin).add(_spell_line(merged))
-        choices = []
-        if anywhere:
-            choices.append(f" *+(?:{'|'.join(sorted(anywhere))})")
-        if at_margin:  # values print without leading blanks, so an indented line is none of these
-            choices.append(rf"(?=[^ \n])(?:{'|'.join(sorted(at_margin))})")
-        # A line feed first: the interpreter finds a literal character at once.
-        self._pattern = re.compile(rf"\n(?:{'|'.join(choices) or '(?!)'})")
+                begun = "" if head else "(?=[^ \\n])"  # a value prints without leading blanks
+                anywhere.add(begun + _spell_line(merged))
+        # A line feed first: the interpreter finds a literal character at once. Blanks before a line
+        # hide nothing from an eye.
+        self._pattern = re.compile(rf"\n *+(?:{'|'.join(sorted(anywhere)) or '(?!)'})")
 
     def match(self, line: str) -> bool:
         """Tell whether a whole line could be taken for one of these."""

@@ -20,6 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .control_tokens import ControlTokens
 from .format import plural, to_text
+from .urls import (
+    BEGINS_WITH_SCHEME,
+    DECODED_IN_MARKDOWN,
+    DECODED_IN_XML,
+    encode_url,
+    without_escapes,
+)
 from .words import late_pattern
 
 if TYPE_CHECKING:
@@ -100,6 +107,12 @@ class VerbatimContent(Content):
         text = str.__str__(self)
         self.printed.add(text)
         return DelimitedBlock(f"<{self.name}>\n{text}\n</{self.name}>")
+
+
+class InertUrl(Safe):
+    """An address that leads nowhere, since its scheme does not stay."""
+
+    __slots__ = ()
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -342,6 +355,48 @@ def md_code(value: object) -> Safe:
     return CodeSpan(f"{mark}{text}{mark}")
 
 
+# --- URLs ---------------------------------------------------------------------------------------
+
+
+def _url_escape(ampersand: str, *, begins: bool = True, settled: bool = False) -> Escape:
+    """Return the escape of an address; `ampersand` matches what a reader would decode."""
+    decoded = late_pattern(ampersand)
+
+    def url(value: object) -> Safe:
+        """Return a value percent-encoded as an address, or as a part of one."""
+        text = to_text(value)
+        if isinstance(value, Safe):  # `{% set %}` may have escaped it for another place
+            text = without_escapes(text)
+        made = encode_url(text, begins=begins, settled=settled)
+        kind = InertUrl if made.inert else Safe
+        return kind(decoded.sub("&amp;", made.text))
+
+    return url
+
+
+def _url_places(ampersand: str) -> dict[str, Escape]:
+    """Return the escapes of an address, of a part that may end its scheme, and of a later part."""
+    return {
+        "url": _url_escape(ampersand),
+        "url_part": _url_escape(ampersand, begins=False),
+        "url_rest": _url_escape(ampersand, begins=False, settled=True),
+    }
+
+
+def md_autolink(value: object) -> Safe:
+    """Return an address between angle brackets; any other value would make a tag of HTML there."""
+    text = to_text(value)
+    if BEGINS_WITH_SCHEME.match(text):
+        return _url_escape(DECODED_IN_MARKDOWN)(value)
+    return Safe(" " + _md_escape_pipes(_md_escape(to_label(text))).lstrip())
+
+
+def md_title(value: object) -> Safe:
+    """Return a label for the title of a link, between quotes or brackets of the template."""
+    text = to_label(without_escapes(value) if isinstance(value, Safe) else value)
+    return Safe(re.sub(r"""[&"'()<>\\`*_{}\[\]$|~]""", lambda found: f"&#{ord(found[0])};", text))
+
+
 # --- XML 1.0 --------------------------------------------------------------------------------------
 
 
@@ -556,8 +611,17 @@ PLACES: dict[str, dict[str, Escape]] = {
         cell=md_cell,
         joined=md_joined,
         link=md_link,
+        autolink=md_autolink,
+        title=md_title,
+        **_url_places(DECODED_IN_MARKDOWN),
     ),
-    "xml": dict(text=xml_text, joined=xml_joined, attribute=xml_attribute, unknown=xml_unknown),
+    "xml": dict(
+        text=xml_text,
+        joined=xml_joined,
+        attribute=xml_attribute,
+        unknown=xml_unknown,
+        **_url_places(DECODED_IN_XML),
+    ),
     "json": {"value": json_value, "string": json_string},
     "yaml": {
         "value": yaml_value,
@@ -717,7 +781,20 @@ def _md_marker(marker: str) -> str:
 
 
 FENCE_TAG = late_pattern(r"[A-Za-z0-9_+#.\-]{1,40}")
-"""A language tag that may follow the marks of a fence."""
+"""A language that may follow the marks of a fence, as `fence_tag` writes it."""
+
+
+def fence_tag(language: str) -> str:
+    """Return the tag of a language; "" for one that no fence can carry.
+
+    >>> fence_tag("C#")
+    'csharp'
+    """
+    if not FENCE_TAG.fullmatch(language):
+        return ""
+    if "#" in language or "." in language:  # markdown2 sees no fence before one of these
+        return language.lower().replace("#", "sharp").replace(".", "")[:40]
+    return language
 
 
 def fence(text: object, language: object = None) -> FencedBlock:
@@ -732,8 +809,6 @@ def fence(text: object, language: object = None) -> FencedBlock:
     if type(text) is LoneMarker:
         return FencedBlock(_md_marker(text))
     body = text if isinstance(text, Content) else clean_content(to_text(text), "md").text
-    tag = to_text(language)
-    if not FENCE_TAG.fullmatch(tag):
-        tag = ""
+    tag = fence_tag(to_text(language))
     line = "`" * max(3, 1 + longest_run(body))
     return FencedBlock(f"{line}{tag}\n{body}\n{line}")

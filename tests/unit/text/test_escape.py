@@ -261,7 +261,8 @@ def test_prose_is_whole_however_long_it_is() -> None:
         ("a", "python", "```", "python"),
         ("a", None, "```", ""),
         ("a ``` b", "c++", "````", "c++"),
-        ("`" * 5, "c#", "`" * 6, "c#"),
+        ("`" * 5, "C#", "`" * 6, "csharp"),
+        ("a", "vb.net", "```", "vbnet"),
         ("``", "a b", "```", ""),
         ("a", "`", "```", ""),
         ("a", "x\ny", "```", ""),
@@ -295,7 +296,7 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         first, *rest = parser.parse(escaping.fence(cleaned.text, language) + "\nafter\n")
         assert first.type == "fence"
         assert [t.type for t in rest] == ["paragraph_open", "inline", "paragraph_close"]
-        assert re.fullmatch(r"[\w+#.\-]{0,40}", first.info, re.ASCII)
+        assert re.fullmatch(r"[\w+\-]{0,40}", first.info, re.ASCII)
         if not any(code == "PF305" for code, _ in cleaned.notes):
             assert first.content == f"{normal_markdown(text)}\n"
         assert escaping.fence(text, language) == escaping.fence(cleaned.text, language)
@@ -595,6 +596,8 @@ def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
 # --- safe text ------------------------------------------------------------------------------------
 
 QUOTED = [("xml", "attribute"), ("json", "string"), ("yaml", "string")]
+AGAIN = ("url", "autolink", "title")
+"""Places of which the escapes are others than those that `{% set %}` may have used."""
 ESCAPES = [(syntax, place) for syntax, places in escaping.PLACES.items() for place in places]
 
 
@@ -628,7 +631,10 @@ def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
     assert yaml_value(yaml_value(made["yaml"].text)[0]) == {"a": content}
 
 
-@pytest.mark.parametrize(("syntax", "place"), [pair for pair in ESCAPES if pair not in QUOTED])
+@pytest.mark.parametrize(
+    ("syntax", "place"),
+    [pair for pair in ESCAPES if pair not in QUOTED and not pair[1].startswith(AGAIN)],
+)
 @pytest.mark.parametrize("kind", [Safe, FencedBlock])
 def test_what_a_template_made_is_not_escaped_again(
     syntax: str, place: str, kind: type[Safe]
