@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import count
 
+from . import characters
 from .escape import INVISIBLE_CHARACTER
 from .words import MAX_BLOCK_CHARS, late_pattern, split_blocks
 
@@ -162,7 +163,7 @@ class _Folded(dict[str, str]):
 def _fold_character(char: str) -> str:
     if _IS_LINE_END.match(char):
         return "\n"
-    category = unicodedata.category(char)
+    category = characters.category(char)
     if category == "Zs" or char in _BLANKS:
         return " "
     if category in _UNSEEN_CATEGORIES or INVISIBLE_CHARACTER.match(char):
@@ -304,7 +305,7 @@ class TemplateLines:
             head = ""
             if merged and isinstance(merged[0], str):
                 head = merged[0] = merged[0].lstrip()
-            if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
+            if len(merged) > 1 and sum(map(str.isalnum, characters.freeze(head))) >= 2:
                 anywhere.add(_spell(head))
             elif len(visible) >= 2:
                 begun = "" if head else "(?=[^ \\n])"  # a value prints without leading blanks
@@ -452,9 +453,9 @@ def read_leniently(text: str, keep: str = "") -> str:
         if not text.isprintable():
             text = text.translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
     else:
-        text = unicodedata.normalize("NFKC", text)
+        text = characters.normalize("NFKC", text)
         text = INVISIBLE_CHARACTER.sub(
             lambda m: m[0] if m[0] in _BREAKS or m[0] == keep else "", text
         )
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.casefold()
+    return characters.freeze(text.casefold())

@@ -183,7 +183,7 @@ _MD_SPECIAL = late_pattern(
     r"|<(?! +\S)"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters, and the end
     r"|\](?=[(\[@])"  # a link needs ]( or ][; after a pair, @ opens a citation of pandoc's
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
-    r"|&(?=#?\w{1,32};|$)"
+    r"|&(?=#?[0-9A-Za-z_\x80-\U0010ffff]{1,32};|$)"
     r"|(\\)(?=[(\[])"  # two of them before a bracket open a formula of MultiMarkdown
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
     rf"|\\(?=[A-Za-z]+(?:[*\s]*[\[{{%]|[^A-Za-z]*$)|(?:{_TEX_COMMANDS})(?![A-Za-z]))"
@@ -195,15 +195,18 @@ _BACKSLASH = "&#92;"
 MD_HARMLESS = late_pattern(r"[A-Za-z0-9 ./:,_()'=+@%-]{0,200}").fullmatch
 _MD_BLOCK = late_pattern(
     r"[#>]|[-+](?=\s|$)|[:|]"  # Python-Markdown and older readers need no blank after #
-    r"|~(?!/)|\((?=[\w#@]+\)(?:\s|$))"  # some see a definition in each ~, a list in (a)
+    # Some see a definition in each ~, a list in (a).
+    r"|~(?!/)|\((?=[0-9A-Za-z_\x80-\U0010ffff#@]+\)(?:\s|$))"
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
     r"|\[(?:[ xX]\]|[!^]|.*\](?::|$))"  # task box, alert, footnote, link reference; an abbreviation
 )
 # Some count by letters too: `B. Russell` is none of these, for a capital needs two blanks.
 _MD_ORDERED = late_pattern(
-    r"(\d{1,9}|[a-z]|[ivxlcdm]+|[IVXLCDM]{2,}|[A-Z](?=\)|\.\s\s))([.)])(?=\s|$)"
+    r"([\d\U00010d30-\U0001e950]{1,9}|[a-z]|[ivxlcdm]+|[IVXLCDM]{2,}|[A-Z](?=\)|\.\s\s))([.)])(?=\s|$)"
 )
-_MD_RUN = late_pattern(r"^(?=(?:import|export)\b)")  # MDX runs such a line, if no blank begins it
+_MD_RUN = late_pattern(
+    r"^(?=(?:import|export)(?![0-9A-Za-z_]))"
+)  # MDX runs such a line, if no blank begins it
 _MD_DELIMITER_CELL = late_pattern(r":?-+:?\s*").fullmatch
 _MD_ESCAPED_OR_PIPE = late_pattern(r"\\.|\|")
 _MD_ESCAPED_OR_BRACKET = late_pattern(r"\\.|[\[\]!]|^\^")

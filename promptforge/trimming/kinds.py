@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import OptionError, PromptForgeError, call_foreign, pip_install, quote, suggest_name
 from ..plugins import Plugin, call_plugin, find_plugin
+from ..text.characters import freeze
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
@@ -127,7 +128,7 @@ class Trimmers(NamedTuple):
         # A man page is indented as far as a function's body.
         if self.trim_as.get(kind, kind) in TRIMMERS_BY_KIND or language in TRIMMERS_BY_LANGUAGE:
             return False
-        text = text[:MAX_CHARS_DIVIDED]  # the beginning of a huge one tells
+        text = freeze(text[:MAX_CHARS_DIVIDED])  # the beginning of a huge one tells
         lines = sum(1 for line in text.split("\n") if line.strip())
         return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines
 
@@ -167,7 +168,13 @@ def _divide(
         # Loaded when first needed: each has patterns or a parser of its own, and most runs need
         # one or none.
         divide: Callable[..., Structure] = import_module(f".{name}", __package__).divide
-        found = divide(text, marks=marks, language=language)
+        if name == "json":  # it writes texts of its own, and looks at no letter
+            found = divide(text, marks=marks, language=language)
+        else:
+            frozen = freeze(text)
+            found = divide(frozen, marks=marks, language=language)
+            if isinstance(found, Pieces) and frozen is not text:
+                found = found.of(text)
         if isinstance(found, Pieces) and len(found.parts) > MAX_LINES_DIVIDED:
             return None
         if found is not None:
@@ -275,7 +282,7 @@ def without_comments(
         spans: list[tuple[int, int]] | None = _comments_of_styles(read)
     else:
         try:
-            spans = _comments_by_lexer(read, name, is_late)
+            spans = _comments_by_lexer(freeze(read), name, is_late)
         except OptionError:
             raise
         except PromptForgeError:  # a lexer that fails cannot tell either

@@ -26,6 +26,7 @@ from campaigns import (
     report,
     seeds,
     strings,
+    unicode,
     verdicts,
 )
 from campaigns.surfaces import records, web
@@ -265,3 +266,15 @@ def test_an_error_of_python_breaks_the_promise(monkeypatch: pytest.MonkeyPatch) 
     report = options.run(3)
     assert [case["case"] for case in report.broken] == [0, 1, 2]
     assert "KeyError at " in report.broken[0]["promise"]
+
+
+def test_equal_bytes_on_the_pythons_that_are_named() -> None:
+    report = unicode.run(60 * MULTIPLIER, seed=MULTIPLIER)
+    assert not report.broken
+    assert report.figures["texts with a later character"]
+
+
+def test_a_python_with_other_bytes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONS", "other")
+    monkeypatch.setattr(unicode, "_ask", lambda *_: ["another"] * 3)
+    assert len(unicode.run(3).broken) == 3
