@@ -110,8 +110,7 @@ class _Collector(TemplateReader):
             new = certain_correction(node.name, TEMPLATE_TESTS)
         self.problems.append(TemplateMistake(at, length, message, new, code))
 
-    def warn(self, node: nodes.Node, code: str, message: str) -> None:
-        self.problems.append(TemplateMistake(node_offset(node), 1, message, None, code))
+    warn = refuse
 
 
 def _refusals(root: nodes.Template, text: str, name: str) -> list[TemplateMistake]:
@@ -523,9 +522,6 @@ class _ScopeWalk(NodeVisitor):
             at = node_offset(inner)
             length = end + word - at
         self.problems.append(TemplateMistake(at, length, message, new, code))
-
-    def warn(self, node: nodes.Node, code: str, message: str) -> None:
-        self.problems.append(TemplateMistake(node_offset(node), 1, message, None, code))
 
 
 def _member(shape: Shape | None) -> Shape | None:

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, NamedTuple, cast
 from jinja2 import nodes
 
 from ..errors import TemplateError
-from ..text.escape import YAML_LITERAL_INDENTS, syntax_of
+from ..text.escape import YAML_LITERAL_INDENTS
+from ..text.places import syntax_of
 from ..text.urls import SETTLES_SCHEME
 from ..text.words import late_pattern
 from .failures import OPERATOR_SIGNS, excerpt_at, locate_node

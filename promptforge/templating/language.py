@@ -26,7 +26,6 @@ from ..errors import TemplateError, did_you_mean, suggest_name
 from ..model import copy_plain
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from ..text.escape import (
-    PLACES,
     VERBATIM,
     Content,
     DelimitedBlock,
@@ -50,6 +49,7 @@ from ..text.format import (
     to_text,
     truncate,
 )
+from ..text.places import PLACES
 from ..text.words import late_property
 from .autoescape import TemplateFacts, TemplateReader, template_syntax
 from .failures import LineNumber, TemplateMistake, find_mistake

@@ -32,7 +32,8 @@ from ..files import (
     template_files_of,
 )
 from ..text.delimiters import TemplateLines
-from ..text.escape import Safe, syntax_of
+from ..text.escape import Safe
+from ..text.places import syntax_of
 from ..text.words import late_property
 from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
 from .autoescape import PRINTED_TITLE, LineParts, TemplateFacts

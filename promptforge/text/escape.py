@@ -5,8 +5,8 @@
 - *place*: the spot of a value in a template: in an attribute, at the start of a line, …
   `templating.autoescape` finds it by reading the template, so authors never state it.
 
-`PLACES` holds the rules of every syntax. Contents are cleaned once, before any template sees them;
-`fence` puts one into a code block that nothing in it can close.
+`places.PLACES` holds the rules of every syntax. Contents are cleaned once, before any template sees
+them; `fence` puts one into a code block that nothing in it can close.
 """
 
 from __future__ import annotations
@@ -20,13 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .control_tokens import ControlTokens
 from .format import plural, to_text
-from .urls import (
-    BEGINS_WITH_SCHEME,
-    DECODED_IN_MARKDOWN,
-    DECODED_IN_XML,
-    encode_url,
-    without_escapes,
-)
 from .words import late_pattern
 
 if TYPE_CHECKING:
@@ -358,48 +351,6 @@ def md_code(value: object) -> Safe:
     return CodeSpan(f"{mark}{text}{mark}")
 
 
-# --- URLs ---------------------------------------------------------------------------------------
-
-
-def _url_escape(ampersand: str, *, begins: bool = True, settled: bool = False) -> Escape:
-    """Return the escape of an address; `ampersand` matches what a reader would decode."""
-    decoded = late_pattern(ampersand)
-
-    def url(value: object) -> Safe:
-        """Return a value percent-encoded as an address, or as a part of one."""
-        text = to_text(value)
-        if isinstance(value, Safe):  # `{% set %}` may have escaped it for another place
-            text = without_escapes(text)
-        made = encode_url(text, begins=begins, settled=settled)
-        kind = InertUrl if made.inert else Safe
-        return kind(decoded.sub("&amp;", made.text))
-
-    return url
-
-
-def _url_places(ampersand: str) -> dict[str, Escape]:
-    """Return the escapes of an address, of a part that may end its scheme, and of a later part."""
-    return {
-        "url": _url_escape(ampersand),
-        "url_part": _url_escape(ampersand, begins=False),
-        "url_rest": _url_escape(ampersand, begins=False, settled=True),
-    }
-
-
-def md_autolink(value: object) -> Safe:
-    """Return an address between angle brackets; any other value would make a tag of HTML there."""
-    text = to_text(value)
-    if BEGINS_WITH_SCHEME.match(text):
-        return _url_escape(DECODED_IN_MARKDOWN)(value)
-    return Safe(" " + _md_escape_pipes(_md_escape(to_label(text))).lstrip())
-
-
-def md_title(value: object) -> Safe:
-    """Return a label for the title of a link, between quotes or brackets of the template."""
-    text = to_label(without_escapes(value) if isinstance(value, Safe) else value)
-    return Safe(re.sub(r"""[&"'()<>\\`*_{}\[\]$|~]""", lambda found: f"&#{ord(found[0])};", text))
-
-
 # --- XML 1.0 --------------------------------------------------------------------------------------
 
 
@@ -549,11 +500,11 @@ def yaml_string(value: object) -> Safe:
     return Safe(_yaml_quoted(str.__str__(to_text(value)))[1:-1])
 
 
-def _yaml_block(indent: int) -> Escape:
+def yaml_block(indent: int) -> Escape:
     """Return the escape of a value after a key, with the lines of a content at column `indent`."""
     margin = " " * indent
 
-    def yaml_block(value: object) -> Safe:
+    def block(value: object) -> Safe:
         """Return a content of several lines as a literal block, any other value as a scalar."""
         if type(value) is not Content or "\n" not in value or not value.strip():
             return yaml_value(value)
@@ -566,7 +517,7 @@ def _yaml_block(indent: int) -> Escape:
         lines = value.removesuffix("\n").split("\n")
         return Safe(f"|2{strip}\n" + "\n".join(line and margin + line for line in lines))
 
-    return yaml_block
+    return block
 
 
 # --- plain text -----------------------------------------------------------------------------------
@@ -602,45 +553,6 @@ def plain_own(value: object) -> Safe:
     if text.startswith("|") and not isinstance(value, Safe | Content):
         return Safe("\\" + text)
     return text
-
-
-# --- the rules of every syntax --------------------------------------------------------------------
-
-PLACES: dict[str, dict[str, Escape]] = {
-    "md": dict(
-        line=md_line,
-        heading=md_heading,
-        inline=md_inline,
-        cell=md_cell,
-        joined=md_joined,
-        link=md_link,
-        autolink=md_autolink,
-        title=md_title,
-        **_url_places(DECODED_IN_MARKDOWN),
-    ),
-    "xml": dict(
-        text=xml_text,
-        joined=xml_joined,
-        attribute=xml_attribute,
-        unknown=xml_unknown,
-        **_url_places(DECODED_IN_XML),
-    ),
-    "json": {"value": json_value, "string": json_string},
-    "yaml": {
-        "value": yaml_value,
-        "string": yaml_string,
-        **{f"block{indent}": _yaml_block(indent) for indent in YAML_LITERAL_INDENTS},
-    },
-    "txt": {"line": plain_line, "own": plain_own, "inline": plain_inline},
-}
-"""Extension of a template → place → escape. An unknown extension is plain text."""
-ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json", "yml": "yaml"}
-
-
-def syntax_of(extension: str) -> str:
-    """Return the syntax of an extension: `md`, `xml`, `json`, `yaml` or `txt`."""
-    known = ALIASES.get(extension, extension)
-    return known if known in PLACES else "txt"
 
 
 # --- contents -------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def test_the_shapes_are_what_templates_really_see() -> None:
             return getattr(self._look, name)
 
         def render_page(self, variables: dict[str, Any], tank: object) -> tuple[list[str], Changes]:
-            return [], NO_CHANGES
+            seen.append(variables)
             return [], NO_CHANGES
 
     item = Item(kind="code", content="x", path="a.py", origin="similarity")

@@ -32,6 +32,7 @@ from promptforge.text import escape as escaping
 from promptforge.text import format as wording
 from promptforge.text.delimiters import TemplateLines
 from promptforge.text.escape import Content, FencedBlock, Safe, clean_content
+from promptforge.text.places import PLACES, syntax_of
 
 LABELS = hostile.LABEL
 WORDS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)
@@ -173,7 +174,7 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
     ],
 )
 def test_a_markdown_label_prints(place: str, text: str, printed: str) -> None:
-    assert escaping.PLACES["md"][place](text) == printed
+    assert PLACES["md"][place](text) == printed
 
 
 @cases(300)
@@ -420,7 +421,7 @@ def test_prose_lets_out_no_more_than_paragraphs_of_words_do(page: str, tmp_path:
     ],
 )
 def test_an_xml_value_prints(place: str, value: object, printed: str) -> None:
-    assert escaping.PLACES["xml"][place](value) == printed
+    assert PLACES["xml"][place](value) == printed
 
 
 @cases(300)
@@ -598,12 +599,12 @@ def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
 QUOTED = [("xml", "attribute"), ("json", "string"), ("yaml", "string")]
 AGAIN = ("url", "autolink", "title")
 """Places of which the escapes are others than those that `{% set %}` may have used."""
-ESCAPES = [(syntax, place) for syntax, places in escaping.PLACES.items() for place in places]
+ESCAPES = [(syntax, place) for syntax, places in PLACES.items() for place in places]
 
 
 @pytest.mark.parametrize(("syntax", "place"), QUOTED)
 def test_what_a_template_made_is_text_between_quotes(syntax: str, place: str) -> None:
-    assert '"' not in escaping.PLACES[syntax][place](Safe('a "quoted" <word>')).replace('\\"', "")
+    assert '"' not in PLACES[syntax][place](Safe('a "quoted" <word>')).replace('\\"', "")
 
 
 def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
@@ -640,7 +641,7 @@ def test_what_a_template_made_is_not_escaped_again(
     syntax: str, place: str, kind: type[Safe]
 ) -> None:
     made = kind("harmless text of a template")
-    assert escaping.PLACES[syntax][place](made) is made
+    assert PLACES[syntax][place](made) is made
 
 
 OPERATIONS: dict[str, Callable[[Safe], str]] = {
@@ -666,10 +667,9 @@ def test_no_operation_on_safe_text_gives_safe_text(how: str, kind: type[Safe]) -
 
 def test_an_unknown_ending_is_plain_text() -> None:
     assert [
-        escaping.syntax_of(e)
-        for e in ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "txt")
+        syntax_of(e) for e in ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "txt")
     ] == [*("md", "md", "xml", "xml", "xml", "json", "json", "txt")]
-    assert {escaping.syntax_of(e) for e in ("org", "", "MD", "x.md")} == {"txt"}
+    assert {syntax_of(e) for e in ("org", "", "MD", "x.md")} == {"txt"}
 
 
 # --- filters that make text -----------------------------------------------------------------------

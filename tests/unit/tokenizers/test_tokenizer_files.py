@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import tiktoken
 from build_vocabulary import format_tiktoken
-from commandline import ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import ROOT
 from reference_encodings import random_parts
 
 from promptforge.errors import TokenizerError, call_foreign
