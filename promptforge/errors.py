@@ -15,11 +15,12 @@ sources, PF7xx security. Every message is one line: it names the thing, its plac
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
+Result = TypeVar("Result")
 Severity = Literal["info", "warning", "error"]
 MAX_PLACE_CHARACTERS = 300
 """Characters of a place that are printed."""
@@ -279,6 +280,25 @@ class ItemError(PromptForgeError):
 
 class TokenizerError(OptionError):
     """A tokenizer that is unknown or cannot be loaded."""
+
+
+def call_foreign(
+    call: Callable[..., Result], refusal: Callable[[str], PromptForgeError], *given: Any
+) -> Result:
+    """Return what code of another package returns; `refusal` makes the error of what it raises.
+
+    A panic of a library in Rust is a `BaseException`, which no `except Exception` catches. Ctrl-C
+    and `sys.exit()` are the user's and pass through.
+
+        call_foreign(tokenizer.encode, TokenizerError, text)
+    """
+    try:
+        return call(*given)
+    except (PromptForgeError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        said = f"{TYPE_NAME(type(error))}: {quote(str(error), 200)}"
+        raise refusal(said) from error
 
 
 class Excerpt(NamedTuple):

@@ -26,7 +26,7 @@ from ..files.access import (
     write_whole,
 )
 from ..templating.loader import KIND_NAME, PROMPTS_FOLDER, Layout, Templates
-from ..text.escape import syntax_of
+from ..text.places import syntax_of
 from ..yaml_reader import SCHEMA_MODELINE
 
 _LAYOUT_SCHEMA = "layout.schema.json"

@@ -25,7 +25,8 @@ from ..files import FORMAT_EXTENSIONS, format_of, shipped_folder
 from ..files.access import read_utf8
 from ..plugins import plugin_names
 from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
-from ..text.escape import SURROGATE, syntax_of
+from ..text.escape import SURROGATE
+from ..text.places import syntax_of
 from ..tokenizers.registry import describe_tokenizer, list_tokenizers
 from .flags import (
     complete_format,

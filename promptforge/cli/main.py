@@ -176,6 +176,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # of references, again and again, and once more at the end. At `freeze` they are left alone.
         gc.set_threshold(50_000, *gc.get_threshold()[1:])
         atexit.register(gc.freeze)
+        # A library in Rust prints the stack of its panic itself, before its error is caught here.
+        os.environ["RUST_BACKTRACE"] = "0"
     stdout = sys.stdout
     for stream in (stdout, sys.stderr):
         # A character outside the terminal's encoding must not end the run.

@@ -110,6 +110,8 @@ class _Collector(TemplateReader):
             new = certain_correction(node.name, TEMPLATE_TESTS)
         self.problems.append(TemplateMistake(at, length, message, new, code))
 
+    warn = refuse
+
 
 def _refusals(root: nodes.Template, text: str, name: str) -> list[TemplateMistake]:
     """Return everything that the engine refuses in a template before it runs."""

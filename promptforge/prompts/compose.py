@@ -22,7 +22,8 @@ from ..templating.language import Fields
 from ..templating.loader import PROMPTS_FOLDER, Templates
 from ..text.control_tokens import ControlTokens, TokenBreaker
 from ..text.delimiters import TemplateLines, pick_nonce, read_leniently
-from ..text.escape import Content, Safe, syntax_of, to_label
+from ..text.escape import Content, Safe, to_label
+from ..text.places import syntax_of
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from .messages import (

@@ -428,6 +428,8 @@ class _PromptMaker:
         context: dict[str, Any] = {}
         if result is not None:
             warnings, context = result.warnings, result.manifest
+        if self.cites:  # each item is a block of its own, and no text of them all is sent
+            warnings = [each for each in warnings if each.code != "PF712"]
         text = composed.text
         if text is None:
             text = "\n\n".join(part.text for part in composed.parts)

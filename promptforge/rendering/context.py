@@ -22,7 +22,7 @@ from ..packing.types import Variant
 from ..selection.query import Language
 from ..sources.text_files import language_of
 from ..templating.language import Fields, OpenFields
-from ..templating.limits import FuelTank, count_chars
+from ..templating.limits import NO_CHANGES, Changes, FuelTank, count_chars
 from ..templating.loader import Layout
 from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
 from ..text.delimiters import check_delimiters, delimiter_name
@@ -187,7 +187,7 @@ class ItemViews:
         self._delimiter = delimiter_name(self._marks.content_tag, nonce or "")
         self._kind_titles = layout.kind_titles
         self._variants: dict[int, list[Variant]] = {}
-        self._printers: dict[str, Callable[[Fields, int], tuple[str, int]]] = {}
+        self._printers: dict[str, Callable[[Fields, int], tuple[str, Changes]]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
         self._last: dict[int, tuple[Variant, Fields]] = {}
         self._flags = {
@@ -294,9 +294,8 @@ class ItemViews:
             show = self._layout.printer(kind, self._flags, self._tank, change)
             self._printers[kind] = show
         self._broken_up = BrokenUp([])
-        view["text"], imitations = show(view, chars)
-        if imitations:
-            notes += template_line_notes(imitations)
+        view["text"], changes = show(view, chars)
+        notes += change_notes(changes)
         if self.breaker is not None:
             broken += self._broken_up.broken
             notes += control_token_notes(broken, self._broken_up.left)
@@ -418,7 +417,7 @@ def _variants_of(item: Item, max_chars: int | None) -> list[Variant]:
 def first_line(item: Item, variant: str) -> int | None:
     """Return the number of the first line of a variant; None where it is not known."""
     start = item.start_line or 1
-    if variant != "expanded" or item.content is None:
+    if variant != "expanded" or not item.content:
         return None if variant == "summary" else start
     before, found, _ = (item.expanded or "").partition(item.content)
     return max(1, start - before.count("\n")) if found else None
@@ -435,10 +434,18 @@ def control_token_notes(broken: int, left: int) -> CleaningNotes:
     return tuple(notes)
 
 
-def template_line_notes(imitations: int) -> CleaningNotes:
-    """Return the note on values that could be taken for lines of the templates."""
-    message = "values that could be taken for lines of the templates, with a backslash before them"
-    return (("PF304", f"{message}: {imitations:,}"),) if imitations else ()
+def change_notes(changes: Changes) -> CleaningNotes:
+    """Return the notes on what was done to printed values."""
+    if changes is NO_CHANGES:
+        return ()
+    notes = []
+    if changes.imitations:
+        message = "values that could be taken for lines of the templates, with a backslash before"
+        notes.append(("PF304", f"{message} them: {changes.imitations:,}"))
+    if changes.inert_urls:
+        what = "addresses of a scheme other than http, https and mailto, which now lead nowhere"
+        notes.append(("PF711", f"{what}: {changes.inert_urls:,}; look at where the item is from"))
+    return tuple(notes)
 
 
 def _title(item: Item) -> str:

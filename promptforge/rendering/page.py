@@ -42,10 +42,10 @@ from .context import (
     CleaningNotes,
     ItemViews,
     Setting,
+    change_notes,
     citation,
     control_token_notes,
     first_line,
-    template_line_notes,
 )
 from .variants import (
     EMPTY_VARIANT,
@@ -430,9 +430,9 @@ class Page:
         """Return the parts of the page; `only` leaves the items of one origin on it."""
         variables = self.page_variables(chosen, only=only)
         self.notes = ()
-        parts, imitations = self.layout.render_page(variables, self.tank)
+        parts, changes = self.layout.render_page(variables, self.tank)
         parts = self.break_up(parts, chosen)
-        self.notes += template_line_notes(imitations)
+        self.notes += change_notes(changes)
         # The last line end of YAML may be one of a content: it ends a literal block.
         while parts and self.layout.settings.trim_end and self.layout.syntax != "yaml":
             parts[-1] = parts[-1].rstrip(_WHITE)

@@ -472,7 +472,15 @@ def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bo
         # for another format.
         severity: Severity = "info" if options.framing == TAGGED else "warning"
         diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
-    return framing == TAGGED
+    tagged = framing == TAGGED
+    if tagged and layout.syntax != "txt":
+        message = "framing: tagged leaves headings, fences and tags of a content to readers of"
+        diagnostics.add("PF712", f"{message} {options.format}; auto hides them", severity="info")
+    elif options.format == "plain" and not tagged and layout.has_bare_items:
+        message = f"the layout {options.layout} prints contents alone, so in plain text nothing"
+        way_out = "tells where one ends; framing: tagged puts tags around each"
+        diagnostics.add("PF712", f"{message} {way_out}", severity="info")
+    return tagged
 
 
 def _texts(

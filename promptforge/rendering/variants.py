@@ -434,7 +434,7 @@ class Passages(ABC):
         """Return True where it is cheap to see that a passage costs more than so much."""
         if unit or most < 0:
             return most < 0
-        return self._page.counter.at_least(self._text(pick), int(most)) > most
+        return most < math.inf and self._page.counter.at_least(self._text(pick), int(most)) > most
 
     def _text(self, pick: ChosenPassage) -> str:
         divided = self._asked.divide(pick.item)
@@ -450,7 +450,9 @@ class Passages(ABC):
         if divided is None or not divided.cuttable:
             return None
         counter = (self._page.counter, get_tokenizer("characters"))[unit]
-        text = counter.cut(divided.parts[pick.number].text, int(room) - 1, "word").rstrip()
+        text = divided.parts[pick.number].text
+        if room < math.inf:
+            text = counter.cut(text, int(room) - 1, "word").rstrip()
         if self._page.counter.count(text) < MIN_TOKENS_OF_A_CUT_PASSAGE:
             return None
         text = divided.text(passages, (pick.number, text + " "))
@@ -494,7 +496,8 @@ class QueryPassages(Passages):
             return max(0.0, syntax - _in_unit(MAX_SYNTAX_TOKENS, unit))
 
         per_document = _in_unit(TOKENS_PER_DOCUMENT, unit)
-        allowed = max(MIN_DOCUMENTS_OPENED, int(room.size / per_document))
+        # Without a ceiling the room has no end.
+        allowed = max(MIN_DOCUMENTS_OPENED, int(min(room.size / per_document, len(walk))))
         choice = choose_passages(
             self._evidence,
             PassageCosts(

@@ -22,6 +22,7 @@ from itertools import chain, compress, filterfalse, islice, permutations
 from operator import itemgetter
 from typing import NamedTuple
 
+from ..text.characters import freeze
 from ..text.words import (
     STOP_WORDS,
     inverse_document_frequency,
@@ -361,7 +362,7 @@ def _opening_label(text: str) -> str:
 
     Example: `tell` of "tell(self): Return the position." and of "- **tell**: the position".
     """
-    found = _OPENING_LABEL.match(text)
+    found = _OPENING_LABEL.match(freeze(text))
     return found[1] if found else ""
 
 
@@ -442,7 +443,7 @@ _NAME = late_pattern(
 def _names_in(text: str) -> set[str]:
     """Return the capitalised names and the years of a text, in small letters."""
     found = set()
-    for name in set(_NAME.findall(text)):
+    for name in set(_NAME.findall(freeze(text))):
         words = split_words(name.lower())
         while words and words[0] in STOP_WORDS:  # `The Beatles`, and most beginnings of sentences
             del words[0]

@@ -283,6 +283,9 @@ class _Chooser:
         if number not in self._opened:  # a format's syntax alone does not change what is chosen
             extra -= self._spared(number)
         cost = self._cost(number, passage)
+        # A user's counter may take an added text for nothing, or for less than nothing.
+        if cost + extra <= 0:
+            return value
         return value * cost / (cost + extra)
 
     def _extra(self, number: int, passage: int) -> float:

@@ -10,6 +10,7 @@ from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 from ..model import Item
+from ..text.characters import freeze
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Structure, Trimmers
 from ..trimming.pieces import Piece, Pieces, Slices, TrimmedVariants, divide_prose
@@ -200,7 +201,7 @@ class QueryRelevance(Relevance):
         if len(text) > self.max_whole_characters:
             return ()
         program = self._asked.trimmers.looks_like_program(item.kind, language, text)
-        return DEFINING_WORD.findall(f"\n{text}") if program else ()
+        return DEFINING_WORD.findall(freeze(f"\n{text}")) if program else ()
 
     def _measure(self, numbers: Sequence[int]) -> list[list[float]]:
         """Return the caller's own measure of each passage of some documents, 0 to 1."""

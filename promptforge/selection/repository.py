@@ -22,6 +22,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from ..model import Item
+from ..text.characters import freeze
 from ..text.thesaurus import related_terms
 from ..text.words import (
     inverse_document_frequency,
@@ -177,7 +178,7 @@ def cut_into_chunks(text: str) -> Iterator[Chunk]:
     """
     names = _Names()
     # All at once: a match of its own for each line takes twice as long.
-    definitions = {found.start(): found for found in _DEFINITION.finditer(f"\n{text}")}
+    definitions = {found.start(): found for found in _DEFINITION.finditer(freeze(f"\n{text}"))}
     position = start = first = 0
     seam: tuple[int, int] | None = None
     after_blank = False
@@ -370,7 +371,7 @@ def _follow_names(
     best = heapq.nsmallest(CHUNKS_FOLLOWED, range(len(chunks)), key=lambda i: (-worths[i], i))
     for number in best:
         file, chunk = chunks[number].file, chunks[number].chunk
-        names = {*_NAME.findall(files[file][1], chunk.start, chunk.end)}
+        names = {*_NAME.findall(freeze(files[file][1][chunk.start : chunk.end]))}
         places = [defined_in[name] for name in names & defined_in.keys() - {*chunk.defines}]
         places = [found for found in places if len(found) <= MAX_DEFINING_CHUNKS]
         share = FOLLOWED_SHARE * worths[number] / math.sqrt(max(1, len(places)))
@@ -421,7 +422,7 @@ def _opening_comments(item: Item) -> Iterator[tuple[str, int]]:
     while comment := pattern.match(text, end):
         end = comment.end()
         said = comment[0].replace(name, "") if name else comment[0]
-        yield " ".join(_NUMBERS.sub("0", said).split()), end
+        yield " ".join(_NUMBERS.sub("0", freeze(said)).split()), end
 
 
 def _opening_tag(text: str) -> int:
@@ -654,7 +655,7 @@ def _definitions(
         left -= len(text)
         names = defined_names(text, language(item)) if left >= 0 else None
         if names is None:
-            names = {*DEFINING_WORD.findall(f"\n{text}")}
+            names = {*DEFINING_WORD.findall(freeze(f"\n{text}"))}
         for name in names:
             if len(name) >= MIN_NAME_CHARACTERS:
                 found[name].append(number)
@@ -690,7 +691,7 @@ class _Files:
         Where imports are not `quoted`, such as in Python, a name in quotes is none.
         """
         found: set[int] = set()
-        text, folder = f"\n{text}", posixpath.dirname(path)
+        text, folder = freeze(f"\n{text}"), posixpath.dirname(path)
         for name in _quoted_imports(text) if quoted else ():
             found.update(self._find((*_quoted_parts(name),), folder))
         for module, names in _IMPORT.findall(text):

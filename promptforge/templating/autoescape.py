@@ -16,7 +16,9 @@ from typing import Any, ClassVar, NamedTuple, cast
 from jinja2 import nodes
 
 from ..errors import TemplateError
-from ..text.escape import YAML_LITERAL_INDENTS, syntax_of
+from ..text.escape import YAML_LITERAL_INDENTS
+from ..text.places import syntax_of
+from ..text.urls import SETTLES_SCHEME
 from ..text.words import late_pattern
 from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
 
@@ -29,6 +31,46 @@ PRINTED_TITLE = object()
 """A printed `section.title`. A line of it alone is known as soon as the sections are."""
 LineParts = tuple[object, ...]
 """A line of a template so far: its own texts, `PRINTED_VALUE`s and `PRINTED_TITLE`s."""
+
+
+_URLS_OF_TAGS = {
+    "action": "form",
+    "background": "body|table|t[dhr]|tbody|thead|tfoot",
+    "cite": "blockquote|del|ins|q",
+    "data": "object",
+    "longdesc": "i?frame|img",
+    "manifest": "html",
+    "ping": "a|area",
+}
+"""Attribute that takes an address in these tags of HTML, and in others is any text."""
+URL_ATTRIBUTE = r"(?:[\w.-]+:)?(?:href|src|formaction|poster|srcset|imagesrcset|" + (
+    f"{'|'.join(_URLS_OF_TAGS)})"
+)
+"""Matches the name of an attribute that may take an address, in small letters."""
+# A link of Markdown or HTML in plain text, in JSON or YAML, an address in a style or a redirect.
+_RAW_URL = late_pattern(
+    r"(?:\]\(\s*<?|\b(?i:href|src|srcset|poster|formaction)\s*=\s*\\?[\"']?|(?i:\burl\(\s*\\?[\"']?)"
+    r"|;\s*(?i:url)=)[^\s\"'<>()]*\Z"
+)
+_RAW_URL_MESSAGE = (
+    "a reader takes this value for an address, and it is not encoded as one here; print links in"
+    ' Markdown or HTML, as [name]({{ value }}) or href="{{ value }}"'
+)
+_OPENED_ATTRIBUTE = late_pattern(r'([\w:.-]+)\s*=\s*"\Z')
+_OPENED_TAG = late_pattern(r"(?s:.*)<([\w:.-]+)")
+_URL_SEPARATOR = late_pattern(r"[\s,]+")
+
+
+def _attribute_mode(before: str) -> str:
+    """Return the mode of XML after `before`, which ends with the quote that opens an attribute."""
+    name, tag = _OPENED_ATTRIBUTE.search(before), _OPENED_TAG.match(before)
+    attribute = name[1].lower().rpartition(":")[2] if name else ""
+    if not name or not re.fullmatch(URL_ATTRIBUTE, attribute):
+        return "attribute"
+    tags = _URLS_OF_TAGS.get(attribute)
+    if tags and tag and not re.fullmatch(tags, tag[1], re.IGNORECASE):
+        return "attribute"
+    return "urls" if attribute.endswith("srcset") or attribute == "ping" else "url"
 
 
 _BRANCHES = "the branches of an if or a loop must both end inside {}, or both outside"
@@ -79,6 +121,18 @@ def _after_value(line: LineParts) -> bool:
     return bool(line) and not isinstance(line[-1], str)
 
 
+def _with_marks(line: LineParts) -> str:
+    """Return a line with NUL in place of each value, which no template holds."""
+    return "".join(part if isinstance(part, str) else "\0" for part in line)
+
+
+def _url_place(before: str) -> str:
+    """Return the place in an address after `before`."""
+    if not before:
+        return "url"
+    return "url_rest" if SETTLES_SCHEME.search(before) else "url_part"
+
+
 def _has_values(line: LineParts) -> bool:
     return any(not isinstance(part, str) for part in line)
 
@@ -97,6 +151,18 @@ class _Markdown(SyntaxPlaces):
     )
     _html = re.compile(r" {0,3}</?[A-Za-z]")
     _fence = re.compile(r" {0,3}(?:```|~~~)")
+    # A destination, in brackets, of a definition, or in an attribute of HTML amid the line.
+    _address = re.compile(
+        r"(?:\]\([ \t]*(?:<|(?=[^\s<]|\Z))|^[ \t>]*\[(?!\^)[^\]]*\]:[ \t]*(?:<|(?=[^\s<]|\Z))"
+        rf"|<[A-Za-z][^<>]*\s(?i:{URL_ATTRIBUTE})\s*=\s*\")"
+        r"((?:[^\s()<>\"]|\([^\s()<>\"]*\))*)\Z"
+    )
+    _autolink = re.compile(r"<((?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|\0)*)\Z")
+    _title = re.compile(
+        r"(?:\]\(|^[ \t>]*\[(?!\^)[^\]]*\]:)[ \t]*(?:<[^<>]*>|[^\s<>]+)[ \t]+"
+        r"(?:\"[^\"]*|'[^']*|\([^)]*)\Z"
+    )
+    _attribute = re.compile(r"<[A-Za-z][^<>]*\s[\w:.-]+\s*=\s*\"[^\"<>]*\Z")
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
         if hidden := self._raw.search(text):
@@ -127,6 +193,8 @@ class _Markdown(SyntaxPlaces):
         before = static_text(line)
         if refusal := self._refusal(mode, before):
             raise PlacementError(refusal)
+        if linked := self._link_place(_with_marks(line)):
+            return linked
         if _after_value(line):  # two values could make a link or an entity together
             return "joined"
         if self._marks.fullmatch(before):
@@ -139,6 +207,16 @@ class _Markdown(SyntaxPlaces):
         if "|" in before:
             return "cell"
         return "heading" if self._heading.match(before) else "inline"
+
+    def _link_place(self, before: str) -> str | None:
+        """Return the place in a link, an autolink or a tag of HTML; None outside of these."""
+        if address := self._address.search(before):
+            return _url_place(address[1])
+        if self._title.search(before) or self._attribute.search(before):
+            return "title"
+        if autolink := self._autolink.search(before):
+            return _url_place(autolink[1]) if autolink[1] else "autolink"
+        return None
 
     def _refusal(self, mode: str, before: str) -> str | None:
         # An open backtick: inside of code nothing can be escaped.
@@ -170,7 +248,11 @@ class _Markdown(SyntaxPlaces):
 
 
 class _Xml(SyntaxPlaces):
-    """XML 1.0, and HTML by the same rules. Modes: `tag`, `attribute`, `comment`, `unknown`."""
+    """XML 1.0, and HTML by the same rules. Modes: `tag`, `attribute`, `comment`, `unknown`.
+
+    In an attribute that takes an address the mode is `url`, and `url_part` or `url_rest` after text
+    of the template's own; `urls` and so on in one that takes several.
+    """
 
     _text = re.compile(r"<!(?=--)|<!\[CDATA\[|[<>]")
     _marks: ClassVar = {
@@ -179,6 +261,9 @@ class _Xml(SyntaxPlaces):
         "tag": re.compile(r"[\"'>]"),
         "attribute": re.compile(r'"'),
         "comment": re.compile(r"-->"),
+        **dict.fromkeys(
+            ("url", "url_part", "url_rest", "urls", "urls_part", "urls_rest"), re.compile(r'"')
+        ),
     }
     """By mode: the marks that may end it."""
 
@@ -200,12 +285,27 @@ class _Xml(SyntaxPlaces):
                         "a value cannot stand in a CDATA section; print it as text"
                     )
             elif mark == '"':
-                mode = "tag" if mode == "attribute" else "attribute"
+                opens = mode == "tag"
+                mode = _attribute_mode(_with_marks(line) + text[:at]) if opens else "tag"
             else:
                 mode = {"<!": "comment", "<": "tag", ">": "", "-->": ""}[mark]
+        if mode.startswith("url"):
+            return self._after_url(mode, text[at:])
         return mode
 
+    def _after_url(self, mode: str, text: str) -> str:
+        """Return the mode after text of the template's own in an address."""
+        kind, _, _ = mode.partition("_")
+        if kind == "urls" and (last := _URL_SEPARATOR.split(text))[1:]:
+            mode, text = kind, last[-1]  # the next address begins
+        if not text or mode.endswith("_rest"):
+            return mode
+        return f"{kind}_{'rest' if SETTLES_SCHEME.search(text) else 'part'}"
+
     def place(self, mode: str, line: LineParts) -> str:
+        if mode.startswith("url"):
+            place = mode.replace("urls", "url")
+            return "url_part" if place == "url" and _after_value(line) else place
         if mode in ("tag", "comment"):
             where = f"a value cannot stand in a {mode}"
             raise PlacementError(f"{where}; put it in an attribute in double quotes")
@@ -219,11 +319,13 @@ class _Xml(SyntaxPlaces):
     def join(self, a: str, b: str) -> str:
         if {a, b} & {"tag", "comment"}:
             raise PlacementError(_BRANCHES.format("the tag"))
+        if a.startswith("url") and b.startswith("url"):
+            return a if a.endswith("_part") else b  # what is right in either
         return "unknown"
 
     def end(self, mode: str) -> None:
-        if mode in ("tag", "attribute", "comment"):
-            where = {"attribute": "an attribute"}.get(mode, f"a {mode}")
+        if mode in ("tag", "attribute", "comment") or mode.startswith("url"):
+            where = f"a {mode}" if mode in ("tag", "comment") else "an attribute"
             message = f"a template or block cannot begin or end in {where}; close it first"
             raise PlacementError(message)
 
@@ -382,6 +484,9 @@ class TemplateReader:
         excerpt = excerpt_at(self._source, *locate_node(node, message, self._source))
         raise TemplateError(message, where=f"{self.name}:{excerpt.line}", excerpt=excerpt)
 
+    def warn(self, node: nodes.Node, code: str, message: str) -> None:
+        """Note what is allowed and may be a mistake; lint overrides it."""
+
     # --- the language -----------------------------------------------------------------------------
 
     def check(self, node: nodes.Node, depth: int = 0, loops: int = 0) -> None:
@@ -528,6 +633,10 @@ class TemplateReader:
             if self.syntax == "txt" and place == "line" and any(type(p) is str for p in parts):
                 place = "own"
             places.append(place)
+            if not place.startswith(("url", "autolink")) and _RAW_URL.search(
+                _with_marks(state.line)
+            ):
+                self.warn(child, "PF837", _RAW_URL_MESSAGE)
             # Two values in a row are one wildcard: a loop would make lines without end.
             if state.line[-1:] not in ((PRINTED_VALUE,), (UNKNOWN_TEXT,)) or self.syntax == "yaml":
                 state = state._replace(line=(*state.line, *parts))

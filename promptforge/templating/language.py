@@ -26,7 +26,6 @@ from ..errors import TemplateError, did_you_mean, suggest_name
 from ..model import copy_plain
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from ..text.escape import (
-    PLACES,
     VERBATIM,
     Content,
     DelimitedBlock,
@@ -50,6 +49,7 @@ from ..text.format import (
     to_text,
     truncate,
 )
+from ..text.places import PLACES
 from ..text.words import late_property
 from .autoescape import TemplateFacts, TemplateReader, template_syntax
 from .failures import LineNumber, TemplateMistake, find_mistake
@@ -59,6 +59,7 @@ from .limits import (
     burn_for_text,
     burn_for_value,
     burn_fuel,
+    count_inert_urls,
     mark_imitations,
     mark_template_lines,
     meter_template,
@@ -551,6 +552,8 @@ class Environment(jinja2.Environment):
             for place, escape in places.items():
                 name = f"{syntax}.{place}"
                 self.filters[name] = metered_escape(name, escape)
+                if place == "url":
+                    self.filters[name] = count_inert_urls(self.filters[name])
         self.filters["txt.line"] = mark_imitations(self.filters["txt.line"])
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing

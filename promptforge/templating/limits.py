@@ -11,10 +11,11 @@ make much out of little (`~`, `+`, `==`, lists) become calls of functions that p
 
 from __future__ import annotations
 
+import operator
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jinja2
 from jinja2 import nodes
@@ -23,7 +24,7 @@ from jinja2.visitor import NodeTransformer
 
 from ..errors import PromptForgeError, TemplateError
 from ..text.delimiters import TemplateLines
-from ..text.escape import MAX_LABEL_CHARACTERS, Content, Escape, Safe
+from ..text.escape import MAX_LABEL_CHARACTERS, Content, Escape, InertUrl, Safe
 from ..text.format import to_text
 
 START_FUEL = 3_000_000
@@ -52,19 +53,37 @@ class FuelSpentError(PromptForgeError):
     """The fuel is used up; the message names the operation that needed more."""
 
 
+class Changes(NamedTuple):
+    """Numbers of printed values that were changed beyond their escape."""
+
+    imitations: int = 0
+    """Values that would have passed for a line of plain text of the templates."""
+    inert_urls: int = 0
+    """Addresses of a scheme that does not stay."""
+
+
+NO_CHANGES = Changes()
+
+
 class FuelTank:
     """The fuel of one rendering, and the lines of plain text that its values must not imitate."""
 
-    __slots__ = ("imitations", "left", "own_lines", "spent")
+    __slots__ = ("changes", "left", "own_lines", "spent")
 
     def __init__(self, left: int = START_FUEL) -> None:
         self.left = left
         self.own_lines: TemplateLines | None = None
         """Lines of plain text that no value may pass for."""
-        self.imitations = 0
-        """Values so far that would have passed for one."""
+        self.changes = NO_CHANGES
+        """Changes of values so far."""
         self.spent: TemplateError | None = None
         """Raised for every later template of the rendering once the fuel is used up."""
+
+    def changes_since(self, before: Changes) -> Changes:
+        """Return what was done to values since `changes` was `before`."""
+        if self.changes is before:
+            return NO_CHANGES
+        return Changes(*map(operator.sub, self.changes, before))
 
 
 # Filters and escapes are called by Jinja, without a word on whose rendering it is. So the tank is
@@ -98,7 +117,7 @@ def imitates_template_line(text: str) -> bool:
     tank = _here.tank
     if tank.own_lines is None or not tank.own_lines.match(text):
         return False
-    tank.imitations += 1
+    tank.changes = Changes(tank.changes.imitations + 1, tank.changes.inert_urls)
     return True
 
 
@@ -108,7 +127,8 @@ def mark_template_lines(text: str) -> str:
     if tank.own_lines is None:
         return text
     marked, count, _ = tank.own_lines.mark(text)
-    tank.imitations += count
+    if count:
+        tank.changes = Changes(tank.changes.imitations + count, tank.changes.inert_urls)
     return marked
 
 
@@ -292,10 +312,11 @@ def metered_fence(fence: Callable[..., Safe]) -> Callable[..., Safe]:
 
 def metered_escape(name: str, escape: Escape) -> Escape:
     """Return the escape `name`, paying for the text it reads and the text it makes."""
-    syntax = name.partition(".")[0]
+    syntax, _, place = name.partition(".")
     fuel_per_char = FILTER_FUEL_PER_CHAR.get(syntax, FILTER_FUEL_PER_CHAR["other"])
     most = sys.maxsize
-    if syntax == "md":  # Markdown's escapes are slow, but cut a label first
+    if syntax == "md" and not place.startswith(("url", "autolink")):
+        # Markdown's escapes are slow, but cut a label first.
         most = MAX_LABEL_CHARACTERS
 
     def escaped(value: object) -> Safe:
@@ -348,6 +369,19 @@ def mark_imitations(escape: Escape) -> Escape:
         if isinstance(value, Safe | Content) or not imitates_template_line(text):
             return text
         return Safe("\\" + text)
+
+    return escaped
+
+
+def count_inert_urls(escape: Escape) -> Escape:
+    """Return the escape of an address, with a count of those that were made inert."""
+
+    def escaped(value: object) -> Safe:
+        text = escape(value)
+        if isinstance(text, InertUrl):
+            tank = _here.tank
+            tank.changes = Changes(tank.changes.imitations, tank.changes.inert_urls + 1)
+        return text
 
     return escaped
 

@@ -32,7 +32,8 @@ from ..files import (
     template_files_of,
 )
 from ..text.delimiters import TemplateLines
-from ..text.escape import Safe, syntax_of
+from ..text.escape import Safe
+from ..text.places import syntax_of
 from ..text.words import late_property
 from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
 from .autoescape import PRINTED_TITLE, LineParts, TemplateFacts
@@ -46,7 +47,7 @@ from .language import (
     join_output,
     locate_mistake,
 )
-from .limits import FuelTank, count_chars, use_tank
+from .limits import Changes, FuelTank, count_chars, use_tank
 from .specialiser import TemplateFunction, folded, specialise
 
 SHIPPED = "shipped/"
@@ -486,6 +487,19 @@ class Layout:
             self._trimmers = {marker: known}  # the last one alone: a marker may come from anywhere
         return known
 
+    @late_property
+    def has_bare_items(self) -> bool:
+        """True in plain text where an item is its values alone, without words of the templates."""
+        names = [name for name in self.files() if name != self.page_name]
+        facts = list(map(self._templates.facts, names))
+        words = (part for each in facts for line in each.lines for part in line)
+        drawn_on = any(each.parents for each in facts)
+        return (
+            self.syntax == "txt"
+            and not drawn_on
+            and not any(isinstance(part, str) and part.strip() for part in words)
+        )
+
     def files(self) -> list[str]:
         """Return the names of its templates, sorted: the page and the item templates."""
         return sorted(name for stem, name in self._files.items() if not stem.startswith("_"))
@@ -552,11 +566,11 @@ class Layout:
         flags: Mapping[str, Any],
         tank: FuelTank | None = None,
         mend: Mend | None = None,
-    ) -> Callable[[Fields, int], tuple[Safe, int]]:
+    ) -> Callable[[Fields, int], tuple[Safe, Changes]]:
         """Return the function that prints items of `kind`, for use in one thread.
 
-        It takes an item and the characters of its fields. It returns the text and the number of
-        values in it that were marked, since they look like a line of a template. `flags` are the
+        It takes an item and the characters of its fields. It returns the text, and what was done to
+        values in it. `flags` are the
         options that templates see, `tank` holds the fuel, and `mend` may change the pieces before
         they are joined.
         """
@@ -566,20 +580,20 @@ class Layout:
         variables: dict[str, Any] = {"item": None, **flags}
         context: jinja2.runtime.Context | None = None
 
-        def show(item: Fields, chars: int) -> tuple[Safe, int]:
+        def show(item: Fields, chars: int) -> tuple[Safe, Changes]:
             nonlocal context
             use_tank(tank, 1, chars)
-            left, before = tank.left, tank.imitations
+            left, before = tank.left, tank.changes
             if function is not None:
                 try:
                     tank.left -= function.fuel
                     pieces = function.pieces(item, flags)
                     # This pays for the text, and so raises if too little was left before.
                     text = join_output(pieces, mend, isolated=function.isolated)
-                    return text, tank.imitations - before
+                    return text, tank.changes_since(before)
                 except Exception:
                     # Jinja meets it again, and `explain_failure` knows the line.
-                    tank.left, tank.imitations = left, before
+                    tank.left, tank.changes = left, before
             variables["item"] = item
             # One context serves all items; a variable set for the item before must not be seen.
             if context is None:
@@ -590,19 +604,19 @@ class Layout:
                 text = join_output(template.root_render_func(context), mend)
             except Exception as error:
                 raise explain_failure(error, template, variables) from error
-            return text, tank.imitations - before
+            return text, tank.changes_since(before)
 
         return show
 
-    def render_page(self, variables: dict[str, Any], tank: FuelTank) -> tuple[list[str], int]:
-        """Return the pieces of the page's text, and the number of values that were marked.
+    def render_page(self, variables: dict[str, Any], tank: FuelTank) -> tuple[list[str], Changes]:
+        """Return the pieces of the page's text, and what was done to values.
 
         Each item's text is one of the pieces.
         """
         items = variables["items"]
         # The texts of the items have been paid for; the page copies them.
         use_tank(tank, len(items), sum(len(item["text"]) for item in items))
-        left, before = tank.left, tank.imitations
+        left, before = tank.left, tank.changes
         self._items_printed += len(items)
         if self._items_printed >= MIN_ITEMS_SPECIALISED:
             function = self._function(self._page, variables)
@@ -610,15 +624,15 @@ class Layout:
                 try:
                     tank.left -= function.fuel
                     pieces = isolate_fences(function.pieces({}, variables))
-                    return pieces, tank.imitations - before
+                    return pieces, tank.changes_since(before)
                 except Exception:  # as for an item: Jinja says what is wrong
-                    tank.left, tank.imitations = left, before
+                    tank.left, tank.changes = left, before
         context = self._page.new_context(variables, shared=True)
         try:
             pieces = isolate_fences(self._page.root_render_func(context))
         except Exception as error:
             raise explain_failure(error, self._page, variables) from error
-        return pieces, tank.imitations - before
+        return pieces, tank.changes_since(before)
 
 
 class FollowedTemplates:

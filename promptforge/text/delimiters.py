@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import count
 
+from . import characters
 from .escape import INVISIBLE_CHARACTER
 from .words import MAX_BLOCK_CHARS, late_pattern, split_blocks
 
@@ -162,7 +163,7 @@ class _Folded(dict[str, str]):
 def _fold_character(char: str) -> str:
     if _IS_LINE_END.match(char):
         return "\n"
-    category = unicodedata.category(char)
+    category = characters.category(char)
     if category == "Zs" or char in _BLANKS:
         return " "
     if category in _UNSEEN_CATEGORIES or INVISIBLE_CHARACTER.match(char):
@@ -298,24 +299,20 @@ class TemplateLines:
         two visible characters. A line of values alone looks like any content, and is left out.
         """
         anywhere: set[str] = set()
-        at_margin: set[str] = set()
         for parts in lines:
             merged = [p for p in parts if p != ""]
             visible = fold("".join(p for p in merged if isinstance(p, str))).replace(" ", "")
             head = ""
             if merged and isinstance(merged[0], str):
                 head = merged[0] = merged[0].lstrip()
-            if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
+            if len(merged) > 1 and sum(map(str.isalnum, characters.freeze(head))) >= 2:
                 anywhere.add(_spell(head))
             elif len(visible) >= 2:
-                (anywhere if head else at_margin).add(_spell_line(merged))
-        choices = []
-        if anywhere:
-            choices.append(f" *+(?:{'|'.join(sorted(anywhere))})")
-        if at_margin:  # values print without leading blanks, so an indented line is none of these
-            choices.append(rf"(?=[^ \n])(?:{'|'.join(sorted(at_margin))})")
-        # A line feed first: the interpreter finds a literal character at once.
-        self._pattern = re.compile(rf"\n(?:{'|'.join(choices) or '(?!)'})")
+                begun = "" if head else "(?=[^ \\n])"  # a value prints without leading blanks
+                anywhere.add(begun + _spell_line(merged))
+        # A line feed first: the interpreter finds a literal character at once. Blanks before a line
+        # hide nothing from an eye.
+        self._pattern = re.compile(rf"\n *+(?:{'|'.join(sorted(anywhere)) or '(?!)'})")
 
     def match(self, line: str) -> bool:
         """Tell whether a whole line could be taken for one of these."""
@@ -456,9 +453,9 @@ def read_leniently(text: str, keep: str = "") -> str:
         if not text.isprintable():
             text = text.translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
     else:
-        text = unicodedata.normalize("NFKC", text)
+        text = characters.normalize("NFKC", text)
         text = INVISIBLE_CHARACTER.sub(
             lambda m: m[0] if m[0] in _BREAKS or m[0] == keep else "", text
         )
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.casefold()
+    return characters.freeze(text.casefold())

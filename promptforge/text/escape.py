@@ -5,8 +5,8 @@
 - *place*: the spot of a value in a template: in an attribute, at the start of a line, …
   `templating.autoescape` finds it by reading the template, so authors never state it.
 
-`PLACES` holds the rules of every syntax. Contents are cleaned once, before any template sees them;
-`fence` puts one into a code block that nothing in it can close.
+`places.PLACES` holds the rules of every syntax. Contents are cleaned once, before any template sees
+them; `fence` puts one into a code block that nothing in it can close.
 """
 
 from __future__ import annotations
@@ -102,6 +102,12 @@ class VerbatimContent(Content):
         return DelimitedBlock(f"<{self.name}>\n{text}\n</{self.name}>")
 
 
+class InertUrl(Safe):
+    """An address that leads nowhere, since its scheme does not stay."""
+
+    __slots__ = ()
+
+
 # --- labels ---------------------------------------------------------------------------------------
 
 MAX_LABEL_CHARACTERS = 2000
@@ -170,7 +176,7 @@ _MD_SPECIAL = late_pattern(
     r"|<(?! +\S)"  # <b>, </b>, <!--, <?x, <http://…>; MDX takes other letters, and the end
     r"|\](?=[(\[@])"  # a link needs ]( or ][; after a pair, @ opens a citation of pandoc's
     r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
-    r"|&(?=#?\w{1,32};|$)"
+    r"|&(?=#?[0-9A-Za-z_\x80-\U0010ffff]{1,32};|$)"
     r"|(\\)(?=[(\[])"  # two of them before a bracket open a formula of MultiMarkdown
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
     rf"|\\(?=[A-Za-z]+(?:[*\s]*[\[{{%]|[^A-Za-z]*$)|(?:{_TEX_COMMANDS})(?![A-Za-z]))"
@@ -182,15 +188,18 @@ _BACKSLASH = "&#92;"
 MD_HARMLESS = late_pattern(r"[A-Za-z0-9 ./:,_()'=+@%-]{0,200}").fullmatch
 _MD_BLOCK = late_pattern(
     r"[#>]|[-+](?=\s|$)|[:|]"  # Python-Markdown and older readers need no blank after #
-    r"|~(?!/)|\((?=[\w#@]+\)(?:\s|$))"  # some see a definition in each ~, a list in (a)
+    # Some see a definition in each ~, a list in (a).
+    r"|~(?!/)|\((?=[0-9A-Za-z_\x80-\U0010ffff#@]+\)(?:\s|$))"
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
     r"|\[(?:[ xX]\]|[!^]|.*\](?::|$))"  # task box, alert, footnote, link reference; an abbreviation
 )
 # Some count by letters too: `B. Russell` is none of these, for a capital needs two blanks.
 _MD_ORDERED = late_pattern(
-    r"(\d{1,9}|[a-z]|[ivxlcdm]+|[IVXLCDM]{2,}|[A-Z](?=\)|\.\s\s))([.)])(?=\s|$)"
+    r"([\d\U00010d30-\U0001e950]{1,9}|[a-z]|[ivxlcdm]+|[IVXLCDM]{2,}|[A-Z](?=\)|\.\s\s))([.)])(?=\s|$)"
 )
-_MD_RUN = late_pattern(r"^(?=(?:import|export)\b)")  # MDX runs such a line, if no blank begins it
+_MD_RUN = late_pattern(
+    r"^(?=(?:import|export)(?![0-9A-Za-z_]))"
+)  # MDX runs such a line, if no blank begins it
 _MD_DELIMITER_CELL = late_pattern(r":?-+:?\s*").fullmatch
 _MD_ESCAPED_OR_PIPE = late_pattern(r"\\.|\|")
 _MD_ESCAPED_OR_BRACKET = late_pattern(r"\\.|[\[\]!]|^\^")
@@ -491,11 +500,11 @@ def yaml_string(value: object) -> Safe:
     return Safe(_yaml_quoted(str.__str__(to_text(value)))[1:-1])
 
 
-def _yaml_block(indent: int) -> Escape:
+def yaml_block(indent: int) -> Escape:
     """Return the escape of a value after a key, with the lines of a content at column `indent`."""
     margin = " " * indent
 
-    def yaml_block(value: object) -> Safe:
+    def block(value: object) -> Safe:
         """Return a content of several lines as a literal block, any other value as a scalar."""
         if type(value) is not Content or "\n" not in value or not value.strip():
             return yaml_value(value)
@@ -508,7 +517,7 @@ def _yaml_block(indent: int) -> Escape:
         lines = value.removesuffix("\n").split("\n")
         return Safe(f"|2{strip}\n" + "\n".join(line and margin + line for line in lines))
 
-    return yaml_block
+    return block
 
 
 # --- plain text -----------------------------------------------------------------------------------
@@ -544,36 +553,6 @@ def plain_own(value: object) -> Safe:
     if text.startswith("|") and not isinstance(value, Safe | Content):
         return Safe("\\" + text)
     return text
-
-
-# --- the rules of every syntax --------------------------------------------------------------------
-
-PLACES: dict[str, dict[str, Escape]] = {
-    "md": dict(
-        line=md_line,
-        heading=md_heading,
-        inline=md_inline,
-        cell=md_cell,
-        joined=md_joined,
-        link=md_link,
-    ),
-    "xml": dict(text=xml_text, joined=xml_joined, attribute=xml_attribute, unknown=xml_unknown),
-    "json": {"value": json_value, "string": json_string},
-    "yaml": {
-        "value": yaml_value,
-        "string": yaml_string,
-        **{f"block{indent}": _yaml_block(indent) for indent in YAML_LITERAL_INDENTS},
-    },
-    "txt": {"line": plain_line, "own": plain_own, "inline": plain_inline},
-}
-"""Extension of a template → place → escape. An unknown extension is plain text."""
-ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json", "yml": "yaml"}
-
-
-def syntax_of(extension: str) -> str:
-    """Return the syntax of an extension: `md`, `xml`, `json`, `yaml` or `txt`."""
-    known = ALIASES.get(extension, extension)
-    return known if known in PLACES else "txt"
 
 
 # --- contents -------------------------------------------------------------------------------------
@@ -717,7 +696,20 @@ def _md_marker(marker: str) -> str:
 
 
 FENCE_TAG = late_pattern(r"[A-Za-z0-9_+#.\-]{1,40}")
-"""A language tag that may follow the marks of a fence."""
+"""A language that may follow the marks of a fence, as `fence_tag` writes it."""
+
+
+def fence_tag(language: str) -> str:
+    """Return the tag of a language; "" for one that no fence can carry.
+
+    >>> fence_tag("C#")
+    'csharp'
+    """
+    if not FENCE_TAG.fullmatch(language):
+        return ""
+    if "#" in language or "." in language:  # markdown2 sees no fence before one of these
+        return language.lower().replace("#", "sharp").replace(".", "")[:40]
+    return language
 
 
 def fence(text: object, language: object = None) -> FencedBlock:
@@ -732,8 +724,6 @@ def fence(text: object, language: object = None) -> FencedBlock:
     if type(text) is LoneMarker:
         return FencedBlock(_md_marker(text))
     body = text if isinstance(text, Content) else clean_content(to_text(text), "md").text
-    tag = to_text(language)
-    if not FENCE_TAG.fullmatch(tag):
-        tag = ""
+    tag = fence_tag(to_text(language))
     line = "`" * max(3, 1 + longest_run(body))
     return FencedBlock(f"{line}{tag}\n{body}\n{line}")

@@ -4,6 +4,7 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
+from .characters import change_known
 from .words import last_unit_end
 
 
@@ -107,7 +108,7 @@ def capitalize(value: object) -> str:
 
     Common Lisp's `string-capitalize`: unlike `str.title`, a digit starts a word, so `2nd` stays.
     """
-    return _WORD.sub(_capitalize_word, to_text(value))
+    return change_known(to_text(value), lambda text: _WORD.sub(_capitalize_word, text))
 
 
 def _capitalize_word(match: re.Match[str]) -> str:
@@ -123,7 +124,11 @@ _TITLE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")  # unlike for `str.title`
 
 def title(text: str) -> str:
     """Return each word with its first letter in upper case, the others lower."""
-    return _TITLE_WORD.sub(lambda word: word[0][0].upper() + word[0][1:].lower(), text)
+
+    def change(known: str) -> str:
+        return _TITLE_WORD.sub(lambda word: word[0][0].upper() + word[0][1:].lower(), known)
+
+    return change_known(text, change)
 
 
 def truncate(text: str, length: int = 255, end: str = "…") -> str:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, AnyStr, Generic, Literal, Self, TypeVar, cast, get_args, overload
 
+from .characters import categories, freeze, normalize
+
 T = TypeVar("T")
 
 
@@ -150,6 +152,7 @@ def split_words(text: str) -> list[str]:
     if not text.isascii():  # a page of English is all ASCII but for these
         for sign in _TYPOGRAPHY:
             text = text.replace(sign, " ")
+        text = freeze(text)
     if text.isascii():
         return _split_ascii(text)
     found: list[str] = []
@@ -287,9 +290,7 @@ def _without_accents(word: str) -> str:
     """Return a word of a European script without accents, which few people type into a query."""
     if word[0] > "\u052f":  # past Cyrillic, where marks are letters
         return word
-    return "".join(
-        char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char)
-    )
+    return "".join(char for char in normalize("NFKD", word) if not unicodedata.combining(char))
 
 
 Term = TypeVar("Term", bound=Hashable)
@@ -363,18 +364,8 @@ def _unit_ends(unit: Unit, is_ascii: bool) -> tuple[re.Pattern[str], re.Pattern[
 def _marks() -> str:
     """Return the ranges of combining characters, as the inside of a character class."""
     # `re` has no \p{M}; the standard library knows the marks one by one.
-    ranges = []
-    for is_mark, run in itertools.groupby(
-        (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)), _is_mark
-    ):
-        if is_mark:
-            marks = list(run)
-            ranges.append(f"{chr(marks[0])}-{chr(marks[-1])}")
-    return "".join(ranges)
-
-
-def _is_mark(code: int) -> bool:
-    return unicodedata.category(chr(code))[0] == "M"
+    marks = (run for category, run in categories(0xE01F0) if category[0] == "M")
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in marks)
 
 
 def first_split_point(text: str, start: int, stop: int) -> int | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import codecs
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ..errors import TokenizerError, call_foreign
 from ..files import fork_safe_lock
+from ..text.characters import normalize
 from ..text.escape import SURROGATE
 from ..text.words import (
     BLANK_CHARACTERS,
@@ -363,15 +364,10 @@ class BytePairCounter(Counter):
 
     def _run(self, encoding: Encoding, text: str) -> list[int] | None:
         if self._normal_form:
-            text = unicodedata.normalize(self._normal_form, text)
+            text = normalize(self._normal_form, text)
         try:
-            return encoding.encode_ordinary(text)
-        except ValueError:
-            return None
-        except BaseException as error:
-            # Rust's panics are no Exception, and their class cannot be imported.
-            if type(error).__name__ != "PanicException":
-                raise
+            return call_foreign(encoding.encode_ordinary, TokenizerError, text)
+        except TokenizerError:
             return None
 
 

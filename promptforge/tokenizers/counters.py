@@ -8,12 +8,10 @@ character classes by the general category of each UTF-16 unit.
 import bisect
 import functools
 import hashlib
-import itertools
 import math
 import operator
 import re
 import struct
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +21,7 @@ import msgspec
 
 from ..errors import TokenizerError, quote, show_value
 from ..files.access import read_bytes
+from ..text.characters import categories
 from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
 
 Value = TypeVar("Value")
@@ -334,10 +333,8 @@ def _classes() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     # A character of two UTF-16 units, an emoji say, counts by its halves: each is of category Cs,
     # and so neither letter, digit nor white space.
     members: dict[str, str] = {}
-    for category, run in itertools.groupby(map(chr, range(0x10000)), unicodedata.category):
-        codes = [ord(char) for char in run]
-        ranges = members.setdefault(category, "")
-        members[category] = rf"{ranges}\u{codes[0]:04x}-\u{codes[-1]:04x}"
+    for category, run in categories(0x10000):
+        members[category] = rf"{members.get(category, '')}\u{run[0]:04x}-\u{run[-1]:04x}"
     ordinary = "".join(members[category] for category in ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
     upper, lower = re.compile(f"[{members['Lu']}]"), re.compile(f"[{members['Ll']}]")
     return re.compile(f"[{ordinary}{WHITE_SPACE_CHARACTERS}]+"), upper, lower

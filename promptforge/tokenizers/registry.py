@@ -24,7 +24,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ..errors import TokenizerError, did_you_mean, pip_install, quote, suggest_name
+from ..errors import (
+    TokenizerError,
+    call_foreign,
+    did_you_mean,
+    pip_install,
+    quote,
+    suggest_name,
+)
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE
 from ..files.access import read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
@@ -394,6 +401,7 @@ def load_file(name: str, path: str, content: bytes) -> Counter:
     installed.
     """
     digest = hashlib.sha256(content).hexdigest()
+    unusable = f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file"
     try:
         table = _read_table(content, digest)
         counter = BytePairCounter(
@@ -407,16 +415,13 @@ def load_file(name: str, path: str, content: bytes) -> Counter:
             normal_form=table.normal_form,
         )
         # Now, so that a pattern that tiktoken cannot read is an error here.
-        counter.prepare()
+        call_foreign(counter.prepare, lambda said: TokenizerError(f"{unusable}: {said}"))
     except _UnconvertibleError as reason:
         return _count_by_library(
             name, functools.partial(_open_by_library, content), digest, str(reason)
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TokenizerError(
-            f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file:"
-            f" {quote(str(error), 200)}"
-        ) from error
+        raise TokenizerError(f"{unusable}: {quote(str(error), 200)}") from error
     return counter
 
 
@@ -427,18 +432,24 @@ def _open_by_library(content: bytes) -> Any:
 
 
 def _count_by_library(name: str, make: Callable[[], Any], digest: str, reason: str) -> Counter:
-    try:
-        tokenizer = make()
-    except ImportError:
+    def open_it() -> Any:
+        try:
+            tokenizer = make()
+        except ImportError:
+            return None
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
+        return tokenizer
+
+    tokenizer = call_foreign(
+        open_it, lambda said: TokenizerError(f"tokenizer {quote(name)} cannot be read: {said}")
+    )
+    if tokenizer is None:
         raise TokenizerError(
             f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
             f" {pip_install('tokenizers')}"
-        ) from None
-    except Exception as error:  # the library raises bare Exception
-        raise TokenizerError(f"tokenizer {quote(name)}: {quote(str(error), 200)}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
+        )
     return LibraryCounter(name, tokenizer, digest)
 
 
@@ -455,10 +466,16 @@ class LibraryCounter(Counter):
         tokens = self._counts.get(text)
         if tokens is None:
             require_text(text)
-            found = self._tokenizer.encode(replace_surrogates(text), add_special_tokens=False)
-            tokens = len(found.ids)
+            tokens = call_foreign(self._count_anew, self._refusal(text), replace_surrogates(text))
             self._counts.put(text, tokens)
         return tokens
+
+    def _count_anew(self, text: str) -> int:
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _refusal(self, text: str) -> Callable[[str], TokenizerError]:
+        counted = f"tokenizer {quote(self.name)} failed on a text of {len(text):,} characters"
+        return lambda said: TokenizerError(f"{counted}: {said}")
 
 
 def _read_table(content: bytes, digest: str) -> _Table:

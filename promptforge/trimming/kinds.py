@@ -9,14 +9,15 @@ outlines, programs without comments, texts without empty lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..errors import OptionError, pip_install, quote, suggest_name
+from ..errors import OptionError, PromptForgeError, call_foreign, pip_install, quote, suggest_name
 from ..plugins import Plugin, call_plugin, find_plugin
+from ..text.characters import freeze
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
@@ -127,7 +128,7 @@ class Trimmers(NamedTuple):
         # A man page is indented as far as a function's body.
         if self.trim_as.get(kind, kind) in TRIMMERS_BY_KIND or language in TRIMMERS_BY_LANGUAGE:
             return False
-        text = text[:MAX_CHARS_DIVIDED]  # the beginning of a huge one tells
+        text = freeze(text[:MAX_CHARS_DIVIDED])  # the beginning of a huge one tells
         lines = sum(1 for line in text.split("\n") if line.strip())
         return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines
 
@@ -167,7 +168,13 @@ def _divide(
         # Loaded when first needed: each has patterns or a parser of its own, and most runs need
         # one or none.
         divide: Callable[..., Structure] = import_module(f".{name}", __package__).divide
-        found = divide(text, marks=marks, language=language)
+        if name == "json":  # it writes texts of its own, and looks at no letter
+            found = divide(text, marks=marks, language=language)
+        else:
+            frozen = freeze(text)
+            found = divide(frozen, marks=marks, language=language)
+            if isinstance(found, Pieces) and frozen is not text:
+                found = found.of(text)
         if isinstance(found, Pieces) and len(found.parts) > MAX_LINES_DIVIDED:
             return None
         if found is not None:
@@ -271,8 +278,15 @@ def without_comments(
     read = _without_quoted_texts(text, name)
     if read is None or hole is None or _is_read_slowly(text, name):
         return None
-    styles = name in _STYLES
-    spans = _comments_of_styles(read) if styles else _comments_by_lexer(read, name, is_late)
+    if name in _STYLES:
+        spans: list[tuple[int, int]] | None = _comments_of_styles(read)
+    else:
+        try:
+            spans = _comments_by_lexer(freeze(read), name, is_late)
+        except OptionError:
+            raise
+        except PromptForgeError:  # a lexer that fails cannot tell either
+            spans = None
     if spans is None:
         return None
     parts, shown = [], 0
@@ -307,7 +321,7 @@ def _comments_by_lexer(
     if lexer is None:
         return None
     spans: list[tuple[int, int]] = []
-    for start, token, part in lexer.get_tokens_unprocessed(text):
+    for start, token, part in _read_by(lexer, text):
         if is_late():  # at each `__END__` of HCL the lexer looks through the rest
             raise TimeoutError
         names = [str(name) for name in token]  # Comment.Single is ("Comment", "Single")
@@ -321,6 +335,13 @@ def _comments_by_lexer(
         if is_doc or (is_comment and not (names == ["Comment"] and language in _C_FAMILY)):
             spans.append((start, start + len(part)))
     return sorted(spans)
+
+
+def _read_by(lexer: Any, text: str) -> Iterator[tuple[int, Any, str]]:
+    """Yield what a lexer of Pygments finds; raises `PromptForgeError` where the lexer fails."""
+    found = call_foreign(lexer.get_tokens_unprocessed, PromptForgeError, text)
+    while (each := call_foreign(next, PromptForgeError, found, None)) is not None:
+        yield each
 
 
 def _comments_of_styles(text: str) -> list[tuple[int, int]]:
@@ -418,13 +439,12 @@ def _lexer(language: str) -> Any:
     """Return the lexer of a language, or None."""
     try:
         from pygments.lexers import get_lexer_by_name
-        from pygments.util import ClassNotFound
     except ImportError:
         raise OptionError(
             f"comments: false needs the package pygments: {pip_install('comments')}",
             option="comments",
         ) from None
     try:
-        return get_lexer_by_name(language)
-    except ClassNotFound:
+        return call_foreign(get_lexer_by_name, PromptForgeError, language)
+    except PromptForgeError:  # mostly Pygments' ClassNotFound
         return None

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
+from ..text.characters import freeze
 from ..text.format import Marks, number_lines
 from ..text.words import late_pattern, late_property, unit_ends
 
@@ -109,7 +110,9 @@ class Run(tuple[Piece, ...]):
 
 def speaks(part: str, whole: Iterable[str]) -> bool:
     """Tell whether a part of a text says something: it has a letter or digit, or the text none."""
-    return any(map(str.isalnum, part)) or (bool(part) and not any(map(str.isalnum, whole)))
+    if any(map(str.isalnum, freeze(part))):
+        return True
+    return bool(part) and not any(map(str.isalnum, freeze("".join(whole))))
 
 
 def one_line(text: str) -> str:
@@ -331,6 +334,16 @@ class Pieces:
             under_query=self.under_query,
         )
 
+    def of(self, text: str) -> Pieces:
+        """Return the same cut of another text that is as long as this one."""
+        other = copy.copy(self)
+        ends = [*accumulate((len(part.text) for part in self.parts), initial=0)]
+        other.parts = tuple(
+            part._replace(text=text[start:end])
+            for part, (start, end) in zip(self.parts, pairwise(ends), strict=True)
+        )
+        return other
+
     def numbered(self, first_line: int) -> Pieces:
         """Return the same pieces; their texts have the number of its line before each line."""
         other = copy.copy(self)
@@ -449,7 +462,7 @@ class Pieces:
         Marks, brackets and prompts alone are no variant.
         """
         texts = [part.text for part in self.parts]
-        speaking = {i for i, text in enumerate(texts) if any(map(str.isalnum, text))}
+        speaking = {i for i, text in enumerate(texts) if any(map(str.isalnum, freeze(text)))}
         speaking = speaking or {i for i, text in enumerate(texts) if text}
         ends: dict[int, list[int]] = {}
         for end, start in self._closing:
@@ -594,7 +607,7 @@ def divide_prose(text: str, marks: Marks) -> Pieces | None:
 
     A gap is ` … `, and there is no head.
     """
-    ends = accumulate(map(len, split_prose(text)), initial=0)
+    ends = accumulate(map(len, split_prose(freeze(text))), initial=0)
     parts: Sequence[Piece] = Slices(text, list(ends), Piece)
     if len(text) <= MAX_CHARS_HELD:
         parts = list(parts)
@@ -665,7 +678,7 @@ def split_sentences(text: str) -> Iterator[str]:
         if stop == len(text) or stop - start < MIN_SENTENCE_CHARS or any(open_signs.values()):
             continue
         # A small letter goes on with the sentence: `the file .bashrc is read.`
-        if not text[stop].islower() and not _SHORT.search(text, max(start, end - 8), end):
+        if text[stop] == text[stop].upper() and not _SHORT.search(text, max(start, end - 8), end):
             yield text[start:stop]
             start = stop
     if start < len(text):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..errors import PromptForgeError, call_foreign
 from ..text.words import late_pattern
 from .pieces import split_lines
 from .program import IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks, Place, Unit
@@ -111,11 +112,15 @@ def parse_syntax(text: str, language: str | None) -> Node | None:
     from tree_sitter import Parser
 
     effort = _Effort(data)
+
+    def parse() -> Node:
+        return Parser(grammar).parse(effort.read, progress_callback=effort.is_spent).root_node
+
     try:
-        tree = Parser(grammar).parse(effort.read, progress_callback=effort.is_spent)
-    except ValueError:  # tree-sitter was told to stop
+        root = call_foreign(parse, PromptForgeError)
+    except PromptForgeError:  # it failed, or was told to stop
         return None
-    return None if effort.spent else tree.root_node
+    return None if effort.spent else root
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +129,8 @@ def _load_grammar(language: str) -> Language | None:
     if language not in GRAMMARS:
         return None
     module, name = GRAMMARS[language]
-    try:
+
+    def load() -> Language | None:
         from importlib.metadata import version  # a tenth of the start of a small render
 
         from tree_sitter import Language
@@ -132,8 +138,10 @@ def _load_grammar(language: str) -> Language | None:
         if tuple(map(int, re.findall(r"\d+", version("tree-sitter"))[:3])) < MIN_PARSER:
             return None
         return Language(getattr(importlib.import_module(module), name)())
-    except (ImportError, AttributeError, ValueError):
-        # ValueError: made for another version of tree-sitter.
+
+    try:
+        return call_foreign(load, PromptForgeError)
+    except PromptForgeError:  # a ValueError if it was made for another version of tree-sitter
         return None
 
 

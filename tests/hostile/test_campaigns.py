@@ -21,10 +21,12 @@ from campaigns import (
     faults,
     items,
     junk,
+    options,
     prompts,
     report,
     seeds,
     strings,
+    unicode,
     verdicts,
 )
 from campaigns.surfaces import records, web
@@ -247,3 +249,32 @@ def test_some_bytes(name: str) -> None:
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*")), ids=lambda path: path.name)
 def test_what_was_found(path: Path) -> None:
     target(path.name.partition("-")[0])(path.read_bytes())
+
+
+@pytest.mark.unwatched
+def test_odd_counters_options_and_queries_raise_no_error_of_python() -> None:
+    report = options.run(120 * MULTIPLIER, seed=MULTIPLIER)
+    assert not report.broken
+    assert report.figures["not empty"]
+
+
+def test_an_error_of_python_breaks_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("promptforge.render", fail)
+    report = options.run(3)
+    assert [case["case"] for case in report.broken] == [0, 1, 2]
+    assert "KeyError at " in report.broken[0]["promise"]
+
+
+def test_equal_bytes_on_the_pythons_that_are_named() -> None:
+    report = unicode.run(60 * MULTIPLIER, seed=MULTIPLIER)
+    assert not report.broken
+    assert report.figures["texts with a later character"]
+
+
+def test_a_python_with_other_bytes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONS", "other")
+    monkeypatch.setattr(unicode, "_ask", lambda *_: ["another"] * 3)
+    assert len(unicode.run(3).broken) == 3

@@ -287,7 +287,7 @@ def test_only_content_begins_a_line_of_plain_text_with_white_space() -> None:
     for blank, shown in (("  ", "\\x20 "), ("\u3000", "\\u3000")):
         item = {"name": f"{blank}foo", "path": "p", "content": f"{blank}foo [p:0]\nfoo [p:0]"}
         text = pf.render([item], layout="entities", format="plain").text
-        assert text.endswith(f"\n\n{shown}foo [p:0]\n{blank}foo [p:0]\n| foo [p:0]")
+        assert text.endswith(f"\n\n{shown}foo [p:0]\n| {blank}foo [p:0]\n| foo [p:0]")
 
 
 def test_a_value_of_an_own_template_passes_for_no_line_of_it(tmp_path: Path) -> None:
@@ -505,3 +505,38 @@ def test_a_profile_that_is_broken_is_not_copied(folder: Path) -> None:
     done = run("new", "profile", "mine", "--from", "broken", "--profiles", "profiles")
     assert done.code != 0 and "broken.yaml:" in done.err
     assert not folder.joinpath("profiles/mine.yaml").exists()
+
+
+@pytest.mark.parametrize("blanks", ["  ", "\xa0", "\t", "\u3000", "\u2003 \xa0", "\u200b "])
+def test_a_line_that_begins_with_a_value_is_known_after_any_blanks(blanks: str) -> None:
+    item = {"content": f"first\n{blanks}tar(1) [man_page]\nEvil", "name": "tar(1)"}
+    result = pf.render([item | {"kind": "man_page"}], layout="entities", format="plain")
+    assert f"\n| {blanks}tar(1) [man_page]\n" in result.text
+
+
+@pytest.mark.parametrize("content", ["mine\n\n# Not yours", "x"])
+@pytest.mark.parametrize("format", ["markdown", "xml"])
+def test_contents_between_tags_are_said_to_be_less_protected(content: str, format: str) -> None:
+    items = [{"content": content}, {"content": "another"}]
+    result = pf.render(items, framing="tagged", format=format, on_error="raise")
+    assert [(d.code, d.severity) for d in result.warnings] == [("PF712", "info")]
+
+
+def test_contents_alone_in_plain_text_are_said_but_not_in_blocks_of_their_own() -> None:
+    items = [{"content": "a\n\nb"}]
+    result = pf.render(items, layout="cited", format="plain")
+    assert [d.code for d in result.warnings] == ["PF712"]
+    prompt = pf.Renderer(cite=True).prompt(items, user="q", to="anthropic")
+    assert "PF712" not in [d.code for d in prompt.warnings]
+    assert pf.render(items, layout="cited", format="plain", framing="tagged").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "tag"),
+    [("C#", "csharp"), ("f#", "fsharp"), ("c++", "c++"), ("VB.NET", "vbnet"), ("a b", "")],
+)
+def test_a_tag_of_a_fence_has_no_sign_that_ends_a_fence_for_some_readers(
+    language: str, tag: str
+) -> None:
+    text = pf.render([{"content": "x", "language": language}]).text
+    assert f"```{tag}\nx\n```" in text

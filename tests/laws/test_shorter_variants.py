@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unfiltered import FORMATS, LAYOUTS, PACKINGS
 
+import promptforge as pf
+
 CASES = st.builds(
     Case,
     kind=st.sampled_from(list(MAKERS)),
@@ -70,3 +72,10 @@ def test_a_content_that_fits_is_whole_where_its_longer_text_does_not(packing: st
 )  # fmt: skip
 def test_a_content_that_costs_no_more_on_the_page_is_whole(made: Case) -> None:
     assert variants.shown(made)[0].form == "content"
+
+
+@pytest.mark.parametrize("content", ["", None])
+def test_a_longer_form_beside_an_empty_content_has_numbered_lines(content: str | None) -> None:
+    item = {"content": content, "expanded": "a\nb", "summary": "s"}
+    text = pf.render([item], number_lines=True, format="plain").text
+    assert "1: a\n2: b" in text

@@ -37,6 +37,11 @@ def tagged(
     return result
 
 
+def grave(result: pf.Result) -> list[pf.Diagnostic]:
+    """Return the warnings, without the note on what the framing leaves out."""
+    return [each for each in result.warnings if each.code != "PF712"]
+
+
 def contents(
     records: Any, layout: str = "chunks", format: str = "markdown", **options: Any
 ) -> list[str]:
@@ -244,7 +249,7 @@ def test_labels_that_make_a_tag_together_cost_the_tags_and_are_said(a: str, b: s
     records = [harmless(1, metadata={"a": a, "b": b})]
     result = tagged(records, "mine", "plain", templates=files)
     assert result.text == render(records, "mine", "plain", templates=files).text
-    assert [w.code for w in result.warnings] == ["PF306"]
+    assert [w.code for w in grave(result)] == ["PF306"]
     with pytest.raises(pf.StrictError):
         tagged(records, "mine", "plain", templates=files, on_error="raise")
     renderer = pf.Renderer(templates=files, layout="mine", format="plain", framing="tagged")
@@ -271,7 +276,7 @@ def test_a_page_that_breaks_the_tags_is_made_without_them(
     records = [harmless(1, start_line=417082, end_line=417082)]
     result = tagged(records, "mine", format, templates=files)
     assert result.text == render(records, "mine", format, templates=files).text
-    assert [w.code for w in result.warnings] == ["PF306"]
+    assert [w.code for w in grave(result)] == ["PF306"]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +320,7 @@ def test_one_item_template_works_under_each_framing(format: str) -> None:
             if framing == "tagged"
             else own[format]
         )
-        assert (made.text, made.warnings) == (expected, ())
+        assert (made.text, grave(made)) == (expected, [])
 
 
 @pytest.mark.parametrize(
@@ -337,7 +342,7 @@ def test_a_template_may_do_with_contents_what_it_likes(template: str, shown: lis
     files = {**LAYOUT, "mine/item.txt.j2": "{# I. #}\n" + template}
     result = tagged([harmless(1, content=" a ", summary="s")], "mine", "plain", templates=files)
     assert judges.tagged(result.text)[0] == shown
-    assert result.warnings == ()
+    assert grave(result) == []
 
 
 def test_a_plugged_filter_changes_what_stands_between_the_tags(
@@ -352,9 +357,9 @@ def test_a_plugged_filter_changes_what_stands_between_the_tags(
     )
     files = {**LAYOUT, "mine/item.txt.j2": "{# I. #}\n{{ item.content | backwards }}\n"}
     result = tagged([harmless(1, content="a\r<b>", kind="text")], "mine", "plain", templates=files)
-    assert (judges.tagged(result.text)[0], result.warnings) == ([">b<\ra"], ())
+    assert (judges.tagged(result.text)[0], grave(result)) == ([">b<\ra"], [])
     files["mine/item.txt.j2"] = files["mine/item.txt.j2"].replace("backwards", "forged")
-    said = tagged([harmless(1, kind="text")], "mine", "plain", templates=files).warnings
+    said = grave(tagged([harmless(1, kind="text")], "mine", "plain", templates=files))
     assert [w.code for w in said] == ["PF306"]
 
 

@@ -19,6 +19,7 @@ from promptforge.rendering.context import Setting
 from promptforge.rendering.page import Page
 from promptforge.selection.filter import Candidates
 from promptforge.templating.failures import LineNumber
+from promptforge.templating.limits import NO_CHANGES, Changes
 from promptforge.templating.loader import Templates
 from promptforge.tokenizers.registry import get_tokenizer
 
@@ -79,9 +80,9 @@ def test_the_shapes_are_what_templates_really_see() -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._look, name)
 
-        def render_page(self, variables: dict[str, Any], tank: object) -> tuple[list[str], int]:
+        def render_page(self, variables: dict[str, Any], tank: object) -> tuple[list[str], Changes]:
             seen.append(variables)
-            return [], 0
+            return [], NO_CHANGES
 
     item = Item(kind="code", content="x", path="a.py", origin="similarity")
     named = Item(kind="code", content="y")

@@ -223,6 +223,15 @@ def test_the_syntax_of_a_format_does_not_change_what_is_chosen() -> None:
     assert opened(22, 0) == [1, 1, 0]
 
 
+def test_passages_that_cost_nothing_are_chosen_by_their_worth() -> None:
+    pages = [RankedText("Squid", "It has ink. It has ten arms.", 9.0)]
+    evidence = reading("How many arms has the squid?", pages)
+    # A counter of the user's own: what the format takes alone costs as much as all of the item.
+    costs = PassageCosts(lambda _: 5, lambda _, p: 0, gap=0, spared=lambda _: 5)
+    choice = choose_passages(evidence, costs, room=20, among=[0], max_documents=1)
+    assert choice.picks
+
+
 USES = """value = parse_header(raw)
 if value is None:
     value = parse_header(raw.strip())

@@ -16,7 +16,7 @@ from promptforge.errors import TemplateError
 from promptforge.files import FORMAT_EXTENSIONS
 from promptforge.templating.autoescape import PRINTED_VALUE
 from promptforge.templating.language import Fields, OpenFields
-from promptforge.templating.limits import FuelTank, count_chars
+from promptforge.templating.limits import NO_CHANGES, FuelTank, count_chars
 from promptforge.templating.loader import Layout, Templates
 from promptforge.text.delimiters import TemplateLines
 from promptforge.text.escape import VERBATIM, VerbatimContent, clean_content
@@ -105,7 +105,7 @@ def printed(layout: Layout, kind: str, flags: dict[str, Any], item: Fields, fuel
             text, marked = show(item, count_chars(item.values()))
         except TemplateError as error:
             return [*found, str(error), error.where, error.excerpt, tank.left, tank.spent is None]
-        found += [str.__str__(text), type(text), marked, tank.left, tank.imitations]
+        found += [str.__str__(text), type(text), marked, tank.left, tank.changes]
     return [*found, seen[-1], list(map(type, seen[-1]))]
 
 
@@ -180,7 +180,7 @@ def test_a_label_is_remembered_for_the_class_of_its_text_alone() -> None:
     plain = "<b>"
     for name, text in ((plain, "&lt;b>"), (clean_content(plain, "md").text, "&lt;b>")):
         assert show(Fields(name=name), 0)[0] == text
-    assert [show(Fields(name=text), 0)[1] for text in STRINGS] == [0] * len(STRINGS)
+    assert [show(Fields(name=text), 0)[1] for text in STRINGS] == [NO_CHANGES] * len(STRINGS)
 
 
 PAGES = [
@@ -222,7 +222,7 @@ def page_printed(layout: Layout, variables: dict[str, Any], fuel: int) -> Any:
         pieces, marked = layout.render_page(variables, tank)
     except TemplateError as error:
         return str(error), error.where, error.excerpt, tank.left, tank.spent is None
-    return pieces, list(map(type, pieces)), marked, tank.left, tank.imitations
+    return pieces, list(map(type, pieces)), marked, tank.left, tank.changes
 
 
 PAGE_GIVEN = (

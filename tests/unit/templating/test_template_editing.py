@@ -171,7 +171,7 @@ def test_a_new_section_comes_from_a_metadata_key(folder: Path) -> None:
         "teams/layout.txt.j2": "{% for section in sections %}\n[{{ section.title }}"
         "] {{ section.items | length }}\n"
         "{% endfor %}",
-        "teams/item.txt.j2": "{{ item.content }}",
+        "teams/item.txt.j2": "Note: {{ item.content }}",
     }
     assert look(folder, files, "teams", "plain").splitlines()[0] == "[By Ada] 1"
 

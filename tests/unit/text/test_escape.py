@@ -32,6 +32,7 @@ from promptforge.text import escape as escaping
 from promptforge.text import format as wording
 from promptforge.text.delimiters import TemplateLines
 from promptforge.text.escape import Content, FencedBlock, Safe, clean_content
+from promptforge.text.places import PLACES, syntax_of
 
 LABELS = hostile.LABEL
 WORDS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)
@@ -173,7 +174,7 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
     ],
 )
 def test_a_markdown_label_prints(place: str, text: str, printed: str) -> None:
-    assert escaping.PLACES["md"][place](text) == printed
+    assert PLACES["md"][place](text) == printed
 
 
 @cases(300)
@@ -261,7 +262,8 @@ def test_prose_is_whole_however_long_it_is() -> None:
         ("a", "python", "```", "python"),
         ("a", None, "```", ""),
         ("a ``` b", "c++", "````", "c++"),
-        ("`" * 5, "c#", "`" * 6, "c#"),
+        ("`" * 5, "C#", "`" * 6, "csharp"),
+        ("a", "vb.net", "```", "vbnet"),
         ("``", "a b", "```", ""),
         ("a", "`", "```", ""),
         ("a", "x\ny", "```", ""),
@@ -295,7 +297,7 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         first, *rest = parser.parse(escaping.fence(cleaned.text, language) + "\nafter\n")
         assert first.type == "fence"
         assert [t.type for t in rest] == ["paragraph_open", "inline", "paragraph_close"]
-        assert re.fullmatch(r"[\w+#.\-]{0,40}", first.info, re.ASCII)
+        assert re.fullmatch(r"[\w+\-]{0,40}", first.info, re.ASCII)
         if not any(code == "PF305" for code, _ in cleaned.notes):
             assert first.content == f"{normal_markdown(text)}\n"
         assert escaping.fence(text, language) == escaping.fence(cleaned.text, language)
@@ -419,7 +421,7 @@ def test_prose_lets_out_no_more_than_paragraphs_of_words_do(page: str, tmp_path:
     ],
 )
 def test_an_xml_value_prints(place: str, value: object, printed: str) -> None:
-    assert escaping.PLACES["xml"][place](value) == printed
+    assert PLACES["xml"][place](value) == printed
 
 
 @cases(300)
@@ -595,12 +597,14 @@ def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
 # --- safe text ------------------------------------------------------------------------------------
 
 QUOTED = [("xml", "attribute"), ("json", "string"), ("yaml", "string")]
-ESCAPES = [(syntax, place) for syntax, places in escaping.PLACES.items() for place in places]
+AGAIN = ("url", "autolink", "title")
+"""Places of which the escapes are others than those that `{% set %}` may have used."""
+ESCAPES = [(syntax, place) for syntax, places in PLACES.items() for place in places]
 
 
 @pytest.mark.parametrize(("syntax", "place"), QUOTED)
 def test_what_a_template_made_is_text_between_quotes(syntax: str, place: str) -> None:
-    assert '"' not in escaping.PLACES[syntax][place](Safe('a "quoted" <word>')).replace('\\"', "")
+    assert '"' not in PLACES[syntax][place](Safe('a "quoted" <word>')).replace('\\"', "")
 
 
 def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
@@ -628,13 +632,16 @@ def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
     assert yaml_value(yaml_value(made["yaml"].text)[0]) == {"a": content}
 
 
-@pytest.mark.parametrize(("syntax", "place"), [pair for pair in ESCAPES if pair not in QUOTED])
+@pytest.mark.parametrize(
+    ("syntax", "place"),
+    [pair for pair in ESCAPES if pair not in QUOTED and not pair[1].startswith(AGAIN)],
+)
 @pytest.mark.parametrize("kind", [Safe, FencedBlock])
 def test_what_a_template_made_is_not_escaped_again(
     syntax: str, place: str, kind: type[Safe]
 ) -> None:
     made = kind("harmless text of a template")
-    assert escaping.PLACES[syntax][place](made) is made
+    assert PLACES[syntax][place](made) is made
 
 
 OPERATIONS: dict[str, Callable[[Safe], str]] = {
@@ -660,10 +667,9 @@ def test_no_operation_on_safe_text_gives_safe_text(how: str, kind: type[Safe]) -
 
 def test_an_unknown_ending_is_plain_text() -> None:
     assert [
-        escaping.syntax_of(e)
-        for e in ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "txt")
+        syntax_of(e) for e in ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "txt")
     ] == [*("md", "md", "xml", "xml", "xml", "json", "json", "txt")]
-    assert {escaping.syntax_of(e) for e in ("org", "", "MD", "x.md")} == {"txt"}
+    assert {syntax_of(e) for e in ("org", "", "MD", "x.md")} == {"txt"}
 
 
 # --- filters that make text -----------------------------------------------------------------------

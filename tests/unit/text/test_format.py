@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.errors import TemplateError
 from promptforge.text.escape import (
-    PLACES,
     YAML_LITERAL_INDENTS,
     Content,
     clean_content,
     yaml_string,
     yaml_value,
 )
+from promptforge.text.places import PLACES
 
 LAYOUTS = ("context", "knowledge", "chunks", "chunks-compact", "documents", "entities")
 WORDS = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import os
 import struct
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +19,10 @@ import tiktoken
 from build_vocabulary import format_tiktoken
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import ROOT
 from reference_encodings import random_parts
 
-from promptforge.errors import TokenizerError
+from promptforge.errors import TokenizerError, call_foreign
 from promptforge.text.words import UNITS
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.tokenizers.vocabulary import (
@@ -356,3 +359,40 @@ def test_the_head_of_a_gguf_file() -> None:
         assert tokenizer.encode(written).tokens == expected, written
     with pytest.raises(ValueError, match="no GGUF file"):
         read_gguf(b"RIFF" + content[4:])
+
+
+def hostile_split(path: Path) -> str:
+    """Write a tokenizer whose library panics on a long word that its pattern nearly matches."""
+    library = pytest.importorskip("tokenizers")
+    tokenizer = library.Tokenizer(library.models.WordLevel({"[UNK]": 0, "a": 1}, "[UNK]"))
+    steps = library.pre_tokenizers
+    tokenizer.pre_tokenizer = steps.Split(library.Regex("(a+)+$"), "isolated")
+    tokenizer.save(str(path))
+    return f"file:{path}"
+
+
+def test_a_panic_of_the_library_is_an_error_of_the_tokenizer(tmp_path: Path) -> None:
+    counter = get_tokenizer(hostile_split(tmp_path / "redos.json"))
+    with pytest.raises(TokenizerError, match="failed on a text of 43 characters: PanicException"):
+        counter.count("a" * 40 + "b c")
+    assert counter.count("a b") == 1
+
+
+def test_the_command_says_a_panic_in_few_lines(tmp_path: Path) -> None:
+    name = hostile_split(tmp_path / "redos.json")
+    (tmp_path / "items.json").write_text(json.dumps([{"content": "a" * 40 + "b c"}]))
+    command = [sys.executable, "-m", "promptforge", "render", "items.json", "--tokenizer", name]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RUST_BACKTRACE": "full"}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "failed on a text of" in ran.stderr.splitlines()[-1]
+    assert len(ran.stderr.splitlines()) < 6
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_the_end_that_a_user_asks_for_passes_the_border(stop: type[BaseException]) -> None:
+    def interrupted() -> None:
+        raise stop
+
+    with pytest.raises(stop):
+        call_foreign(interrupted, TokenizerError)

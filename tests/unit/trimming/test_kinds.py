@@ -226,3 +226,14 @@ except pf.OptionError as error:
     ran = python("-c", script)
     assert ran.out.endswith("pip install 'promptforge-engine[comments]'\n"), ran.err
     assert ran.code == 0
+
+
+def test_a_lexer_that_fails_takes_no_comments_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pygments")
+    from pygments.lexers import RubyLexer
+
+    def fail(lexer: object, text: str) -> object:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(RubyLexer, "get_tokens_unprocessed", fail)
+    assert without_comments("x = 1 # one\n", "ruby") is None
