@@ -121,26 +121,9 @@ _JOINED = {
 """Type of a joined text: does its first piece open a fence, does its last one close one."""
 
 
-def join_output(
-    parts: Iterable[str],
-    mend: Callable[[list[str]], list[str]] | None = None,
-    *,
-    isolated: bool = False,
-) -> Safe:
-    """Return the pieces as one text, fences whole; `mend` may change the pieces first.
-
-    With `isolated`, it is known that each fence has its own lines.
-    """
-    pieces = list(filter(None, parts))
-    # Where a content stands between tags, `Text: {{ item.content }}` prints a block in a line.
-    if isolated and DelimitedBlock not in map(type, pieces):
-        text = "".join(pieces)
-        burn_for_text(len(text))
-        if mend is None and pieces:
-            kind = _JOINED[isinstance(pieces[0], FenceStart), isinstance(pieces[-1], FenceEnd)]
-            return kind(text)
-    else:
-        pieces = isolate_fences(pieces)
+def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
+    """Return the pieces as one text, fences whole; `mend` may change the pieces first."""
+    pieces = isolate_fences(parts)
     if mend is not None:
         pieces = mend(pieces)
     if not pieces:
@@ -152,12 +135,10 @@ def join_output(
 def _join_traced(
     parts: Iterable[str | TracedPiece],
     mend: Callable[[list[str]], list[str]] | None = None,
-    *,
-    isolated: bool = False,
 ) -> Safe:
     """Join traced pieces where one text is needed: `{{ super() }}`, an include in a macro."""
     texts = [part.text if isinstance(part, TracedPiece) else part for part in parts]
-    return join_output(texts, mend, isolated=isolated)
+    return join_output(texts, mend)
 
 
 def isolate_fences(parts: Iterable[str]) -> list[str]:
@@ -597,10 +578,6 @@ class Environment(jinja2.Environment):
         Raises `jinja2.TemplateSyntaxError`; its `lineno` is a `LineNumber`.
         """
         return Parser(self, source, name, filename).parse()
-
-    def compiled_tree(self, name: str) -> nodes.Template:
-        """Return the tree that a compiled template was made of: escaped and metered."""
-        return self._compiled[name].tree
 
     def facts(self, name: str) -> TemplateFacts:
         """Return the facts about a template that has been compiled."""
