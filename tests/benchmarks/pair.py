@@ -3,8 +3,9 @@
 `python -m tests.benchmarks.pair OTHER [--items 1000] [--budget 8000] [--runs 21] [NAME=VALUE …]`
 packs the same items with the code of each checkout, each in a process of its own, by turns.
 `cold` packs contents never seen; `new` adds one item, the best, to a list that was just packed;
-`same` packs the very same list again. Printed is the least processor time of all runs, its multiple
-of the floor's, and how many texts differ. `NAME=VALUE` are options of `render`: `packing=value`.
+`changed` has an item in another's place, now the best; `same` packs the very same list again.
+Printed is the least processor time of all runs, its multiple of the floor's, and how many texts
+differ. `NAME=VALUE` are options of `render`: `packing=value`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import promptforge as pf
 from . import corpus
 from .subjects import FLOOR
 
-CASES = ("floor", "cold", "new", "same")
+CASES = ("floor", "cold", "new", "changed", "same")
 
 
 def prepare(
@@ -43,7 +44,10 @@ def prepare(
     renderer.render(items, max_tokens=budget, **options)
     best = {**pieces[0].fields(), "score": 1 + max(piece.score for piece in pieces)}
     best["content"] = f"new_content = True\n{best['content']}"
-    items = [*items, pf.Item(**{**best, "id": "new", "name": "new", "path": "new.py"})]
+    if what == "new":
+        items = [*items, pf.Item(**{**best, "id": "new", "name": "new", "path": "new.py"})]
+    else:
+        items = [pf.Item(**best), *items[1:]]
     if what == "same":
         renderer.render(items, max_tokens=budget, **options)
     return lambda: renderer.render(items, max_tokens=budget, **options).text
