@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import filterfalse
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple, cast
 
@@ -19,7 +18,7 @@ from ..errors import TemplateError
 from ..model import Item
 from ..packing.pack import Packed
 from ..packing.types import Cost, JoinedVariant, Variant, VariantColumns, fits_within
-from ..selection.filter import Candidates, RefusedItems
+from ..selection.filter import Candidates
 from ..selection.group import (
     ContainedTexts,
     Section,
@@ -64,8 +63,6 @@ HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
 TEXTS_JOINED = 64
 """Texts that are joined to count their words."""
-MIN_INDICES_REMEMBERED = 1000
-"""Of so many items looked at together, the refused ones are remembered."""
 PAGES_REMEMBERED = 2
 """Pages measured last: the one that stands, and the one that is tried."""
 
@@ -641,24 +638,7 @@ class LowerBounds:
         return False
 
     def maybe_fitting(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
-        """Drop items that certainly do not fit; with `trim` a shortened variant counts too.
-
-        Items refused for a room are refused for a smaller one, and in the next rendering too.
-        """
-        columns, setting = self._columns, self._page.setting
-        if len(indices) < MIN_INDICES_REMEMBERED:
-            return self._not_refused(indices, tokens, trim)
-        key, known = (setting.layout, setting.options, setting.nonce, trim), columns.refused
-        if known is not None and known.key == key and tokens <= known.tokens:
-            indices = list(filterfalse(known.items.__contains__, indices))
-            return self._not_refused(indices, tokens, trim)
-        found = self._not_refused(indices, tokens, trim)
-        if 4 * len(found) < len(indices) > len(columns.items) // 2:
-            columns.refused = RefusedItems(key, tokens, set(indices))
-            columns.refused.items.difference_update(found)
-        return found
-
-    def _not_refused(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
+        """Drop items that certainly do not fit; with `trim` a shortened variant counts too."""
         kinds = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
         reach = tokens
         if not trim or tokens > MAX_UNUSED_TOKENS:
