@@ -429,7 +429,7 @@ def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]
 
 
 class _CodeGenerator(CodeGenerator):
-    """Compiles fields to lookups in place, and notes the line of each text."""
+    """Notes the line of each text."""
 
     environment: Environment
 
@@ -438,18 +438,6 @@ class _CodeGenerator(CodeGenerator):
         for child in node.nodes:
             self.newline(child)
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
-
-    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
-        # `item.name` is most of what templates do: one lookup here, no call. Only of a plain name:
-        # in a chain of fields these expressions would nest as deep as Python can compile.
-        if not isinstance(node.node, nodes.Name):
-            super().visit_Getattr(node, frame)
-            return
-        name = repr(node.attr)
-        self.write(f"(_at[{name}] if (_at := ")
-        self.visit(node.node, frame)
-        self.write(f").__class__ is environment.fields and {name} in _at")
-        self.write(f" else environment.getattr(_at, {name}))")
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write("(")  # no str(): every printed value comes out of its escape as `Safe`
@@ -512,7 +500,6 @@ class Environment(jinja2.Environment):
 
     code_generator_class: type[_CodeGenerator] = _CodeGenerator
     concat = staticmethod(join_output)
-    fields = Fields
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(
