@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=8000)
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     options = dict(option.split("=", 1) for option in given.options)
     if given.serve:
         serve(given.items, given.budget, options)
