@@ -26,7 +26,8 @@ from ..text.words import (
     take_folders_back,
     terms_of_word,
 )
-from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
+from ..trimming.comments import without_comments
+from ..trimming.kinds import Trimmers, outline_of, without_empty_lines
 from .group import Entry, drop_duplicates, tail_of
 from .query import Language, QueryRelevance, Question, Relevance, readable_text, relate
 from .repository import RepositoryRelevance, file_importance, find_shared_comments
