@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from .sources.gather import load
     from .tokenizers.counters import Tokenizer
     from .tokenizers.registry import get_tokenizer
-    from .tokenizers.remote import RemoteTokenizer, calibrate
+    from .tokenizers.remote import RemoteTokenizer
 
 __all__ = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
     "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection",
-    "Source", "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate",
+    "Source", "StrictError", "TemplateError", "Tokenizer", "TokenizerError",
     "get_tokenizer", "load", "render",
 ]  # fmt: skip
 
@@ -44,7 +44,7 @@ _HOMES = {
     "sources.gather": ("load",),
     "tokenizers.counters": ("Tokenizer",),
     "tokenizers.registry": ("get_tokenizer",),
-    "tokenizers.remote": ("RemoteTokenizer", "calibrate"),
+    "tokenizers.remote": ("RemoteTokenizer",),
 }
 
 

@@ -417,8 +417,6 @@ FILES = {
     ),
     "job.yaml": "max_tokens: 300\nlayout: knowledge\n"
     "knowledge:\n  documents: [guide.md]\nfiles: ['src/*.py']\n",
-    "pairs.jsonl": '{"text": "The tar program.", "tokens": 9}\n'
-    '{"text": "Greetings are polite.", "tokens": 8}\n',
     "rows.jsonl": "".join(
         json.dumps(row) + "\n"
         for row in (
@@ -460,7 +458,6 @@ COMMANDS = (
     "prompt items.json --system S --user 'exit status' --history chat.json"
     " --profile claude --to anthropic --json",
     "count guide.md notes/tar.txt --json",
-    "calibrate pairs.jsonl --json",
     "list --json",
     "schema profile",
     "schema layout",
@@ -586,9 +583,6 @@ LOOKING_COMMANDS = (
     "count src --include '*.py'",
     "count missing.md",
     "count guide.md --tokenizer o300k",
-    "calibrate pairs.jsonl",
-    "calibrate rows.jsonl",
-    "calibrate pairs.jsonl --strict --base characters",
     "list",
     *(
         f"list {thing}"

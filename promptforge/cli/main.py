@@ -54,7 +54,6 @@ GROUPS = {
         "explain": CommandEntry("explain", "Say why each item is in or out, and its cost."),
         "diff": CommandEntry("diff", "Compare two builds: options, or saved results."),
         "count": CommandEntry("render", "Count the tokens of files or of standard input."),
-        "calibrate": CommandEntry("render", "Find the factor of a tokenizer that is not at hand."),
     },
     "See what there is": {
         "list": CommandEntry("list", "List layouts, formats, profiles, tokenizers and more."),

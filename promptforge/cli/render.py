@@ -1,24 +1,20 @@
-"""The commands that print or count texts: render, count and calibrate.
+"""The commands that print or count texts: `render` prints one context, `count` counts texts.
 
-`render` prints one context, `count` counts texts; `calibrate` finds the factor of a tokenizer that
-is not at hand.
 Libraries of one command alone are imported when it runs: `render` starts without them.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from ..config.options import OPTION_VOCABULARY
-from ..errors import Diagnostics, ItemError, StrictError, quote, suggest_name
+from ..errors import Diagnostics, ItemError, quote
 from ..selection.group import file_tree
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
@@ -55,7 +51,6 @@ if TYPE_CHECKING:
     from ..model import Result
     from ..rendering.renderer import ContextRenderer
     from ..tokenizers.counters import Counter
-    from ..tokenizers.remote import Calibration
 
 
 @click.command("render", cls=GroupedCommand)
@@ -267,115 +262,3 @@ def _read_texts(
     request = SourceRequest(files=[path], workspace=typed_access(), wanted=wanted)
     for item in gather(request, diagnostics):
         yield item.path or path, item.content or ""
-
-
-@click.command("calibrate")
-@click.argument("pairs", metavar="PAIRS")
-@click.option(
-    "--base", metavar="NAME", default="o200k_base", show_default=True, help="The tokenizer to use."
-)
-@click.option("--strict", is_flag=True, help="Fail (exit 1) on bad lines or too few pairs.")
-@json_flag
-def calibrate_command(pairs: str, base: str, strict: bool, as_json: bool) -> None:
-    """Find the factor of a tokenizer that is not at hand, from texts with known counts.
-
-    PAIRS is a file of lines such as {"text": "...", "tokens": 7}; `-` is standard input. The counts
-    come from a provider's counting endpoint, or from the usage in its answers.
-    """
-    from ..tokenizers.remote import ENOUGH_PAIRS, calibrate
-
-    diagnostics, where = Diagnostics(), {"-": "<stdin>"}.get(pairs) or printable(pairs)
-    texts = _load_counted_texts(pairs, diagnostics)
-    if not texts:
-        print_diagnostics(diagnostics)
-        message = 'no pair in it: expected lines such as {"text": "…", "tokens": 7}'
-        raise ItemError(message, where=where)
-    result = calibrate(((pair.text, pair.tokens) for pair in texts), base=base)
-    if not result.enough:
-        few = f"{plural(result.pairs, 'pair is', 'pairs are')} few"
-        sure = "to be 95 % sure that 95 % of texts like them take no more"
-        diagnostics.add("PF502", f"{few}: it takes {ENOUGH_PAIRS} {sure}", where=where)
-    print_diagnostics(diagnostics)
-    warnings = [d for d in diagnostics if d.severity != "info"]
-    if strict and warnings:
-        raise StrictError(f"{len(warnings)} to warn of, the first {warnings[0].code}")
-    worst = texts[result.worst]
-    if as_json:
-        facts: dict[str, Any] = msgspec.to_builtins(result)
-        write_json({**facts, "worst": worst.where, "tokenizer": result.tokenizer})
-    else:
-        write_lines(_calibration_lines(result, worst))
-
-
-class _CountedText(NamedTuple):
-    """A text and its true tokens."""
-
-    text: str
-    tokens: int
-    where: str
-    """File and line."""
-
-
-def _load_counted_texts(path: str, diagnostics: Diagnostics) -> list[_CountedText]:
-    """Read JSON Lines of `{"text": …, "tokens": N}` from a file or standard input (`-`).
-
-    Other fields are ignored, and a bad line costs only itself (PF204). Raises `ItemError` if the
-    file cannot be read.
-    """
-    content, name = read_named(path, workspace=typed_access(), diagnostics=diagnostics)
-    found = []
-    for number, line in enumerate(content.split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{name}:{number}"
-        try:
-            text, tokens = _read_pair(json.loads(line))
-            found.append(_CountedText(text, tokens, where))
-            continue
-        except json.JSONDecodeError as error:
-            problem = f"not valid JSON: {error.msg} (column {error.colno})"
-        # A wrong field, a number of too many digits, or too much nesting.
-        except (ValueError, RecursionError) as error:
-            problem = str(error) or "it nests too deeply"
-        diagnostics.add("PF204", f"{problem}; the line is left out", where=where)
-    return found
-
-
-def _read_pair(record: object) -> tuple[str, int]:
-    if not isinstance(record, dict):
-        raise ValueError('expected an object such as {"text": "…", "tokens": 7}')
-    for field in ("text", "tokens"):
-        if field not in record:
-            raise ValueError(f"no field {quote(field)}{suggest_name(field, map(str, record))}")
-    text, tokens = record["text"], record["tokens"]
-    if not isinstance(text, str):
-        raise ValueError(f"text: expected a text, not {type(text).__name__}")
-    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
-        shown = type(tokens).__name__
-        if isinstance(tokens, int | float):
-            shown = json.dumps(tokens)[:40]
-        raise ValueError(f"tokens: expected a whole number from 0 up, not {shown}")
-    return text, tokens
-
-
-def _calibration_lines(found: Calibration, worst: _CountedText) -> list[str]:
-    ratios = f"mean {found.mean:.3f}, spread {found.spread:.3f}"
-    sign = "+-"[found.intercept < 0]
-    fitted = f"{found.slope:.3f} * {found.base} {sign} {abs(found.intercept):.1f}"
-    lines = [
-        f"pairs   {found.pairs:,}",
-        f"ratio   {ratios}, from {found.least:.3f} to {found.largest:.3f}",
-        f"line    true = {fitted}",
-        f"worst   {printable(worst.where)}: {worst.tokens:,} tokens,"
-        f" {len(worst.text):,} characters",
-    ]
-    if found.constant:
-        # Counts of an endpoint hold the tokens around a message, which no factor describes.
-        lines += [
-            f"around  {found.constant} tokens of each text are counted for the message around it;",
-            "        take them off max_tokens, or put them into reserve",
-        ]
-    lines.append(
-        f"more    one such text in about {found.pairs + 1:,} takes more than the factor says"
-    )
-    return [*lines, "", f"tokenizer: {found.tokenizer}"]

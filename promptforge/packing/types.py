@@ -158,8 +158,6 @@ class BestFirst(Sequence[int]):
         """Take indices with their ranks, and others that come before all of them as they are."""
         self._first, self._unordered, self._ranks = [*first], unordered, ranks
         self._front = self._first[:]
-        self._least = UNLIMITED
-        """The front has the indices of this rank or more."""
 
     @property
     def unordered(self) -> Sequence[int]:
@@ -218,38 +216,23 @@ class BestFirst(Sequence[int]):
         """Return some of `tail` in order."""
         return sorted(indices, key=self._ranks.__getitem__, reverse=True)
 
-    def _ranked(self) -> Iterable[tuple[int, float]]:
-        if isinstance(self._unordered, range):  # all there are: nothing is looked up
-            return enumerate(self._ranks)
-        return zip(self._unordered, map(self._ranks.__getitem__, self._unordered), strict=True)
-
     def _sort(self, count: int) -> None:
         """Put at least the best `count` into the front."""
-        front, ranks = self._front, self._ranks
-        more = min(count, len(self)) - len(front)
-        if more <= 0:
+        if min(count, len(self)) <= len(self._front):
             return
-        # The front doubles at least: asked for one more again and again, it is still sorted in
-        # few passes.
-        more, before = max(more, len(front), MIN_FRONT), self._least
-        rest = self._unordered
-        self._least = -UNLIMITED
-        if len(rest) > 4 * (len(front) + more):
-            # Of a hundred thousand, a sample tells about where the best end.
-            step = len(rest) // SAMPLE_SIZE or 1
-            sample = sorted(map(ranks.__getitem__, rest[::step]), reverse=True)
-            # A quarter more than the share says, and two: a front that is too short costs a second
-            # pass over all, one that is too long only its sorting.
-            self._least = sample[5 * (len(front) + more) // (4 * step) + 2]
-            if self._least >= before:  # each tenth has the best rank, and the sample is of these
-                self._least = -UNLIMITED
-            least = self._least
-            rest = [i for i, rank in self._ranked() if least <= rank < before]
-        elif before < UNLIMITED:
-            rest = [i for i in rest if ranks[i] < before]
-        front += self.in_order(rest)
-        if len(front) < count and self._least > -UNLIMITED:  # a sample is only a sample
-            self._sort(count)
+        # Twice as many each time: asked for one more again and again, it passes few times over all.
+        count, ranks = max(count, 2 * len(self._front), MIN_FRONT), self._ranks
+        these = self._unordered
+        if len(these) > 4 * count:
+            # Of a hundred thousand, a sample tells where the best end. It takes a quarter more than
+            # the share says, and two: too short a front costs a second pass over all.
+            step = len(these) // SAMPLE_SIZE
+            sample = sorted(map(ranks.__getitem__, these[::step]), reverse=True)
+            least = sample[5 * count // (4 * step) + 2]
+            best = [i for i in these if ranks[i] >= least]
+            if len(best) >= count:
+                these = best
+        self._front = self._first + self.in_order(these)
 
 
 class PackingStep(NamedTuple):

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..config.options import PROMPT_PARTS, Options
@@ -46,6 +47,8 @@ MAX_TITLE_CHARS = 200
 """Characters kept of the title and of the source of a cited item."""
 BYTES_PER_TOKEN = 2
 """Bytes of an encrypted thought for each token that it may cost: texts have more."""
+MAX_DELIMITERS_REMEMBERED = 64
+"""Sets of delimiters with their patterns."""
 # Parts that the caller wrote. To name a tag in them is no forgery; only closing one is.
 _CALLERS_PARTS = ("system", "instructions")
 # The roles of the parts that are not always the user's.
@@ -493,17 +496,24 @@ class _Delimiters(NamedTuple):
 
     def first_in(self, texts: Sequence[tuple[str, bool]]) -> str | None:
         """Return the first delimiter in the texts; of a caller's text, only a closing tag."""
-        # LLMs forgive blanks in a tag, and a backslash for the slash; case is folded already.
-        names = "|".join(map(re.escape, sorted(self.tags)))
-        tag = re.compile(rf"<[\s/\\]*(?:{names})(?![\w.:-])")
-        close = re.compile(rf"<\s*[/\\][\s/\\]*(?:{names})(?![\w.:-])")
-        lines = TemplateLines(self.lines)
+        tag, close, lines = _compile(self)
         for text, callers in texts:
-            if names and "<" in text and (found := (close if callers else tag).search(text)):
+            if self.tags and "<" in text and (found := (close if callers else tag).search(text)):
                 return found[0].strip()
             if line := lines.first(text):
                 return line.strip()
         return None
+
+
+# Each prompt of a batch has the delimiters of the one before.
+@lru_cache(maxsize=MAX_DELIMITERS_REMEMBERED)
+def _compile(known: _Delimiters) -> tuple[re.Pattern[str], re.Pattern[str], TemplateLines]:
+    """Return the patterns of tags and of closing tags, and the lines."""
+    # LLMs forgive blanks in a tag, and a backslash for the slash; case is folded already.
+    names = "|".join(map(re.escape, sorted(known.tags)))
+    tag = re.compile(rf"<[\s/\\]*(?:{names})(?![\w.:-])")
+    close = re.compile(rf"<\s*[/\\][\s/\\]*(?:{names})(?![\w.:-])")
+    return tag, close, TemplateLines(known.lines)
 
 
 def _to_fields(message: Message, made: type[str]) -> Fields:

@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import filterfalse
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple, cast
 
@@ -19,7 +18,7 @@ from ..errors import TemplateError
 from ..model import Item
 from ..packing.pack import Packed
 from ..packing.types import Cost, JoinedVariant, Variant, VariantColumns, fits_within
-from ..selection.filter import Candidates, RefusedItems
+from ..selection.filter import Candidates
 from ..selection.group import (
     ContainedTexts,
     Section,
@@ -64,10 +63,6 @@ HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
 TEXTS_JOINED = 64
 """Texts that are joined to count their words."""
-MIN_INDICES_REMEMBERED = 1000
-"""Of so many items looked at together, the refused ones are remembered."""
-PAGES_REMEMBERED = 2
-"""Pages measured last: the one that stands, and the one that is tried."""
 
 # Char.IsWhiteSpace of .NET: the chunks layout follows its TrimEnd. Python's strip would also take
 # U+001C to U+001F.
@@ -103,7 +98,7 @@ class Page:
         """Fuel of all its templates together."""
         # By the variant too: equal texts of two items cost different tokens under their labels.
         self._costs: dict[tuple[int, Variant], Cost] = {}
-        self._last: list[_MeasuredPage] = []
+        self._last: _MeasuredPage | None = None
         self._order: list[int] = []
         self._in_tokens = self.options.max_tokens is not None
         self.group_by = self.options.group_by
@@ -279,7 +274,7 @@ class Page:
             self._items[index] = item
             self.views.forget(index)
         self._costs = {key: cost for key, cost in self._costs.items() if key[0] not in items}
-        self._last.clear()
+        self._last = None
 
     def note_duplicates(self, packed: Packed, limit: Cost) -> Packed:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
@@ -350,7 +345,7 @@ class Page:
         """
         before, self._shows_sources = self._shows_sources, shown
         if shown != before:
-            self._last.clear()
+            self._last = None
         return before
 
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
@@ -370,19 +365,15 @@ class Page:
         return text
 
     def _build(self, chosen: Mapping[int, Variant]) -> _MeasuredPage:
-        # What was measured last is mostly what is printed, and the one before it is what the next
-        # item is tried beside.
-        for number, known in enumerate(self._last):
-            if known.chosen == chosen:
-                self._last.insert(0, self._last.pop(number))
-                self.notes = known.notes
-                return known
+        # What was measured last is mostly what is printed.
+        if self._last is not None and self._last.chosen == chosen:
+            self.notes = self._last.notes
+            return self._last
         parts = self.render(chosen)
         tokens = self.count(parts) if self._in_tokens else 0
         cost = tokens, sum(map(len, parts))
-        self._last.insert(0, _MeasuredPage(dict(chosen), self._order, parts, cost, self.notes))
-        del self._last[PAGES_REMEMBERED:]
-        return self._last[0]
+        self._last = _MeasuredPage(dict(chosen), self._order, parts, cost, self.notes)
+        return self._last
 
     def sections(self, indices: Iterable[int], by: str | None = None) -> list[Section]:
         """Return these items in sections, in the order of the page."""
@@ -399,9 +390,8 @@ class Page:
 
     def order(self, chosen: Mapping[int, Variant]) -> list[int]:
         """Return these items in the order of the page."""
-        for known in self._last:
-            if known.chosen == chosen:
-                return known.order
+        if self._last is not None and self._last.chosen == chosen:
+            return self._last.order
         return self._in_order(chosen)
 
     def _in_order(self, indices: Iterable[int]) -> list[int]:
@@ -641,24 +631,7 @@ class LowerBounds:
         return False
 
     def maybe_fitting(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
-        """Drop items that certainly do not fit; with `trim` a shortened variant counts too.
-
-        Items refused for a room are refused for a smaller one, and in the next rendering too.
-        """
-        columns, setting = self._columns, self._page.setting
-        if len(indices) < MIN_INDICES_REMEMBERED:
-            return self._not_refused(indices, tokens, trim)
-        key, known = (setting.layout, setting.options, setting.nonce, trim), columns.refused
-        if known is not None and known.key == key and tokens <= known.tokens:
-            indices = list(filterfalse(known.items.__contains__, indices))
-            return self._not_refused(indices, tokens, trim)
-        found = self._not_refused(indices, tokens, trim)
-        if 4 * len(found) < len(indices) > len(columns.items) // 2:
-            columns.refused = RefusedItems(key, tokens, set(indices))
-            columns.refused.items.difference_update(found)
-        return found
-
-    def _not_refused(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
+        """Drop items that certainly do not fit; with `trim` a shortened variant counts too."""
         kinds = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
         reach = tokens
         if not trim or tokens > MAX_UNUSED_TOKENS:

@@ -11,14 +11,13 @@ import inspect
 import logging
 import threading
 import time
-import weakref
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter, is_
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -70,7 +69,7 @@ TEMPLATE_OPTIONS = (
 """Options without an effect where no template uses them."""
 _DEFAULTS = Options()
 MAX_CHARS_REMEMBERED = 1 << 27
-"""Characters of contents in the last results of all threads and renderers together."""
+"""Characters of contents in the last result of a thread; a larger one is not remembered."""
 
 
 class Request(NamedTuple):
@@ -104,7 +103,6 @@ class Pipeline:
         self._language_tags = LanguageTags(profile.language_tags)
         self._language = _language_by(tuple(sorted(profile.language_tags.items())))
         """Tells the language of an item's text, whatever tag is printed."""
-        self._last = _LastOfThread()
 
     def make(self, request: Request, diagnostics: Diagnostics) -> Result:
         """Return the result of a request; the last one again where nothing has changed.
@@ -119,13 +117,13 @@ class Pipeline:
         if not lasting or len(diagnostics):
             return self._make_framed(request, diagnostics)
         counter = get_tokenizer(request.options.tokenizer)
-        key = request.templates, request.options, request.beside, counter
+        key = self, request.templates, request.options, request.beside, counter
         parts = _parts_of(request.items)
         request = request._replace(bare=parts is request.items)
-        last = self._last.slot.made
+        last = _LAST.made
         if last is None or last.key != key or not _are_same(last.parts, parts):
             result = self._make_framed(request, diagnostics)
-            self._last.slot.remember(_Made(key, parts, result))
+            _LAST.remember(_Made(key, parts, result))
             return result
         _LOG.debug("the same items and options as before: the text was made then")
         return Result(
@@ -199,7 +197,7 @@ class Pipeline:
         reranker = None
         if callable(options.rerank):
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
-        last = self._last.slot.made
+        last = _LAST.made
         columns = (last and last.columns.updated(items)) or Columns(items)
         if request.bare:
             columns.has_metadata = False
@@ -301,39 +299,17 @@ class _Made(NamedTuple):
         return self.result.report.page.candidates.columns
 
 
-class _Slot:
-    """The last result of a thread and pipeline; those made longest ago go for want of room."""
+class _LastOfThread(threading.local):
+    """The last result of each thread. Two threads never work out the rest of one report at once."""
 
-    _filled: ClassVar[list[weakref.ref[_Slot]]] = []
-    """All that hold a result, the last made first."""
-
-    def __init__(self) -> None:
-        self.made: _Made | None = None
-        self._chars = 0
+    made: _Made | None = None
 
     def remember(self, made: _Made) -> None:
-        """Hold a result in place of the one before, and forget others that have no room then."""
-        self.made, self._chars = made, sum(made.columns.lengths)
-        total, kept = 0, list[weakref.ref[_Slot]]()
-        # No lock, which a fork might copy while it is held: of two threads at once one is counted
-        # when it remembers its next.
-        for ref in (weakref.ref(self), *self._filled):
-            slot = ref()
-            if slot is None or (slot is self and kept):
-                continue
-            total += slot._chars
-            if total > MAX_CHARS_REMEMBERED:
-                slot.made, slot._chars = None, 0
-            else:
-                kept.append(ref)
-        self._filled[:] = kept
+        """Hold a result in place of the one before, if it is not too large."""
+        self.made = made if sum(made.columns.lengths) <= MAX_CHARS_REMEMBERED else None
 
 
-class _LastOfThread(threading.local):
-    """Of each thread, as what a report works out late is not made for two at a time."""
-
-    def __init__(self) -> None:
-        self.slot = _Slot()
+_LAST = _LastOfThread()
 
 
 def _parts_of(items: list[Item]) -> Sequence[object]:

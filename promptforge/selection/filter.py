@@ -26,7 +26,8 @@ from ..text.words import (
     take_folders_back,
     terms_of_word,
 )
-from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
+from ..trimming.comments import without_comments
+from ..trimming.kinds import Trimmers, outline_of, without_empty_lines
 from .group import Entry, drop_duplicates, tail_of
 from .query import Language, QueryRelevance, Question, Relevance, readable_text, relate
 from .repository import RepositoryRelevance, file_importance, find_shared_comments
@@ -48,15 +49,6 @@ FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
 
-class RefusedItems(NamedTuple):
-    """Items that need more than some tokens each, as a lower bound showed."""
-
-    key: object
-    """All that the bounds depend on, besides the items."""
-    tokens: float
-    items: set[int]
-
-
 class _Texts(NamedTuple):
     """Lengths and ends of the contents of all items."""
 
@@ -71,8 +63,6 @@ class Columns:
 
     def __init__(self, items: list[Item]) -> None:
         self.items = items
-        self.refused: RefusedItems | None = None
-        """Found when the last tokens of a page were to be filled."""
 
     def _read(self, name: str) -> Iterator[Any]:
         return map(attrgetter(name), self.items)
@@ -104,9 +94,6 @@ class Columns:
         if all(_side(items[place]) == _side(self.items[place]) for place in places):
             for name in _FACTS & known.keys():
                 columns.__dict__[name] = known[name]
-        if self.refused is not None:  # of these columns too some are then asked about anew
-            self.refused.items.difference_update(places)
-            columns.refused = self.refused
         return columns
 
     @property

@@ -122,26 +122,9 @@ _JOINED = {
 """Type of a joined text: does its first piece open a fence, does its last one close one."""
 
 
-def join_output(
-    parts: Iterable[str],
-    mend: Callable[[list[str]], list[str]] | None = None,
-    *,
-    isolated: bool = False,
-) -> Safe:
-    """Return the pieces as one text, fences whole; `mend` may change the pieces first.
-
-    With `isolated`, it is known that each fence has its own lines.
-    """
-    pieces = list(filter(None, parts))
-    # Where a content stands between tags, `Text: {{ item.content }}` prints a block in a line.
-    if isolated and DelimitedBlock not in map(type, pieces):
-        text = "".join(pieces)
-        burn_for_text(len(text))
-        if mend is None and pieces:
-            kind = _JOINED[isinstance(pieces[0], FenceStart), isinstance(pieces[-1], FenceEnd)]
-            return kind(text)
-    else:
-        pieces = isolate_fences(pieces)
+def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
+    """Return the pieces as one text, fences whole; `mend` may change the pieces first."""
+    pieces = isolate_fences(parts)
     if mend is not None:
         pieces = mend(pieces)
     if not pieces:
@@ -153,12 +136,10 @@ def join_output(
 def _join_traced(
     parts: Iterable[str | TracedPiece],
     mend: Callable[[list[str]], list[str]] | None = None,
-    *,
-    isolated: bool = False,
 ) -> Safe:
     """Join traced pieces where one text is needed: `{{ super() }}`, an include in a macro."""
     texts = [part.text if isinstance(part, TracedPiece) else part for part in parts]
-    return join_output(texts, mend, isolated=isolated)
+    return join_output(texts, mend)
 
 
 def isolate_fences(parts: Iterable[str]) -> list[str]:
@@ -449,7 +430,7 @@ def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]
 
 
 class _CodeGenerator(CodeGenerator):
-    """Compiles fields to lookups in place, and notes the line of each text."""
+    """Notes the line of each text."""
 
     environment: Environment
 
@@ -458,18 +439,6 @@ class _CodeGenerator(CodeGenerator):
         for child in node.nodes:
             self.newline(child)
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
-
-    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
-        # `item.name` is most of what templates do: one lookup here, no call. Only of a plain name:
-        # in a chain of fields these expressions would nest as deep as Python can compile.
-        if not isinstance(node.node, nodes.Name):
-            super().visit_Getattr(node, frame)
-            return
-        name = repr(node.attr)
-        self.write(f"(_at[{name}] if (_at := ")
-        self.visit(node.node, frame)
-        self.write(f").__class__ is environment.fields and {name} in _at")
-        self.write(f" else environment.getattr(_at, {name}))")
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write("(")  # no str(): every printed value comes out of its escape as `Safe`
@@ -532,7 +501,6 @@ class Environment(jinja2.Environment):
 
     code_generator_class: type[_CodeGenerator] = _CodeGenerator
     concat = staticmethod(join_output)
-    fields = Fields
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(
@@ -600,10 +568,6 @@ class Environment(jinja2.Environment):
         Raises `jinja2.TemplateSyntaxError`; its `lineno` is a `LineNumber`.
         """
         return Parser(self, source, name, filename).parse()
-
-    def compiled_tree(self, name: str) -> nodes.Template:
-        """Return the tree that a compiled template was made of: escaped and metered."""
-        return self._compiled[name].tree
 
     def facts(self, name: str) -> TemplateFacts:
         """Return the facts about a template that has been compiled."""

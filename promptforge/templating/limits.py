@@ -41,8 +41,6 @@ FUEL_PER_MEMBER = 3
 """Units for one member of a list."""
 MAX_FREE_CHARS = 64
 """Characters of a text that is as cheap as any other value."""
-MAX_LABELS_REMEMBERED = 4096
-"""Short labels that an escape remembers."""
 
 
 TOO_MUCH_WORK = "too much work for one text"
@@ -334,28 +332,6 @@ def metered_escape(name: str, escape: Escape) -> Escape:
         text = escape(value)
         if len(text) > MAX_FREE_CHARS:
             burn_for_text(len(text))
-        return text
-
-    return _remember_labels(escape, escaped)
-
-
-def _remember_labels(escape: Escape, metered: Escape) -> Escape:
-    """Return `metered`, with the short labels remembered that `escape` made: they burn no fuel."""
-    known: dict[str, Safe] = {}
-
-    def escaped(value: object) -> Safe:
-        # Only a plain string: `Safe` and `Content` texts are equal to it, and escaped otherwise.
-        if type(value) is not str or len(value) > MAX_FREE_CHARS:
-            return metered(value)
-        text = known.get(value)
-        if text is None:
-            text = escape(value)
-            if len(text) > MAX_FREE_CHARS:
-                burn_for_text(len(text))
-                return text
-            if len(known) >= MAX_LABELS_REMEMBERED:
-                known.clear()
-            known[value] = text
         return text
 
     return escaped

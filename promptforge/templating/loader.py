@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jinja2
 import msgspec
-from jinja2 import nodes
 
 from ..config.layouts import NO_BASE, LayoutSettings, load_layout_settings
 from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
@@ -48,7 +47,6 @@ from .language import (
     locate_mistake,
 )
 from .limits import Changes, FuelTank, count_chars, use_tank
-from .specialiser import TemplateFunction, folded, specialise
 
 SHIPPED = "shipped/"
 """Before the name of a layout or template: the original behind a user's file of that name."""
@@ -58,8 +56,6 @@ MAX_TEMPLATE_CHAIN = 50
 """Length of a chain of templates that extend, include or import from each other."""
 MAX_REMEMBERED = 1000
 """Kinds and titles come with the items: an endless supply of them must not fill the memory."""
-MIN_ITEMS_SPECIALISED = 8
-"""For fewer items the function of a page saves less than it takes to compile."""
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 Mend = Callable[[list[str]], list[str]]
@@ -329,11 +325,6 @@ class Templates:
         except Exception as error:  # Jinja and Python's compiler: TypeError for {[1]: 2}, …
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
-    def tree(self, name: str) -> nodes.Template:
-        """Return the tree of a compiled template, escaped and metered."""
-        self.compile(name)
-        return self._environment.compiled_tree(name)
-
     def facts(self, name: str, seen: tuple[str, ...] = ()) -> TemplateFacts:
         """Return the facts about `name` and all templates it draws on, as one."""
         if name in seen:
@@ -456,8 +447,6 @@ class Layout:
         self._files = files
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
-        self._items_printed = 0
-        self._functions: dict[tuple[object, ...], TemplateFunction | None] = {}
         self._trimmers: dict[str, Trimmers] = {}
         self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
@@ -551,15 +540,6 @@ class Layout:
                 self._items[kind] = template
         return template
 
-    def _function(
-        self, template: jinja2.Template, flags: Mapping[str, Any]
-    ) -> TemplateFunction | None:
-        name = template.name or ""
-        key = (name, *folded(flags))
-        if key not in self._functions:
-            self._functions[key] = specialise(template, flags, self._templates.tree)
-        return self._functions[key]
-
     def printer(
         self,
         kind: str,
@@ -576,24 +556,13 @@ class Layout:
         """
         tank = tank or FuelTank()
         template = self.item_template(kind)
-        function = self._function(template, flags)
         variables: dict[str, Any] = {"item": None, **flags}
         context: jinja2.runtime.Context | None = None
 
         def show(item: Fields, chars: int) -> tuple[Safe, Changes]:
             nonlocal context
             use_tank(tank, 1, chars)
-            left, before = tank.left, tank.changes
-            if function is not None:
-                try:
-                    tank.left -= function.fuel
-                    pieces = function.pieces(item, flags)
-                    # This pays for the text, and so raises if too little was left before.
-                    text = join_output(pieces, mend, isolated=function.isolated)
-                    return text, tank.changes_since(before)
-                except Exception:
-                    # Jinja meets it again, and `explain_failure` knows the line.
-                    tank.left, tank.changes = left, before
+            before = tank.changes
             variables["item"] = item
             # One context serves all items; a variable set for the item before must not be seen.
             if context is None:
@@ -616,17 +585,7 @@ class Layout:
         items = variables["items"]
         # The texts of the items have been paid for; the page copies them.
         use_tank(tank, len(items), sum(len(item["text"]) for item in items))
-        left, before = tank.left, tank.changes
-        self._items_printed += len(items)
-        if self._items_printed >= MIN_ITEMS_SPECIALISED:
-            function = self._function(self._page, variables)
-            if function is not None:
-                try:
-                    tank.left -= function.fuel
-                    pieces = isolate_fences(function.pieces({}, variables))
-                    return pieces, tank.changes_since(before)
-                except Exception:  # as for an item: Jinja says what is wrong
-                    tank.left, tank.changes = left, before
+        before = tank.changes
         context = self._page.new_context(variables, shared=True)
         try:
             pieces = isolate_fences(self._page.root_render_func(context))

@@ -320,6 +320,9 @@ class TemplateLines:
 
     def first(self, text: str) -> str | None:
         """Return the first such line of a text."""
+        # Most texts have none, and one search of all lines shows it.
+        if not (_READ_OTHERWISE.search(text) or self._pattern.search(f"\n{fold(text)}")):
+            return None
         return next((line for line in _LINE_END.split(text) if self.match(line)), None)
 
     def mark(self, text: str) -> tuple[str, int, list[str]]:

@@ -140,7 +140,7 @@ class BytePairCounter(Counter):
             if len(text) < MIN_CHARS_SPLIT:
                 between.append(text)
                 continue
-            part = self._parts.get(text) or self._without_line_end(text) or self._split(text)
+            part = self._parts.get(text) or self._split(text)
             if part.head is None:
                 between.append(text)
                 continue
@@ -295,18 +295,6 @@ class BytePairCounter(Counter):
             tokens = self._count(text)
             self._counts.put(text, tokens)
         return tokens
-
-    def _without_line_end(self, text: str) -> _Part | None:
-        """Return the part for a text that was seen with a line end behind it.
-
-        The last item on a page often was, when another one still followed it.
-        """
-        if text[-1] in "\r\n":
-            return None
-        longer = self._parts.get(text + "\n")
-        if longer is None or not longer.tail:
-            return None
-        return longer._replace(tail=longer.tail[:-1])
 
     def _split(self, text: str) -> _Part:
         """Break a part at its first and its last split point, count between them, remember it."""

@@ -2,20 +2,20 @@
 
 To add one, write a module here with `divide(text, *, marks, language)`, and name it in a table.
 It returns `Pieces`, or `TrimmedVariants` of its own; None for a text without the structure it
-knows. A user's trimmer is a plug-in. The reductions that a reader asks for stand here too:
-outlines, programs without comments, texts without empty lines.
+knows. A user's trimmer is a plug-in. Two reductions that a reader asks for stand here too:
+outlines, and texts without empty lines; `comments` has programs without comments.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..errors import OptionError, PromptForgeError, call_foreign, pip_install, quote, suggest_name
+from ..errors import OptionError, quote, suggest_name
 from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.characters import freeze
 from ..text.format import Marks
@@ -219,36 +219,6 @@ def is_program(kind: str, language: str | None) -> bool:
     return kind in PROGRAM_KINDS
 
 
-_KEPT_COMMENTS = ("Hashbang", "Preproc", "PreprocFile")
-"""Tokens below `Comment` that a program needs: `#!/bin/sh`, `#include`."""
-_C_FAMILY = ("c", "cpp", "objectivec")
-_SCRIPTS = ("javascript", "jsx", "typescript", "tsx")
-_STYLES = ("less", "scss")
-_SLOW_WORDS = ("ocaml", "xquery")
-"""Languages with lexers that take quadratic time for one word."""
-MAX_SLOW_WORD = 1_000
-"""Characters of such a word, and of blanks in a row."""
-_HASH_AFTER_BLANK = ("bash", "fish", "ksh", "perl", "ruby", "sh", "shell", "zsh")
-"""Languages in which `#` stands for many things without a blank before it."""
-_HEREDOC = late_pattern(r"""<<[-~]?([ \t]*)(?:(["'`])([^"'`\n]{1,80})\2|([A-Za-z_]\w{0,80}))""")
-"""`<<-'end;'` of Ruby, two in one line of a shell: a lexer loses them."""
-_DOLLAR_QUOTE = late_pattern(r"\$\w{0,63}\$")
-MAX_OPEN_QUOTES = 100
-"""Words for the end of a text that never comes; each costs a search to the end of the file."""
-# What has no end is passed over as a whole, not looked for again from each of its characters.
-_STYLE_COMMENT = late_pattern(
-    r"""(?s)"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|url\([^)\n]*\)?|\w://"""
-    r"""|(/\*.*?\*/|//[^\r\n]*)|/\*.*"""
-)
-_DIRECTIVE = late_pattern(r"(?:^[ \t]*#|\\\r?\n)[^\r\n]*\Z", re.MULTILINE)
-MAX_CHARS_BEFORE = 1 << 10
-_OPENING_BLANK_LINES = re.compile(r"\A(?:[ \t\f\v]*(?:\r\n|\r|\n))+")
-_NESTED = late_pattern(r"/\*|\*/")
-_LINE_END, _NO_LINE_END = re.compile(r"\r\n|\r|\n"), re.compile(r"[^\r\n]")
-_SIGN = r"[-+*/<>=&|^!%:.~?#@$]"
-"""Signs that would make another one together."""
-
-
 def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str | None:
     """Return the signatures or headings of `text`, as it is outlined to fit; None: it has none."""
     marks = trimmers.marks._replace(marker="")
@@ -262,189 +232,3 @@ def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -
 def without_empty_lines(text: str) -> str:
     """Return `text` without lines that hold nothing but blanks."""
     return "".join(line for line in text.splitlines(keepends=True) if line.strip())
-
-
-def without_comments(
-    text: str, language: str | None, is_late: Callable[[], bool] = bool
-) -> str | None:
-    """Return a program without its comments; None where they cannot be told for sure.
-
-    A line that held a comment alone goes as a whole. What may be a part of a string stays. Raises
-    `OptionError` without Pygments, and `TimeoutError` as soon as `is_late` says so.
-    """
-    name = language or ""
-    held = set(text)
-    hole = next((char for char in map(chr, range(0xE000, 0xF8FF)) if char not in held), None)
-    read = _without_quoted_texts(text, name)
-    if read is None or hole is None or _is_read_slowly(text, name):
-        return None
-    if name in _STYLES:
-        spans: list[tuple[int, int]] | None = _comments_of_styles(read)
-    else:
-        try:
-            spans = _comments_by_lexer(freeze(read), name, is_late)
-        except OptionError:
-            raise
-        except PromptForgeError:  # a lexer that fails cannot tell either
-            spans = None
-    if spans is None:
-        return None
-    parts, shown = [], 0
-    for begin, end in spans:
-        if is_late():  # `/*/**/` of Kotlin has its end looked for in all of the text
-            raise TimeoutError
-        if begin < shown or _is_in_doubt(text, begin, end, name):
-            continue
-        end = _end_of_comment(text, begin, end, name)
-        before = text[max(0, begin - MAX_CHARS_BEFORE) : begin]
-        # A directive of C goes on behind a comment of several lines.
-        is_directive = text.startswith("/*", begin) and _DIRECTIVE.search(before)
-        breaks = [] if is_directive else _LINE_END.findall(text[begin:end])
-        parts += [text[shown:begin], hole, *(f"{each}{hole}" for each in breaks)]
-        shown = end
-    return _close_holes("".join(parts) + text[shown:], hole)
-
-
-def _is_read_slowly(text: str, language: str) -> bool:
-    """Tell whether a lexer would take quadratic time for a text: no clock is read within a word."""
-    # Those of C and Java read blanks so: 8,000 spaces for more than 3 seconds.
-    slow = [r"\s+", r"\w+"] if language in _SLOW_WORDS else [r"\s+"]
-    longest = [max(map(len, re.findall(pattern, text)), default=0) for pattern in slow]
-    return max(longest) > MAX_SLOW_WORD
-
-
-def _comments_by_lexer(
-    text: str, language: str, is_late: Callable[[], bool]
-) -> list[tuple[int, int]] | None:
-    """Return the places of comments as Pygments sees them; None: it cannot tell."""
-    lexer = _lexer(language)
-    if lexer is None:
-        return None
-    spans: list[tuple[int, int]] = []
-    for start, token, part in _read_by(lexer, text):
-        if is_late():  # at each `__END__` of HCL the lexer looks through the rest
-            raise TimeoutError
-        names = [str(name) for name in token]  # Comment.Single is ("Comment", "Single")
-        is_quoted = names[-1:] in (["Single"], ["Double"]) and "String" in names
-        if is_quoted and language in _SCRIPTS and re.search(r"(?<!\\)\r?\n", part):
-            return None  # of `<p>Don't</p>` it takes all up to the next `'` for a string
-        goes_on = language == "rust" and spans and spans[-1][1] == start
-        is_doc = names[-1:] == ["Doc"] and (goes_on or part.startswith(("//", "/*")))
-        # Of C, what `#if 0` encloses is plain `Comment`.
-        is_comment = names[:1] == ["Comment"] and names[-1] not in _KEPT_COMMENTS
-        if is_doc or (is_comment and not (names == ["Comment"] and language in _C_FAMILY)):
-            spans.append((start, start + len(part)))
-    return sorted(spans)
-
-
-def _read_by(lexer: Any, text: str) -> Iterator[tuple[int, Any, str]]:
-    """Yield what a lexer of Pygments finds; raises `PromptForgeError` where the lexer fails."""
-    found = call_foreign(lexer.get_tokens_unprocessed, PromptForgeError, text)
-    while (each := call_foreign(next, PromptForgeError, found, None)) is not None:
-        yield each
-
-
-def _comments_of_styles(text: str) -> list[tuple[int, int]]:
-    """Return the places of comments in style sheets: Pygments sees none within a rule of SCSS."""
-    return [match.span(1) for match in _STYLE_COMMENT.finditer(text) if match[1]]
-
-
-def _without_quoted_texts(text: str, language: str) -> str | None:
-    """Return a text with blanks between `<<END` and `END`, or from `$$` to `$$`, as it is long.
-
-    None: too many have no end.
-    """
-    is_sql = "sql" in language
-    if not is_sql and language not in _HASH_AFTER_BLANK:
-        return text
-    parts: list[str] = []
-    endless: set[str] = set()
-    start = shown = 0
-    for match in (_DOLLAR_QUOTE if is_sql else _HEREDOC).finditer(text):
-        word = match[0] if is_sql else match[3] or match[4]
-        is_inside = start <= match.start() < shown
-        if is_inside or word in endless or (language == "ruby" and match[1]):  # `found << word`
-            continue
-        # The second text of `cat <<A <<B` begins behind the end of the first.
-        line_end = text.find("\n", max(shown, match.end()))
-        begin = match.start() if is_sql else line_end + 1 or len(text)
-        closing = re.escape(word) if is_sql else rf"(?m:^[ \t]*{re.escape(word)}[ \t]*$)"
-        end = re.compile(closing).search(text, match.end() if is_sql else begin)
-        if end is None:
-            endless.add(word)
-            if len(endless) > MAX_OPEN_QUOTES:
-                return None
-            continue
-        parts.append(text[shown:begin])
-        start, shown = begin, end.end() if is_sql else end.start()
-        parts.append(_NO_LINE_END.sub(" ", text[start:shown]))
-    return "".join(parts) + text[shown:]
-
-
-def _is_in_doubt(text: str, begin: int, end: int, language: str) -> bool:
-    """Tell whether what a lexer takes for a comment may be something else."""
-    before = text[begin - 1] if begin else "\n"
-    if language in _HASH_AFTER_BLANK and text[begin] == "#":
-        if not before.isspace() or text[max(0, begin - 2) : begin] == "\\ ":  # s#a#b#, a\ #b
-            return True
-        return text.count("`", begin, end) % 2 == 1 and language not in ("perl", "ruby")
-    if language in _SCRIPTS and text.startswith("//", begin):  # http://, '//', as text of a tag
-        if before in "\"'`" or (before == ":" and text[max(0, begin - 2)].isalpha()):
-            return True
-        line = text[text.rfind("\n", 0, begin) + 1 : begin]
-        return bool(line.strip()) and "</" in text[begin:end]
-    return False
-
-
-def _end_of_comment(text: str, begin: int, end: int, language: str) -> int:
-    """Return the end of a comment: the line end behind it stays."""
-    if language == "php" and not text.startswith("/*", begin):
-        found = text.find("?>", begin, end)
-        return found if found >= 0 else begin + len(text[begin:end].rstrip("\r\n"))
-    if language in ("dart", "kotlin") and text.startswith("/*", begin):
-        depth = 0
-        for mark in _NESTED.finditer(text, begin):
-            depth += 1 if mark[0] == "/*" else -1
-            if not depth:
-                return mark.end()
-    return begin + len(text[begin:end].rstrip("\r\n"))
-
-
-def _close_holes(text: str, hole: str) -> str:
-    """Return a text without the holes where comments were, and without lines of holes alone."""
-    lines: list[str] = []
-    for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text):
-        if hole not in line:
-            lines.append(line)
-            continue
-        shown = line.rstrip("\r\n")
-        line_end = line[len(shown) :]
-        kept = shown.rstrip(f"{hole} \t\f\v")
-        if hole in shown[len(kept) :]:
-            shown = kept
-        # int/**/x is two words, a +/**/+ b two signs.
-        shown = re.sub(rf"(?<=\w){hole}+(?=\w)|(?<={_SIGN}){hole}+(?={_SIGN})", " ", shown)
-        shown = shown.replace(hole, "")
-        # The line after one that goes on is a part of it: an empty one ends it as a comment does.
-        if shown.strip() or (lines and lines[-1].rstrip("\r\n").endswith("\\")):
-            lines.append(shown + line_end)
-    closed = "".join(lines)
-    if text.lstrip().startswith(hole):  # the blank line below a licence goes with it
-        return _OPENING_BLANK_LINES.sub("", closed)
-    return closed
-
-
-@lru_cache
-def _lexer(language: str) -> Any:
-    """Return the lexer of a language, or None."""
-    try:
-        from pygments.lexers import get_lexer_by_name
-    except ImportError:
-        raise OptionError(
-            f"comments: false needs the package pygments: {pip_install('comments')}",
-            option="comments",
-        ) from None
-    try:
-        return call_foreign(get_lexer_by_name, PromptForgeError, language)
-    except PromptForgeError:  # mostly Pygments' ClassNotFound
-        return None

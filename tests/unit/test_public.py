@@ -26,7 +26,7 @@ NAMES = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
     "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection",
     "Source",
-    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer",
+    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "get_tokenizer",
     "load", "render",
 ]  # fmt: skip
 RESULT = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -205,7 +206,7 @@ def clone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.setenv(name, str(folder / "home"))
     (folder / "victim.txt").write_text("precious\n")
-    (folder / "secret.json").write_text('[{"content": "secret"}]')
+    (folder / "secret.json").write_text('[{"content": "sesame"}]')
     tests = folder / "clone/tests"
     tests.mkdir(parents=True)
     (tests / "link.txt").symlink_to("../../victim.txt")
@@ -233,8 +234,8 @@ def test_a_case_neither_shows_nor_writes_a_file_outside(
     "case",
     [
         "items: ../../secret.json, lacks: [zzz]",
-        "items: {root}/secret.json, contains: [secret]",
-        "items: up/secret.json, contains: [secret]",
+        "items: {root}/secret.json, contains: [sesame]",
+        "items: up/secret.json, contains: [sesame]",
         "templates: [../../other], contains: [x]",
         "profiles: [{root}], contains: [x]",
         "options: {{profile: ../other.yaml}}, contains: [x]",
@@ -249,7 +250,7 @@ def test_a_case_names_nothing_outside(clone: Path, case: str) -> None:
     cases(f"  - {{{case}}}\n")
     ran = run("test")
     assert ran.code == 1 and "tests/a.yaml:5: " in ran.out and "--allow-outside" in ran.out
-    assert "secret" not in ran.out.replace("secret.json", "")
+    assert "sesame" not in re.sub(r"contains: .*", "", ran.out)
 
 
 def test_what_is_no_text_of_ours_is_not_updated(clone: Path) -> None:

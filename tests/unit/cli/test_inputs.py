@@ -280,7 +280,7 @@ def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) ->
     [
         ["render", ""], ["render", "--file", ""], ["render", "items.json", "-p", ""],
         ["render", "items.json", "-o", ""], ["init", ""], ["check", ""], ["test", ""],
-        ["count", ""], ["calibrate", ""], ["batch", "", "-o", "x"], ["preview", ""],
+        ["count", ""], ["batch", "", "-o", "x"], ["preview", ""],
         ["mcp", "-p", ""], ["new", "layout", "mine", "--from", ""], ["trust", ""], ["show", ""],
     ],
     ids=" ".join,

@@ -30,7 +30,7 @@ import promptforge as pf
 from promptforge.templating.autoescape import PRINTED_VALUE
 from promptforge.text import escape as escaping
 from promptforge.text import format as wording
-from promptforge.text.delimiters import TemplateLines
+from promptforge.text.delimiters import LINE_END_CHARACTERS, TemplateLines
 from promptforge.text.escape import Content, FencedBlock, Safe, clean_content
 from promptforge.text.places import PLACES, syntax_of
 
@@ -552,6 +552,16 @@ def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str)
     cleaned = clean_content(text, "txt", lines).text
     assert lines.mark(cleaned)[1] == 0
     assert cleaned.replace("| ", "") == clean_content(text, "txt").text.replace("| ", "")
+
+
+@cases(300)
+@given(st.lists(st.one_of(hostile.TEXT, st.sampled_from(["File: a", "-" * 40, "[x]"])), max_size=4))
+@example(["one", "-" * 20 + "\x1b[2K" + "-" * 20])
+@example(["a", "\u202e]x[  "])
+def test_the_first_line_of_the_frame_is_found_in_a_text_as_line_by_line(texts: list[str]) -> None:
+    lines, text = TemplateLines(FRAME), "\n".join(texts)
+    pattern = f"[{LINE_END_CHARACTERS}]"
+    assert lines.first(text) == next(filter(lines.match, re.split(pattern, text)), None)
 
 
 # --- content --------------------------------------------------------------------------------------

@@ -369,3 +369,17 @@ def test_a_line_end_behind_a_text_is_counted_as_in_the_whole(text: str) -> None:
     for counter in (pf.get_tokenizer("o200k_base"), pf.get_tokenizer("o200k_base*1.35")):
         counted = counter.count_with_line_end(text, counter.count(text))
         assert counted == counter.count(f"{text}\n")
+
+
+def test_the_guides_factor_covers_each_count_it_was_found_by() -> None:
+    guide = Path(pf.__file__).with_name("cli").joinpath("README.md").read_text("utf-8")
+    code = guide.partition("```python\nimport math\n")[2].partition("```")[0]
+    assert "def find_factor" in code
+    names: dict[str, Any] = {"math": math}
+    exec(code, names)
+    true = pf.get_tokenizer("cl100k_base")
+    texts = [f"Text {n}: " + f"words that say {n} and no more. " * (n % 23) for n in range(60)]
+    found = names["find_factor"]([(text, true.count(text) + 7) for text in texts], around=7)
+    assert all(true.count(text) <= pf.get_tokenizer(found).count(text) for text in texts)
+    result = pf.render([{"content": text} for text in texts], tokenizer=found, max_tokens=500)
+    assert true.count(result.text) <= result.tokens <= 500

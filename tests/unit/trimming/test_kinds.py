@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from places import HELPERS, TESTS
 
 import promptforge as pf
-from promptforge.trimming.kinds import without_comments, without_empty_lines
+from promptforge.trimming.comments import without_comments
+from promptforge.trimming.kinds import without_empty_lines
 
 PROGRAMS = [
     *(HELPERS / name for name in ("judges.py", "parsers.py", "hostile_strings.py")),
