@@ -66,5 +66,6 @@ def test_what_is_shortened_has_its_own_characters(char: str) -> None:
     assert f"def f{char}0" in text and characters.STAND_IN not in text
 
 
+@pytest.mark.slow
 def test_the_table_covers_all_of_unicode() -> None:
     assert sum(map(characters.is_later, map(chr, range(sys.maxunicode + 1)))) == 829_834
