@@ -55,12 +55,25 @@ a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 83 1
 STAND_IN = "\U0010fffd"
 """A character of private use, no letter, mark or blank on any Python."""
 MAX_CHARACTERS_KNOWN = 50_000
+MIN_CHARACTERS_MATCHED = 1 << 12
+_USUAL = (
+    "\x00-\u0377\u038e-\u03a1\u03a3-\u052f\u0591-\u05c7\u05d0-\u05ea\u0600-\u070d\u0900-\u0983\u0e01-\u0e3a"
+    "\u1e00-\u1f15\u2000-\u2064\u20a0-\u20c0\u2190-\u2426\u2460-\u2b73\u3001-\u303f\u3041-\u3096"
+    "\u3099-\u30ff\u3400-\ua48c\uac00-\ud7a3\uff01-\uffbe\U0001f300-\U0001f6d7"
+)
+"""Characters of Unicode 14.0, as the inside of a character class."""
 _known: set[str] = set()
 
 
 @cache
 def _edges() -> list[int]:
     return list(itertools.accumulate(int(step, 36) for step in _EDGES.split()))
+
+
+@cache
+def _unusual() -> Callable[[str], object]:
+    """Return the search for a character outside of those of Unicode 14.0 that most texts are of."""
+    return re.compile(f"[^{_USUAL}]").search
 
 
 def is_later(char: str) -> bool:
@@ -73,7 +86,12 @@ def freeze(text: str) -> str:
 
     It is for reading, never for printing; both texts are equally long.
     """
-    if text.isascii() or _known.issuperset(text):
+    if text.isascii():
+        return text
+    # A pattern looks through a long text faster than a set; compiling it costs more than a short one.
+    if len(text) > MIN_CHARACTERS_MATCHED and _unusual()(text) is None:
+        return text
+    if _known.issuperset(text):
         return text
     if len(_known) > MAX_CHARACTERS_KNOWN:
         _known.clear()
