@@ -88,7 +88,7 @@ def freeze(text: str) -> str:
     """
     if text.isascii():
         return text
-    # A pattern looks through a long text faster than a set; compiling it costs more than a short one.
+    # A pattern looks through a long text faster than a set; a short one costs less than compiling.
     if len(text) > MIN_CHARACTERS_MATCHED and _unusual()(text) is None:
         return text
     if _known.issuperset(text):
