@@ -117,5 +117,5 @@ def test_every_link_leads_somewhere() -> None:
     guides = [*ROOT.glob("[pt]*/**/README.md"), *ROOT.glob(".github/*.md")]
     assert {*PAGES[1:]} < {*guides}
     for page in (PAGES[0], *guides):
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\(([^)#{]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), target
