@@ -224,7 +224,7 @@ def test_requests_are_read_from_words() -> None:
 TARGETS = {"command": 4, "fitting": 10, "framing": 4, "http": 10, "profile": 10, "template": 2}
 """Each with how often it is tried here."""
 FOUND = DATA / "fuzz"
-"""What was found, `TARGET-what-it-is`."""
+"""What was found, `TARGET-what-it-is`; in a folder for each target, cases that reach new code."""
 
 
 def test_all_targets_are_here() -> None:
@@ -246,9 +246,18 @@ def test_some_bytes(name: str) -> None:
         target(name)(r.randbytes(r.randint(0, 300)))
 
 
-@pytest.mark.parametrize("path", sorted(FOUND.glob("*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(FOUND.glob("*-*")), ids=lambda path: path.name)
 def test_what_was_found(path: Path) -> None:
     target(path.name.partition("-")[0])(path.read_bytes())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_reached_new_code(name: str) -> None:
+    cases = sorted((FOUND / name).iterdir())
+    assert cases
+    for path in cases:
+        target(name)(path.read_bytes())
 
 
 @pytest.mark.unwatched
