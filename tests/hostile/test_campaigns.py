@@ -260,6 +260,7 @@ def test_what_reached_new_code(name: str) -> None:
         target(name)(path.read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_odd_counters_options_and_queries_raise_no_error_of_python() -> None:
     report = options.run(120 * MULTIPLIER, seed=MULTIPLIER)
@@ -277,6 +278,7 @@ def test_an_error_of_python_breaks_the_promise(monkeypatch: pytest.MonkeyPatch) 
     assert "KeyError at " in report.broken[0]["promise"]
 
 
+@pytest.mark.slow
 def test_equal_bytes_on_the_pythons_that_are_named() -> None:
     report = unicode.run(60 * MULTIPLIER, seed=MULTIPLIER)
     assert not report.broken

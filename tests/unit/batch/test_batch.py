@@ -54,6 +54,7 @@ def test_results_are_equal_for_any_engine_and_workers(
     assert good[0]["text"] == pf.render(next(requests(1))["items"], max_tokens=100).text
 
 
+@pytest.mark.slow
 def test_a_folder_holds_all_and_parquet_the_same(expected: bytes) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert batch.run("in.jsonl", "out", limit=40).files == ("out/results.jsonl",)

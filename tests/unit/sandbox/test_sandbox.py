@@ -330,6 +330,7 @@ def test_waiting_is_no_time_of_the_templates(masked: bool) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGPROF])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of processor time")
 def test_loading_is_no_time_of_the_templates() -> None:
     with Sandbox(seconds=0.1) as sandbox:

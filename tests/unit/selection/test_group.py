@@ -267,6 +267,7 @@ def _holds(folder: TreeEntry, entry: TreeEntry) -> bool:
     return entry.path.startswith(folder.path) and entry.path != folder.path
 
 
+@pytest.mark.slow
 def test_a_path_of_very_many_folders_makes_one_row() -> None:
     path = "a/" * 100_000 + "b.py"
     rows = file_tree({path: 1})
