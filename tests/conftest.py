@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = (
         "false"  # its thread logs in the midst of other tests
     )
-    if config.pluginmanager.hasplugin("dsession"):
+    if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(FromWorkers())
     settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
     config.add_cleanup(settings_folder.cleanup)
