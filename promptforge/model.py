@@ -502,8 +502,8 @@ class Result:
 
     @property
     def is_empty(self) -> bool:
-        """True when the text is nothing but white space."""
-        return not self.text.strip()
+        """True when no item is shown: the text may still hold a header or an empty list."""
+        return not self.items_included
 
     @property
     def chars(self) -> int:

@@ -44,7 +44,6 @@ from .output import (
     write_json,
     write_lines,
     write_output,
-    write_text,
 )
 
 if TYPE_CHECKING:
@@ -75,8 +74,7 @@ def render_command(
 
     ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
     `-` is standard input. Without any argument, what is piped is read. --json prints the whole
-    result. A file ends in a line end where the budget has room for it; on standard output one
-    follows the text, and is not counted.
+    result. The text ends in a line end where the budget has room for it.
 
     \b
       promptforge render . --max-tokens 8000 --tree
@@ -107,10 +105,8 @@ def render_command(
             return exit_code(result)
     if as_json:
         write_json(result.to_dict(), output)
-    elif output in (None, "", "-"):
-        write_text(result.text)
     else:
-        write_output(_end_within_budget(result), output)
+        write_output(_end_within_budget(result), output or None)
     # Between a text on the screen and the prompt below it, a line would be taken for the text's.
     to_file = output not in (None, "", "-")
     if not request.quiet and (to_file or (is_terminal("stderr") and not is_terminal("stdout"))):
@@ -125,7 +121,7 @@ def render_command(
 def _end_within_budget(result: Result) -> str:
     """Return the text with a line end after its last line, without one where that is too much.
 
-    The budget holds for the bytes of a file.
+    The budget holds for the bytes that leave the program, in a file or through a pipe.
     """
     text, page = result.text, result.report.page
     if not text or text.endswith("\n"):

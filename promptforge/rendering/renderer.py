@@ -234,10 +234,16 @@ class ContextRenderer:
 
 
 def load_items(items: object, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items given; none, and a diagnostic, where that is no list of records."""
+    """Return the items given; a list of records of which none is usable is said, and gives none.
+
+    Raises `ItemError` for what is no list of records at all: None, a number, the name of a file,
+    the error that a store answered with.
+    """
     try:
         return load_records(items, where="items", diagnostics=diagnostics)
     except ItemError as error:
+        if not issubclass(type(items), list | tuple):
+            raise
         diagnostics.add("PF204", f"no items: {error.bare}", where="items", severity="error")
         return []
 

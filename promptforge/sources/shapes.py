@@ -670,6 +670,10 @@ class Inside(NamedTuple):
     """Keys beside it that lead to texts too, and are not read."""
 
 
+_ERROR_KEYS = ("error", "errors", "exception")
+"""Keys under which a store says why it found nothing: `{"error": {"message": "rate limit"}}`."""
+
+
 @guarded
 def search_inside(record: object) -> Inside | None:
     """Return the records inside of a response or hit of no known shape, level by level.
@@ -688,6 +692,7 @@ def search_inside(record: object) -> Inside | None:
             each
             for where, fields in level
             for key in fields
+            if key not in _ERROR_KEYS
             if (each := _records_in(f"{where}.{key}".lstrip("."), about, fields, key))
         ]
         if found:
@@ -706,6 +711,8 @@ def _deeper(
     """Yield the objects inside of a level's with their keys, each once."""
     for where, fields in level:
         for key, value in fields.items():
+            if key in _ERROR_KEYS:
+                continue
             for each in value if type(value) in (list, tuple) else [value]:
                 # One that holds itself under 30 keys would be 30 others at the next level.
                 if id(each) not in seen and (inner := mapping(each)):

