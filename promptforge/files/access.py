@@ -38,6 +38,7 @@ MAX_FILE_BYTES = 1 << 28
 # Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_CHMOD_TAKES_HANDLES = os.chmod in os.supports_fd
 _HAS_HANDLES = {os.open, os.rename, os.unlink, os.stat, os.link} <= os.supports_dir_fd
 """False on Windows: folders are named by their paths there."""
 ALLOW_OUTSIDE = "a file names only what lies in its folder; --allow-outside lets it name others"
@@ -365,7 +366,7 @@ def write_whole(
                 yield file
                 file.flush()
                 os.chmod(
-                    file.fileno() if os.chmod in os.supports_fd else temporary,
+                    file.fileno() if _CHMOD_TAKES_HANDLES else temporary,
                     _mode(folder, lead + target.name) if mode is None else mode,
                 )
                 if sync:

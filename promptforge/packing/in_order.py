@@ -383,7 +383,10 @@ class Packer(PageState):
 
     def _may_grow(self, index: int) -> bool:
         variant = self.chosen.get(index)
-        return variant is None or variant.name in SHORTENED_VARIANTS
+        if variant is None or variant.name in SHORTENED_VARIANTS:
+            return True
+        # Within its share the content alone had room; what the other side left is for `expanded`.
+        return variant.name == "content" and self.page.variants(index)[0].name == "expanded"
 
     # --- the front: by the sum of costs, measured once --------------------------------------------
 

@@ -234,7 +234,7 @@ class ContextRenderer:
 
 
 def load_items(items: object, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items given; a list of records of which none is usable is said, and gives none.
+    """Return the items given; say that none of a list is usable, and return none.
 
     Raises `ItemError` for what is no list of records at all: None, a number, the name of a file,
     the error that a store answered with.

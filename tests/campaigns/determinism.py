@@ -106,7 +106,7 @@ def _elsewhere(cases: int, seed: int, surroundings: dict[str, str]) -> tuple[lis
     """Return the digests of a process in other surroundings and another folder, and that of the
     control.
     """
-    path = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
+    path = os.pathsep.join((str(ROOT), str(ROOT / "tests" / "helpers"), str(ROOT / "tests")))
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-m", "tests.campaigns.determinism", str(cases), str(seed)],

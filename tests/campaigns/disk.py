@@ -59,6 +59,8 @@ class Disk:
         self._root = os.path.realpath(root)
         self._at, self._mode = at, mode
         self._handles: dict[int, str] = {}
+        self._folders: dict[int, str] = {}
+        """Folders that were opened, wherever they lie: names are given relative to them."""
         self._real = {name: getattr(os, name) for name in (*BY_PATH, *BY_HANDLE, "close")}
 
     def inside(self, path: object) -> bool:
@@ -107,21 +109,32 @@ class Disk:
         real = self._real[name]
 
         def call(first: Any = ".", *more: Any, **named: Any) -> Any:
-            if not self.inside(first):
-                return real(first, *more, **named)
-            if self.strike(name, first):
+            place = self._place(first, named.get("dir_fd", named.get("src_dir_fd")))
+            if not self.inside(place):
+                found = real(first, *more, **named)
+                if name == "open":
+                    self._folders[found] = os.path.abspath(os.fsdecode(place))
+                return found
+            if self.strike(name, place):
                 more = (1,) if name == "read" else (more[0][: len(more[0]) // 2],)
             found = real(first, *more, **named)
             if name == "scandir":
                 return _Listing(self, found)
             if name == "open":
-                self._handles[found] = os.fsdecode(first)
+                self._handles[found] = self._folders[found] = os.fsdecode(place)
             return found
 
         return call
 
+    def _place(self, path: Any, folder: int | None) -> Any:
+        """Return the whole path of a name that is relative to an open folder."""
+        if folder in self._folders and not isinstance(path, int):
+            return os.path.join(self._folders[folder], os.fsdecode(path))
+        return path
+
     def _close(self, handle: int) -> None:
         self._handles.pop(handle, None)
+        self._folders.pop(handle, None)
         self._real["close"](handle)
 
     def _open(

@@ -75,16 +75,19 @@ def big(text: str, number: int, options: dict[str, Any], folder: Path) -> Iterat
 
 
 def named(value: str | bytes, options: dict[str, Any], folder: Path) -> Iterator[Seen]:
-    """Try a payload as the name of a file: found by a pattern, named on the command line, and an id
-    in a batch.
+    """Try a payload as the name of a file: in a list of names, and found by a pattern.
+
+    What is typed may lie anywhere; what a list says stays in the folder.
     """
     root = folder / "named"
     root.mkdir()
     (root / "good.txt").write_text(GOOD)
-    yield _said_of("as an argument", root, ["--file", os.fsdecode(value)], options, good=False)
     data = (
         os.fsencode(value) if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
     )
+    (root / "names.list").write_bytes(data + b"\0")
+    yield _said_of("in a list", root, ["--files-from", "names.list", "-z"], options, good=False)
+    (root / "names.list").unlink()
     if not data or len(data) > 200 or b"\0" in data or b"/" in data or data in (b".", b".."):
         return
     (root / os.fsdecode(data)).write_text("harmless")

@@ -66,9 +66,10 @@ def markdown(chunk: Mapping[str, Any], *, headers: bool, line_numbers: bool, sco
             out.append(f"Relevance: {percent(field(chunk, 'relevance'))}\n")
         out.append("\n")
     language = field(chunk, "language")
-    # Deviation: a longer fence where the content holds three backticks. Inputs given to this oracle
-    # hold none.
-    out.append(f"```{'text' if language is None else language}\n{shown(chunk)}\n```\n")
+    # Deviations: a longer fence where the content holds three backticks (inputs given to this oracle
+    # hold none); a tag that every reader of Markdown takes.
+    tag = {"c#": "csharp"}.get(language, "text" if language is None else language)
+    out.append(f"```{tag}\n{shown(chunk)}\n```\n")
     return "".join(out)
 
 
