@@ -152,6 +152,7 @@ def run(  # noqa: PLR0913  its options are public
     spec = make_spec(shape, profile, templates, profiles, workspace, attack, options)
     chosen, inputs = check_spec(spec), hash_inputs(spec)
     paths, given = OutputPaths(Path(output)), BatchInput(input)
+    spec = replace(spec, output=os.path.abspath(paths.results))
     given.check_output(paths.results)
     requests = RequestSettings(model, dict(body or {}), chosen, max_tokens_per_file)
     write = _result_writer(to, paths, requests)

@@ -8,6 +8,7 @@ and pandas.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import gzip
 import hashlib
@@ -49,7 +50,7 @@ from ..sources.item_files import decode_json, load_messages, report_repeated_key
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
-from ..text.words import late_property
+from ..text.words import late_pattern, late_property
 
 Row = tuple[int, bytes]
 """Number of the line (or of the row, where there are no lines) from 1, and its JSON.
@@ -415,6 +416,8 @@ class BatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Folder that holds all files a row may name."""
     attack: str | None = None
     """ATT&CK data, in which techniques are looked up."""
+    output: str = ""
+    """Where the results go: no row may name it, for it is replaced when all rows are done."""
     to: str = CONTEXT_ONLY
     """`context`, or a shape of `Renderer.prompt`."""
     options: dict[str, Any] = {}
@@ -594,6 +597,7 @@ class RowRenderer:
         try:
             for path in paths:
                 _confine(path)
+                self._refuse_output(path)
             items = gather(wanted, said)
             history = self._history(job.history, said)
         except ItemError as error:
@@ -604,6 +608,15 @@ class RowRenderer:
         read = repr((items, history, list(said), failure))
         reference = digest(read.encode("utf-8", "backslashreplace"))
         return _Inputs(items, history, said, failure, reference)
+
+    def _refuse_output(self, path: str) -> None:
+        """Raise `ItemError` for the file that this run replaces, by whatever name."""
+        for name in {path, _LINES.sub("", path)}:
+            place = os.path.join(self._spec.workspace, name)
+            with contextlib.suppress(OSError, ValueError):
+                if os.path.samefile(place, self._spec.output):
+                    message = "is the output of this batch; give another output"
+                    raise ItemError(message, where=show_path(path))
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
         where, locate = "history", None
@@ -618,6 +631,10 @@ class RowRenderer:
         return read_attack(
             self._spec.attack or "", workspace=self._spec.workspace, diagnostics=Diagnostics()
         )
+
+
+_LINES = late_pattern(r":\d+(?:-\d*)?$")
+"""The range of lines after a path: `a.py:3-5`."""
 
 
 def _confine(path: str) -> None:

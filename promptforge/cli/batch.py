@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -123,11 +122,9 @@ def batch_command(
 
 def _check_output(output: str, attack: str | None) -> None:
     """Raise `ItemError` where the results would be written behind a link, or over an input."""
-    # A link in the place of the results themselves is replaced.
-    for name in (os.path.dirname(output) or os.curdir, f"{output.rstrip('/')}.batch"):
+    place = output.rstrip("/")
+    for name in (place, f"{place}.batch"):
         typed_access().locate_output(name)
-    if os.path.isdir(output):
-        typed_access().locate_output(output)
     note_read_path(attack or "")
     refuse_input(output, output)
 

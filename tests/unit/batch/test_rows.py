@@ -13,6 +13,7 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import promptforge as pf
 from promptforge import batch
@@ -42,6 +43,15 @@ def record(raw: object, to: str = "context", **options: Any) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(line)
     assert b"\n" not in line and made["line"] == 3
     return made
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "./out.jsonl", "hard.jsonl", "out.jsonl:1-2"])
+def test_a_row_that_names_the_output_leaves_it_as_it_was(name: str) -> None:
+    Path("out.jsonl").write_text("precious\n")
+    os.link("out.jsonl", "hard.jsonl")
+    spec = replace(make_spec("context", None, None, None, ".", None, {}), output="out.jsonl")
+    line, _, _ = RowRenderer(spec).row(1, json.dumps({"files": [name], "id": "a"}).encode())
+    assert b"is the output of this batch" in line and b"precious" not in line
 
 
 def test_a_result_is_that_of_the_engine() -> None:

@@ -174,3 +174,12 @@ def test_a_link_is_read_through_by_follow(tmp_path: Path) -> None:
     assert ran.code == 4 and "precious" not in ran.out + ran.err and "--follow" in ran.err
     assert "precious" in run("render", "notes.md", "--follow").out
     assert "precious" in run("render", str(tmp_path / "victim.txt")).out
+
+
+def test_results_of_a_batch_go_through_no_link(folder: Path) -> None:
+    Path("rows.jsonl").write_text('{"items": [{"content": "x"}], "id": "a"}\n')
+    Path("victim.txt").write_text("precious")
+    Path("out.jsonl").symlink_to("victim.txt")
+    ran = run("batch", "rows.jsonl", "-o", "out.jsonl")
+    assert ran.code == 4 and "--follow" in ran.err
+    assert Path("victim.txt").read_text() == "precious"
