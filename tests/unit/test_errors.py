@@ -86,3 +86,13 @@ def test_no_error_of_another_library_comes_out() -> None:
         message = str(caught.value)
         assert message.isprintable()
         assert any(word in message for word in ("nope", "nowhere", "../chunks"))
+
+
+def test_a_right_name_needs_no_correction() -> None:
+    assert certain_correction("layout", ["layout", "query"]) is None
+    assert certain_correction("layuot", ["layout", "query"]) == "layout"
+
+
+def test_a_quoted_text_that_is_cut_shows_it() -> None:
+    assert quote("a" * 80) == f'"{"a" * 80}"'
+    assert quote("a" * 81) == f'"{"a" * 80}…"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import pickle
 from datetime import date
 from decimal import Decimal
 from pathlib import PurePosixPath
@@ -101,3 +102,14 @@ def test_the_id_of_an_item_is_that_of_its_fields_at_any_size(size: int) -> None:
     fields = ["code", "a\ud800.py", "3", "", "", "é" * size, "s"]
     digest = hashlib.sha256("\0".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
     assert model.item_id(item) == f"code-{digest[:12]}"
+
+
+def test_a_pickled_result_keeps_the_remedies_that_were_asked_for() -> None:
+    result = pf.render([{"content": "one"}, {"content": "one", "path": "a"}], max_tokens=50)
+    ways = result.remedies()
+    assert ways and pickle.loads(pickle.dumps(result)).remedies() == ways
+
+
+def test_a_file_of_two_items_is_named_once() -> None:
+    items = [{"content": text, "path": "a.py"} for text in ("one", "two")]
+    assert pf.render([*items, {"content": "x"}]).files == ("a.py",)

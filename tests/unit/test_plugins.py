@@ -288,10 +288,11 @@ def test_only_plug_ins_that_the_user_lists_run(
     assert ran.code == 0 and "plug_one" not in sys.modules
 
 
+@pytest.mark.parametrize("spelled", ["other, Plug_One", "plug.one"])
 def test_plug_ins_of_a_named_distribution_are_on(
-    site: Path, monkeypatch: pytest.MonkeyPatch
+    site: Path, monkeypatch: pytest.MonkeyPatch, spelled: str
 ) -> None:
-    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, "other, Plug_One")
+    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, spelled)
     assert render("--tokenizer", "letters", items=ITEM).code == 0
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import SHARED_DATA
 
+from promptforge import yaml_reader
 from promptforge.errors import ProfileError
 from promptforge.files import shipped_folder
 from promptforge.yaml_reader import (
@@ -207,3 +208,10 @@ def test_a_mistake_in_a_shipped_file_is_said_alike(text: str) -> None:
             load(text, "f")
         errors.append((str(caught.value), caught.value.where))
     assert errors[0] == errors[1]
+
+
+def test_as_many_values_as_there_may_be_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_reader, "MAX_YAML_VALUES", 3)
+    assert load_yaml("- a\n- b", "f") == ["a", "b"]
+    with pytest.raises(ProfileError, match="more than 3 values"):
+        load_yaml("- a\n- b\n- c", "f")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def test_what_fails_says_how(case: str) -> None:
     assert FAILING[case] in ran.out
     facts = json.loads(run("test", "--json").out)
     assert facts["failed"] == 1 and FAILING[case] in "\n".join(facts["cases"][0]["problems"])
+
+
+def test_a_blank_at_the_end_is_a_difference() -> None:
+    cases(f"  - text: {json.dumps(TEXT + ' ')}\n")
+    ran = run("test")
+    assert ran.code == 1 and "the text differs" in ran.out
 
 
 def test_a_difference_shows_what_cannot_be_seen() -> None:
@@ -275,6 +282,16 @@ def test_a_repository_called_tests_reads_nothing_beside_it(clone: Path) -> None:
     assert "lies outside" in run("test").out
     Path("tests/.git").rmdir()
     assert run("test").code == 0
+
+
+def test_cases_in_a_home_folder_read_nothing_beside_them(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases("  - {name: a, items: ../near.json, contains: [x]}\n")
+    Path("near.json").write_text('[{"content": "x"}]')
+    monkeypatch.setenv("HOME", os.getcwd())
+    monkeypatch.setenv("USERPROFILE", os.getcwd())
+    assert "lies outside" in run("test").out
 
 
 def test_a_project_of_somebody_else_is_trusted_before_its_cases_run(clone: Path) -> None:

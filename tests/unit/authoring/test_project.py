@@ -679,3 +679,12 @@ def test_files_of_an_untrusted_project_are_not_changed(project: Path) -> None:
     assert run("trust", "--own").code == 0
     run("check", str(folder), "--fix")
     assert (folder / "own/item.txt.j2").read_text() == "{{ item.content }}"
+
+
+def test_a_folder_of_the_environment_wins_over_that_of_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("trust", "--own").code == 0
+    monkeypatch.setenv("PROMPTFORGE_TEMPLATES", str(project))
+    folders = take_settings({}).folders["templates"]
+    assert folders == [project, Path(".promptforge/templates")]

@@ -299,6 +299,8 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch)
         (3, b"123"),
         (4, too_long),
     ]
+    Path("in.jsonl").write_bytes(b"123456789\n1234567890")
+    assert list(rows.BatchInput("in.jsonl").rows()) == [(1, b"123456789"), (2, b"1234567890")]
 
 
 @pytest.mark.parametrize(
@@ -329,12 +331,14 @@ def test_rows_may_be_mappings() -> None:
         {"items": [{"content": "half \ud800 a pair"}]},
         {"items": [{"content": b"\xff"}]},
         {"items": [{"content": "x", "score": float("inf")}]},
+        {"items": [{"content": "x", "score": -float("inf")}]},
     ]
     texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in rows.BatchInput(given).rows()]
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]
     assert "a row must be plain data: found inf, which is no number" in texts[3]["message"]
+    assert "a row must be plain data: found -inf, which is no number" in texts[4]["message"]
 
 
 def test_an_input_that_changes_while_it_is_read_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch.rows import digest
+from promptforge.batch.rows import RenderedShard, Shard, digest
 from promptforge.batch.store import (
     RunManifest,
+    ShardStore,
 )
 
 pytestmark = pytest.mark.usefixtures("batch_folder")
@@ -277,3 +279,14 @@ def test_a_shard_that_is_changed_while_the_run_goes_on_ends_it() -> None:
 
 
 names = st.text("ab_-é /", max_size=3)
+
+
+def test_the_file_of_another_part_is_none_of_this_one(tmp_path: Path) -> None:
+    one, other = Shard(0, []), Shard(1, [])
+    with contextlib.closing(ShardStore(tmp_path / "parts")) as store:
+        for shard in (one, other):
+            store.add(shard, "k" * 32, RenderedShard(b"{}\n", 1, 0, 2, []))
+        assert store.find(one, "k" * 32) is not None
+        first, second = sorted(tmp_path.glob("parts/*.jsonl"))
+        first.write_bytes(second.read_bytes())
+        assert store.find(one, "k" * 32) is None

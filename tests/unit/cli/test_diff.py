@@ -218,6 +218,15 @@ def test_profiles_and_folders_are_options_of_a_side() -> None:
     assert "profile: name" in ran.out and "claude" in ran.out
 
 
+def test_a_folder_of_a_side_wins_over_one_of_the_flags() -> None:
+    for name in ("mine", "all"):
+        own = Path(name, "chunks")
+        own.mkdir(parents=True)
+        (own / "item.md.j2").write_text(f"by {name}\n", encoding="utf-8")
+    ran = diff("", "templates=mine", "items.json", "--templates", "all", "--text")
+    assert "-by all" in ran.out and "+by mine" in ran.out
+
+
 def test_saved_results_and_manifests() -> None:
     a, b = saved("a.json"), saved("b.json", "--max-tokens", "100")
     Path("m.json").write_text(

@@ -311,3 +311,11 @@ def test_2_an_address_that_mcp_cannot_use() -> None:
 def test_2_a_name_that_is_too_long() -> None:
     said(run("new", "layout", "x" * 300), 2, "it has 300 characters, and 64 are the most")
     assert sorted(os.listdir()) == ["items.json"]
+
+
+def test_a_profile_on_the_command_line_wins_over_that_of_a_job() -> None:
+    Path("job.yaml").write_text("items: items.json\nprofile: claude\n")
+    for flags, name in (([], "claude"), (["-p", "gpt"], "gpt")):
+        assert (
+            json.loads(run("render", "--job", "job.yaml", "--json", *flags).out)["profile"] == name
+        )

@@ -593,3 +593,10 @@ def test_a_text_in_brackets_is_no_list(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("marker: [cut here]\n")
     with pytest.raises(ProfileError, match=r"takes text; got .* a text in brackets needs quotes"):
         Renderer(profile=tmp_path / "mine.yaml")
+
+
+def test_a_tokenizer_beside_a_profile_keeps_its_factor(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("tokenizer: file:own.tiktoken*1.25\n")
+    assert load_profile("mine", [tmp_path]).options["tokenizer"] == (
+        f"file:{tmp_path / 'own.tiktoken'}*1.25"
+    )

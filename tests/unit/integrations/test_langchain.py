@@ -21,7 +21,7 @@ pytest.importorskip("langchain_core", reason="needs langchain-core: pip install 
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import (
     ChatPromptTemplate,
@@ -33,8 +33,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from promptforge.integrations.bridge import aretrieve, embedding, retrieve
-from promptforge.integrations.langchain import ContextCompressor, ContextPrompt
+from promptforge.integrations.bridge import Bridge, aretrieve, embedding, retrieve
+from promptforge.integrations.langchain import ContextCompressor, ContextPrompt, MessageMeter
 
 PROMPT_PARTS = [HumanMessagePromptTemplate, PromptTemplate]
 DOCUMENTS = [
@@ -360,3 +360,14 @@ def test_a_prompt_is_written_and_read_again() -> None:
     )
     given = {"context": DOCUMENTS, "question": "archive number 7"}
     assert again.invoke(given) == prompt.invoke(given)
+
+
+def test_calls_and_tools_count_with_all_that_belongs_to_them() -> None:
+    meter = MessageMeter(Bridge(call_tokens=100))
+
+    def cost(**given: int) -> int:
+        return meter.cost(AIMessage("", tool_calls=[{"name": "look", "args": given, "id": "c"}]))
+
+    assert 200 <= cost(a=1, b=2) - cost() < 220
+    tool = {"name": "look", "description": "word " * 50}
+    assert meter.total([], [tool]) - meter.total([]) >= 50

@@ -12,7 +12,7 @@ from commandline import run
 from linted_folders import ITEM, PAGE, found, marked, write
 from places import GOLDEN, ROOT
 
-from promptforge.lint.checker import LintTargets, check
+from promptforge.lint.checker import LintTargets, check, check_draft
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -275,3 +275,19 @@ def test_what_is_said_of_a_mistake(path: Path, tmp_path: Path, update_golden: bo
 def test_there_are_many() -> None:
     titles = [case.title for each in CASES.values() for case in each]
     assert len(titles) == len(set(titles)) >= 90
+
+
+def test_places_of_a_draft_are_in_utf_16_units() -> None:
+    text = "😀 {{ itm.name }}"
+    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
+    request = {"path": "templates/mine/item.md.j2", "templates": [], "profiles": []}
+    found = check_draft(request, lambda: None)["findings"]
+    assert [(each["code"], each["from"], each["to"]) for each in found] == [("PF802", 6, 9)]
+
+
+def test_a_template_folder_is_listed_three_folders_deep() -> None:
+    write({f"templates/{inner}layout.md.j2": PAGE for inner in ("", "a/", "a/b/c/", "a/b/c/d/")})
+    targets = LintTargets()
+    targets.add(Path("templates"))
+    found = [path.as_posix() for _, path in targets.stray_files()]
+    assert found == [f"templates/{inner}layout.md.j2" for inner in ("", "a/", "a/b/c/")]

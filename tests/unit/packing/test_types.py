@@ -129,6 +129,14 @@ def test_a_range_without_room_for_its_heading_joins_its_neighbour() -> None:
     assert [item.line_range for item in result.items if item.text] == ["lines 1-20"]
 
 
+def test_a_range_that_comes_back_joined_to_another_has_its_budget() -> None:
+    items = [line_range("a.py", 1, 10, 0.9), line_range("a.py", 11, 20, 0.8)]
+    second = pf.render(items, max_tokens=20, trim="none").items[1]
+    assert (second.reason, second.fits_at is not None) == ("budget", True)
+    back = pf.render(items, max_tokens=second.fits_at, trim="none").items
+    assert [item.reason for item in back] == ["fits", "merged"]
+
+
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_shortened_range_does_not_join_past_its_sections_maximum(

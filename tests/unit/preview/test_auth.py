@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import re
@@ -512,3 +513,26 @@ def _bad(folder: Path) -> Path:
     brief.mkdir(parents=True)
     (brief / "layout.yaml").write_text("base: chunks\nseparater: x\n", encoding="utf-8")
     return folder / "secret-folder"
+
+
+def test_a_request_with_two_hosts_is_refused_whatever_the_server_lets_through() -> None:
+    keys = auth.SessionSecrets(80, lambda link: None)
+    sent: list[auth.Message] = []
+
+    async def send(message: auth.Message) -> None:
+        sent.append(message)
+
+    async def receive() -> auth.Message:
+        raise AssertionError("no body is read")
+
+    hosts = [(b"host", b"localhost:80"), (b"host", b"evil.example")]
+    scope = {
+        "type": "http", "method": "GET", "path": "/", "raw_path": b"/",
+        "query_string": keys.link.partition("?")[2].encode(),
+    }  # fmt: skip
+    for headers, status in ((hosts, 421), (hosts[:1], 303)):
+        sent.clear()
+        asyncio.run(
+            auth.AuthMiddleware(Starlette(), keys)({**scope, "headers": headers}, receive, send)
+        )
+        assert sent[0]["status"] == status

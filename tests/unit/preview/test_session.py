@@ -420,7 +420,9 @@ def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path:
     assert not Path(wanted["path"]).exists()
     for number in range(session.MAX_DRAFT_FOLDERS + 3):
         own.settings(session.View(), {profile.id: f"max_tokens: {number}\n"})
-    assert len(list(tmp_path.glob("*/claude.yaml"))) == session.MAX_DRAFT_FOLDERS
+    kept = {path.read_text(encoding="utf-8") for path in tmp_path.glob("*/claude.yaml")}
+    newest = range(3, session.MAX_DRAFT_FOLDERS + 3)
+    assert kept == {f"max_tokens: {number}\n" for number in newest}
     own.texts = session.PromptTexts(user="Why?")
     assert own.settings(session.View())["options"] == {"query": "Why?"}
     own.options = {"query": "apart"}

@@ -415,8 +415,12 @@ def test_a_provider_that_always_counts_more_is_asked_three_times() -> None:
     assert len(calls) == 3
     with pytest.raises(pf.TokenizerError, match=r'verify failed: OSError: "no route"'):
         RENDERER.prompt(user="q", verify=_unreachable)
+
+
+@pytest.mark.parametrize("counted", [-1, True, 1.0])
+def test_a_count_of_a_provider_is_a_whole_number(counted: Any) -> None:
     with pytest.raises(pf.TokenizerError, match=r"verify returned .*; it must be a whole number"):
-        RENDERER.prompt(user="q", verify=lambda request: -1)
+        RENDERER.prompt(user="q", verify=lambda request: counted)
 
 
 @pytest.mark.parametrize("count", [lambda n: n * 3 // 2, lambda n: n + 400])
@@ -552,3 +556,8 @@ def test_of_a_running_turn_the_oldest_steps_go_and_the_question_stays() -> None:
     assert "the question" in str(both[0]["content"]) and both[-1]["tool_call_id"] == "c7"
     with pytest.raises(pf.BudgetError):
         pf.Renderer(context_window=50, reserve=0).prompt(history=history, to="openai")
+
+
+def test_no_turn_goes_beyond_the_step_that_is_cut() -> None:
+    assert count_turns_to_keep([16] * 5, 64) == 4
+    assert count_turns_to_keep([15, *[16] * 5], 64) == 3, "the first alone is less than a step"

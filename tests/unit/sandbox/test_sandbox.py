@@ -511,3 +511,14 @@ os.kill(os.getpid(), signal.SIGKILL)
         while time.monotonic() < until:
             os.kill(worker, 0)
             time.sleep(0.05)
+
+
+def test_templates_that_end_their_process_run_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    noted = f"    open({str(ran)!r}, 'a').write('once ')\n    for text in"
+    monkeypatch.setattr("promptforge.sandbox._PROGRAM", LIAR.replace("    for text in", noted))
+    with Sandbox() as sandbox, pytest.raises(TemplateError, match="ended the process"):
+        sandbox.call("lie", [])
+    assert ran.read_text() == "once "

@@ -519,3 +519,9 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
             max(left, key=lambda i: (share * relevance[i] - (1 - share) * max(likes[i], 0.0), -i))
         )
     assert diversify(scores, texts) == chosen
+
+
+def test_a_file_of_unknown_age_is_none_of_the_newest() -> None:
+    items = [item(metadata=about) for about in ({}, {"commits_ago": 9}, {"commits_ago": 1})]
+    found = Candidates(items, [0.0] * 3, range(3), {})
+    assert found.newest_first(range(3)) == [2, 1, 0]

@@ -169,3 +169,19 @@ def test_a_function_is_asked_each_query() -> None:
 
     text = _text(score, ["pond", "ninety"])
     assert "pond" in text and "ninety" in text and {*asked} == {"pond", "ninety"}
+
+
+def test_two_methods_of_one_model_have_scores_of_their_own() -> None:
+    class Model:
+        def warm(self, query: str, texts: list[str]) -> list[float]:
+            return _heat(query, texts)
+
+        def cold(self, query: str, texts: list[str]) -> list[float]:
+            return [-score for score in _heat(query, texts)]
+
+    model = Model()
+    warm, cold = (
+        [item.rank for item in Renderer(rerank=way).render(PAGES, query=ASKED).items]
+        for way in (model.warm, model.cold)
+    )
+    assert warm != cold

@@ -17,6 +17,8 @@ from places import ROOT
 
 import promptforge as pf
 from promptforge.errors import Diagnostics
+from promptforge.sources import changes
+from promptforge.sources import git as sources_git
 from promptforge.sources.changes import load_diff
 from promptforge.sources.folders import FolderFilter
 
@@ -668,3 +670,17 @@ def test_a_number_that_is_none_is_an_error(option: str, number: Any) -> None:
     message = f'^{option} must be a whole number from 0 on, not "{number}"$'
     with pytest.raises(pf.OptionError, match=message):
         pf.load(files="x.py", **{option: number})
+
+
+def test_a_commit_lists_fifty_files_and_the_number_of_the_others() -> None:
+    names = [f"M\tf{number}" for number in range(changes.MAX_FILES_OF_COMMIT + 1)]
+    assert changes._list_changed("\n".join(names[:-1])).endswith(f"\nM f{len(names) - 2}")
+    assert changes._list_changed("\n".join(names)).endswith(f"\nM f{len(names) - 2}\n… 1 more file")
+
+
+def test_ceilings_of_the_user_stay_beside_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", "/mnt/slow")
+    environment = sources_git._git_environment(tmp_path / "top", {})
+    assert environment["GIT_CEILING_DIRECTORIES"].split(os.pathsep) == [str(tmp_path), "/mnt/slow"]

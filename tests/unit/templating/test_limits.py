@@ -10,6 +10,8 @@ from template_sources import render
 
 import promptforge as pf
 from promptforge.errors import TemplateError
+from promptforge.templating import limits
+from promptforge.text.delimiters import TemplateLines
 
 
 def chain(body: str, last: str, *, length: int = 30) -> dict[str, str]:
@@ -178,3 +180,17 @@ def test_a_text_that_is_replaced_again_and_again_runs_out_of_fuel(tmp_path: Path
     double = "{% set a = a | replace('x', 'xx') %}"
     with pytest.raises(TemplateError, match="too much work"):
         template_folders.render(tmp_path, "{% set a = 'x' %}" + double * 40 + "{{ a }}")
+
+
+def test_a_marked_line_is_counted_beside_inert_addresses() -> None:
+    tank = limits.FuelTank()
+    tank.own_lines = TemplateLines([("Source from",)])
+    tank.changes = limits.Changes(0, 2)
+    limits.use_tank(tank, 0, 0)
+    assert limits.imitates_template_line("Source from")
+    assert limits.mark_template_lines("a\nSource from\n") == "a\n| Source from\n"
+    assert tank.changes == (2, 2)
+
+
+def test_texts_in_lists_and_mappings_count_for_the_fuel() -> None:
+    assert limits.count_chars(["ab", None, 7, ("c", ["de", {"key": "f"}])]) == 6

@@ -795,3 +795,14 @@ def test_decimals_are_within_half_a_unit(value: float, places: int) -> None:
     printed = Decimal(wording.decimals(value, places))
     assert abs(printed - Decimal(repr(value))) <= Decimal(1).scaleb(-places) / 2
     assert abs(Decimal(wording.percent(value)[:-1]) - Decimal(repr(value)) * 100) <= Decimal("0.5")
+
+
+def test_a_label_behind_another_value_makes_no_mark_with_it() -> None:
+    joined = PLACES["md"]["joined"]
+    assert [joined(text) for text in ("~/a", "(a", "#a", "!a")] == ["\\~/a", "\\(a", "\\#a", "\\!a"]
+
+
+def test_a_title_holds_its_signs_as_entities() -> None:
+    title = PLACES["md"]["title"]
+    assert title("a|b") == "a&#124;b"
+    assert title('"*_') == "&#34;&#42;&#95;"

@@ -173,3 +173,8 @@ def test_what_has_escapes_already_keeps_them() -> None:
 def test_check_names_addresses_that_nothing_encodes(ending: str, source: str, is_raw: bool) -> None:
     problems = parse_template(source, f"mine/item.{ending}.j2").problems
     assert ["PF837"] * is_raw == [each.code for each in problems]
+
+
+def test_a_scheme_has_no_case() -> None:
+    assert encode_url("HTTPS://example.org") == ("HTTPS://example.org", False)
+    assert encode_url("JavaScript:x") == ("JavaScript%3Ax", True)

@@ -121,3 +121,9 @@ def test_an_output_is_cut_to_pieces_from_both_ends(count: int) -> None:
     chunks = history._chunks(count)
     assert [n for start, end in chunks for n in range(start, end)] == list(range(count))
     assert len(chunks) < 110
+
+
+def test_an_error_anywhere_in_an_output_keeps_it_longer() -> None:
+    steps = ["$ make\nbuilding\nfatal: no rule\n", *(f"$ echo {n}\n{n}\n" for n in range(6))]
+    found = found_variants(divided(history.divide, "".join(steps)))
+    assert any("fatal: no rule" in text and "\n3\n" not in text for text in found)

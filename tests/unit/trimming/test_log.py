@@ -100,3 +100,9 @@ def test_a_log_of_signs_with_one_word_takes_linear_time() -> None:
 def test_odd_texts_take_linear_time() -> None:
     for text in ("a" * 1_000_000 + "\nb", "deadbeef-" * 50_000 + "\nb\n", "0x\n" * 20_000):
         divided(divide, text)
+
+
+def test_a_record_is_no_error_for_what_the_next_one_says() -> None:
+    text = "10:00:00 INFO one\n10:00:01 INFO two\n10:00:02 ERROR three\n"
+    first, second, third = (part.keep for part in divided(divide, text).parts)
+    assert first < second < 1.1 and third > 2.9
