@@ -30,6 +30,7 @@ from ..sources.item_files import load_items
 from ..sources.records import load_records
 from ..text.escape import to_label
 from ..yaml_reader import YamlLines, load_yaml_with_lines
+from .project import holds_cases
 
 _Items = Annotated[Any, Meta(extra={"takes": "a list of items, or the name of a file of items"})]
 _Options = Annotated[
@@ -106,7 +107,7 @@ class GoldenCase(NamedTuple):
         """
         folder = os.path.abspath(self.path.parent)
         try:
-            return Access(folder, root=folder).locate_output(self.keys["file"])
+            return Access(folder, root=folder, follow=None).locate_output(self.keys["file"])
         except ItemError as error:
             raise ItemError(f"file: {error.bare}", where=self.where) from None
 
@@ -135,10 +136,9 @@ class CaseOutcome(NamedTuple):
 def is_cases_file(path: Path) -> bool:
     """Tell a file of cases by a line that begins with `cases:`."""
     try:
-        lines = read_cases_file(path).splitlines()
+        return holds_cases(read_cases_file(path))
     except ItemError:
         return False
-    return any(line.startswith("cases:") for line in lines)
 
 
 def read_cases_file(path: Path) -> str:

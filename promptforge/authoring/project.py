@@ -128,12 +128,22 @@ class Project(NamedTuple):
     """Name of a file → its text; a vocabulary has none."""
     secret_allowlist: tuple[str, ...] = ()
     """Values that the scan for credentials lets through."""
+    for_cases: frozenset[str] | None = None
+    """Names of the files that only its cases name; None where these were not looked for."""
 
     @property
     def sha256(self) -> str:
         """The hash of all its files with their names."""
-        named = json.dumps([(entry.name, entry.sha256) for entry in self.files])
-        return hashlib.sha256(named.encode()).hexdigest()
+        return self._hash(frozenset())
+
+    @property
+    def sha256_of_render(self) -> str:
+        """The hash of its files but those that only its cases name."""
+        return self._hash(self.for_cases or frozenset())
+
+    def _hash(self, without: frozenset[str]) -> str:
+        pairs = [(each.name, each.sha256) for each in self.files if each.name not in without]
+        return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
 # --- finding and reading --------------------------------------------------------------------------
@@ -163,9 +173,11 @@ def _seen_from_here(path: Path) -> Path:
 
 
 def read_project(
-    place: ProjectPlace, *, allow_outside: bool = False, cases: bool = True
+    place: ProjectPlace, *, allow_outside: bool = False, cases: bool = True, named: bool = True
 ) -> Project:
     """Read the settings of a project, and all files that would be used; `cases` are among them.
+
+    What these name is found where `named`: to parse 3,000 files of cases takes 20 s.
 
     Raises `ProfileError` for settings that cannot be used, such as a folder outside of the project
     (unless `allow_outside`), and `TemplateError` or `OptionError` for a folder that cannot be read
@@ -185,14 +197,20 @@ def read_project(
     }
     _complete_folders(folders, root, where)
     files |= _files(place, folders)
-    if cases:
-        files |= _case_files(place)
     profile = settings.get("profile") or ""
     if profile.endswith(YAML_SUFFIXES):
         path = inside("profile", profile)
         settings["profile"] = str(path)
-        files[profile] = read_template_file(path, MAX_YAML_BYTES)
+        files |= _layers(place, path)
     files |= _vocabularies(place, files, settings.get("tokenizer"))
+    of_cases = _case_files(place) if cases else {}
+    for_cases = None
+    if cases and named:
+        more = _named_by_cases(place, of_cases)
+        more |= _vocabularies(place, more, None)
+        for_cases = frozenset(more.keys() - files.keys() - of_cases.keys())
+        files = more | files
+    files |= of_cases
     if "tokenizer" in settings:
         settings["tokenizer"], problem = near_tokenizer(settings["tokenizer"], root)
         if problem and not allow_outside:
@@ -200,9 +218,8 @@ def read_project(
     listed = tuple(_entry(name, files[name]) for name in sorted(files))
     texts = {name: file.text for name, file in files.items() if isinstance(file, TemplateFile)}
     allowed = settings.pop("secret_allowlist", ())
-    return Project(
-        place, settings, where, folders["templates"], folders["profiles"], listed, texts, allowed
-    )
+    templates, profiles = (folders[kind] for kind in PROJECT_KINDS)
+    return Project(place, settings, where, templates, profiles, listed, texts, allowed, for_cases)
 
 
 def _complete_folders(
@@ -270,8 +287,31 @@ def _vocabularies(place: ProjectPlace, files: _Files, tokenizer: object) -> _Fil
     return found
 
 
+def _layers(place: ProjectPlace, path: Path) -> _Files:
+    """Return the file of a profile, and those beside it that it extends."""
+    found: _Files = {}
+    waiting = [path]
+    while waiting:
+        path = waiting.pop()
+        name = _name(place, path)
+        if name in found or not (path.is_file() or not found):
+            continue
+        file = found[name] = read_template_file(path, MAX_YAML_BYTES)
+        base: Any = None
+        with contextlib.suppress(ProfileError):  # using it will say so
+            base = read_values(PROFILE_VOCABULARY, file.text, name)[0].get("extends")
+        stems = filter(None, ("default", base))
+        waiting += [path.with_name(stem + suffix) for stem in stems for suffix in YAML_SUFFIXES]
+    return found
+
+
+def holds_cases(text: str) -> bool:
+    """Tell the text of a file of cases by a line that begins with `cases:`."""
+    return any(line.startswith("cases:") for line in text.splitlines())
+
+
 def _case_files(place: ProjectPlace) -> _Files:
-    """Return the files of golden cases in the folder `tests`, and what they name."""
+    """Return the files of golden cases in the folder `tests`."""
     folder = place.folder / "tests"
     found: _Files = {}
     paths: list[Path] = []
@@ -279,33 +319,55 @@ def _case_files(place: ProjectPlace) -> _Files:
         paths = [folder / name for name in os.listdir(folder) if name.endswith(YAML_SUFFIXES)]
     for path in paths:
         file = read_template_file(path, MAX_YAML_BYTES)
-        if not re.search(r"(?m)^cases:", file.text):
-            continue
-        found[_name(place, path)] = file
+        if holds_cases(file.text):
+            found[_name(place, path)] = file
+    return found
+
+
+def _named_by_cases(place: ProjectPlace, files: _Files) -> _Files:
+    """Return the files that files of cases name."""
+    found: _Files = {}
+    for file in files.values():
+        assert isinstance(file, TemplateFile)
         values: Any = None
         with contextlib.suppress(ProfileError):  # `test` says so
-            values = load_yaml(file.text, str(path))
-        for name in _names_in_cases(values):
+            values = load_yaml(file.text, str(file.path))
+        for base, name in _names_in_cases(values, place):
             try:
-                real = Access(str(folder), root=str(place.folder)).locate(name)
+                real = Access(str(base or file.path.parent), root=str(place.folder)).locate(name)
             except ItemError:  # refused by `test`, too
                 continue
             if real.is_dir():
                 inner = {**_profiles(real), **read_template_folder(real)}
                 found |= {_name(place, real / each): file for each, file in inner.items()}
+            elif real.suffix in YAML_SUFFIXES and real.is_file():
+                found |= _layers(place, real)
             elif real.is_file():
                 found[_name(place, real)] = read_bytes(real, note=False)
     return found
 
 
-def _names_in_cases(values: Any) -> Iterator[str]:
-    """Yield the names of files and folders in a file of cases."""
+def _names_in_cases(values: Any, place: ProjectPlace) -> Iterator[tuple[Path | None, str]]:
+    """Yield the names in a file of cases, each with the folder that it counts from.
+
+    None is the folder of the file itself.
+    """
     cases = values.get("cases") if isinstance(values, dict) else None
     for case in (values, *(cases if isinstance(cases, list) else ())):
-        for key in ("items", "file", "templates", "profiles") if isinstance(case, dict) else ():
+        if not isinstance(case, dict):
+            continue
+        for key in ("items", "file", "templates", "profiles"):
             given = case.get(key)
             listed = given if isinstance(given, list) and key != "items" else [given]
-            yield from (name for name in listed if isinstance(name, str))
+            yield from ((None, name) for name in listed if isinstance(name, str))
+        options = case.get("options")
+        if not isinstance(options, dict):
+            continue
+        profile, tokenizer = options.get("profile"), tokenizer_file(options.get("tokenizer"))
+        if isinstance(profile, str) and profile.endswith(YAML_SUFFIXES):
+            yield place.folder, profile
+        if tokenizer is not None:
+            yield place.folder, tokenizer
 
 
 def _has_files(folder: Path) -> bool:
@@ -400,7 +462,7 @@ class _List(msgspec.Struct):
     """The list as its file holds it."""
 
     folders: dict[str, str] = {}
-    """Hashes, or `own` and the mark of its folder, by path of the project, links resolved."""
+    """Real path of a project → its two hashes, or `own` and the mark of its folder."""
     version: int = 1
 
 
@@ -411,7 +473,16 @@ def trust_state(project: Project) -> str:
     known = _load().folders.get(str(project.place.folder))
     if known is None or known.startswith(_OWN):
         return "unknown"
-    return "trusted" if known == project.sha256 else "changed"
+    of_render, _, whole = known.partition(" ")
+    is_same = of_render == project.sha256_of_render
+    if project.for_cases is not None:
+        is_same = whole == project.sha256
+    return "trusted" if is_same else "changed"
+
+
+def is_listed(place: ProjectPlace) -> bool:
+    """Tell whether the user has ever trusted a project."""
+    return str(place.folder) in _load().folders
 
 
 def is_own(place: ProjectPlace) -> bool:
@@ -427,16 +498,23 @@ def is_own(place: ProjectPlace) -> bool:
 
 
 def is_own_folder(folder: Path) -> bool:
-    """Tell whether a folder lies in a project of the user's own, or one that is trusted."""
+    """Tell whether a folder lies in a project of the user's own, or one that is trusted.
+
+    A repository within it, such as a submodule, is somebody else's.
+    """
     place = locate_project(folder)
     if place is None:
+        return False
+    real = Path(os.path.realpath(folder))
+    inner = [each for each in (real, *real.parents) if each.is_relative_to(place.folder)]
+    if any(os.path.lexists(each / ".git") for each in inner if each != place.folder):
         return False
     return is_own(place) or trust_state(read_project(place, allow_outside=True)) == "trusted"
 
 
 def trust_project(project: Project) -> None:
     """Trust a project as it is now, and keep its texts: a later change can be shown."""
-    _remember(project.place.folder, project.sha256)
+    _remember(project.place.folder, f"{project.sha256_of_render} {project.sha256}")
     kept = {name: text for name, text in project.texts.items() if not SURROGATE.search(name)}
     write_settings(_texts_name(project.place.folder), kept)
 
@@ -469,12 +547,12 @@ def own_project(folder: Path) -> None:
     """
     folder = Path(os.path.realpath(folder))
     mark = os.urandom(16).hex()
-    _remember(folder, _OWN + mark)
-    path = Access(str(folder)).locate_output(_MARK_NAME)
+    path = Access(str(folder), follow=None).locate_output(_MARK_NAME)
     make_folder(path.parent)
     for name, text in ((".gitignore", "*\n"), (path.name, mark)):
         with write_whole(path.with_name(name)) as file:
             file.write(text.encode())
+    _remember(folder, _OWN + mark)
 
 
 _OWN = "own "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from ..config.profiles import find_profiles, load_profile, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS, shipped_folder
 from ..files.access import (
+    Access,
     make_folder,
     read_utf8,
     remove_file,
@@ -77,8 +79,11 @@ def missing_files(files: Sequence[NewFile]) -> list[NewFile]:
 def write_files(files: Sequence[NewFile]) -> list[NewFile]:
     """Write all files or none; return those written.
 
-    Raises `OptionError` if one exists, `OSError` if one cannot be written.
+    Raises `OptionError` if one exists, `ItemError` if a link leads elsewhere, `OSError` if one
+    cannot be written.
     """
+    for file in files:
+        Access(os.curdir, typed=True, follow=None).locate_output(file.path)
     for file in files:
         if file.path.parent.is_dir():
             remove_unfinished(file.path.parent, file.path.name)

@@ -147,6 +147,11 @@ class BatchInput:
                 raise ItemError(message, where=show_path(folder))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the files; none for standard input and for rows of a program."""
+        return tuple(self._sizes)
+
+    @property
     def bytes(self) -> int | None:
         """Bytes of all rows; None where nobody knows them, as of packed files and Parquet."""
         plain = all(not name.endswith((".gz", ".zst", ".parquet")) for name in self._sizes)

@@ -14,11 +14,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ..batch import ENGINES, FIRST_FAILED_ROWS, SHARD_ROWS, Progress, run
-from ..batch.rows import CONTEXT_ONLY
+from ..batch.rows import CONTEXT_ONLY, BatchInput
 from ..batch.store import BATCH_SERVICES, RunReport
 from ..files import check_url, copy_to_url, is_url
 from ..files.access import note_read_path, open_stream, refuse_input
 from ..prompts.providers import SHAPES
+from ..sources.workspace import is_stream
 from ..text.format import plural
 from ..yaml_reader import load_yaml
 from .flags import GroupedCommand, follow_flag, json_flag, option_flags, workspace_flag
@@ -98,6 +99,7 @@ def batch_command(
         check_url(folder_url)  # now, and not when everything is rendered
     else:
         _check_output(output, given["attack"])
+    _check_input(source)
     run_options = {name: given[name] for name in _RUN_OPTIONS}
     profile, options, folders, *_ = take_options(given, given["workspace"])
     run_options |= {"profile": profile, **folders, **options}
@@ -118,6 +120,14 @@ def batch_command(
         for line in _summary(report, reason, given["max_errors"]):
             print_message(line)
     return int(not report.complete or report.errors > (given["max_errors"] or 0))
+
+
+def _check_input(source: str) -> None:
+    """Raise `ItemError` for a file of the input behind a link that leads out."""
+    if is_url(source) or is_stream(source):
+        return
+    for name in BatchInput(source).names:
+        typed_access().locate(name)
 
 
 def _check_output(output: str, attack: str | None) -> None:

@@ -40,6 +40,7 @@ from .output import (
     print_message,
     printable,
     table_lines,
+    typed_access,
     write_in_place,
     write_json,
     write_lines,
@@ -382,6 +383,8 @@ def _case_files(paths: tuple[Path, ...]) -> list[Path]:
             message = f"the folder {name} holds no file of cases (`cases:` in a .yaml file)"
             raise click.UsageError(message)
         found += cases
+    for path in found:
+        typed_access().locate(path)  # not behind a link that leads out
     return list(dict.fromkeys(found))
 
 

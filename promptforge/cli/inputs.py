@@ -31,7 +31,7 @@ from ..errors import (
     suggest_name,
 )
 from ..files import is_pattern, is_url
-from ..files.access import Access, StrPath, show_path
+from ..files.access import Access, StrPath, is_own_temporary, show_path
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
 from .output import (
@@ -186,7 +186,9 @@ def _trusted_project(
             return None
         own = projects.is_own(place)
         outside = given.get("allow_outside", False)
-        project = projects.read_project(place, allow_outside=outside, cases=not own)
+        # No render opens what cases name; of a project that nobody trusts, they do not matter.
+        cases = not own and projects.is_listed(place)
+        project = projects.read_project(place, allow_outside=outside, cases=cases, named=False)
         plain = projects.plain_settings(project)
         asks = project.templates or project.profiles or project.secret_allowlist
         if plain == project.settings and not asks:
@@ -487,8 +489,9 @@ def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
 def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     """Return the names in a list of files: one a line, or each behind it a NUL.
 
-    Raises `ItemError` where a list in a file names a path outside of the file's folder. What comes
-    through a pipe is the user's own.
+    Raises `ItemError` where a list in a file names a path outside of the file's folder; for one of
+    the user's in the folder of temporary files, outside of the workspace. What comes through a pipe
+    is the user's own.
     """
     from ..sources.text_files import split_range
     from ..sources.workspace import is_stream, read_named
@@ -498,7 +501,10 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
     if not (is_stream(path) or given["allow_outside"]):
         folder = given["workspace"]
-        access = Access(folder, root=os.path.dirname(path) or os.curdir)
+        root = os.path.dirname(path) or os.curdir
+        if is_own_temporary(path):  # `git ls-files > /tmp/list` speaks of the working folder
+            root = folder
+        access = Access(folder, root=root)
         for number, name in enumerate(names, 1):
             try:
                 name = split_range(name, folder)[0]

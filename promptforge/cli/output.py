@@ -89,7 +89,7 @@ def write_in_place(text: str, path: str) -> None:
 def typed_access(folder: str = os.curdir) -> Access:
     """Return the access of names that the user types; `--follow` lets links lead elsewhere."""
     context = click.get_current_context(silent=True)
-    follow = context is not None and bool(context.meta.get(FOLLOW_FLAG))
+    follow = None if context is None else context.meta.get(FOLLOW_FLAG)
     return Access(folder, typed=True, follow=follow)
 
 
@@ -126,7 +126,7 @@ def check_new_or_ours(path: Path, text: str) -> None:
 
     Ours is a file that holds what an earlier run wrote there.
     """
-    target = Access(os.curdir, typed=True).locate_output(path)
+    target = typed_access().locate_output(path)
     refuse_input(target, str(path))
     if target.is_dir():
         raise ItemError("is a folder; name a file in it", where=str(path))

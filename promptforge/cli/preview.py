@@ -27,7 +27,7 @@ from .flags import (
     text_flags,
 )
 from .inputs import CommandRequest, exit_code, read_prompt_request, require_trust, take_options
-from .output import print_diagnostics, print_message, write_json, write_text
+from .output import print_diagnostics, print_message, typed_access, write_json, write_text
 
 if TYPE_CHECKING:
     from ..model import Item
@@ -133,6 +133,7 @@ def preview_command(
         )
     if edit:
         for folder in (*request.folders["templates"], *request.folders["profiles"]):
+            typed_access().locate_output(folder)
             require_trust(folder, "--edit changes files of")
     # A wrong option ends the command; a wrong template or profile is shown on the page instead.
     with contextlib.suppress(TemplateError):

@@ -21,7 +21,7 @@ import msgspec
 
 from ..errors import ProfileError, quote, suggest_name
 from ..files import TOKENIZER_FILE, YAML_SUFFIXES, path_text, shipped_folder, tokenizer_file
-from ..files.access import ALLOW_OUTSIDE, leads_outside, read_utf8
+from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..yaml_reader import load_shipped_yaml, load_yaml_with_lines
 from .options import OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, matching, rules_of
@@ -268,6 +268,8 @@ def _is_there(path: Path) -> bool:
 
 
 def _read(path: Path) -> _Layer:
+    if problem := link_problem(path, path.parent):
+        raise ProfileError(problem, where=str(path))
     try:
         text = read_utf8(path, _MAX_PROFILE_BYTES)
     except OSError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import io
 import json
@@ -22,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from ..errors import ItemError, quote
 
@@ -44,7 +45,6 @@ _HAS_HANDLES = {os.open, os.rename, os.unlink, os.stat, os.link} <= os.supports_
 ALLOW_OUTSIDE = "a file names only what lies in its folder; --allow-outside lets it name others"
 SYSTEM_FOLDERS = ("/dev/", "/proc/")
 """Links in these are the system's own, such as `/dev/stdout`."""
-_LINK_OUT = "name the file by its absolute path, or follow links by --follow"
 
 
 def show_path(path: StrPath) -> str:
@@ -86,6 +86,25 @@ def leads_outside(name: str, folder: StrPath, base: StrPath | None = None) -> st
     return f"{quote(name)} lies outside of the folder {quote(str(folder))}"
 
 
+def link_problem(path: StrPath, folder: StrPath) -> str | None:
+    """Return why a file of a folder is not read where a link leads out of it; None for others."""
+    try:
+        if not os.path.islink(path) or is_inside(os.path.realpath(path), os.path.realpath(folder)):
+            return None
+    except (OSError, ValueError):  # reading it will say so
+        return None
+    return "a link leads out of the folder, and is not followed; put the file itself there"
+
+
+def is_own_temporary(path: StrPath) -> bool:
+    """Tell whether a file of this user lies in the folder of temporary files, not deeper."""
+    with contextlib.suppress(OSError, ValueError):
+        real, top = os.path.realpath(path), os.path.realpath(tempfile.gettempdir())
+        owner = os.stat(real).st_uid
+        return os.path.dirname(real) == top and owner == getattr(os, "getuid", lambda: owner)()
+    return False
+
+
 # --- who wrote a name -----------------------------------------------------------------------------
 
 
@@ -104,7 +123,8 @@ class Access:
     folder: str
     root: str | None = None
     typed: bool = False
-    follow: bool = False
+    follow: bool | None = False
+    """None where no flag can say so."""
 
     @classmethod
     def of(cls, given: StrPath | None) -> Access:
@@ -123,9 +143,15 @@ class Access:
         """Return the real folder that a name must lie in; None where it may lie anywhere."""
         if self.root is not None:
             return os.path.realpath(self.root)
-        if os.path.isabs(name) or self.follow:
+        if self.follow:
             return None
         base = os.path.realpath(self.folder)
+        if os.path.isabs(name):
+            lead, _, last = name.rpartition(os.sep)
+            if last in (os.curdir, os.pardir):
+                lead = name
+            homes = os.path.expanduser("~"), tempfile.gettempdir()
+            return _border_below(lead, base, homes) if self.typed else None
         if not self.typed:
             return base
         # Of `../clone/notes.md` the folder is `../clone`: its author may have made a link of it.
@@ -152,7 +178,9 @@ class Access:
             hint = "name it by an absolute path, or from a folder that holds it (--workspace DIR)"
             message = f"leads out of the workspace; {hint}"
             if self.typed:
-                message = f"a link leads out of the folder; {_LINK_OUT}"
+                message = "a link leads out of the folder; name what it leads to"
+                if self.follow is not None:
+                    message += ", or follow links by --follow"
             raise ItemError(message, where=show_path(name))
         return Path(real)
 
@@ -164,12 +192,12 @@ class Access:
         """
         name = os.fspath(path)
         try:
-            at = os.path.realpath(self.folder)
-            parts = name.split(os.sep)
-            if os.path.isabs(name):
-                at, parts = _split_absolute(name, self.folder)
-            for part in filter(None, parts):
-                at = self._step(at, part, name)
+            at = folder = os.path.realpath(self.folder)
+            for step in _steps(name, folder):
+                at = step.place
+                if step.is_link:
+                    self._refuse_link(step, name)
+                    at = os.path.realpath(at)
         except (OSError, ValueError) as exc:
             message = f"cannot write {quote(name)}: {system_reason(exc)}"
             raise ItemError(message, where=show_path(name)) from None
@@ -179,32 +207,80 @@ class Access:
             raise ItemError(message, where=show_path(name))
         return Path(at)
 
-    def _step(self, at: str, part: str, name: str) -> str:
-        """Return the place of one part of a name, seen from the place before it."""
-        if part == os.curdir:
-            return at
-        if part == os.pardir:
-            return os.path.dirname(at)
+    def _refuse_link(self, step: _Step, name: str) -> None:
+        """Raise `ItemError` for a link that a stranger may have made, or that the output is."""
+        place = step.place
+        is_above = step.border is None and not step.is_last
+        if self.follow or is_above or place.startswith(SYSTEM_FOLDERS):
+            return
+        message = f"{show_path(place)} is a link to {quote(os.readlink(place))}"
+        way_out = "nothing is written through it; name the place that it leads to"
+        if self.follow is not None:
+            way_out += ", or give --follow"
+        raise ItemError(f"{message}: {way_out}", where=show_path(name))
+
+
+class _Step(NamedTuple):
+    """One part of a name, seen from the place before it."""
+
+    place: str
+    """Real but for its last part."""
+    is_link: bool
+    is_last: bool
+    border: str | None
+    """A real folder, and its author may have made the link; None where it is the user's own."""
+
+
+@functools.lru_cache(maxsize=4096)  # of 3,000 files in a folder, each asks
+def _border_below(lead: str, folder: str, homes: tuple[str, str]) -> str | None:
+    """Return the border of what lies in the folder of an absolute name."""
+    border = None
+    for step in _steps(os.path.join(lead, "name"), folder):
+        border = step.border
+    return border
+
+
+def _steps(name: str, folder: str) -> Iterator[_Step]:
+    """Yield the parts of a name that counts from a real folder.
+
+    A link on the way to the working folder, to home or to the temporary files, such as `~/work`, is
+    the user's or the system's. What lies beside that way may have come with a clone or an archive.
+    """
+    is_absolute = os.path.isabs(name)
+    drive, rest = os.path.splitdrive(name)
+    at, border = folder, folder
+    if is_absolute:
+        at, border = drive + os.sep, ""
+    homes = os.path.expanduser("~"), tempfile.gettempdir()
+    mine = [Path(os.path.realpath(each)) for each in (folder, *homes)]
+    above = {str(each) for path in mine for each in (path, *path.parents)}
+    parts = [part for part in rest.split(os.sep) if part not in ("", os.curdir)]
+    for number, part in enumerate(parts, 1):
         place = os.path.join(at, part)
-        if not os.path.islink(place):
-            return place
-        if not self.follow and not place.startswith(SYSTEM_FOLDERS):
-            message = f"{show_path(place)} is a link to {quote(os.readlink(place))}"
-            way_out = "nothing is written through it; name another output, or give --follow"
-            raise ItemError(f"{message}: {way_out}", where=show_path(name))
-        return os.path.realpath(place)
+        if part == os.pardir:
+            place = os.path.dirname(at)
+        is_link = part != os.pardir and os.path.islink(place)
+        yield _Step(place, is_link, number == len(parts), border or None)
+        at = os.path.realpath(place) if is_link else place
+        if border and not is_inside(at, border):
+            # A link that leads out ends the search: what it leads to is no border of its own.
+            if is_link or not is_absolute:
+                continue
+            border = ""
+        if is_absolute and _is_border(at, folder, above, border):
+            border = at
 
 
-def _split_absolute(name: str, folder: str) -> tuple[str, list[str]]:
-    """Return the real folder from which the parts of an absolute name are looked at, and these."""
-    # The user's own links, such as ~/work, lie above the folder that the run is in.
-    for top in (os.path.abspath(folder), os.path.realpath(folder)):
-        if name.startswith(top.rstrip(os.sep) + os.sep):
-            return os.path.realpath(folder), name[len(top) :].split(os.sep)
-    if name.startswith(SYSTEM_FOLDERS):
-        return os.sep, name.split(os.sep)
-    folder, _, last = name.rpartition(os.sep)
-    return os.path.realpath(folder or os.sep), [last]
+def _is_border(at: str, folder: str, above: set[str], border: str) -> bool:
+    """Tell whether one author has written what lies in a folder, be it within a wider `border`."""
+    if at == folder:
+        return not border
+    if at in above:
+        return False
+    parent = os.path.dirname(at)
+    if not border and parent in above and parent != os.path.dirname(parent):
+        return os.path.isdir(at)
+    return os.path.lexists(os.path.join(at, ".git"))
 
 
 # --- what a run has read --------------------------------------------------------------------------
@@ -217,6 +293,7 @@ def begin_run() -> None:
     """Note from now on which files are read: a command must not write over one of them."""
     global _reads
     _reads = {}
+    _border_below.cache_clear()
 
 
 def note_read(state: os.stat_result, path: StrPath) -> None:

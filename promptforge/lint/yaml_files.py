@@ -18,7 +18,7 @@ from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS, tokenizer_file
-from ..files.access import ALLOW_OUTSIDE, leads_outside, read_bytes, read_utf8
+from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
 from ..plugins import plugin_names
 from ..templating.loader import TemplateName, Templates, suggest_format
 from ..text.delimiters import TAGGED, choose_framing
@@ -276,6 +276,9 @@ def check_profile(
     path: Path, folders: Sequence[Path], known: LayoutFiles, templates: Templates
 ) -> Iterator[Finding]:
     """Yield findings about a profile."""
+    if problem := link_problem(path, path.parent):
+        yield about_file(path, "PF825", problem)
+        return
     try:
         data = read_utf8(path)
     except OSError as error:
@@ -286,9 +289,9 @@ def check_profile(
     keys = YamlKeys(text, PROFILE_VOCABULARY)
     yield from keys.findings
     yield from _modeline(text, "schema.json")
-    below, problem = _merged_options(path, folders, keys)
-    if problem is not None:
-        yield problem
+    below, wrong = _merged_options(path, folders, keys)
+    if wrong is not None:
+        yield wrong
     own = {key: value for key, value in keys.values.items() if key in OPTION_VOCABULARY}
     merged = {**below, **own}
     yield from _figures(keys, merged)

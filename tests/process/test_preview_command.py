@@ -228,7 +228,7 @@ def test_links_are_followed_where_they_lead_now(tmp_path: Path) -> None:
         write(tmp_path / name, name)
     link = tmp_path / "templates"
     link.symlink_to("one")
-    with preview(tmp_path, "--templates", link, "--edit") as running:
+    with preview(tmp_path, "--templates", link, "--edit", "--follow") as running:
         assert shows(running.enter(), "one ")
         write(tmp_path / "one", "edited")
         assert shows(running, "edited ")

@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import ROOT
 
+from promptforge.authoring import project as project_module
 from promptforge.authoring.project import (
     PROJECT_VOCABULARY,
+    is_own_folder,
     locate_project,
     read_project,
     trust_list_path,
@@ -28,6 +30,7 @@ from promptforge.cli.inputs import take_settings
 from promptforge.cli.preview import prompt_command
 from promptforge.config.options import OPTION_VOCABULARY
 from promptforge.errors import PromptForgeError
+from promptforge.files import read_template_file
 
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 ARGUMENTS = ["render", "items.json", "--layout", "own", "--format", "plain"]
@@ -257,7 +260,7 @@ def test_a_project_of_ones_own_may_change_until_it_is_taken_off_the_list(desk: P
     assert run("render", "sub/items.json").out == "## Context\n\nagain: x = 1\n\n"
     assert "trusted no longer" in run("trust", "--remove", "sub").err
     ran = run("render", "sub/items.json")
-    assert "promptforge.toml: the project's 6 files are not used: nobody has trusted it" in ran.err
+    assert "promptforge.toml: the project's 4 files are not used: nobody has trusted it" in ran.err
     assert (ran.code, ran.out.startswith("### a.py")) == (0, True)
     assert run("trust", "--own", "sub").code == 0
     assert run("render", "sub/items.json").out == "## Context\n\nagain: x = 1\n\n"
@@ -688,3 +691,62 @@ def test_a_folder_of_the_environment_wins_over_that_of_the_project(
     monkeypatch.setenv("PROMPTFORGE_TEMPLATES", str(project))
     folders = take_settings({}).folders["templates"]
     assert folders == [project, Path(".promptforge/templates")]
+
+
+def test_trust_covers_the_profiles_beside_one(project: Path) -> None:
+    settings_file("profile = 'own/p.yaml'\n")
+    (project / "own").mkdir()
+    (project / "own/p.yaml").write_text("extends: base\n")
+    for name in ("base.yaml", "default.yml"):
+        (project / "own" / name).write_text("header: ONE\n")
+    assert run("trust").code == 0
+    assert run("render", "items.json").out.startswith("ONE")
+    for name in ("base.yaml", "default.yml"):
+        (project / "own" / name).write_text("header: EVIL\n")
+        ran = run("render", "items.json")
+        assert "EVIL" not in ran.out and "something changed after it was trusted" in ran.err
+        (project / "own" / name).write_text("header: ONE\n")
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r", "\x0c", "\u2028"])
+def test_trust_covers_each_file_that_test_runs(project: Path, line_end: str) -> None:
+    (project / "tests").mkdir()
+    cases = "cases: [{name: a, text: x, options: {profile: p.yaml}}]\n"
+    path = project / "tests/a.yaml"
+    path.write_bytes(f"items: [{{content: x}}]{line_end}{cases}".encode())
+    assert run("trust").code == 0
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert "something changed" in run("render", "items.json").err
+    assert run("trust").code == 0
+    (project / "p.yaml").write_text("header: x\n")
+    if line_end in "\n\r":  # the others end no line of YAML
+        assert run("test").code == 2, "what only a case names is asked for by `test` alone"
+    assert "PF706" not in run("render", "items.json").err
+
+
+def test_a_repository_in_ones_own_project_is_not_ones_own(desk: Path) -> None:
+    tests = desk / "vendor/theirs/tests"
+    tests.mkdir(parents=True)
+    assert is_own_folder(tests)
+    (tests.parent / ".git").write_text("gitdir: elsewhere")
+    assert not is_own_folder(tests) and is_own_folder(desk)
+
+
+def test_nobody_parses_the_cases_of_a_project_that_is_not_trusted(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "tests").mkdir()
+    (project / "tests/a.yaml").write_text("cases: []\n")
+    opened: list[str] = []
+    reading = read_template_file
+
+    def note(path: Path, most: int) -> Any:
+        opened.append(path.name)
+        return reading(path, most)
+
+    monkeypatch.setattr(project_module, "read_template_file", note)
+    settings_file("header = 'x'\n")
+    assert "PF706" in run("render", "items.json").err
+    assert "a.yaml" not in opened
+    run("trust")
+    assert "a.yaml" in opened

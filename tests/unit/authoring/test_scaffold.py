@@ -299,7 +299,7 @@ def test_a_folder_that_is_a_file_and_one_that_leads_nowhere() -> None:
     assert run("new", "layout", "mine").code == 2
     Path("templates").unlink()
     Path("templates").symlink_to("nowhere")
-    assert run("new", "layout", "mine").code == 2
+    assert run("new", "layout", "mine").code == 4
     assert files() == set()
 
 

@@ -319,3 +319,23 @@ def test_a_profile_on_the_command_line_wins_over_that_of_a_job() -> None:
         assert (
             json.loads(run("render", "--job", "job.yaml", "--json", *flags).out)["profile"] == name
         )
+
+
+def test_a_list_among_the_temporary_files_names_files_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, work = tmp_path / "temporary", tmp_path / "work"
+    for folder in (top / "clone", work):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(top))
+    monkeypatch.chdir(work)
+    (work / "a.py").write_text("x = 1\n")
+    (tmp_path / "victim.txt").write_text("precious")
+    for folder in (top, top / "clone"):  # a clone's author wrote the second
+        (folder / "list").write_text("a.py\n")
+    assert "x = 1" in run("render", "--files-from", str(top / "list")).out
+    assert "x = 1" in run("render", f"@{top / 'list'}").out
+    assert run("render", "--files-from", str(top / "clone/list")).code == 4
+    (top / "list").write_text("../victim.txt\n")
+    ran = run("render", "--files-from", str(top / "list"))
+    assert ran.code == 4 and "precious" not in ran.out

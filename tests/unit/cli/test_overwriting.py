@@ -183,3 +183,73 @@ def test_results_of_a_batch_go_through_no_link(folder: Path) -> None:
     ran = run("batch", "rows.jsonl", "-o", "out.jsonl")
     assert ran.code == 4 and "--follow" in ran.err
     assert Path("victim.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("made_by", ["clone", "archive"])
+def test_a_link_of_a_stranger_leads_nowhere_by_a_whole_name_either(
+    tmp_path: Path, made_by: str
+) -> None:
+    theirs = tmp_path / "theirs/deep"
+    theirs.mkdir(parents=True)
+    if made_by == "clone":
+        (theirs / ".git").mkdir()
+    (theirs / "notes.md").symlink_to(tmp_path / "victim.txt")
+    (theirs / "out").symlink_to(tmp_path)
+    ran = run("render", str(theirs / "notes.md"))
+    assert ran.code == 4 and "a link leads out of the folder; name what it leads to" in ran.err
+    assert run("render", str(theirs / "out/victim.txt")).code == 4
+    assert run("render", f"{theirs}/n*.md").code == 4
+    for flag in ("-o", "--html"):
+        ran = run("explain", "items.json", flag, str(theirs / "out/new.txt"))
+        assert ran.code == 4 and "is a link to" in ran.err, ran
+    assert not (tmp_path / "new.txt").exists()
+    assert run("render", str(theirs / "notes.md"), "--follow").code == 0
+
+
+def test_a_link_of_ones_own_on_the_way_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk/work").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/work").symlink_to(tmp_path / "disk/work")
+    (tmp_path / "disk/work/b.py").write_text("beside = 1\n")
+    assert "beside = 1" in run("render", str(tmp_path / "home/work/b.py")).out
+    assert run("render", "items.json", "-o", str(tmp_path / "home/work/new.md")).code == 0
+    assert (tmp_path / "disk/work/new.md").is_file()
+
+
+@pytest.mark.parametrize("line", ["init desk", "init .", "new layout mine", "new profile mine"])
+def test_a_project_is_not_begun_behind_a_link(tmp_path: Path, line: str) -> None:
+    (tmp_path / "out").mkdir()
+    for name in ("desk", "templates", "profiles"):
+        Path(name).symlink_to("../out")
+    ran = run(*line.split())
+    assert ran.code == 4 and "nothing is written through it" in ran.err
+    assert "--follow" not in ran.err, "the command has no such flag"
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_preview_saves_into_no_folder_behind_a_link(tmp_path: Path) -> None:
+    pytest.importorskip("starlette")
+    (tmp_path / "out").mkdir()
+    Path("templates").symlink_to("../out")
+    ran = run("preview", "items.json", "--edit", "--templates", "templates")
+    assert ran.code == 4 and "is a link to" in ran.err
+
+
+def test_cases_behind_a_link_are_not_run(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    cases = "items: [{content: x}]\ncases: [{name: a, file: gold.txt}]\n"
+    (tmp_path / "mine/cases.yaml").write_text(cases)
+    (tmp_path / "mine/gold.txt").write_text("gold")
+    Path("tests").symlink_to("../mine")
+    assert run("test", "--update").code == 4
+    assert (tmp_path / "mine/gold.txt").read_text() == "gold"
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "*.jsonl", "."])
+def test_a_batch_reads_no_rows_behind_a_link(tmp_path: Path, name: str) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"items": [{"content": "x"}]}\n')
+    Path("rows.jsonl").symlink_to("../rows.jsonl")
+    line = ["batch", name, "-o", "../made.jsonl"]
+    ran = run(*line)
+    assert ran.code == 4 and "follow links by --follow" in ran.err
+    assert run(*line, "--follow").code == 0

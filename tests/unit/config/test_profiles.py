@@ -600,3 +600,19 @@ def test_a_tokenizer_beside_a_profile_keeps_its_factor(tmp_path: Path) -> None:
     assert load_profile("mine", [tmp_path]).options["tokenizer"] == (
         f"file:{tmp_path / 'own.tiktoken'}*1.25"
     )
+
+
+def test_a_profile_is_not_read_behind_a_link_that_leads_out(tmp_path: Path) -> None:
+    folder = tmp_path / "profiles"
+    (folder / "inner").mkdir(parents=True)
+    for path in (tmp_path / "secret.yaml", folder / "inner/kept.yaml"):
+        path.write_text("header: SECRET\n")
+    (folder / "out.yaml").symlink_to("../secret.yaml")
+    (folder / "in.yaml").symlink_to("inner/kept.yaml")
+    assert load_profile("in", [folder]).options["header"] == "SECRET"
+    for name in ("out", folder / "out.yaml"):
+        with pytest.raises(ProfileError, match="a link leads out of the folder"):
+            load_profile(name, [folder])
+    (folder / "more.yaml").write_text("extends: out\n")
+    with pytest.raises(ProfileError, match="a link leads out of the folder"):
+        load_profile("more", [folder])
