@@ -285,7 +285,7 @@ class TokenizerError(OptionError):
 def call_foreign(
     call: Callable[..., Result], refusal: Callable[[str], PromptForgeError], *given: Any
 ) -> Result:
-    """Return what code of another package returns; `refusal` makes the error of what it raises.
+    """Call code of another package; turn what it raises into an error that `refusal` makes.
 
     A panic of a library in Rust is a `BaseException`, which no `except Exception` catches. Ctrl-C
     and `sys.exit()` are the user's and pass through.

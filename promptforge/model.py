@@ -204,7 +204,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the budget went, and the gain of a larger one."""
+    """The share of each part in the budget, and the gain of a larger one."""
 
     tokens: int
     max_tokens: int | None

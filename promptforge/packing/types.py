@@ -224,7 +224,7 @@ class BestFirst(Sequence[int]):
         count, ranks = max(count, 2 * len(self._front), MIN_FRONT), self._ranks
         these = self._unordered
         if len(these) > 4 * count:
-            # Of a hundred thousand, a sample tells where the best end. It takes a quarter more than
+            # A sample tells where the best of a hundred thousand end. It takes a quarter more than
             # the share says, and two: too short a front costs a second pass over all.
             step = len(these) // SAMPLE_SIZE
             sample = sorted(map(ranks.__getitem__, these[::step]), reverse=True)

@@ -255,12 +255,12 @@ class Report:
 
     @late_property
     def remedies(self) -> tuple[Remedy, ...]:
-        """For each reason of dropped items, options that bring them back."""
+        """Options that bring dropped items back, one entry per reason."""
         return tuple(self.find_remedies())
 
     @late_property
     def explanation(self) -> Explanation:
-        """Where the budget went, and what 1,000 tokens more would add."""
+        """The share of each part in the budget, and what 1,000 more tokens would add."""
         budget, overhead = self.page.options.max_tokens, self.page.count(self.page.render({}))
         placed = self.placed if self.text else {}
         gains = left = None

@@ -74,6 +74,14 @@ def best_at_edges(entries: Sequence[Entry]) -> list[Entry]:
     return [*entries[::2], *reversed(entries[1::2])]
 
 
+def _best_file_first(members: Sequence[Entry]) -> tuple[float, int]:
+    """Return the sort key of a file: its best rank, then the place of its first item.
+
+    Two files may tie though the best item of the later one stands before that of the other.
+    """
+    return _best_first(members[0])[0], min(entry.index for entry in members)
+
+
 def group_entries(
     entries: Iterable[Entry],
     by: str = "none",
@@ -105,8 +113,10 @@ def group_entries(
     for entry in ranked:
         groups.setdefault(key(entry.item), []).append(entry)
     # Those of `first` that have members, then all others in the order of their best item.
-    names = list(dict.fromkeys([*(name for name in first if name in groups), *groups]))
     by_line = by == "file" and order == "score"
+    if by_line:
+        groups = dict(sorted(groups.items(), key=lambda group: _best_file_first(group[1])))
+    names = list(dict.fromkeys([*(name for name in first if name in groups), *groups]))
     sections = []
     for name in names:
         members = groups[name]

@@ -391,7 +391,7 @@ class _Table(NamedTuple):
 
 
 class _UnconvertibleError(Exception):
-    """For a tokenizer.json that is no byte pair encoding with one pattern; tells the reason."""
+    """The reason why a tokenizer.json is no byte pair encoding with one pattern."""
 
 
 def load_file(name: str, path: str, content: bytes) -> Counter:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import ITEM, run, said, write
+from commandline import ITEM, python, run, said, write
 from places import ROOT
 
 import promptforge as pf
@@ -240,3 +240,14 @@ def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(
 class Screen:
     def isatty(self) -> bool:
         return True
+
+
+def test_help_loads_no_file_reader_and_no_engine() -> None:
+    program = (
+        "import sys\nfrom promptforge.cli.main import main\ntry:\n    main(['--help'])\n"
+        "except SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    loaded = {name for name in python("-c", program).err.split() if name.startswith("promptforge")}
+    assert loaded <= {
+        f"promptforge{each}" for each in ("", "._version", ".errors", ".cli", ".cli.main")
+    }

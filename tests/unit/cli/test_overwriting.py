@@ -207,13 +207,13 @@ def test_a_link_of_a_stranger_leads_nowhere_by_a_whole_name_either(
 
 
 def test_a_link_of_ones_own_on_the_way_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "disk/work").mkdir(parents=True)
+    (tmp_path / "disk/desk").mkdir(parents=True)
     (tmp_path / "home").mkdir()
-    (tmp_path / "home/work").symlink_to(tmp_path / "disk/work")
-    (tmp_path / "disk/work/b.py").write_text("beside = 1\n")
-    assert "beside = 1" in run("render", str(tmp_path / "home/work/b.py")).out
-    assert run("render", "items.json", "-o", str(tmp_path / "home/work/new.md")).code == 0
-    assert (tmp_path / "disk/work/new.md").is_file()
+    (tmp_path / "home/desk").symlink_to(tmp_path / "disk/desk")
+    (tmp_path / "disk/desk/b.py").write_text("beside = 1\n")
+    assert "beside = 1" in run("render", str(tmp_path / "home/desk/b.py")).out
+    assert run("render", "items.json", "-o", str(tmp_path / "home/desk/new.md")).code == 0
+    assert (tmp_path / "disk/desk/new.md").is_file()
 
 
 @pytest.mark.parametrize("line", ["init desk", "init .", "new layout mine", "new profile mine"])

@@ -272,3 +272,8 @@ def test_a_path_of_very_many_folders_makes_one_row() -> None:
     path = "a/" * 100_000 + "b.py"
     rows = file_tree({path: 1})
     assert [row.path for row in rows] == [path[: -len("b.py")], path]
+
+
+def test_of_files_with_equally_good_items_the_one_that_was_given_first_comes_first() -> None:
+    given = [entry(0, 0.5, path="a"), entry(1, 0.9, path="b"), entry(2, 0.9, path="a")]
+    assert keys(given, "file") == [("a", [0, 2]), ("b", [1])]

@@ -94,6 +94,7 @@ def test_the_quick_test_sees_runs_of_letters_behind_apostrophes(text: str) -> No
     assert [bool(test and test(text)) for test in tests] == [True] * runs + [False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTERS)
 @cases(80)
 @given(

@@ -193,6 +193,7 @@ def test_parts_and_bounds_are_those_of_the_library(
             assert counter.count_upto(text, limit) == min(tokens, limit + 1), (parts, limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTALLED)
 def test_hostile_texts(name: str, count_by_library: Callable[[str, str], int]) -> None:
     counter = get_tokenizer(name)
