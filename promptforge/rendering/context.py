@@ -20,7 +20,6 @@ from ..config.options import Options
 from ..model import Item, closeness
 from ..packing.types import Variant
 from ..selection.query import Language
-from ..sources.text_files import language_of
 from ..templating.language import Fields, OpenFields
 from ..templating.limits import NO_CHANGES, Changes, FuelTank, count_chars
 from ..templating.loader import Layout
@@ -36,6 +35,7 @@ from ..text.escape import (
     plain_line,
 )
 from ..text.format import Marks, number_lines
+from ..text.languages import language_of
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..trimming.kinds import Trimmers

@@ -24,6 +24,7 @@ from ..files.access import StrPath, show_path
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.format import plural
+from ..text.languages import DATA_LANGUAGES, language_of
 from ..text.words import late_pattern
 from .attack import TechniqueIndex, find_technique, read_attack
 from .changes import change_items, load_changed, load_diff, load_log
@@ -40,11 +41,9 @@ from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
 from .secret_scan import SecretScan
 from .text_files import (
-    DATA_LANGUAGES,
     Search,
     file_item,
     is_text_source,
-    language_of,
     load_documents,
     load_files,
     search_files,

@@ -1,7 +1,7 @@
 """Load text files: code and others (`--file`), and documents (`--doc`), with their languages.
 
 A search of files by BM25 stands here too, over the same words by which items are ranked, for users
-without a vector store. `languages.json` has the tables of languages.
+without a vector store.
 
 Codes: PF203, PF205 front matter that had to be changed or cannot be read, PF601 a match of a
 pattern that cannot be read, PF604 one that is no text, PF605 a range past the end, PF608
@@ -15,9 +15,8 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,9 +25,10 @@ from msgspec.structs import replace
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
-from ..files.access import StrPath, read_bytes, show_path
+from ..files.access import StrPath, show_path
 from ..model import Item, copy_plain
 from ..text.format import plural
+from ..text.languages import DATA_LANGUAGES, is_code, language_of, language_of_script
 from ..text.words import (
     inverse_document_frequency,
     late_pattern,
@@ -64,9 +64,6 @@ _SEVERAL = late_pattern(
 )
 # The path is greedy: `C:\\a.py:3` has its range behind the last colon.
 _RANGE = late_pattern(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
-_HASHBANG = late_pattern(
-    r"#![ \t]*/[^\s]{0,99}/(?:env[ \t]+(?:-S[ \t]+)?)?([a-z]+[0-9]?)(?:[.0-9]{0,9})(?=\s|\Z)"
-)
 # The closing line stands alone; blank lines behind it belong to it.
 _FRONT_MATTER = late_pattern(
     r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
@@ -244,7 +241,7 @@ def file_item(
                 )
             said.add("PF611", message, where=show_path(path), severity="info")
         return Item(kind="file", content=found.text, path=path, language="markdown")
-    language = language_of(path) or _of_first_line(text)
+    language = language_of(path) or language_of_script(text)
     kind = "code" if is_code(language) else "file"
     if language == "diff":
         kind = "diff"
@@ -286,65 +283,6 @@ def _split_front_matter(
         diagnostics.add("PF203", f"front matter: {change}", where=where)
 
     return copy_plain(value, say), text[found.end() :]
-
-
-_LANGUAGES = msgspec.json.decode(read_bytes(Path(__file__).with_name("languages.json")))
-# Suffixes that `identify` does not know, or knows only as text or as part of something else; and
-# tags of `identify` that fences write otherwise.
-_SUFFIXES, _FENCES = (
-    {key: tag for tag, keys in _LANGUAGES[table].items() for key in keys.split()}
-    for table in ("suffixes", "fences")
-)
-# Tags that are fences. Of several, the first in this list wins: `gyp` is python, not json.
-_RANK = {tag: rank for rank, tag in enumerate(_LANGUAGES["tags"])}
-_DATA = frozenset(_LANGUAGES["no_programs"])
-DATA_LANGUAGES = frozenset({None, "json", "yaml", "text"})
-"""Languages of files that may hold items."""
-
-
-def language_of(path: str) -> str | None:
-    """Return the fence tag of a file name (`src/app.py` → `python`), or `None` for unknown ones.
-
-    It comes from fixed tables, so no name can put anything harmful into a tag.
-    """
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return _of_name(name) if 0 < len(name) <= 255 else None
-
-
-def is_code(language: str | None) -> bool:
-    """Tell whether a tag names a programming language, and not prose, data or markup."""
-    return language is not None and language not in _DATA
-
-
-@lru_cache(maxsize=4096)
-def _of_name(name: str) -> str | None:
-    from identify.identify import tags_from_filename
-
-    suffix = name.rpartition(".")[2].lower() if "." in name else ""
-    # "text" only tells that it is not binary.
-    tags: set[str] = tags_from_filename(name) - {"text"}
-    # `identify` adds the tags of LICENSE to those of LICENSE.md.
-    if suffix == "md":
-        return "markdown"
-    fence = _fence_of(tags)
-    # Of README.asc it knows README alone.
-    return _SUFFIXES.get(suffix, fence) if fence in (None, "text") else fence
-
-
-def _fence_of(tags: set[str]) -> str | None:
-    # Only tags of the fixed list pass, whatever `identify` says.
-    fences = {_FENCES.get(tag, tag) for tag in tags}
-    return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=None)
-
-
-def _of_first_line(text: str) -> str | None:
-    """Return the language of a script by its first line: `#!/usr/bin/env python3`."""
-    found = _HASHBANG.match(text)
-    if found is None:
-        return None
-    from identify.interpreters import INTERPRETERS
-
-    return _fence_of(INTERPRETERS.get(found[1], set()))
 
 
 # --- search ---------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ LIBRARY_DOORS = {
     "click": {"cli"},
     "fsspec": {"files"},
     "haystack": {"integrations"},
-    "identify": {"sources"},
+    "identify": {"text"},
     "jinja2": {"authoring", "lint", "templating"},
     "langchain_core": {"integrations"},
     "llama_index": {"integrations"},

@@ -34,7 +34,6 @@ TOPICS = {
     "integrations/test_readme_of_bridges.py": "examples of a guide",
     "integrations/test_stores.py": "stores that run embedded, read by tables of `sources`",
     "prompts/test_chat_frames.py": "figures of the profiles against the libraries' own templates",
-    "sources/test_languages.py": "the table languages.json",
     "templating/test_following.py": "edits seen by loader, renderer and engine together",
     "templating/test_template_editing.py": "the work of a template author, as the guide has it",
     "templating/test_translated_words.py": "the words of all layouts and of the engine",

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.sources.text_files import file_item, is_code, language_of
+from promptforge.sources.text_files import file_item
+from promptforge.text.languages import is_code, language_of
 
 NAMES = {
     "a.py": "python", "a.pyi": "python", "a.ts": "typescript", "a.tsx": "typescript",
