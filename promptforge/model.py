@@ -97,6 +97,10 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.score if self.score_order == "higher" else 0.0
 
 
+Language = Callable[[Item], str | None]
+"""Tells the language of an item, or `None` for an unknown one."""
+
+
 def closeness(distance: float) -> float:
     """Return a number that falls as a distance grows, and is never below 0: 1 for none."""
     return 1 / (1 + distance) if distance > 0 else 1 - distance
@@ -159,6 +163,11 @@ def item_id(item: Item) -> str:
         for start in range(0, len(text), MAX_CHARS_HASHED):
             digest.update(text[start : start + MAX_CHARS_HASHED].encode("utf-8", "surrogatepass"))
     return f"{item.kind[:40]}-{digest.hexdigest()[:12]}"
+
+
+def readable_text(item: Item) -> str:
+    """Return the text of an item that is read."""
+    return item.content or item.expanded or item.summary or ""
 
 
 def item_texts(item: Item) -> Iterator[str]:

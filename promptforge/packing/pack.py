@@ -4,12 +4,13 @@ Some packings choose among all items; others keep a fixed set with every attribu
 all of it together.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..text.words import late_property
 from .in_order import NO_SECTION_LIMITS, Packer
-from .passages import PassageSource, pack_passages
 from .types import (
     STUB_VARIANT,
     UNLIMITED,
@@ -27,7 +28,9 @@ from .types import (
     min_cost,
     subtract_costs,
 )
-from .value import fill_with_best, pack_most_worth
+
+if TYPE_CHECKING:
+    from .passages import PassageSource
 
 Packing = Literal[
     "score",
@@ -41,6 +44,8 @@ Packing = Literal[
     "repository",
 ]
 
+BEST_FIRST_PACKINGS = frozenset({"score", "value", "repository"})
+"""Packings that do not walk the page, or the caller's list, from its beginning."""
 FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last", "drop_first"})
 """Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
 
@@ -208,8 +213,12 @@ def _pack_step(
     elif packing == "repository":
         _pack_repository(packer, step, limit, passages)
     elif packing == "value":
+        from .value import pack_most_worth
+
         return pack_most_worth(packer, step, limit)
     elif passages is not None:
+        from .passages import pack_passages
+
         pack_passages(packer, step, limit, passages)
     else:
         packer.pack(step, limit)
@@ -232,6 +241,8 @@ def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs:
             if packing in FIXED_SET_PACKINGS:
                 _lengthen(packer, step, packing)
             elif packing == "value":
+                from .value import fill_with_best
+
                 fill_with_best(packer, step, packer.limit)
             else:
                 packer.pack(step, packer.limit)
@@ -335,6 +346,8 @@ def _pack_repository(
     With passages show these instead, and name the next best items.
     """
     if passages is not None:
+        from .passages import pack_passages
+
         pack_passages(packer, step, _without_names(limit), passages)
         packer.add_stubs(step, limit)
         _lengthen_names(packer, step.walk, limit)

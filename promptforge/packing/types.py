@@ -46,6 +46,12 @@ BUDGET_REASONS = frozenset({"budget", "section_budget"})
 """Reasons of items that had too little room."""
 
 
+EMPTY_VARIANT = Variant("trimmed", "", cut=True)
+"""A variant of nothing but its marker."""
+MAX_UNUSED_TOKENS = 8
+"""Unused tokens too few to be worth trimming an item for."""
+
+
 class VariantColumns(NamedTuple):
     """Variants of some items, item by item."""
 

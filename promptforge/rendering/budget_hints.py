@@ -16,7 +16,7 @@ import msgspec
 
 from ..errors import BudgetError, TemplateError
 from ..model import Item, Remedy
-from ..packing.pack import FIXED_SET_PACKINGS, Packed
+from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Packed
 from ..packing.types import BUDGET_REASONS, UNLIMITED, Cost, Variant
 from ..text.words import late_property
 from .page import Page
@@ -43,8 +43,6 @@ MAX_ITEMS_ASKED = 64
 MAX_ITEMS_MEASURED = 200
 """The room for more items than these, side by side, is not worked out."""
 
-BEST_FIRST_PACKINGS = frozenset({"score", "value", "repository"})
-"""Packings that do not walk the page, or the caller's list, from its beginning."""
 _IN_ORDER = frozenset({"score", "whole", "stop", "drop_last", "drop_first"})
 """Packings that take the first items of the order as long as they fit, whatever comes after."""
 

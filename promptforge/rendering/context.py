@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from ..config.layouts import LayoutSettings
 from ..config.options import Options
-from ..model import Item, closeness
+from ..model import Item, Language, closeness
 from ..packing.types import Variant
-from ..selection.query import Language
 from ..templating.language import Fields, OpenFields
 from ..templating.limits import NO_CHANGES, Changes, FuelTank, count_chars
 from ..templating.loader import Layout

@@ -12,12 +12,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from json.encoder import encode_basestring
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..errors import TemplateError
 from ..model import Item
 from ..packing.pack import Packed
-from ..packing.types import Cost, JoinedVariant, Variant, VariantColumns, fits_within
+from ..packing.types import (
+    EMPTY_VARIANT,
+    MAX_UNUSED_TOKENS,
+    Cost,
+    JoinedVariant,
+    Variant,
+    VariantColumns,
+    fits_within,
+)
 from ..selection.filter import Candidates
 from ..selection.group import (
     ContainedTexts,
@@ -30,13 +38,10 @@ from ..selection.group import (
     section_key_of,
     with_also_in,
 )
-from ..selection.query import QueryRelevance
-from ..selection.repository import RepositoryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
 from ..text.words import late_property
-from ..trimming.pieces import Pieces
 from .context import (
     CleaningNotes,
     ItemViews,
@@ -46,14 +51,11 @@ from .context import (
     control_token_notes,
     first_line,
 )
-from .variants import (
-    EMPTY_VARIANT,
-    MAX_UNUSED_TOKENS,
-    FilePassages,
-    Passages,
-    QueryPassages,
-    Shortener,
-)
+
+if TYPE_CHECKING:
+    from ..trimming.pieces import Pieces
+    from .passages import Passages
+    from .variants import Shortener
 
 MIN_CHARACTERS_PER_TOKEN = 3
 """Most texts have more: fewer items are prepared by it than there is room for, none refused."""
@@ -130,7 +132,12 @@ class Page:
         self._contained = ContainedTexts(self._items)
         self._before_join: dict[int, list[tuple[Item, float]]] = {}
         self._bounds = LowerBounds(self)
-        self._shortener = Shortener(self)
+
+    @late_property
+    def _shortener(self) -> Shortener:
+        from .variants import Shortener
+
+        return Shortener(self)
 
     # --- one item -----------------------------------------------------------------------------
 
@@ -326,11 +333,9 @@ class Page:
             return None
         if options.rerank in ("none", "mmr") or options.trim != "structure":
             return None
-        if isinstance(asked, RepositoryRelevance) and options.packing in ("score", "repository"):
-            return FilePassages(self, asked)
-        if isinstance(asked, QueryRelevance) and options.packing == "score":
-            return QueryPassages(self, asked)
-        return None
+        from .passages import passages_of
+
+        return passages_of(self, asked)
 
     # --- the whole page -----------------------------------------------------------------------
 

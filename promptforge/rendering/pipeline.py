@@ -34,8 +34,8 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..model import Item, Result, item_texts
-from ..packing.pack import FIXED_SET_PACKINGS, Packed, pack
+from ..model import Item, Language, Result, item_texts
+from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Packed, pack
 from ..packing.types import (
     UNLIMITED,
     BestFirst,
@@ -50,15 +50,12 @@ from ..packing.types import (
     subtract_costs,
 )
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
-from ..selection.query import Language
 from ..selection.scoring import AnyEmbed, Reranker, Vectors
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
 from ..text.delimiters import TAGGED, BrokenDelimiterError, choose_framing, pick_nonce
 from ..tokenizers.registry import get_tokenizer
-from ..tokenizers.remote import RemoteTokenizer
-from .budget_hints import BEST_FIRST_PACKINGS
 from .context import LanguageTags, Setting, ViewMemory
 from .page import Page
 from .report import Report, say_of_report
@@ -141,12 +138,11 @@ class Pipeline:
 
     def _make(self, request: Request, diagnostics: Diagnostics) -> Result:
         counter = get_tokenizer(request.options.tokenizer)
-        if isinstance(counter, RemoteTokenizer):
-            return counter.settle(
-                lambda estimate: self.make(
-                    request.with_options(tokenizer=estimate), diagnostics.copy()
-                )
-            )
+        settled: Result | None = counter.settle(
+            lambda estimate: self.make(request.with_options(tokenizer=estimate), diagnostics.copy())
+        )
+        if settled is not None:
+            return settled
         layout = request.templates.layout(request.options.layout, request.options.format)
         _say_ineffective(layout, request.options, diagnostics)
         tagged = _is_tagged(layout, request.options, diagnostics)

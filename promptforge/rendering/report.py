@@ -5,6 +5,8 @@ Status and reason of an item never wait for `fits_at`: only it and `hints` try o
 The end of the module says what a user should know of a rendering, as diagnostics.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -51,10 +53,11 @@ from ..text.escape import FENCE_TAG, INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
 from ..text.format import plural
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
-from .budget_hints import BudgetHints, find_remedies, packing_order
 from .context import citation, line_range
 from .page import Page
-from .source_map import map_text
+
+if TYPE_CHECKING:
+    from .budget_hints import BudgetHints
 
 MORE_TOKENS = 1000
 """An explanation looks at a budget larger by so many tokens."""
@@ -112,6 +115,8 @@ class Report:
 
     @late_property
     def _ranks(self) -> dict[int, int]:
+        from .budget_hints import packing_order
+
         return {index: rank for rank, index in enumerate(packing_order(self.page), 1)}
 
     def name(self, index: int) -> str:
@@ -229,6 +234,8 @@ class Report:
     @late_property
     def hints(self) -> BudgetHints:
         """Budgets that bring back the items that this budget trimmed or dropped."""
+        from .budget_hints import BudgetHints
+
         page = self.page.as_given()  # a budget that holds ranges apart holds them joined
         lost = {i for i, reason in self.packed.reasons.items() if reason in BUDGET_REASONS}
         return BudgetHints(page, self.packed, lost | self.trimmed, self._whole_at, MORE_TOKENS)
@@ -251,6 +258,8 @@ class Report:
 
     def find_remedies(self) -> Iterator[Remedy]:
         """Yield, for each reason of dropped items, options that bring them back."""
+        from .budget_hints import find_remedies
+
         return find_remedies(self, lambda changes: self.rerender(changes).report)
 
     @late_property
@@ -340,6 +349,8 @@ class Report:
         """The template line that printed each part of the text."""
         if not self.text:
             return ()
+        from .source_map import map_text
+
         ids = {index: self.name(index) for index in self.packed.chosen}
         with self._as_printed():
             return tuple(map_text(self.page, self.packed.chosen, ids, self.templates, self.text))

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequen
 from dataclasses import dataclass, field, replace
 from itertools import compress, islice
 from operator import attrgetter, is_not, mul
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from ..config.options import Options
 from ..errors import Diagnostics, OptionError
-from ..model import Item, ScoreOrder, closeness
+from ..model import Item, Language, ScoreOrder, closeness, readable_text
 from ..text.format import plural
 from ..text.words import (
     late_property,
@@ -26,12 +26,12 @@ from ..text.words import (
     take_folders_back,
     terms_of_word,
 )
-from ..trimming.comments import without_comments
 from ..trimming.kinds import Trimmers, outline_of, without_empty_lines
 from .group import Entry, drop_duplicates, tail_of
-from .query import Language, QueryRelevance, Question, Relevance, readable_text, relate
-from .repository import RepositoryRelevance, file_importance, find_shared_comments
 from .scoring import Embed, Reranker, embed_all
+
+if TYPE_CHECKING:
+    from .query import Question, Relevance
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
@@ -251,6 +251,8 @@ class _CommentRemover:
         """Return what `without_comments` does, or the text as it is."""
         self._left += len(text) / CHARS_READ_PER_SECOND
         begun, most = self._clock(), self._left / 2
+        from ..trimming.comments import without_comments
+
         try:
             return without_comments(text, language, lambda: self._clock() - begun > most)
         except TimeoutError:
@@ -346,6 +348,8 @@ def select(
         drop_duplicates(left, texts, kept, ranks, dropped, joined)
         kept = _still(kept, dropped)
     if options.packing == "repository" and not options.queries:
+        from .repository import find_shared_comments
+
         _rank_by_importance(left, kept, ranks, options, language)
         places = find_shared_comments([left[index] for index in kept])
         shared_comments = {i: place for i, place in zip(kept, places, strict=True) if place[1]}
@@ -354,6 +358,8 @@ def select(
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
         if options.queries:
             ranked = {index: ranks[index] for index in order}
+            from .query import Question, relate
+
             question = Question(options.queries, left, ranked, language, trimmers, embed, reranker)
             asked = relate(_kind_of_relevance(question), question)
             kept = _drop_low_worth(asked, left, kept, options.min_worth, dropped)
@@ -410,6 +416,8 @@ def _rank_by_importance(
     needless = options.max_chars is None and characters <= (options.max_tokens or math.inf)
     if needless or len({ranks[index] for index in kept}) > 1:
         return
+    from .repository import file_importance
+
     importance = file_importance([items[index] for index in kept], language)
     for index, number in zip(kept, importance, strict=True):
         ranks[index] = number
@@ -419,10 +427,14 @@ def _kind_of_relevance(asked: Question) -> Callable[[Question], Relevance]:
     """Return the class for the candidates: files, programs among them, that no score tells apart
     are a repository.
     """
+    from .query import QueryRelevance
+
     kinds = {asked.items[index].kind for index in asked.ranked if asked.items[index].path}
     if asked.embed or asked.reranker or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
         return QueryRelevance
     if "code" in kinds and kinds <= {"code", "file", "diff"}:
+        from .repository import RepositoryRelevance
+
         return RepositoryRelevance
     return QueryRelevance
 

@@ -9,7 +9,7 @@ from functools import cache, partial
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple, TypeVar
 
-from ..model import Item
+from ..model import Item, Language, readable_text
 from ..text.characters import freeze
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Structure, Trimmers
@@ -43,7 +43,6 @@ DEFINING_WORD = late_pattern(
     rf"([^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}})"
 )
 """Finds the names that a program defines."""
-Language = Callable[[Item], str | None]
 
 
 class Question(NamedTuple):
@@ -302,11 +301,6 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
     for oldest in list(_relevance_by_key)[:-MAX_RELEVANCES_REMEMBERED]:
         _relevance_by_key.pop(oldest, None)
     return found
-
-
-def readable_text(item: Item) -> str:
-    """Return the text of an item that is read."""
-    return item.content or item.expanded or item.summary or ""
 
 
 def _everything(item: Item) -> str:

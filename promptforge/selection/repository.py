@@ -21,7 +21,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from ..model import Item
+from ..model import Item, readable_text
 from ..text.characters import freeze
 from ..text.thesaurus import related_terms
 from ..text.words import (
@@ -41,7 +41,6 @@ from .query import (
     MIN_NAME_CHARACTERS,
     Question,
     Relevance,
-    readable_text,
 )
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30

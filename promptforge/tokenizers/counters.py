@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -68,6 +68,13 @@ class Counter:
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`; control tokens in it count as ordinary text."""
         raise NotImplementedError
+
+    def settle(self, make: Callable[["Counter"], Any]) -> Any:
+        """Return the result of `make` (counter → result) that a provider's own count allows.
+
+        None for a counter that asks no provider.
+        """
+        return None
 
     def count_parts(self, parts: Sequence[str]) -> int:
         """Return exactly `count("".join(parts))`; subclasses remember parts they saw before."""
