@@ -22,6 +22,7 @@ from ..templating.autoescape import TemplateReader, references, template_syntax
 from ..templating.failures import (
     TemplateMistake,
     blank_tags,
+    locate_mistake,
     locate_node,
     node_offset,
     word_after,
@@ -33,7 +34,6 @@ from ..templating.language import (
     TEMPLATE_TESTS,
     Environment,
     check_filters,
-    locate_mistake,
 )
 from ..templating.loader import Templates
 from .findings import Edit, Finding, LintedText

@@ -33,12 +33,11 @@ from ..text.escape import (
     clean_content,
     plain_line,
 )
-from ..text.format import Marks, number_lines
+from ..text.format import Marks, append_marker, number_lines
 from ..text.languages import language_of
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import append_marker
 
 
 class LanguageTags:

@@ -54,7 +54,7 @@ from .context import (
 
 if TYPE_CHECKING:
     from ..trimming.pieces import Pieces
-    from .passages import Passages
+    from .query_passages import Passages
     from .variants import Shortener
 
 MIN_CHARACTERS_PER_TOKEN = 3
@@ -333,7 +333,7 @@ class Page:
             return None
         if options.rerank in ("none", "mmr") or options.trim != "structure":
             return None
-        from .passages import passages_of
+        from .query_passages import passages_of
 
         return passages_of(self, asked)
 

@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter, is_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -50,7 +50,6 @@ from ..packing.types import (
     subtract_costs,
 )
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
-from ..selection.scoring import AnyEmbed, Reranker, Vectors
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
@@ -59,6 +58,9 @@ from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, Setting, ViewMemory
 from .page import Page
 from .report import Report, say_of_report
+
+if TYPE_CHECKING:
+    from ..selection.scoring import AnyEmbed, Vectors
 
 TEMPLATE_OPTIONS = (
     "headers", "line_numbers", "scores", "code", "sources", "tree", "header", "footer",
@@ -192,6 +194,8 @@ class Pipeline:
         )
         reranker = None
         if callable(options.rerank):
+            from ..selection.scoring import Reranker
+
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
         last = _LAST.made
         columns = (last and last.columns.updated(items)) or Columns(items)

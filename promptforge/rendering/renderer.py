@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from msgspec.structs import replace
 
@@ -21,11 +21,13 @@ from ..config.profiles import Profile, load_profile
 from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError, quote
 from ..files import Folders, TemplateSources, folder_paths, template_sources
 from ..model import Item, Result
-from ..selection.scoring import AnyEmbed
-from ..sources.records import load_records, to_item
+from ..sources.native import read_flawless
 from ..templating.loader import FollowedTemplates, Templates
 from ..tokenizers.registry import get_tokenizer
 from .pipeline import Pipeline, Request, log_diagnostics, shipped_templates_used
+
+if TYPE_CHECKING:
+    from ..selection.scoring import AnyEmbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,8 @@ class ContextRenderer:
         """Return one item's text alone, without a page; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
+        from ..sources.records import to_item
+
         chosen = self._settle(current, {**self._given, **options})
         request = Request(current.templates, chosen, [to_item(item)], time.perf_counter())
         return self._pipeline.alone(request, diagnostics)
@@ -239,6 +243,12 @@ def load_items(items: object, diagnostics: Diagnostics) -> list[Item]:
     Raises `ItemError` for what is no list of records at all: None, a number, the name of a file,
     the error that a store answered with.
     """
+    if type(items) is list:
+        native = read_flawless(items)
+        if native is not None:
+            return native
+    from ..sources.records import load_records
+
     try:
         return load_records(items, where="items", diagnostics=diagnostics)
     except ItemError as error:

@@ -28,8 +28,7 @@ from ..packing.types import (
 )
 from ..text.words import UNITS
 from ..tokenizers.registry import get_tokenizer
-from ..trimming.kinds import Structure
-from ..trimming.pieces import Pieces, TrimmedText, TrimmedVariants, speaks
+from ..trimming.pieces import Pieces, Structure, TrimmedText, TrimmedVariants, speaks
 
 if TYPE_CHECKING:
     from .page import Page

@@ -28,10 +28,10 @@ from ..text.words import (
 )
 from ..trimming.kinds import Trimmers, outline_of, without_empty_lines
 from .group import Entry, drop_duplicates, tail_of
-from .scoring import Embed, Reranker, embed_all
 
 if TYPE_CHECKING:
     from .query import Question, Relevance
+    from .scoring import Embed, Reranker
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
@@ -443,6 +443,8 @@ def _diversify(
     items: Sequence[Item], order: Sequence[int], ranks: MutableSequence[float], embed: Embed | None
 ) -> None:
     """Rank the best anew by MMR; the others keep their order after them."""
+    from .scoring import embed_all
+
     best = order[:MAX_CANDIDATES_DIVERSIFIED]
     texts = [readable_text(items[index]) for index in best]
     vectors = embed_all(embed, texts) if embed else None

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 from ..model import Item, Language, readable_text
 from ..text.characters import freeze
 from ..text.words import late_pattern, terms_of_text
-from ..trimming.kinds import Structure, Trimmers
-from ..trimming.pieces import Piece, Pieces, Slices, TrimmedVariants, divide_prose
+from ..trimming.kinds import Trimmers
+from ..trimming.pieces import Piece, Pieces, Slices, Structure, TrimmedVariants, divide_prose
 from .evidence import DividedText, Evidence, RankedText
 from .scoring import Embed, Reranker, cosine, embed_all
 

@@ -1,17 +1,17 @@
 """Objects of callers as dicts: mappings, rows, models and documents of clients, and tables.
 
-A client's object may raise anything where it is looked at: `guarded` turns that into `None`. No
-client is imported; what an object has tells how it is read.
+No client is imported; what an object has tells how it is read. It may raise anything where it is
+looked at: `guarded` turns that into `None`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 from ..model import MAX_DATA_VALUES, exact_str, type_name, type_name_of
+from .native import guarded
 
 Fields = dict[str, Any]
 _T = TypeVar("_T")
@@ -19,25 +19,6 @@ MISSING = object()
 # A module leads to `sys.modules`, and so to all texts of the program, and to `os.environ`.
 _PROGRAM = (type, ModuleType, FunctionType, MethodType)
 _NOT_OBJECTS = (str, bytes, bytearray, int, float, list, tuple, set, type(None), *_PROGRAM)
-
-
-def guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
-    """Let a function that looks at a caller's object return `None` where that raises.
-
-    Such an object may raise anything, also exceptions beside `Exception`, as those of Rust's panics
-    are. The two that belong to the user are let through.
-    """
-
-    @wraps(look)
-    def looked(given: Any) -> _T | None:
-        try:
-            return look(given)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException:
-            return None
-
-    return looked
 
 
 class Row(dict[str, Any]):

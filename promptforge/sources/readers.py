@@ -6,7 +6,8 @@ from numbers import Real
 from typing import Any
 
 from ..model import exact_str
-from .objects import Fields, Row, guarded, mapping
+from .native import guarded
+from .objects import Fields, Row, mapping
 from .shapes import (
     ITEM_FIELDS,
     KEYS,

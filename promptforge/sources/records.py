@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import partial
 from math import isfinite
 from numbers import Real
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -30,12 +29,12 @@ from ..model import (
     UnsoundMetadata,
     copy_plain,
     exact_str,
-    is_flat,
     item_id,
     type_name,
     type_name_of,
 )
-from .objects import Document, Row, fields_of, guarded, is_record, text_keys
+from .native import MAX_RECORDS, guarded, read_flawless, read_native
+from .objects import Document, Row, fields_of, is_record, text_keys
 from .readers import CONTENT_FIELDS, read_shape
 from .shapes import (
     ITEM_FIELDS,
@@ -49,14 +48,9 @@ from .shapes import (
     text_of,
 )
 
-MAX_RECORDS = 1_000_000
-"""Records that one call reads; the rest is left out, and said (PF204)."""
 MAX_UNSIZED_RECORDS = 100_000
 """The same for an iterable without a length, which may have no end."""
 _Fields = dict[str, Any]
-_Records = list[Item]
-_METADATA = attrgetter("metadata")
-_NO_METADATA: _Fields = {}
 _TEXT_FIELDS = ("content", "expanded", "summary", "id", "name", "path", "url", "language")
 MAX_RECORDS_SAID = 10
 """Records left out that have a message each; the others are counted in one."""
@@ -93,12 +87,12 @@ def load_records(
     if type(records) is LoadedItems:
         diagnostics.extend(records.warnings)
         records = list(records)
-    if type(records) is list and (items := _read_flawless(records)) is not None:
+    if type(records) is list and (items := read_flawless(records)) is not None:
         return items
     loading = _Loading(diagnostics)
     alone: list[Item] = []
     for index, record in enumerate(_each(records, where, diagnostics)):
-        item = _read_native(record)
+        item = read_native(record)
         if item is not None:
             alone.append(item)
             continue
@@ -127,7 +121,7 @@ class _Loading:
 
     def read(self, record: object, place: Callable[[], str], into: list[Item]) -> None:
         """Add the item of a record to a search, or keep the reason why it is none."""
-        item = _read_native(record)
+        item = read_native(record)
         if item is None:
             notes = Diagnostics()
             try:
@@ -264,7 +258,7 @@ def to_item(
     escapes, however the record behaves.
     """
     try:
-        return _read_native(record) or _read(record, _Notes(where, diagnostics))
+        return read_native(record) or _read(record, _Notes(where, diagnostics))
     except (ItemError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as exc:  # as in `guarded`
@@ -298,56 +292,6 @@ def _silent(change: str) -> None:
 
 
 # ---- many records
-
-
-# msgspec raises its own error, `ValueError` for an integer too long to print, or that of a bad key.
-@guarded
-def _read_flawless(records: list[Any]) -> list[Item] | None:
-    """Return the items of flawless native records, in about a microsecond each, else `None`."""
-    if len(records) > MAX_RECORDS:
-        return None
-    # Each step is one pass in C: of a million records none costs a line of Python.
-    if {*map(type, records)} == {Item}:
-        items = records
-    elif all(map(_is_convertible, records)):
-        items = msgspec.convert(records, _Records)
-    else:
-        return None
-    columns = list(map(_METADATA, items))
-    if {*map(type, columns)} - {dict}:
-        return None
-    if any(columns):
-        settled = [_with_plain(item, item.metadata) if item.metadata else item for item in items]
-        return None if None in settled else settled  # type: ignore[return-value]
-    return list(items)
-
-
-@guarded
-def _read_native(record: object) -> Item | None:
-    """Return the item of a flawless native record, `None` if anything has to be changed or said."""
-    if not _is_convertible(record):
-        return None
-    item = msgspec.convert(record, Item)
-    if type(item.metadata) is not dict:
-        return None
-    return _with_plain(item, item.metadata)
-
-
-def _is_convertible(record: object) -> bool:
-    """Tell whether msgspec may convert it; of other mappings it reads all pairs, maybe endless."""
-    if type(record) is dict:
-        return type(record.get("metadata", _NO_METADATA)) is dict
-    return type(record) is Item
-
-
-def _with_plain(item: Item, metadata: _Fields) -> Item | None:
-    if "source_type" in metadata:  # a RAG document
-        return None
-    if is_flat(metadata):
-        return item
-    changes: list[str] = []
-    copied = copy_plain(metadata, changes.append)
-    return None if changes else msgspec.structs.replace(item, metadata=copied)
 
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
@@ -437,7 +381,7 @@ def _read(record: object, notes: _Notes) -> Item:
     else:
         own = _read_document(record, notes)
     native = read_shape(own, notes)
-    return _read_native(native) or _build(native, notes)
+    return read_native(native) or _build(native, notes)
 
 
 def _read_document(given: object, notes: _Notes) -> _Fields:

@@ -18,7 +18,8 @@ from ..errors import quote
 from ..files.access import read_utf8
 from ..model import Item, copy_plain, exact_str, type_name_of
 from ..yaml_reader import load_shipped_yaml
-from .objects import MISSING, Fields, Row, fields_of, guarded, mapping, table_rows
+from .native import guarded
+from .objects import MISSING, Fields, Row, fields_of, mapping, table_rows
 
 ITEM_FIELDS = frozenset(Item.__struct_fields__)
 

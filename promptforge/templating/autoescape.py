@@ -20,7 +20,6 @@ from ..text.escape import YAML_LITERAL_INDENTS
 from ..text.places import syntax_of
 from ..text.urls import SETTLES_SCHEME
 from ..text.words import late_pattern
-from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
 
 # A line of a template is compared with lines of content, so values in it are wildcards.
 PRINTED_VALUE = object()
@@ -481,6 +480,8 @@ class TemplateReader:
 
     def refuse(self, node: nodes.Node, code: str, message: str) -> None:
         """Raise `TemplateError` at a node. Lint overrides it, notes `code` and goes on."""
+        from .failures import excerpt_at, locate_node
+
         excerpt = excerpt_at(self._source, *locate_node(node, message, self._source))
         raise TemplateError(message, where=f"{self.name}:{excerpt.line}", excerpt=excerpt)
 
@@ -670,6 +671,8 @@ def template_syntax(name: str) -> str:
 def _not_allowed(node: nodes.Node) -> str | None:
     if isinstance(node, _ALLOWED):
         return None
+    from .failures import OPERATOR_SIGNS
+
     kind = type(node).__name__
     if (sign := OPERATOR_SIGNS.get(kind)) is not None:
         has = "+ and - alone, and filters"

@@ -1,13 +1,14 @@
 """Failures of templates: the place of each, a message for the author, and the way out.
 
-Three kinds: a template that cannot be read (`find_mistake`), a node that is refused before it runs
-(`locate_node`), and an exception of a template that runs (`explain_failure`).
+Three kinds: a template that cannot be read (`locate_mistake`), a node that is refused before it
+runs (`locate_node`), and an exception of a template that runs (`explain_failure`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -54,22 +55,6 @@ def excerpt_at(source: str, start: int, length: int) -> Excerpt:
 # --- places of nodes ------------------------------------------------------------------------------
 
 
-class LineNumber(int):
-    """A line number that also knows its offset in the text.
-
-    Jinja keeps nothing but the line of a token in the nodes and errors it makes, and passes it on
-    untouched. So the offset travels inside the line.
-    """
-
-    offset: int = 0
-
-    def __new__(cls, line: int, offset: int) -> LineNumber:
-        """Return the line with its offset."""
-        new = super().__new__(cls, line)
-        new.offset = offset
-        return new
-
-
 OPERATOR_SIGNS = {"Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
 """Arithmetic that templates have not, as it is written."""
 _OPENINGS = {
@@ -83,11 +68,10 @@ _OPENINGS = {
 
 def node_offset(node: nodes.Node) -> int:
     """Return the offset of a node in its text."""
-    if isinstance(node.lineno, LineNumber):
-        return node.lineno.offset
     # Jinja makes some nodes itself, without a token; then the first token inside tells.
-    lines = (inner.lineno for inner in node.find_all(nodes.Node))
-    return next((line.offset for line in lines if isinstance(line, LineNumber)), 0)
+    inside = (inner.lineno for inner in node.find_all(nodes.Node))
+    offsets = (getattr(line, "offset", None) for line in chain([node.lineno], inside))
+    return next((offset for offset in offsets if offset is not None), 0)
 
 
 def word_after(text: str, start: int, before: str) -> tuple[int, int]:
@@ -195,6 +179,18 @@ class TagSpan(NamedTuple):
     def mistake(self, message: str) -> TemplateMistake:
         """Return a mistake that is the whole tag."""
         return TemplateMistake(self.start, self.end - self.start, message)
+
+
+def locate_mistake(text: str, error: jinja2.TemplateSyntaxError) -> TemplateMistake:
+    """Return the mistake that made reading `text` fail with `error`."""
+    message = str(error.message or "cannot be read").rstrip(".")
+    if found := re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL):
+        return find_mistake(text, found[1], int(found[2]))
+    offset = getattr(error.lineno, "offset", None)
+    if offset is not None:
+        return find_mistake(text, message, offset)
+    before = text.split("\n")[: max(error.lineno - 1, 0)]
+    return find_mistake(text, message, sum(len(line) + 1 for line in before))
 
 
 def find_mistake(source: str, message: str, at: int) -> TemplateMistake:

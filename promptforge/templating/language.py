@@ -52,7 +52,6 @@ from ..text.format import (
 from ..text.places import PLACES
 from ..text.words import late_property
 from .autoescape import TemplateFacts, TemplateReader, template_syntax
-from .failures import LineNumber, TemplateMistake, find_mistake
 from .limits import (
     FILTER_FUEL_PER_CHAR,
     METER_FUNCTIONS,
@@ -496,6 +495,22 @@ _lately_compiled: dict[tuple[type, str, str | None, str | None], CompiledTemplat
 """The templates compiled last, the newest at the end: a key in the editor changes one of many."""
 
 
+class LineNumber(int):
+    """A line number that also knows its offset in the text.
+
+    Jinja keeps nothing but the line of a token in the nodes and errors it makes, and passes it on
+    untouched. So the offset travels inside the line.
+    """
+
+    offset: int = 0
+
+    def __new__(cls, line: int, offset: int) -> LineNumber:
+        """Return the line with its offset."""
+        new = super().__new__(cls, line)
+        new.offset = offset
+        return new
+
+
 class Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are read from mappings, never as attributes."""
 
@@ -668,14 +683,3 @@ def _counted(tokens: Iterable[Token]) -> Iterator[Token]:
             message = f"a name of more than {MAX_FIELD_NAME_CHARS} characters"
             raise jinja2.TemplateSyntaxError(message, token.lineno)
         yield token
-
-
-def locate_mistake(text: str, error: jinja2.TemplateSyntaxError) -> TemplateMistake:
-    """Return the mistake that made reading `text` fail with `error`."""
-    message = str(error.message or "cannot be read").rstrip(".")
-    if found := re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL):
-        return find_mistake(text, found[1], int(found[2]))
-    if isinstance(error.lineno, LineNumber):
-        return find_mistake(text, message, error.lineno.offset)
-    before = text.split("\n")[: max(error.lineno - 1, 0)]
-    return find_mistake(text, message, sum(len(line) + 1 for line in before))

@@ -36,7 +36,6 @@ from ..text.places import syntax_of
 from ..text.words import late_property
 from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
 from .autoescape import PRINTED_TITLE, LineParts, TemplateFacts
-from .failures import excerpt_at, explain_failure
 from .language import (
     Environment,
     Fields,
@@ -44,7 +43,6 @@ from .language import (
     TracingEnvironment,
     isolate_fences,
     join_output,
-    locate_mistake,
 )
 from .limits import Changes, FuelTank, count_chars, use_tank
 
@@ -312,6 +310,8 @@ class Templates:
             hint = suggest_name(str(error.name), self._names)
             raise TemplateError(f'there is no template "{error.name}"{hint}') from None
         except jinja2.TemplateSyntaxError as error:
+            from .failures import excerpt_at, locate_mistake
+
             source = error.source or ""
             mistake = locate_mistake(source, error)
             line = excerpt_at(source, mistake.start, mistake.length)
@@ -360,7 +360,7 @@ class Templates:
         try:
             return join_output(template.root_render_func(context), mend)
         except Exception as error:
-            raise explain_failure(error, template, variables) from error
+            raise _explain_failure(error, template, variables) from error
 
     def trace(self, name: str, variables: dict[str, Any]) -> Iterator[TracedPiece]:
         """Yield what the template `name` prints, each piece with its template and line."""
@@ -572,7 +572,7 @@ class Layout:
             try:
                 text = join_output(template.root_render_func(context), mend)
             except Exception as error:
-                raise explain_failure(error, template, variables) from error
+                raise _explain_failure(error, template, variables) from error
             return text, tank.changes_since(before)
 
         return show
@@ -590,8 +590,16 @@ class Layout:
         try:
             pieces = isolate_fences(self._page.root_render_func(context))
         except Exception as error:
-            raise explain_failure(error, self._page, variables) from error
+            raise _explain_failure(error, self._page, variables) from error
         return pieces, tank.changes_since(before)
+
+
+def _explain_failure(
+    error: Exception, template: jinja2.Template, variables: dict[str, Any]
+) -> TemplateError:
+    from .failures import explain_failure
+
+    return explain_failure(error, template, variables)
 
 
 class FollowedTemplates:

@@ -170,3 +170,8 @@ def _decimal(value: object) -> Decimal:
     if not number.is_finite() or number.adjusted() >= 400:  # "1e999999" would print a megabyte
         return Decimal(0)
     return number
+
+
+def append_marker(text: str, marker: str) -> str:
+    """Return `text`, then `marker` on a line of its own."""
+    return "\n".join(filter(None, (text, marker)))

@@ -1,4 +1,4 @@
-"""The language of a file by its name, or of a script by its first line, as the tag of a fence.
+"""The languages of files, told by the name or by the first line of a script: the tags of fences.
 
 The tables add to those of the package `identify`, whose tags are the names of languages.
 """

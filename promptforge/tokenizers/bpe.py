@@ -81,9 +81,7 @@ class BytePairCounter(Counter):
     """Counts by a tiktoken encoding, loaded when the first text is counted."""
 
     lookup: LookupEncoder | None = None
-    """Takes small texts as long as the encoding is not loaded, where `looks_up` is true."""
-    looks_up = False
-    """True in a process that ends soon."""
+    """Takes the first small texts, until the encoding is loaded."""
     threads = 1
     """Threads for long texts."""
 
@@ -329,7 +327,7 @@ class BytePairCounter(Counter):
 
     def _encode(self, text: str) -> list[int] | None:
         text = replace_surrogates(text)
-        if self.looks_up and self.lookup is not None and self._encoding is None:
+        if self.lookup is not None and self._encoding is None:
             tokens = self.lookup.encode(text)
             if tokens is not None:
                 return tokens

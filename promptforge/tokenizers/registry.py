@@ -198,11 +198,7 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
 
 
 def prepare_for_one_command() -> None:
-    """Count from now on as suits a process that ends soon and has the machine to itself.
-
-    Small texts need no table, and many long ones are counted by several threads.
-    """
-    BytePairCounter.looks_up = True
+    """Count many long texts by several threads from now on, in a process that has the machine."""
     BytePairCounter.threads = min(os.cpu_count() or 1, MAX_THREADS)
 
 

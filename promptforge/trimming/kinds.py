@@ -13,16 +13,17 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import OptionError, quote, suggest_name
 from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.characters import freeze
-from ..text.format import Marks
+from ..text.format import Marks, append_marker
 from ..text.words import late_pattern
-from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
-Structure = Pieces | TrimmedVariants | None
+if TYPE_CHECKING:
+    from .pieces import Structure, TrimmedVariants
+
 TRIMMERS_BY_KIND = {
     **dict.fromkeys(("commit", "diff"), "patch"),
     "error": "traceback",
@@ -93,6 +94,8 @@ class Trimmers(NamedTuple):
         With `reach` of a program only the first so many characters, or a few more; the rest is
         one more piece.
         """
+        from .pieces import Pieces
+
         kind = self.trim_as.get(kind, kind)
         name = TRIMMERS_BY_LANGUAGE.get(language or "", "code")
         for statement in (_INNER_STATEMENT, _OUTER_STATEMENT) if reach else ():
@@ -160,6 +163,8 @@ def find_structure(kind: str, language: str | None, text: str, marks: Marks) -> 
 def _divide(
     kind: str, language: str | None, text: str, marks: Marks, only: str | None = None
 ) -> Structure:
+    from .pieces import Pieces
+
     by_kind = TRIMMERS_BY_KIND.get(kind) or TRIMMERS_BY_LANGUAGE.get(kind)
     modules = [only] if only else [by_kind, TRIMMERS_BY_LANGUAGE.get(language or "")]
     if is_program(kind, language) and not only:
@@ -189,6 +194,7 @@ def _ask_plugin(
     plugin: Plugin, kind: str, language: str | None, text: str, marker: str
 ) -> TrimmedVariants:
     """Return the texts of a plug-in that are shorter than `text`; one without `marker` gets it."""
+    from .pieces import TrimmedText, TrimmedVariants
 
     def ask() -> set[str]:
         found = set()
@@ -221,6 +227,8 @@ def is_program(kind: str, language: str | None) -> bool:
 
 def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str | None:
     """Return the signatures or headings of `text`, as it is outlined to fit; None: it has none."""
+    from .pieces import Pieces
+
     marks = trimmers.marks._replace(marker="")
     structure = trimmers._replace(marks=marks).find_structure(kind, language, text)
     if not isinstance(structure, Pieces):

@@ -529,6 +529,10 @@ class Pieces:
         return sorted(going, key=lambda i: (value[i], -i))
 
 
+Structure = Pieces | TrimmedVariants | None
+"""The structure of a text, by which it is shortened; None for one that is not known."""
+
+
 def _count_lines_begun(parts: Sequence[Piece]) -> list[int]:
     """Return how many lines begin in each piece; one that only ends in it does not go with it."""
     found, fresh = [], True
@@ -567,11 +571,6 @@ def line_end(run: Sequence[Piece]) -> str:
         if last.endswith(end):
             return end
     return ""
-
-
-def append_marker(text: str, marker: str) -> str:
-    """Return `text`, then `marker` on a line of its own."""
-    return "\n".join(filter(None, (text, marker)))
 
 
 # --- prose ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from promptforge.model import Item
 from promptforge.rendering.context import Setting
 from promptforge.rendering.page import Page
 from promptforge.selection.filter import Candidates
-from promptforge.templating.failures import LineNumber
+from promptforge.templating.language import LineNumber
 from promptforge.templating.limits import NO_CHANGES, Changes
 from promptforge.templating.loader import Templates
 from promptforge.tokenizers.registry import get_tokenizer

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
-from promptforge.sources import records
+from promptforge.sources import native, records
 from promptforge.sources.records import load_records, to_item
 
 
@@ -277,7 +277,8 @@ def test_records_that_end_in_an_error_keep_what_came_before() -> None:
 
 
 def test_endless_records_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MAX_RECORDS", 50)
+    for module in (native, records):
+        monkeypatch.setattr(module, "MAX_RECORDS", 50)
     monkeypatch.setattr(records, "MAX_UNSIZED_RECORDS", 40)
     diagnostics = Diagnostics()
     items = load_records(

@@ -220,11 +220,7 @@ def test_ranks_of_a_table() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_counter_that_looks_up_counts_and_cuts_alike(
-    unit: Unit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(BytePairCounter, "looks_up", True)
-
+def test_a_counter_that_looks_up_counts_and_cuts_alike(unit: Unit) -> None:
     loads: list[str] = []
 
     def load() -> tuple[str, dict[bytes, int]]:

@@ -1,0 +1,88 @@
+"""Native records as items, each in about a microsecond: the way of all that needs no conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..model import Item, copy_plain, is_flat
+
+MAX_RECORDS = 1_000_000
+"""Records that one call reads; the rest is left out, and said (PF204)."""
+_Records = list[Item]
+_METADATA = attrgetter("metadata")
+_NO_METADATA: dict[str, Any] = {}
+_T = TypeVar("_T")
+
+
+def guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
+    """Let a function that looks at a caller's object return `None` where that raises.
+
+    Such an object may raise anything, also exceptions beside `Exception`, as those of Rust's panics
+    are. The two that belong to the user are let through.
+    """
+
+    @wraps(look)
+    def looked(given: Any) -> _T | None:
+        try:
+            return look(given)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            return None
+
+    return looked
+
+
+# msgspec raises its own error, `ValueError` for an integer too long to print, or that of a bad key.
+@guarded
+def read_flawless(records: list[Any]) -> list[Item] | None:
+    """Return the items of flawless native records, in about a microsecond each, else `None`."""
+    if len(records) > MAX_RECORDS:
+        return None
+    # Each step is one pass in C: of a million records none costs a line of Python.
+    if {*map(type, records)} == {Item}:
+        items = records
+    elif all(map(_is_convertible, records)):
+        items = msgspec.convert(records, _Records)
+    else:
+        return None
+    columns = list(map(_METADATA, items))
+    if {*map(type, columns)} - {dict}:
+        return None
+    if any(columns):
+        settled = [_with_plain(item, item.metadata) if item.metadata else item for item in items]
+        return None if None in settled else settled  # type: ignore[return-value]
+    return list(items)
+
+
+@guarded
+def read_native(record: object) -> Item | None:
+    """Return the item of a flawless native record, `None` if anything has to be changed or said."""
+    if not _is_convertible(record):
+        return None
+    item = msgspec.convert(record, Item)
+    if type(item.metadata) is not dict:
+        return None
+    return _with_plain(item, item.metadata)
+
+
+def _is_convertible(record: object) -> bool:
+    """Tell whether msgspec may convert it; of other mappings it reads all pairs, maybe endless."""
+    if type(record) is dict:
+        return type(record.get("metadata", _NO_METADATA)) is dict
+    return type(record) is Item
+
+
+def _with_plain(item: Item, metadata: dict[str, Any]) -> Item | None:
+    if "source_type" in metadata:  # a RAG document
+        return None
+    if is_flat(metadata):
+        return item
+    changes: list[str] = []
+    copied = copy_plain(metadata, changes.append)
+    return None if changes else msgspec.structs.replace(item, metadata=copied)
