@@ -1,6 +1,6 @@
-"""The languages of files, told by the name or by the first line of a script: the tags of fences.
+"""Languages of files, by name or by the first line of a script, in the words that fences use.
 
-The tables add to those of the package `identify`, whose tags are the names of languages.
+The tables add to the tags of the package `identify`, which are names of languages.
 """
 
 from __future__ import annotations

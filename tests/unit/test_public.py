@@ -448,3 +448,20 @@ def test_processes_that_begin_anew_render_and_fail_alike() -> None:
         with pytest.raises(pf.BudgetError) as caught:
             pool.submit(renderer.render, [long]).result(60)
         assert caught.value.needed > caught.value.largest == 300
+
+
+MAX_LINES_LOADED = 18_000
+LINES_LOADED = """
+import sys
+import promptforge as pf
+assert pf.render([{"content": "one"}, {"content": "two", "path": "b.py"}]).items_included == 2
+files = {module.__file__ for name, module in sys.modules.items() if name.startswith("promptforge")}
+assert "tiktoken" not in sys.modules
+print(sum(len(open(file, encoding="utf-8").readlines()) for file in files))
+"""
+
+
+@pytest.mark.slow
+def test_a_rendering_loads_what_it_needs_alone() -> None:
+    done = python("-c", LINES_LOADED)
+    assert 5_000 < int(done.out) <= MAX_LINES_LOADED
