@@ -23,6 +23,7 @@ from uuid import UUID
 import msgspec
 
 from .errors import TYPE_NAME, Diagnostic, PromptForgeError
+from .reasons import BUDGET_REASONS
 
 if TYPE_CHECKING:
     from .rendering.report import Report
@@ -283,8 +284,7 @@ class ResultItem:
     tokens_full: int = dataclasses.field(init=False, repr=False, compare=False)
     """Tokens of its longest variant on its own."""
     reason: str
-    """Why: `fits required budget section_budget max_items min_score min_worth kinds paths languages
-    duplicate merged combine`."""
+    """Why: the name of a `Reason`, such as `fits` or `budget`."""
     fits_at: int | None = dataclasses.field(init=False, repr=False, compare=False)
     """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
     rank: int | None
@@ -412,7 +412,7 @@ class Result:
         scores = [page.candidates.pool[index].score for index in chosen]
         self.average_score = sum(scores) / len(scores) if scores else 0.0
         """Mean score of the included items; 0 with none."""
-        self.truncated = bool(report.trimmed or report.counts.keys() & {"budget", "section_budget"})
+        self.truncated = bool(report.trimmed or report.counts.keys() & BUDGET_REASONS)
         """True when the budget trimmed or dropped an item."""
         self.files = tuple(dict.fromkeys(item.path for item in shown if item.path is not None))
         """Paths of the included items, each once, in the order of the context."""

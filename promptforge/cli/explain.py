@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..config.options import OPTION_VOCABULARY, as_flags, flag_value
+from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
 from ..model import Explanation, Gain, Remedy, Result, ResultItem, path_with_lines
-from ..packing.types import BUDGET_REASONS
+from ..reasons import BUDGET_REASONS, REASONS, Reason
 from ..text.format import plural
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
@@ -46,23 +46,7 @@ MAX_GAINED_NAMES = 3
 """Items that a row of gains names."""
 NO_PATH = "(no path)"
 """Name of the section of items without a path."""
-_NOT_GIVEN = dict.fromkeys(("max_items", "min_score", "min_worth"), "none")
-"""Options that a reason may name, where they were not given."""
 STATUS_WORDS = {"included": "in", "trimmed": "cut", "dropped": "out"}
-REASON_TEXTS = {
-    "budget": "too little room",
-    "section_budget": "its section has used up its share (section_budgets)",
-    "max_items": "past the {max_items} found items that --max-items lets in",
-    "min_score": "found by a search with a score below {min_score}",
-    "min_worth": "its worth by the query is below {min_worth} of the best",
-    "kinds": "its kind is not one of --kinds",
-    "paths": "its path matches none of --paths",
-    "languages": "its language is not one of --languages",
-    "duplicate": "another item holds its text",
-    "merged": "shown as a part of a range of its file that it touches",
-    "combine": "found by a search, and items you named come first",
-}
-"""Reason of an item that is dropped or shortened → the same in words."""
 
 
 @click.command("explain", cls=GroupedCommand)
@@ -247,16 +231,14 @@ def reason_lines(
     `options` all options in force. `beyond` is the largest budget that was tried, in tokens.
     """
     remedy_of = {remedy.reason: remedy for remedy in remedies}
-    values = {name: value for name, value in options.items() if value is not None}
-    wide = max((len(reason) for reason in REASON_TEXTS if reason in counts), default=0)
-    # In this order, not that of the items: then two accounts can be compared line by line.
-    for reason, text in REASON_TEXTS.items():
+    wide = max(map(len, counts), default=0)
+    # In the order of the table, not of the items: two accounts can be compared line by line.
+    for reason, about in REASONS.items():
         if reason not in counts:
             continue
         remedy = remedy_of.get(reason)
-        texts = [text.format_map({**_NOT_GIVEN, **values})]
-        is_budget = reason in BUDGET_REASONS
-        if is_budget and (remedy is None or remedy.items < counts[reason]):
+        texts = [_meaning(about, options)]
+        if about.lacks_room and (remedy is None or remedy.items < counts[reason]):
             texts.append("--max-tokens with the number under 'fits at' brings it back whole")
             if beyond is not None:
                 texts.append(f">{beyond:,}: even that is too little; --json says the number")
@@ -268,6 +250,10 @@ def reason_lines(
             yield from _wrapped(" " * (wide + 2), line)
     if counts:
         yield ""
+
+
+def _meaning(reason: Reason, options: Mapping[str, Any]) -> str:
+    return reason.fill(reason.sentence, options, flag_name(reason.option or ""))
 
 
 def _remedy(remedy: Remedy, name: str) -> str:

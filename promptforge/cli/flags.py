@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..config.options import OPTION_VOCABULARY, PROMPT_OPTIONS, Options
+from ..config.options import OPTION_GROUPS, OPTION_VOCABULARY, PROMPT_OPTIONS, Options
 from ..config.schema import Rule, bare_type, read_count
 from ..files import YAML_SUFFIXES, format_of, shipped_folder
 from ..files.access import read_utf8
@@ -86,27 +86,17 @@ HELP_GROUPS = {
         "files documents man_pages techniques git_diff git_changed git_log attack search within"
         " plugged stream_name files_from null job history workspace context_lines"
     ),
-    "Files of folders": "include exclude ignored hidden secret_scan paths languages kinds",
+    "Files of folders": "include exclude ignored hidden secret_scan {options}",
     "Texts of a prompt": (
-        "system system_file instructions instructions_file user user_file prompt prompt_order"
-        " system_role cite citation cache_after to"
+        "system system_file instructions instructions_file user user_file {options} to"
     ),
-    "Size": (
-        "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
-        " reserve history_share message_tokens call_tokens prompt_tokens"
-    ),
-    "What is chosen": (
-        "query rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps"
-        " combine explicit_share"
-    ),
-    "Layout": (
-        "layout format tree sources headers line_numbers number_lines scores code outline"
-        " comments empty_lines group_by order"
-        " header footer separator marker fence_language framing control_text"
-    ),
+    "Size": "{options}",
+    "What is chosen": "{options}",
+    "Layout": "{options}",
     "Profile and templates": "profile templates profiles allow_outside follow",
 }
-"""Heading of the help → names of the flags below it; all others stand below "Output"."""
+"""Heading of the help → names of the flags below it; `{options}` are those of `OPTION_GROUPS`. All
+others stand below "Output"."""
 
 
 # --- completion -----------------------------------------------------------------------------------
@@ -244,6 +234,7 @@ class GroupedCommand(click.Command):
             if isinstance(param, click.Option)
         }
         for heading, names in (*HELP_GROUPS.items(), ("Output", " ".join(filter(None, left)))):
+            names = names.replace("{options}", OPTION_GROUPS.get(heading, ""))
             found = (left.pop(name, None) for name in names.split())
             if records := list(filter(None, found)):
                 with formatter.section(heading):

@@ -281,6 +281,25 @@ OPTION_VOCABULARY = Vocabulary(
 )
 """Name, type, default and sentence of every option: flags and the JSON Schema are made of it."""
 
+OPTION_GROUPS = {
+    "Files of folders": "paths languages kinds",
+    "Texts of a prompt": "prompt prompt_order system_role cite citation cache_after",
+    "Size": (
+        "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
+        " reserve history_share message_tokens call_tokens prompt_tokens"
+    ),
+    "What is chosen": (
+        "query rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps"
+        " combine explicit_share"
+    ),
+    "Layout": (
+        "layout format tree sources headers line_numbers number_lines scores code outline"
+        " comments empty_lines group_by order"
+        " header footer separator marker fence_language framing control_text"
+    ),
+}
+"""Heading in `--help` and on the page of the preview → its options; the others come last."""
+
 
 def apply_options(base: Options, changes: Mapping[str, Any]) -> Options:
     """Return `base` with `changes`.
@@ -311,7 +330,7 @@ def as_flags(options: Mapping[str, Any]) -> str:
     """Return options as one types them; in words the flags to leave out."""
     typed, left_out = [], []
     for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
+        flag = flag_name(name)
         if value is None and name in ("kinds", "paths", "languages"):
             # These take a list, and `none` would be a kind of that name.
             left_out.append(f"leaving out {flag}")
@@ -323,6 +342,11 @@ def as_flags(options: Mapping[str, Any]) -> str:
         else:
             typed.append(f"{flag} {shlex.quote(flag_value(value))}")
     return " and ".join(filter(None, [" ".join(typed), *left_out]))
+
+
+def flag_name(option: str) -> str:
+    """Return the flag of an option: `--max-tokens`."""
+    return f"--{option.replace('_', '-')}"
 
 
 def flag_value(value: object) -> str:

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
+from ..reasons import BUDGET, BUDGET_REASONS, DUPLICATE, MAX_ITEMS, MERGED, SECTION_BUDGET
 from .types import (
-    BUDGET_REASONS,
     SHORTENED_VARIANTS,
     STUB_VARIANT,
     UNLIMITED,
@@ -89,7 +89,7 @@ class PageState:
     def drop_duplicate(self, index: int, holder: int) -> None:
         """Drop an item that `holder` contains; its own duplicates are then those of `holder`."""
         self.remove(index)
-        self.reasons[index] = "duplicate"
+        self.reasons[index] = DUPLICATE.name
         # A was within B, and now B is within C: so A is within C.
         held = [d for d, h in self.duplicate_of.items() if h == index]
         self.duplicate_of |= dict.fromkeys(held, holder)
@@ -135,7 +135,7 @@ class PageState:
         for (first, *others), variant in joined:
             for index in others:
                 self.drop_duplicate(index, first)
-                self.reasons[index] = "merged"
+                self.reasons[index] = MERGED.name
             self.duplicate_of.pop(first, None)
             self.put(first, variant, cost)
             # Two halves of a file, joined, may hold a third text.
@@ -479,7 +479,7 @@ class Packer(PageState):
                 left = (
                     i for i in chain(misfits, queue, walk[ahead.place :]) if i not in self.chosen
                 )
-                self.reasons.update(dict.fromkeys(left, "max_items"))
+                self.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
                 return
             whole = _next_is_whole(step, queue, misfits)
             index = (queue if whole else misfits).popleft()
@@ -512,7 +512,7 @@ class Packer(PageState):
     def _fail(self, index: int, is_new: bool) -> None:
         if is_new:
             if self._over_section_limit(index):
-                self.reasons[index] = "section_budget"
+                self.reasons[index] = SECTION_BUDGET.name
             self.stopped = self.first_only
 
     def _over_section_limit(self, index: int) -> bool:
@@ -622,7 +622,7 @@ class Packer(PageState):
         for index in step.walk:
             if misses >= MAX_FAILED_PAGES or places == 0:
                 break
-            reason = self.reasons.get(index, "budget")
+            reason = self.reasons.get(index, BUDGET.name)
             if index in self.chosen or reason not in BUDGET_REASONS:
                 continue
             shown = self.take_variant(index, STUB_VARIANT, self.chosen, self.cost, limit)

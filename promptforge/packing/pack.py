@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ..reasons import BUDGET, MAX_ITEMS, SECTION_BUDGET
 from ..text.words import late_property
 from .in_order import NO_SECTION_LIMITS, Packer
 from .types import (
@@ -96,7 +97,7 @@ class Reasons(Mapping[int, str]):
     @late_property
     def _all(self) -> dict[int, str]:
         every = (index for walk in self._walks for index in walk)
-        reasons = {**dict.fromkeys(every, "budget"), **self.found}
+        reasons = {**dict.fromkeys(every, BUDGET.name), **self.found}
         for index in self._chosen:  # beyond the share of its step, but taken by a later one
             reasons.pop(index, None)
         return reasons
@@ -275,7 +276,7 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, packing: 
         _pack_step(packer, step, subtract_costs(limit, reserved), packing, None)
     # Separators and headings were not in the sum: the last ones give way.
     while not packer.show(dict.fromkeys(packer.unsettled(walk), STUB_VARIANT), limit):
-        packer.drop(next(index for index in reversed(packer.chosen) if index in stubs), "budget")
+        packer.drop(next(index for index in reversed(packer.chosen) if index in stubs), BUDGET.name)
     _lengthen_stubs(packer, walk, limit)
     return True
 
@@ -326,7 +327,7 @@ def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
         variant = packer.chosen.get(index)
         if index in packer.duplicate_of or variant == packer.page.variants(index)[0]:
             continue
-        dropped = variant is None and packer.reasons.get(index, "budget") == "budget"
+        dropped = variant is None and packer.reasons.get(index, BUDGET.name) == BUDGET.name
         if variant is None and not (dropped and packing in ("drop_last", "drop_first")):
             continue
         longer = packer.take_whole(index, limit) or packer.take_shortened(index, limit)
@@ -377,7 +378,7 @@ def _pack_repository(
         packer.step_down = stepping_down
         if packer.free_places(step) == 0:
             left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
-            packer.reasons.update(dict.fromkeys(left, "max_items"))
+            packer.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
     else:
         packer.pack(step, limit)
 
@@ -535,7 +536,7 @@ def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Pac
         walk = [index for index in walk if index not in packer.chosen]
     free = packer.free_places(step)
     if free is not None:
-        packer.drop_all(dict.fromkeys(walk[free:], "max_items"))
+        packer.drop_all(dict.fromkeys(walk[free:], MAX_ITEMS.name))
         walk = walk[:free]
     if packing == "drop_first":
         walk.reverse()
@@ -546,8 +547,8 @@ def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Pac
         pack_proportionally(packer, walk, limit, longest_first=longest_first, again=step.again)
     # Here a section with a maximum is a step of its own, so its room says why an item is short.
     if step.room is not None and limit[0] < packer.limit[0]:
-        short = [index for index in step.walk if packer.reasons.get(index) == "budget"]
-        packer.reasons.update(dict.fromkeys(short, "section_budget"))
+        short = [index for index in step.walk if packer.reasons.get(index) == BUDGET.name]
+        packer.reasons.update(dict.fromkeys(short, SECTION_BUDGET.name))
 
 
 def pack_proportionally(
@@ -722,7 +723,7 @@ def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list
         while left and not fits_within(cost, limit):
             cost = subtract_costs(cost, page.item_cost(left.pop(), STUB_VARIANT))
         cost = page.measure({**packer.chosen, **dict.fromkeys(left, STUB_VARIANT)})
-    packer.drop_all(dict.fromkeys(walk[len(left) :], "budget"))
+    packer.drop_all(dict.fromkeys(walk[len(left) :], BUDGET.name))
     return left
 
 
@@ -745,5 +746,5 @@ def pack_drop_last(
         if (has_room and packer.take_whole(index, limit)) or index in packer.duplicate_of:
             continue
         if not (has_room and packer.shorten and packer.take_shortened(index, limit)):
-            packer.drop(index, "budget")
+            packer.drop(index, BUDGET.name)
         has_room = False

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from ..reasons import BUDGET
 from .in_order import Packer
 from .types import Cost, PackingStep, Variant, budget_unit, fits_within
 
@@ -91,7 +92,7 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     seen = packer.take_front(left, limit, packer.free_places(step))
     growing = [index for index in step.walk if index in shown.numbers and passages.may_grow(index)]
     packer.take_rest([*growing, *left[seen:]], limit, step)
-    packer.drop_all({i: packer.reasons.get(i, "budget") for i in filter(is_left, left)})
+    packer.drop_all({i: packer.reasons.get(i, BUDGET.name) for i in filter(is_left, left)})
 
 
 class _ShownPassages:

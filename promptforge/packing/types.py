@@ -42,9 +42,6 @@ STUB_VARIANT = Variant("stub", "", cut=True)
 SHORTENED_VARIANTS = frozenset({"trimmed", "outline", "stub"})
 """Names of variants that promptforge made shorter than the item gave them."""
 
-BUDGET_REASONS = frozenset({"budget", "section_budget"})
-"""Reasons of items that had too little room."""
-
 
 EMPTY_VARIANT = Variant("trimmed", "", cut=True)
 """A variant of nothing but its marker."""

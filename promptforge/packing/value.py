@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import filterfalse, islice
 from typing import NamedTuple
 
+from ..reasons import BUDGET, MAX_ITEMS, SECTION_BUDGET
 from .in_order import ITEMS_LOOKED_AT, Packer
 from .types import (
     UNLIMITED,
@@ -83,7 +84,7 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     if packer.free_places(step) == 0:
         for index in walk:
             if index not in packer.chosen:
-                packer.reasons.setdefault(index, "max_items")
+                packer.reasons.setdefault(index, MAX_ITEMS.name)
     return equal
 
 
@@ -200,7 +201,7 @@ class _PageRows:
         for index, variant in variants.items():
             holder, held = self._page.duplicates(index, packer.chosen)
             if self._page.item_cost(index, variant)[0] > packer.allowance(index):
-                packer.drop(index, "section_budget")
+                packer.drop(index, SECTION_BUDGET.name)
                 refused.append(index)
             elif holder is not None:
                 packer.drop_duplicate(index, holder)
@@ -211,7 +212,7 @@ class _PageRows:
         packer.cost = self._page.measure(packer.chosen)
         while shown and not fits_within(packer.cost, self._limit):
             refused.append(shown.pop())  # not for good: a shorter variant may still fit
-            packer.drop(refused[-1], "budget")
+            packer.drop(refused[-1], BUDGET.name)
             packer.cost = self._page.measure(packer.chosen)
         rest = self._chooser.rest(chosen).owners(self._items)
         return rest.after(i for i in refused if i not in packer.duplicate_of)

@@ -26,6 +26,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..config.options import OPTION_GROUPS
 from ..errors import Diagnostic, OptionError, PromptForgeError
 from ..files import shipped_folder
 from ..files.access import read_bytes
@@ -36,6 +37,7 @@ from .session import (
     FOLDERS,
     OPTION_SCHEMAS,
     OWN_CHOICES,
+    REASON_LABELS,
     CaseRequest,
     PageRequest,
     SaveError,
@@ -237,6 +239,8 @@ class PreviewApp:
                 "changes": self._changes.number,
                 "around": [name for name, text in session.texts._asdict().items() if text],
                 "vocabulary": OPTION_SCHEMAS,
+                "groups": [(title, names.split()) for title, names in OPTION_GROUPS.items()],
+                "reasons": REASON_LABELS,
                 "given": {"profile": session.profile or "default", **given},
                 "own": own,
             }

@@ -30,6 +30,7 @@ from ..authoring.results import BuildItem, build_from_result, compare_builds, cu
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt
+from ..reasons import REASONS
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
 from ..templating.language import Fields
 from ..templating.loader import Templates
@@ -248,6 +249,7 @@ def _page(result: Result, request: Request) -> Answer:
         **answer,
         "tokenizer": _short(result.tokenizer),
         "options": _plain_options(result),
+        "reasons": _reasons(result),
         "overhead": report.page.count(report.page.render({})) if text else 0,
         "items": [[*_ROW(item), round(ranks[index], 4)] for index, item in enumerate(report.items)],
         "shown": shown,
@@ -265,6 +267,17 @@ def _page(result: Result, request: Request) -> Answer:
 def _plain_options(result: Result) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(result.report.page.options.plain(result.tokenizer))
     return plain
+
+
+def _reasons(result: Result) -> dict[str, str]:
+    """Return what the reason of each dropped item means, with the values of this rendering."""
+    options, found = _plain_options(result), {}
+    for reason in map(REASONS.__getitem__, result.report.counts):
+        option, value = reason.option, options.get(reason.option or "")
+        if isinstance(value, list | tuple):
+            option = f"{option} ({', '.join(value)})"
+        found[reason.name] = reason.fill(reason.sentence, options, option)
+    return found
 
 
 def _tokens(result: Result, at: Callable[[int], int], *, wanted: bool) -> Answer:

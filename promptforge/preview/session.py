@@ -48,6 +48,7 @@ from ..files.access import (
     write_whole,
 )
 from ..model import Item
+from ..reasons import REASONS
 from ..sources.item_files import parse_items
 from ..templating.loader import Templates
 
@@ -487,6 +488,10 @@ _WORD_TABLES = {
     "key": "layout_keys",
 }  # fmt: skip
 """Heading of the first column of a table in the guide to templates → the kind of its words."""
+REASON_LABELS = {
+    name: {"short": reason.short, "lacks_room": reason.lacks_room}
+    for name, reason in REASONS.items()
+}
 OPTION_SCHEMAS = {name: rule.schema() for name, rule in OPTION_VOCABULARY.rules.items()}
 """The options with their meaning, their values and their defaults."""
 

@@ -8,8 +8,8 @@ Remedies are other options, changed one after the other and rendered.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,11 +17,13 @@ import msgspec
 from ..errors import BudgetError, TemplateError
 from ..model import Item, Remedy
 from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Packed
-from ..packing.types import BUDGET_REASONS, UNLIMITED, Cost, Variant
+from ..packing.types import UNLIMITED, Cost, Variant
+from ..reasons import BUDGET_REASONS, DUPLICATE, MERGED, REASONS, Changes
 from ..text.words import late_property
 from .page import Page
 
 if TYPE_CHECKING:
+    from ..config.options import Options
     from .report import Report
 
 MAX_PAGES_MEASURED = 64
@@ -93,7 +95,7 @@ class BudgetHints:
         self._whole_at, self._step = whole_at, step
         self._now = page.options.max_tokens or 0
         limited = page.options.max_tokens is not None and lost
-        order = [i for i in packing_order(page) if packed.reasons.get(i) != "duplicate"]
+        order = [i for i in packing_order(page) if packed.reasons.get(i) != DUPLICATE.name]
         self._order: list[int] = []
         self._characters = sum(_characters(page.candidates.pool[i]) for i in order)
         if limited and self._characters <= MAX_CHARACTERS_COUNTED:
@@ -365,9 +367,9 @@ def _lost_by_reason(report: Report) -> dict[str, list[int]]:
     left = UNLIMITED if len(report.page.candidates) <= MAX_CANDIDATES_TRIED else MAX_ITEMS_ASKED
     for index in report.ranked:
         reason = report.reason(index)
-        if reason in ("fits", "required"):
+        if REASONS[reason].keeps:
             continue
-        if reason != "merged" and report.kept(index) != index:  # it comes back with that one
+        if reason != MERGED.name and report.kept(index) != index:  # it comes back with that one
             continue
         if reason in BUDGET_REASONS:
             if left == 0 or report.hints.beyond is not None:
@@ -409,88 +411,85 @@ def _remedy(
     return removed
 
 
-def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
-    """Yield changes that may remove the reason of an item, the likeliest first."""
-    reason = report.reason(index)
-    if reason != "merged":
-        index = report.kept(index)
-    options, item = report.page.options, report.page.candidates.pool[index]
-    if reason == "kinds":
-        # A kind that no one can type as one word of an option: lift the filter.
-        plain = item.kind.isprintable() and not set(item.kind) & set(", ")
-        yield {"kinds": (*(options.kinds or ()), item.kind) if plain else None}
-    elif reason in ("paths", "languages", "min_worth"):
-        yield {reason: None}
-    elif reason == "min_score":
-        yield {"min_score": math.floor(item.score * 100) / 100 or None}
-    elif reason == "max_items":
-        order = packing_order(report.page)
-        found = [i for i in order if report.page.candidates.pool[i].origin == "similarity"]
-        yield {"max_items": found.index(index) + 1}
-        yield {"max_items": len(found)}
-    elif reason in BUDGET_REASONS:
-        yield from _budget_steps(report, index)
-    elif reason in _SWITCHED:
-        yield _SWITCHED[reason]
+@dataclass(frozen=True)
+class _Lost:
+    """An item that is not whole in the text, as `LostItem` asks of it."""
 
+    report: Report
+    index: int
 
-def _budget_steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
-    options, entries = report.page.options, report.page.candidates
-    if report.reason(index) == "section_budget":
-        yield from _more_for_section(report, index)
-    found = entries.pool[index].origin == "similarity"
-    if found and options.combine != "combined" and "explicit" in entries.columns.origins:
-        yield {"combine": "combined"}
-    yield from _more_room(report, index)
-    if options.section_budgets:
-        yield {"section_budgets": None}
-    if options.packing == "stop":
-        yield {"packing": "whole"}
+    @property
+    def item(self) -> Item:
+        return self.report.page.candidates.pool[self.index]
 
+    @property
+    def options(self) -> Options:
+        return self.report.page.options
 
-_SWITCHED: Mapping[str, dict[str, Any]] = {
-    "duplicate": {"dedupe": False},
-    "merged": {"merge_overlaps": False},
-    "combine": {"combine": "combined"},
-}
+    def found_places(self) -> tuple[int, int]:
+        """See `LostItem`."""
+        pool = self.report.page.candidates.pool
+        found = [i for i in packing_order(self.report.page) if pool[i].origin == "similarity"]
+        return found.index(self.index) + 1, len(found)
 
-
-def _more_for_section(report: Report, index: int) -> Iterator[dict[str, Any]]:
-    """Yield a maximum of the section with room up to the item, then with room for all."""
-    page, budgets = report.page, report.page.options.section_budgets or {}
-    key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
-    name = key(page.candidates.pool[index])
-    if name not in budgets or budgets[name].max_tokens is None:
-        return
-    section = [i for i in _distinct_order(report) if key(page.candidates.pool[i]) == name]
-    for these in (section[: section.index(index) + 1], section):
-        most = int(sum(page.item_cost(i, page.variants(i)[0])[0] for i in these))
-        larger = msgspec.structs.replace(budgets[name], max_tokens=most)
-        yield {"section_budgets": {**budgets, name: larger}}
-
-
-def _more_room(report: Report, index: int) -> Iterator[dict[str, Any]]:
-    """Yield limits that hold all up to an item, then ones that hold everything."""
-    page, options = report.page, report.page.options
-    order = _distinct_order(report)
-    if index not in order:
-        return
-    before = order[: order.index(index) + 1]
-    # Packing adds up characters of items alone; the end of a finished page may have been trimmed
-    # since. So the exact limit can be a few characters short, and the next try has some to spare.
-    for these, spare in ((before, 0), (before, 16), (order, 0), (order, 16)):
-        if len(these) > MAX_ITEMS_MEASURED:
+    def more_for_section(self) -> Iterator[Changes]:
+        """Yield a limit of the section with room up to the item, then with room for all."""
+        page, budgets = self.report.page, self.options.section_budgets or {}
+        key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
+        name = key(self.item)
+        if name not in budgets or budgets[name].max_tokens is None:
             return
-        tokens, chars = map(int, page.measure({i: page.variants(i)[0] for i in these}))
-        needed = {"max_tokens": tokens, "max_chars": chars + spare}
-        if options.context_window is not None:
-            needed["context_window"] = tokens + (options.reserve or 0)
-        given = {name: getattr(options, name) for name in needed}
-        step = {n: v for n, v in needed.items() if given[n] is not None and v > given[n]}
-        if step:
-            yield step
+        pool = page.candidates.pool
+        section = [i for i in _distinct_order(self.report) if key(pool[i]) == name]
+        for these in (section[: section.index(self.index) + 1], section):
+            most = int(sum(page.item_cost(i, page.variants(i)[0])[0] for i in these))
+            larger = msgspec.structs.replace(budgets[name], max_tokens=most)
+            yield {"section_budgets": {**budgets, name: larger}}
+
+    def more_room(self) -> Iterator[Changes]:
+        """Yield what leaves more room: without named items first, larger limits, other packing."""
+        options = self.options
+        found = self.item.origin == "similarity"
+        named = "explicit" in self.report.page.candidates.columns.origins
+        if found and named and options.combine != "combined":
+            yield {"combine": "combined"}
+        yield from self._larger_limits()
+        if options.section_budgets:
+            yield {"section_budgets": None}
+        if options.packing == "stop":
+            yield {"packing": "whole"}
+
+    def _larger_limits(self) -> Iterator[Changes]:
+        """Yield limits that hold all up to the item, then ones that hold everything."""
+        page, options = self.report.page, self.options
+        order = _distinct_order(self.report)
+        if self.index not in order:
+            return
+        before = order[: order.index(self.index) + 1]
+        # Packing adds up characters of items alone; the end of a finished page may have been
+        # trimmed since. So the exact limit can be a few characters short, and the next try has
+        # some to spare.
+        for these, spare in ((before, 0), (before, 16), (order, 0), (order, 16)):
+            if len(these) > MAX_ITEMS_MEASURED:
+                return
+            tokens, chars = map(int, page.measure({i: page.variants(i)[0] for i in these}))
+            needed = {"max_tokens": tokens, "max_chars": chars + spare}
+            if options.context_window is not None:
+                needed["context_window"] = tokens + (options.reserve or 0)
+            given = {name: getattr(options, name) for name in needed}
+            step = {n: v for n, v in needed.items() if given[n] is not None and v > given[n]}
+            if step:
+                yield step
+
+
+def _steps(report: Report, index: int) -> Iterable[Changes]:
+    """Return changes that may remove the reason of an item, the likeliest first."""
+    reason = REASONS[report.reason(index)]
+    if reason is not MERGED:
+        index = report.kept(index)
+    return reason.remedy(_Lost(report, index))
 
 
 def _distinct_order(report: Report) -> list[int]:
-    shown_within = ("duplicate", "merged")
+    shown_within = (DUPLICATE.name, MERGED.name)
     return [i for i in packing_order(report.page) if report.reason(i) not in shown_within]

@@ -26,6 +26,7 @@ from ..packing.types import (
     VariantColumns,
     fits_within,
 )
+from ..reasons import DUPLICATE
 from ..selection.filter import Candidates
 from ..selection.group import (
     ContainedTexts,
@@ -287,7 +288,7 @@ class Page:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
         also: dict[int, list[Item]] = {}
         for duplicate, holder in sorted(packed.duplicates.items()):
-            if packed.reasons.get(duplicate) == "duplicate":
+            if packed.reasons.get(duplicate) == DUPLICATE.name:
                 also.setdefault(holder, []).append(self._items[duplicate])
         if not also:
             return packed

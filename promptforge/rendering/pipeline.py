@@ -49,6 +49,7 @@ from ..packing.types import (
     over_budget_error,
     subtract_costs,
 )
+from ..reasons import COMBINE
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
@@ -637,7 +638,7 @@ def _say_ineffective(layout: Layout, options: Options, diagnostics: Diagnostics)
 
 
 def _say_combined(candidates: Candidates, options: Options, diagnostics: Diagnostics) -> None:
-    number = sum(reason == "combine" for reason in candidates.dropped.values())
+    number = sum(reason == COMBINE.name for reason in candidates.dropped.values())
     if number:
         message = f"{number} found items were left out by combine: {options.combine}"
         diagnostics.add("PF113", f"{message}; combined shows both kinds", severity="info")

@@ -21,6 +21,7 @@ from ..config.profiles import Profile, load_profile
 from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError, quote
 from ..files import Folders, TemplateSources, folder_paths, template_sources
 from ..model import Item, Result
+from ..reasons import BUDGET, MERGED
 from ..sources.native import read_flawless
 from ..templating.loader import FollowedTemplates, Templates
 from ..tokenizers.registry import get_tokenizer
@@ -216,7 +217,7 @@ class ContextRenderer:
         log_diagnostics(whole, whole.warnings, chosen.on_error == "raise")
         page = whole.report.page
         reasons = whole.report.packed.reasons
-        left = [i for i in page.candidates.kept if reasons.get(i) != "merged"]
+        left = [i for i in page.candidates.kept if reasons.get(i) != MERGED.name]
         candidates = [page.candidates.pool[index] for index in page.walk(left)]
         given: dict[str, Any] = {**options, **AS_GIVEN}
 
@@ -304,7 +305,7 @@ def spread(
     while left:
         # All that is left, each time: `packing: stop` shows the first of them that fit.
         part = render(left)
-        over = [i for i, item in enumerate(part.items) if item.reason == "budget"]
+        over = [i for i, item in enumerate(part.items) if item.reason == BUDGET.name]
         if len(over) == len(left):
             head, rest = _cut(left[over[0]], lambda item: bool(render([item]).sources))
             part = render([head])

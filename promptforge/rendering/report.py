@@ -46,7 +46,19 @@ from ..model import (
     item_id,
 )
 from ..packing.pack import Packed
-from ..packing.types import BUDGET_REASONS, SHORTENED_VARIANTS, Variant
+from ..packing.types import SHORTENED_VARIANTS, Variant
+from ..reasons import (
+    BUDGET,
+    BUDGET_REASONS,
+    DUPLICATE,
+    FITS,
+    MAX_ITEMS,
+    MERGED,
+    REASONS,
+    REQUIRED,
+    Note,
+    Reason,
+)
 from ..templating.loader import Templates
 from ..text.delimiters import BrokenDelimiterError
 from ..text.escape import FENCE_TAG, INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
@@ -131,10 +143,10 @@ class Report:
     def reason(self, index: int) -> str:
         """Return why an item is in the text in its variant, or why it was dropped."""
         if index in self.trimmed:
-            return "budget"
+            return BUDGET.name
         if index in self.packed.chosen:
-            return "required" if self.given[index].required else "fits"
-        return self.reasons.get(index, "fits")
+            return (REQUIRED if self.given[index].required else FITS).name
+        return self.reasons.get(index, FITS.name)
 
     @late_property
     def reasons(self) -> Mapping[int, str]:
@@ -144,7 +156,7 @@ class Report:
         for index in candidates.merged:
             kept = self.kept(index)
             if kept in self.trimmed or kept not in packed.chosen:
-                reasons[index] = reasons.get(kept, "budget")
+                reasons[index] = reasons.get(kept, BUDGET.name)
         return reasons
 
     @late_property
@@ -153,7 +165,7 @@ class Report:
         candidates, reasons = self.page.candidates, self.packed.reasons
         counts = Counts(candidates.dropped.values())
         counts.update(reasons.found.values())
-        counts["budget"] += len(reasons) - len(reasons.found)
+        counts[BUDGET.name] += len(reasons) - len(reasons.found)
         for index in candidates.merged:
             counts[candidates.dropped[index]] -= 1
             counts[self.reasons[index]] += 1
@@ -174,7 +186,7 @@ class Report:
 
     def is_whole(self, index: int) -> bool:
         """Return True if the text shows an item whole, alone or as a part of a joined range."""
-        return self.status(index) == "included" or self.reason(index) == "merged"
+        return self.status(index) == "included" or self.reason(index) == MERGED.name
 
     @late_property
     def placed(self) -> dict[int, PlacedItem]:
@@ -410,7 +422,7 @@ class Report:
 def _merged(packed: Packed) -> Iterator[tuple[int, int]]:
     """Yield the items that are shown as a part of another, and that other."""
     for index, first in packed.duplicates.items():
-        if packed.reasons.get(index) == "merged":
+        if packed.reasons.get(index) == MERGED.name:
             yield index, first
 
 
@@ -505,8 +517,6 @@ def _digest(item: Item) -> str:
 
 # --- diagnostics ------------------------------------------------------------------------------
 
-_FILTERED_FIELD = {"kinds": "kind", "languages": "language", "paths": "path"}
-"""Option that filters items → the field of an item that it looks at."""
 MAX_DROPPED_NAMED = 5
 """Dropped items that a message names."""
 MAX_NAMED_CHARACTERS = 120
@@ -551,7 +561,7 @@ def _say_all_dropped(
     if reasons.keys() <= BUDGET_REASONS:
         message += "; a larger max_tokens has room for more"
         severity = "info"
-    field = _FILTERED_FIELD.get(next(iter(reasons))) if len(reasons) == 1 else None
+    field = REASONS[next(iter(reasons))].field if len(reasons) == 1 else None
     # Gathering values takes time with many items, so only where a filter is the only reason.
     if field and (values := {value for item in items if (value := getattr(item, field))}):
         message += f"; the {field}s there are: {list_names([quote(v) for v in sorted(values)])}"
@@ -583,7 +593,7 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
     dropped = sum(reasons[reason] for reason in BUDGET_REASONS)
     if packed.chosen and (dropped or trimmed):
         merged = report.page.candidates.merged
-        total = len(packed.chosen) + len(packed.reasons) + len(merged) - reasons["merged"]
+        total = len(packed.chosen) + len(packed.reasons) + len(merged) - reasons[MERGED.name]
         said = []
         for number, verb in ((dropped, "left out"), (trimmed, "shortened")):
             if number and total == 1:
@@ -597,29 +607,24 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
         if asked is not None and not asked.has_evidence:
             message = "no item has a word of the query, which so chose none of them"
             diagnostics.add("PF128", f"{message}; ask in words of the items", severity="info")
-    if number := reasons["duplicate"]:
-        one = "item holds the text of another and was"
-        many = "items hold the text of another and were"
-        message = f"{plural(number, one, many)} left out{_named(report, 'duplicate')}"
-        diagnostics.add("PF120", message, severity="info")
-    if number := reasons["max_items"]:
-        message = f"{number} found items are past max_items {report.page.options.max_items}"
-        diagnostics.add("PF112", f"{message}{_named(report, 'max_items')}", severity="info")
-    if packed.chosen:  # else PF114 has said it all
-        _say_filtered(report, reasons, diagnostics)
+    noted = {reason.name: reason.note for reason in REASONS.values() if reason.note}
+    always = [DUPLICATE.name, MAX_ITEMS.name]
+    filters = sorted(noted.keys() - set(always), key=lambda name: (noted[name].code, name))
+    # With an empty text PF114 has named the filters.
+    for name in (*always, *(filters if packed.chosen else ())):
+        if reasons[name]:
+            _say_of_reason(report, REASONS[name], noted[name], diagnostics)
 
 
-def _say_filtered(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
-    if number := reasons["min_score"]:
-        least = f"min_score {report.page.options.min_score:g}"
-        message = f"{plural(number, 'found item scores', 'found items score')} below {least}"
-        message += f"{_named(report, 'min_score')}; a lower min_score keeps more"
-        diagnostics.add("PF121", message, severity="info")
-    for option in (*_FILTERED_FIELD, "min_worth"):
-        if number := reasons[option]:
-            message = plural(number, "item was left out by", "items were left out by")
-            message += f" {option}{_named(report, option)}; {option}: none keeps all"
-            diagnostics.add("PF122", message, severity="info")
+def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diagnostics) -> None:
+    """Add the note of a reason, with the number and the names of the items that it dropped."""
+    number = report.counts[reason.name]
+    options = msgspec.structs.asdict(report.page.options)
+    message = reason.fill(plural(number, note.one, note.many), options)
+    message += _named(report, reason.name)
+    if note.way_out:
+        message += f"; {reason.fill(note.way_out, options)}"
+    diagnostics.add(note.code, message, severity="info")
 
 
 def _named(report: Report, reason: str) -> str:

@@ -18,6 +18,7 @@ import msgspec
 from ..config.options import Options
 from ..errors import Diagnostics, OptionError
 from ..model import Item, Language, ScoreOrder, closeness, readable_text
+from ..reasons import COMBINE, KINDS, LANGUAGES, MIN_SCORE, MIN_WORTH, PATHS, Reason
 from ..text.format import plural
 from ..text.words import (
     late_property,
@@ -332,9 +333,8 @@ def select(
     """
     dropped: dict[int, str] = {}
     left = columns.items
-    kept: Sequence[int] = range(len(left))
-    if options.kinds or options.languages or options.paths:
-        kept = _filter(left, options, language, dropped)
+    _filter(_Asked(left, options, language, diagnostics), dropped)
+    kept = _still(range(len(left)), dropped)
     if options.min_score:
         _drop_low_scores(left, kept, options, dropped, diagnostics)
         kept = _still(kept, dropped)
@@ -387,7 +387,7 @@ def _drop_low_worth(
         item = items[index]
         low = index not in worths or worths[index] < least
         if low and item.origin == "similarity" and not item.required:
-            dropped[index] = "min_worth"
+            dropped[index] = MIN_WORTH.name
     return _still(kept, dropped)
 
 
@@ -400,7 +400,7 @@ def combine(candidates: Candidates, options: Options) -> Candidates:
     if not named and options.combine != "explicit_only":
         return candidates
     found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
-    return candidates.without(dict.fromkeys(found, "combine"))
+    return candidates.without(dict.fromkeys(found, COMBINE.name))
 
 
 def _rank_by_importance(
@@ -461,28 +461,58 @@ def _still(kept: Sequence[int], dropped: Mapping[int, str]) -> Sequence[int]:
     return [index for index in kept if index not in dropped]
 
 
-def _filter(
-    items: Sequence[Item], options: Options, language: Language, dropped: dict[int, str]
-) -> Sequence[int]:
-    tests: dict[str, Callable[[Item], bool]] = {}
-    if options.kinds:
-        kinds = frozenset(options.kinds)
-        tests["kinds"] = lambda item: item.kind in kinds
-    if options.paths:
-        import pathspec  # 36 ms that only a filter by path is worth
+_Keeps = Callable[[Item], bool]
+"""True for an item that a filter keeps."""
 
-        patterns = take_folders_back(options.paths)
-        spec = match_in_one_pass(pathspec.GitIgnoreSpec.from_lines(patterns))
-        tests["paths"] = lambda item: bool(item.path) and spec.match_file(item.path or "")
-    if options.languages:
-        wanted = frozenset(name.lower() for name in options.languages)
-        tests["languages"] = lambda item: (language(item) or "").lower() in wanted
+
+class _Asked(NamedTuple):
+    """The parts of a rendering that filters look at."""
+
+    items: Sequence[Item]
+    """All items given."""
+    options: Options
+    language: Language
+    diagnostics: Diagnostics
+
+
+def _keep_kinds(asked: _Asked) -> _Keeps:
+    kinds = frozenset(asked.options.kinds or ())
+    return lambda item: item.kind in kinds
+
+
+def _keep_paths(asked: _Asked) -> _Keeps:
+    import pathspec  # 36 ms that only a filter by path is worth
+
+    patterns = take_folders_back(asked.options.paths or ())
+    spec = match_in_one_pass(pathspec.GitIgnoreSpec.from_lines(patterns))
+    return lambda item: bool(item.path) and spec.match_file(item.path or "")
+
+
+def _keep_languages(asked: _Asked) -> _Keeps:
+    wanted, language = frozenset(map(str.lower, asked.options.languages or ())), asked.language
+    return lambda item: (language(item) or "").lower() in wanted
+
+
+FILTERS: Mapping[Reason, Callable[[_Asked], _Keeps]] = {
+    KINDS: _keep_kinds,
+    PATHS: _keep_paths,
+    LANGUAGES: _keep_languages,
+}
+"""Reason → its filter. It works where its option has a value; the first that drops an item is the
+reason."""
+
+
+def _filter(asked: _Asked, dropped: dict[int, str]) -> None:
+    """Drop the items that a filter does not keep."""
+    values = {reason: getattr(asked.options, reason.name) for reason in FILTERS}
+    keeps = {r.name: FILTERS[r](asked) for r, value in values.items() if value not in (None, ())}
+    if not keeps:
+        return
     # A required item passes every filter, as it must appear whole.
-    for index, item in enumerate(items):
-        reason = next((name for name, test in tests.items() if not test(item)), None)
+    for index, item in enumerate(asked.items):
+        reason = next((name for name, keep in keeps.items() if not keep(item)), None)
         if reason and not item.required:
             dropped[index] = reason
-    return _still(range(len(items)), dropped)
 
 
 def _meaning(item: Item, score_order: ScoreOrder) -> ScoreOrder:
@@ -544,7 +574,7 @@ def _drop_low_scores(
         return
     for index in judged:
         if items[index].score < least and not items[index].required:
-            dropped[index] = "min_score"
+            dropped[index] = MIN_SCORE.name
 
 
 # --- maximal marginal relevance (MMR) -------------------------------------------------------------

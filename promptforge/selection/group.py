@@ -13,6 +13,7 @@ import msgspec
 
 from ..model import Item, path_with_lines
 from ..packing.types import Variant
+from ..reasons import DUPLICATE, MERGED
 from ..text.format import capitalize, to_text
 
 OTHER = "other"
@@ -375,10 +376,10 @@ def drop_duplicates(
         if items[lost].required:
             continue
         if merged is not None and is_within(items[lost], items[keep]):
-            dropped[lost], merged[lost] = "merged", keep
+            dropped[lost], merged[lost] = MERGED.name, keep
         else:
             also[keep].append(lost)
-            dropped[lost] = "duplicate"
+            dropped[lost] = DUPLICATE.name
         also[keep] += also.pop(lost, [])
     for index, others in also.items():
         items[index] = with_also_in(items[index], [items[other] for other in sorted(others)])

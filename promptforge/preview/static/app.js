@@ -20,6 +20,7 @@ import * as text from "./text.js";
 import "./theme.js";
 import * as welcome from "./welcome.js";
 import * as whole from "./whole.js";
+import * as why from "./why.js";
 
 const REST = 150; // milliseconds of rest after which what takes longer is asked for: budgets that bring items back, remedies, the curve of worth
 let now = state.read();
@@ -402,7 +403,8 @@ try {
   heardOf = start.changes;
   $("record").disabled = !start.edit;
   $("record").title = start.edit ? "" : "Start the preview with --edit to save";
-  options.setUp(start.vocabulary, (name, value) => {
+  why.setUp(start.reasons);
+  options.setUp(start.vocabulary, start.groups, (name, value) => {
     setOptions({ [name]: value });
     drawer();
   });

@@ -2,7 +2,7 @@
 
 import { $, count, label, make, redraw, signed } from "./dom.js";
 import { seen } from "./marks.js";
-import { SHORT } from "./why.js";
+import { short } from "./why.js";
 import { difference, marked } from "./words.js";
 
 const AROUND = 4; // equal lines that are kept around a change
@@ -57,8 +57,8 @@ const form = (side) => (side === null ? "not given" : side.status === "dropped" 
 const shown = (side) => side !== null && side.status !== "dropped";
 
 function why({ a, b, how }) {
-  if (how === "only A") return b === null ? "B was not given it" : `out of B: ${SHORT[b.reason] ?? b.reason}`;
-  if (how === "only B") return a === null ? "A was not given it" : `out of A: ${SHORT[a.reason] ?? a.reason}`;
+  if (how === "only A") return b === null ? "B was not given it" : `out of B: ${short(b.reason)}`;
+  if (how === "only B") return a === null ? "A was not given it" : `out of A: ${short(a.reason)}`;
   return a.form === b.form ? "printed otherwise" : `${named(a)} in A, ${named(b)} in B`;
 }
 

@@ -3,7 +3,7 @@
 import { $, count, make, redraw } from "./dom.js";
 import { seen } from "./marks.js";
 import { hue, unknown } from "./rows.js";
-import { broughtBack, optionWords, reasons, score, sentence, SHORT, STATUS } from "./why.js";
+import { broughtBack, lacksRoom, optionWords, reasons, score, sentence, short, STATUS } from "./why.js";
 
 const HIGH = 52; // pixels of a row
 const SPARE = 8; // rows that are made beyond both edges
@@ -208,7 +208,7 @@ function line(row, at) {
   const cost = `${tokens === undefined ? "…" : count(tokens)}${full === undefined ? "" : ` of ${count(full)}`}`;
   const name = make("button", { type: "button", class: "name", "data-index": row.index, "aria-pressed": String(chosen), onclick: () => act.pick(chosen ? null : now(row)) },
     make("i", { class: row.here ? row.tint : "none" }), named(row), make("span", { class: "cost" }, cost));
-  const why = row.reason === "fits" ? STATUS[row.status] : SHORT[row.reason] ?? row.reason;
+  const why = row.reason === "fits" ? STATUS[row.status] : short(row.reason);
   const facts = make("p", { class: "facts" }, make("span", { class: "cutoff" }, `${row.kind} · ${why}`), back(row));
   const place = { "aria-setsize": entries.length, "aria-posinset": at + 1 };
   return make("li", { class: `entry ${row.status}${chosen ? " picked" : ""}`, ...place }, name, facts);
@@ -228,7 +228,7 @@ function back(row) {
     return make("button", { type: "button", class: "back", title: "Set the budget to this", onclick: () => act.budget(at) }, words);
   }
   const { beyond } = page.told;
-  const unknown = beyond !== null && ["budget", "section_budget"].includes(row.reason);
+  const unknown = beyond !== null && lacksRoom(row.reason);
   return unknown ? make("span", { class: "quiet" }, `past ${count(beyond)}`) : null;
 }
 
@@ -249,7 +249,7 @@ function summary() {
       off.reason = off.reason === reason ? null : reason;
       summary();
       sort();
-    } }, make("b", {}, count(items)), ` ${SHORT[reason] ?? reason}`);
+    } }, make("b", {}, count(items)), ` ${short(reason)}`);
     const remedy = remedies?.find((each) => each.reason === reason && Object.keys(each.options).length);
     const press = remedy && make("button", { type: "button", class: "remedy", "data-options": JSON.stringify(remedy.options), title: broughtBack(remedy), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`);
     return make("li", {}, only, press);

@@ -2,28 +2,23 @@
 
 import { $, make } from "./dom.js";
 
-const GROUPS = {
-  Size: "max_chars max_items item_max_chars section_budgets tokenizer context_window reserve",
-  "What is chosen": "rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps combine explicit_share paths languages kinds",
-  Layout: "tree sources headers line_numbers number_lines scores code outline comments empty_lines group_by order header footer separator marker fence_language framing control_text",
-  "Whole prompt": "prompt prompt_order system_role history_share message_tokens call_tokens prompt_tokens cite citation cache_after",
-};
 const ELSEWHERE = ["layout", "format", "max_tokens", "query"];
 let vocabulary = {};
+let groups = []; // each a heading and the names of its options
 let onSet = () => {};
 
-export function setUp(given, set) {
+export function setUp(given, sorted, set) {
   vocabulary = given;
+  groups = sorted.map(([title, names]) => [title, names.filter((name) => !ELSEWHERE.includes(name))]);
   onSet = set;
   $("options-close").addEventListener("click", () => $("options").close());
   $("options-find").addEventListener("input", find);
 }
 
 export function open(view, page) {
-  const known = new Set(Object.values(GROUPS).flatMap((names) => names.split(" ")));
-  const rest = Object.keys(vocabulary).filter((name) => !known.has(name) && !ELSEWHERE.includes(name));
-  const groups = [...Object.entries(GROUPS).map(([title, names]) => [title, names.split(" ").filter((name) => vocabulary[name])]), ["More", rest]];
-  $("options-list").replaceChildren(...groups.filter(([, names]) => names.length).map(([title, names]) =>
+  const known = new Set([...ELSEWHERE, ...groups.flatMap(([, names]) => names)]);
+  const rest = Object.keys(vocabulary).filter((name) => !known.has(name));
+  $("options-list").replaceChildren(...[...groups, ["More", rest]].filter(([, names]) => names.length).map(([title, names]) =>
     make("fieldset", {}, make("legend", {}, title), ...names.map((name) => field(name, view.options, page?.options[name])))));
   if (!$("options").open) $("options").showModal();
   find();

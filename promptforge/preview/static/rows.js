@@ -2,6 +2,7 @@
 
 import { label } from "./dom.js";
 import { seenText } from "./marks.js";
+import { lacksRoom } from "./why.js";
 
 const FIELDS = ["id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens", "reason", "rank", "section", "worth"];
 const HUES = 16;
@@ -42,7 +43,7 @@ export function tell(page, account) {
 
 // Of the items given, and of the first by rank that a larger budget may bring back, those whose budget is not told for good.
 export function unknown(page, given, most = 16) {
-  page.next ??= page.rows.filter((row) => row.status !== "included" && ["budget", "section_budget"].includes(row.reason))
+  page.next ??= page.rows.filter((row) => row.status !== "included" && lacksRoom(row.reason))
     .sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity)).slice(0, most).map((row) => row.index);
   return [...new Set([...given, ...page.next])].filter((index) => index !== null && index < page.rows.length && !page.told.known.has(index));
 }

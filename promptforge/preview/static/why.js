@@ -3,12 +3,14 @@
 import { count, plural, shorten } from "./dom.js";
 
 export const STATUS = { included: "in", trimmed: "cut", dropped: "out" };
-export const SHORT = {
-  fits: "fits", required: "required", budget: "too little room", section_budget: "its section is full",
-  max_items: "past max_items", min_score: "below min_score", min_worth: "below min_worth", kinds: "not one of the kinds",
-  paths: "no path matches", languages: "not one of the languages", duplicate: "held by another item",
-  merged: "joined with its neighbour", combine: "named items come first",
-};
+let known = {}; // reason → its few words, and whether a larger budget brings an item back
+
+export function setUp(reasons) {
+  known = reasons;
+}
+
+export const short = (reason) => known[reason]?.short ?? reason;
+export const lacksRoom = (reason) => known[reason]?.lacks_room ?? false;
 
 // The item that took most of the room before this one had its turn.
 function taker(row, page) {
@@ -39,11 +41,7 @@ export function sentence(row, page) {
     const took = other ? `; ${shorten(other.label, 48)} took ${count(other.here.tokens)} ${because(other, row, page)}`.trimEnd() : "";
     return `Out: ${needs}${left === null ? "" : `, ${count(left)} ${left === 1 ? "was" : "were"} left`}${took}.`;
   }
-  if (row.reason === "max_items") return `Out: past the ${page.options.max_items} found items that max_items lets in.`;
-  if (row.reason === "min_score") return `Out: its score ${score(row.score)} is below min_score ${page.options.min_score}.`;
-  if (row.reason === "duplicate") return "Out: another item holds its text.";
-  if (row.reason === "merged") return "Shown as a part of a range of its file that it touches.";
-  return `Out: ${SHORT[row.reason] ?? row.reason}.`;
+  return `${row.reason === "merged" ? "Joined" : "Out"}: ${page.reasons[row.reason] ?? short(row.reason)}.`;
 }
 
 // Reasons of what is not whole in the text, the most frequent first.

@@ -17,7 +17,6 @@ from unfiltered import PACKINGS
 
 import promptforge as pf
 from promptforge.cli.explain import (
-    REASON_TEXTS,
     explain_command,
     item_lines,
     reason_lines,
@@ -25,6 +24,7 @@ from promptforge.cli.explain import (
 from promptforge.cli.output import Column, table_lines, text_columns
 from promptforge.config.options import as_flags
 from promptforge.model import Remedy
+from promptforge.reasons import REASONS
 
 RECORDS: list[dict[str, Any]] = [
     {
@@ -120,7 +120,7 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(
     assert missing
     words = " ".join(said.out.split())
     for item in missing:
-        assert f"{item['reason']} {REASON_TEXTS[item['reason']].partition('{')[0]}" in words
+        assert f"{item['reason']} {REASONS[item['reason']].sentence.partition('{')[0]}" in words
         assert item["fits_at"] or ways[item["reason"]]["options"]
     for way in ways.values():
         assert f"{as_flags(way['options'])} brings" in words
