@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, time
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from importlib import import_module
 from itertools import chain, islice
@@ -148,6 +148,22 @@ def path_with_lines(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return path
     return f"{path}:{start}" if end is None else f"{path}:{start}-{end}"
+
+
+def read_date(value: object) -> datetime | None:
+    """Return a date or date-time in ISO 8601, or a number of seconds since 1970; None without one.
+
+    >>> read_date("2026-11-05")
+    datetime.datetime(2026, 11, 5, 0, 0)
+    """
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value.strip())
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
 
 
 def item_id(item: Item) -> str:

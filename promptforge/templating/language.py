@@ -12,7 +12,6 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import jinja2
@@ -23,7 +22,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 
 from ..errors import TemplateError, did_you_mean, suggest_name
-from ..model import copy_plain
+from ..model import copy_plain, read_date
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from ..text.escape import (
     VERBATIM,
@@ -290,7 +289,7 @@ def _format_date(value: object, pattern: str, months: str, days: str) -> str:
     `months` and `days` are the names in order, with blanks between. Not `strftime`: its names and
     some of its numbers depend on the machine. Raises `ValueError` for an unknown directive.
     """
-    date = _date_of(value)
+    date = read_date(value if isinstance(value, int | float) else to_text(value))
     if date is None:
         return to_text(value)
     month, day = (names.split()[number] for names, number in (
@@ -311,15 +310,6 @@ def _format_date(value: object, pattern: str, months: str, days: str) -> str:
         return known[name].lstrip("0") or "0" if match[1].startswith("-") else known[name]
 
     return _DIRECTIVE.sub(fill, pattern)
-
-
-def _date_of(value: object) -> datetime | None:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-        return datetime.fromisoformat(to_text(value).strip())
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _dateformat(
