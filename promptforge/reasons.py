@@ -180,6 +180,9 @@ LANGUAGES = _filter(
     "its language is not one of {option}",
     field="language",
 )
+MAX_AGE = _filter(
+    "max_age", "older than max_age", "older than the newest item by more days than {max_age}"
+)
 DUPLICATE = Reason(
     name="duplicate",
     short="held by another item",

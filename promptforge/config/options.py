@@ -120,6 +120,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     min_worth: Annotated[_Share | None,
         "Drop found items whose worth by the query is below this share of the best; none: drop"
         " none."] = None
+    max_age: Annotated[_Count | None,
+        "Drop items with a metadata.date of more days before the newest item's; without a date they"
+        " stay; none: drop none."] = None
     score_order: Annotated[Literal["given", "higher", "lower"],
         "Meaning of the numbers of found items: more is better (higher), less is (lower), or only"
         " the order of the search counts (given)."] = "given"
@@ -289,8 +292,8 @@ OPTION_GROUPS = {
         " reserve history_share message_tokens call_tokens prompt_tokens"
     ),
     "What is chosen": (
-        "query rerank min_score min_worth score_order packing trim stubs dedupe merge_overlaps"
-        " combine explicit_share"
+        "query rerank min_score min_worth max_age score_order packing trim stubs dedupe"
+        " merge_overlaps combine explicit_share"
     ),
     "Layout": (
         "layout format tree sources headers line_numbers number_lines scores code outline"
@@ -410,6 +413,7 @@ class OptionKeywords(TypedDict, total=False):
     kinds: str | Sequence[str] | None
     min_score: float | None
     min_worth: float | None
+    max_age: int | None
     score_order: Literal["given", "higher", "lower"]
     query: str | Sequence[str] | None
     rerank: Literal["none", "keyword_boost", "mmr"] | Rerank | None

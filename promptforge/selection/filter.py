@@ -6,6 +6,7 @@ import heapq
 import math
 import struct
 from array import array
+from calendar import timegm
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ..config.options import Options
-from ..errors import Diagnostics, OptionError
-from ..model import Item, Language, ScoreOrder, closeness, readable_text
-from ..reasons import COMBINE, KINDS, LANGUAGES, MIN_SCORE, MIN_WORTH, PATHS, Reason
-from ..text.format import plural
+from ..errors import Diagnostics, OptionError, quote
+from ..model import (
+    Item,
+    Language,
+    ScoreOrder,
+    closeness,
+    item_id,
+    read_date,
+    readable_text,
+)
+from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_SCORE, MIN_WORTH, PATHS, Reason
+from ..text.format import plural, to_text
 from ..text.words import (
     late_property,
     match_in_one_pass,
@@ -46,6 +55,7 @@ CHARS_READ_PER_SECOND, MIN_SECONDS_FOR_COMMENTS = 50_000, 2
 """Time for finding comments. Pygments reads 400,000 characters of Ruby in a second, and two million
 of C; of crafted HCL 8,000 in two."""
 _CONTENT = attrgetter("content")
+SECONDS_PER_DAY = 86_400
 FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
@@ -493,10 +503,54 @@ def _keep_languages(asked: _Asked) -> _Keeps:
     return lambda item: (language(item) or "").lower() in wanted
 
 
+def _day_of(value: object) -> int | None:
+    """Return the number of the day of an ISO 8601 date, in UTC if it names a zone, else None."""
+    # A number may be a year or seconds: only a text is a date for sure.
+    date = read_date(value) if isinstance(value, str) else None
+    if date is None:
+        return None
+    try:
+        return timegm(date.utctimetuple()) // SECONDS_PER_DAY
+    except OverflowError:  # the first hours of the year 1, east of Greenwich
+        return None
+
+
+def _keep_recent(asked: _Asked) -> _Keeps:
+    """Judge dates by the newest one: a text depends on no clock."""
+    days: dict[Any, int] = {}
+    unreadable: list[Item] = []
+    for item in asked.items:
+        value = item.metadata.get("date")
+        day = _day_of(value)
+        if day is not None:
+            days[value] = day
+        elif value not in (None, ""):
+            unreadable.append(item)
+    if unreadable:
+        first = unreadable[0]
+        shown = quote(to_text(first.metadata["date"]), 60)
+        message = plural(len(unreadable), "item has a date", "items have dates")
+        message += f" that max_age cannot read and so keeps: {shown}"
+        message += "; write metadata.date as 2026-11-05 or 2026-11-05T09:30:00Z"
+        place = first.path or first.name
+        asked.diagnostics.add("PF202", message, item=item_id(first), where=place)
+    elif not days and asked.items:
+        message = "max_age drops no item: none has a date; give one as metadata.date: 2026-11-05"
+        asked.diagnostics.add("PF201", message)
+    oldest = max(days.values(), default=0) - (asked.options.max_age or 0)
+
+    def keep(item: Item) -> bool:
+        value = item.metadata.get("date")
+        return not isinstance(value, str) or days.get(value, oldest) >= oldest
+
+    return keep
+
+
 FILTERS: Mapping[Reason, Callable[[_Asked], _Keeps]] = {
     KINDS: _keep_kinds,
     PATHS: _keep_paths,
     LANGUAGES: _keep_languages,
+    MAX_AGE: _keep_recent,
 }
 """Reason → its filter. It works where its option has a value; the first that drops an item is the
 reason."""

@@ -80,6 +80,7 @@ NUMBERS: dict[str, tuple[object, ...]] = {
     "item_max_chars": (0, 1, 40, None),
     "min_score": (0.0, 0.5, 1.0, None),
     "min_worth": (0.0, 0.5, 1.0, None),
+    "max_age": (0, 1, 30, 10**24, None),
     "explicit_share": (0.0, 0.3, 1.0),
     "context_window": (0, 100, 10_000, None),
     "reserve": (0, 50, None),

@@ -39,7 +39,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "layout": "chunks", "format": "markdown", "tokenizer": "o200k_base", "max_tokens": 4000,
         "max_chars": None,
         "max_items": None, "item_max_chars": None, "paths": None, "languages": None, "kinds": None,
-        "min_score": None, "min_worth": None, "score_order": "given",
+        "min_score": None, "min_worth": None, "max_age": None, "score_order": "given",
         "query": None, "rerank": "keyword_boost", "group_by": "auto", "order": "score",
         "dedupe": True,
         "merge_overlaps": True, "combine": "combined", "explicit_share": 0.6,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from evidence_pages import reading
 from example_counts import cases
@@ -16,9 +18,11 @@ import promptforge as pf
 from promptforge.config.options import Options, apply_options
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
+from promptforge.reasons import REASONS
 from promptforge.selection import scoring
 from promptforge.selection.evidence import RankedText
 from promptforge.selection.filter import (
+    FILTERS,
     RELEVANCE_SHARE,
     Candidates,
     Columns,
@@ -525,3 +529,66 @@ def test_a_file_of_unknown_age_is_none_of_the_newest() -> None:
     items = [item(metadata=about) for about in ({}, {"commits_ago": 9}, {"commits_ago": 1})]
     found = Candidates(items, [0.0] * 3, range(3), {})
     assert found.newest_first(range(3)) == [2, 1, 0]
+
+
+def dated(*dates: object) -> list[pf.Item]:
+    return [pf.Item(content=f"text {n}", metadata={"date": date}) for n, date in enumerate(dates)]
+
+
+ODD_DATES: list[object] = [
+    *("yesterday", 2025, ["2025-01-01"]),
+    *("0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"),  # no day of Python's in UTC
+]
+
+
+@pytest.mark.parametrize(
+    "date, reason",
+    [
+        ("2026-03-01", "fits"),  # 30 days before
+        ("2026-02-28", "max_age"),
+        ("2026-02-28T23:59:59", "max_age"),
+        ("2026-02-28T23:30:00-02:00", "fits"),  # the first of March in UTC
+        ("2026-03-01T01:30:00+02:00", "max_age"),
+        (" 2026-02-28 ", "max_age"),
+        (datetime.date(2026, 2, 28), "max_age"),
+        (None, "fits"),
+        ("", "fits"),
+        *((date, "fits") for date in ODD_DATES),
+    ],
+)
+def test_max_age_counts_days_before_the_newest_item(date: object, reason: str) -> None:
+    result = pf.render(dated(date, "2026-03-31"), max_age=30)
+    assert [item.reason for item in result.items] == [reason, "fits"]
+    unreadable = any(warning.code == "PF202" for warning in result.warnings)
+    assert unreadable == (date in ODD_DATES)
+
+
+def test_max_age_keeps_what_must_appear_and_the_day_itself() -> None:
+    old, new = dated("2020-01-01", "2026-03-31T08:00:00")
+    must = pf.Item(content="must", required=True, metadata={"date": "1999-01-01"})
+    same = pf.Item(content="same day", metadata={"date": "2026-03-31"})
+    result = pf.render([old, new, must, same], max_age=0)
+    assert [item.reason for item in result.items] == ["max_age", "fits", "required", "fits"]
+    assert pf.render([old, new, must, same]).items_dropped == 0
+    assert result.remedies()[0].options == {"max_age": None}
+
+
+def test_max_age_without_any_date_says_so() -> None:
+    result = pf.render([pf.Item(content="a"), pf.Item(content="b")], max_age=3)
+    assert result.items_dropped == 0
+    assert [warning.code for warning in result.warnings] == ["PF201"]
+
+
+def test_each_filter_has_an_option_and_all_that_a_reason_says() -> None:
+    for reason in FILTERS:
+        assert REASONS[reason.name] is reason and reason.option in Options.__struct_fields__
+        assert reason.note and reason.sentence and reason.short
+
+
+def test_each_reason_names_its_option_and_no_other_value_than_options() -> None:
+    options = msgspec.structs.asdict(Options(min_score=0.5, max_items=3))
+    for name, reason in REASONS.items():
+        assert reason.name == name
+        assert reason.option is None or reason.option in options
+        texts = [reason.sentence, *(reason.note or ())[1:]]
+        assert not any("{" in reason.fill(text, options, "--flag") for text in texts)
