@@ -1,7 +1,7 @@
 """The options of a rendering: one vocabulary for profiles (YAML), Python keywords and flags.
 
-To add an option, add a field to `Options` and a line to `profiles/default.yaml`, then run
-`python -m tests.generated`.
+To add an option, add a field to `Options`, its name to `OPTION_GROUPS` and a line to
+`profiles/default.yaml`, then run `python -m tests.generated`.
 """
 
 import json

@@ -321,6 +321,29 @@ def test_notes_and_cache_breakpoints_are_shown(bench: Preview, open_page: Opener
     give(bench, ITEMS)
 
 
+def test_a_filter_says_why_with_its_values(bench: Preview, open_page: Opener) -> None:
+    dated: list[dict[str, Any]] = [
+        {"name": "old", "kind": "code", "content": "old", "metadata": {"date": "2026-01-01"}},
+        {"name": "new", "kind": "code", "content": "new", "metadata": {"date": "2026-03-31"}},
+        {"name": "prose", "kind": "document", "content": "words"},
+    ]
+    give(bench, dated)
+    page = open_page(bench, '?o.max_age=30&o.kinds=["code"]')
+    why = "document.querySelector('#detail .why')?.textContent ?? ''"
+    becomes(page, "document.querySelectorAll('#dropped .remedy').length === 2")
+    words = page.inner_text("#dropped")
+    assert "1 older than max_age" in words and "1 not one of the kinds" in words
+    for name, said in (
+        ("old", "Out: older than the newest item by more days than 30."),
+        ("prose", "Out: its kind is not one of kinds (code)."),
+    ):
+        page.click(f".entry.dropped .name:has-text('{name}')")
+        becomes(page, f"{why} === {json.dumps(said)}")
+    page.click("#dropped .remedy:has-text('max_age none')")
+    becomes(page, "!document.querySelector('#dropped').textContent.includes('max_age')")
+    give(bench, ITEMS)
+
+
 def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     why = "document.querySelector('#detail .why')?.textContent ?? ''"
