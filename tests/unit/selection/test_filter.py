@@ -6,7 +6,6 @@ import datetime
 import math
 from typing import Any
 
-import msgspec
 import pytest
 from evidence_pages import reading
 from example_counts import cases
@@ -18,11 +17,9 @@ import promptforge as pf
 from promptforge.config.options import Options, apply_options
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
-from promptforge.reasons import REASONS
 from promptforge.selection import scoring
 from promptforge.selection.evidence import RankedText
 from promptforge.selection.filter import (
-    FILTERS,
     RELEVANCE_SHARE,
     Candidates,
     Columns,
@@ -577,18 +574,3 @@ def test_max_age_without_any_date_says_so() -> None:
     result = pf.render([pf.Item(content="a"), pf.Item(content="b")], max_age=3)
     assert result.items_dropped == 0
     assert [warning.code for warning in result.warnings] == ["PF201"]
-
-
-def test_each_filter_has_an_option_and_all_that_a_reason_says() -> None:
-    for reason in FILTERS:
-        assert REASONS[reason.name] is reason and reason.option in Options.__struct_fields__
-        assert reason.note and reason.sentence and reason.short
-
-
-def test_each_reason_names_its_option_and_no_other_value_than_options() -> None:
-    options = msgspec.structs.asdict(Options(min_score=0.5, max_items=3))
-    for name, reason in REASONS.items():
-        assert reason.name == name
-        assert reason.option is None or reason.option in options
-        texts = [reason.sentence, *(reason.note or ())[1:]]
-        assert not any("{" in reason.fill(text, options, "--flag") for text in texts)

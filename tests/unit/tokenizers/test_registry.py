@@ -35,7 +35,9 @@ counters = [get_tokenizer(name) for name in {BUILT_IN!r}]
 assert [counter.fingerprint for counter in counters]
 assert "tiktoken" not in sys.modules and not opened
 assert counters[0].count("hello world") == 2
-assert "tiktoken" in sys.modules and len(opened) == 1
+assert "tiktoken" not in sys.modules and len(opened) == 1
+assert counters[0].count("hello world, " * 100_000) > 100_000
+assert "tiktoken" in sys.modules and len(set(opened)) == 1
 print("done")
 """
     done = subprocess.run(
