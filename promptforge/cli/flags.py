@@ -442,7 +442,7 @@ def profile_flags(function: Command) -> Command:
         "-p",
         metavar="NAME",
         shell_complete=complete_profile,
-        help="A profile's name, or its .yaml file.",
+        help="A profile's name, its .yaml file, or a model's id such as gpt-5-mini.",
     )(function)
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ..errors import ProfileError, quote, suggest_name
+from ..errors import OptionError, ProfileError, did_you_mean, quote, suggest_name
 from ..files import TOKENIZER_FILE, YAML_SUFFIXES, path_text, shipped_folder, tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..yaml_reader import load_shipped_yaml, load_yaml_with_lines
@@ -28,8 +28,16 @@ from .schema import Vocabulary, matching, rules_of
 
 _SHIPPED = "shipped/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,249}")  # a file's name has 255 bytes at most
-_LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
-"""An LLM behind the name of its provider: `openrouter/claude-opus-5`."""
+_MODEL = re.compile(r"[A-Za-z0-9][\w.:@-]*(/[\w.:@-]+)*", re.ASCII)
+"""The id of a model, perhaps behind its provider: `gpt-5-mini`, `openrouter/claude-opus-5`."""
+_PROVIDER = re.compile(
+    r"((openai|azure|anthropic|google|google[_-](genai|vertexai|gla)|vertex(_?ai)?|bedrock|mistral"
+    r"(ai)?|cohere|groq|deepseek|ollama|openrouter|huggingface|together|fireworks):)?"
+    r"((us|eu|jp|au|apac|global)\.)?((anthropic|openai|google|meta|mistral|cohere|deepseek|qwen)\.)?"
+)
+"""A provider before the id, `openai:gpt-5`, and a region of Bedrock, `us.anthropic.`."""
+_RELEASE = re.compile(r"(@[\w-]+|-v\d+(:\d+)?|:[\w.-]+)$", re.ASCII)
+"""A date, a version or a tag that a provider puts behind the id: `@20250929`, `-v1:0`, `:free`."""
 _MAX_PROFILE_BYTES = 1 << 20
 """Bytes of a profile file; a larger one is no profile."""
 _NOT_INHERITED = ("description", "match")
@@ -78,6 +86,8 @@ class Profile(About, frozen=True, kw_only=True):
     """A profile, merged from its layers."""
 
     name: str
+    model: str | None = None
+    """The id of the model by which it was chosen; None: by its own name."""
     options: dict[str, Any] = {}
     """Checked options set by its files; of `default`, those that differ from the built-in."""
     chain: tuple[ProfileFile, ...] = ()
@@ -115,14 +125,22 @@ PROFILE_VOCABULARY = Vocabulary(
 
 
 def load_profile(given: str | Path | None, folders: Iterable[Path | str] = ()) -> Profile:
-    """Return the profile of a name, or in the file `given` when that ends in `.yaml`.
+    """Return the profile of a name, of a model's id, or in the file `given` that ends in `.yaml`.
 
     `folders` are the user's; the first wins. Files are read each time, and parsed once for each
     content. Raises `ProfileError` for a missing profile (with the nearest name), a bad file (with
     `file:line`), or a profile that extends itself.
+
+    Example: `load_profile("azure/gpt-5-mini").name == "gpt-5.2"`.
     """
     name = "default" if given is None else path_text(given, "profile")
-    chain = _chain(name, [Path(folder) for folder in folders])
+    own_folders = [Path(folder) for folder in folders]
+    model = None
+    if not name.endswith(YAML_SUFFIXES) and _profile_file(name, own_folders) is None:
+        found = profile_of_model(name, own_folders)
+        if found is not None:
+            model, name = name, found
+    chain = _chain(name, own_folders)
     merged: dict[str, Any] = {}
     outside = None
     for file, values, place in chain:
@@ -145,7 +163,17 @@ def load_profile(given: str | Path | None, folders: Iterable[Path | str] = ()) -
     about = {key: merged.pop(key) for key in _ABOUT if key in merged}
     stem = Path(name).stem if name.endswith(YAML_SUFFIXES) else name
     files = tuple(file for file, *_ in chain)
-    return Profile(name=stem, options=merged, chain=files, outside=outside, **about)
+    return Profile(name=stem, model=model, options=merged, chain=files, outside=outside, **about)
+
+
+def profile_or_model(profile: str | Path | None, model: str | None) -> str | Path | None:
+    """Return the one that is given; raise `OptionError` for a profile and a model together."""
+    if model is None:
+        return profile
+    if profile is not None:
+        said = f"profile {quote(str(profile))} and model {quote(str(model))} both choose a profile"
+        raise OptionError(f"{said}; give one of them", option="model")
+    return model
 
 
 def near_tokenizer(tokenizer: str, folder: Path) -> tuple[str, str | None]:
@@ -218,36 +246,81 @@ def _chain(name: str, folders: list[Path]) -> list[_Layer]:
             raise ProfileError(said, where=named_at, option="extends")
 
 
-def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
-    """Return the file of the profile called `name`; `place` is the file and line that names it."""
+def _profile_file(name: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file of the profile called `name`; None: there is none."""
     stem = name.removeprefix(_SHIPPED)
     if not _NAME.fullmatch(stem):
-        hint = _hint(stem, folders) if _LLM.fullmatch(stem) else ""
-        raise ProfileError(
-            f"a profile has no name such as {quote(name)}{hint}", where=place, option="profile"
-        )
+        return None
     if stem == name:
         for path in (folder / (stem + suffix) for folder in folders for suffix in YAML_SUFFIXES):
             if _is_there(path):
                 return path
-    if original := _shipped_file(stem):
-        return original
-    hint = _hint(stem, folders) or suggest_name(stem, [name for name, *_ in find_profiles(folders)])
-    raise ProfileError(
-        f"there is no profile {quote(name)}{hint}", where=place, option="profile", absent=name
-    )
+    return _shipped_file(stem)
 
 
-def _hint(llm: str, folders: Sequence[Path]) -> str:
-    """Return a hint at the profile for the LLM `llm`, with or without its provider's name."""
-    profiles = find_profiles(folders)
-    for called in dict.fromkeys((llm.lower(), llm.lower().rpartition("/")[2])):
-        for name, _, path in profiles:
-            with contextlib.suppress(ProfileError):  # another profile's mistake is not the matter
-                globs = _read(path)[1].get("match", ())
-                if any(fnmatch.fnmatchcase(called, glob.lower()) for glob in globs):
-                    return f'; "{name}" is the profile for it'
-    return ""
+def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
+    """Return the file of the profile called `name`; `place` is the file and line that names it."""
+    path = _profile_file(name, folders)
+    if path is not None:
+        return path
+    stem = name.removeprefix(_SHIPPED)
+    for_model = profile_of_model(stem, folders)
+    hint = f'; "{for_model}" is the profile for it'
+    if for_model is None:
+        hint = _nearest(stem, folders)
+    if not _MODEL.fullmatch(stem):
+        said = f"a profile has no name such as {quote(name)}{hint}"
+        raise ProfileError(said, where=place, option="profile")
+    said = f"there is no profile {quote(name)}{hint}"
+    raise ProfileError(said, where=place, option="profile", absent=name)
+
+
+def _nearest(name: str, folders: Sequence[Path]) -> str:
+    """Return a hint at the profile of the family, or at the nearest name."""
+    names = [known for known, *_ in find_profiles(folders)]
+    for called in _spellings(name):
+        family = max((known for known in names if called.startswith(known)), key=len, default=None)
+        if family is not None:
+            return f'; "{family}" is the nearest, for other models of its family'
+    models = [glob.rstrip("*-") for _, globs in _model_globs(folders) for glob in globs]
+    literal = [model for model in models if "*" not in model and "[" not in model]
+    return did_you_mean(name, [*names, *literal]) or suggest_name(name, names)
+
+
+def profile_of_model(model: str, folders: Sequence[Path] = ()) -> str | None:
+    """Return the name of the profile for a model, by its `match`; None: there is none.
+
+    Providers' prefixes, regions, versions and tags do not count:
+    `profile_of_model("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0") == "claude-4.5"`.
+    """
+    if not _MODEL.fullmatch(model):
+        return None
+    known = _model_globs(folders)
+    for called in _spellings(model):
+        for name, globs in known:
+            if any(fnmatch.fnmatchcase(called, glob) for glob in globs):
+                return name
+    return None
+
+
+def _model_globs(folders: Sequence[Path]) -> list[tuple[str, list[str]]]:
+    """Return each profile's name with its globs of models, the user's profiles first."""
+    found = []
+    for name, _, path in find_profiles(folders):
+        with contextlib.suppress(ProfileError):  # another profile's mistake is not the matter
+            globs = [glob.lower() for glob in _read(path)[1].get("match", ())]
+            found.append((path.parent == shipped_folder("profiles"), name, globs))
+    return [(name, globs) for _, name, globs in sorted(found)]
+
+
+def _spellings(model: str) -> list[str]:
+    """Return the id as it is given, then without provider, version and tag, as vendors write it."""
+    whole = model.lower()
+    last = _PROVIDER.sub("", whole.rpartition("/")[2], count=1)
+    plain = _RELEASE.sub("", last)
+    # OpenRouter writes claude-sonnet-4.5, Ollama and others qwen3:32b.
+    dashed = re.sub(r"(?<=\d)\.(?=\d)", "-", plain)
+    return list(dict.fromkeys((whole, last, plain, dashed)))
 
 
 def _shipped_file(stem: str) -> Path | None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Unpack, overload
 import msgspec
 
 from ..config.options import PROMPT_PARTS, OptionKeywords, Options
+from ..config.profiles import profile_or_model
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError
 from ..files import Folders, TemplateSources
 from ..model import Item, Result, type_name_of
@@ -167,10 +168,11 @@ def _base64(value: bytes) -> str:
 class Renderer(ContextRenderer):
     """Render contexts and whole prompts by one profile, one set of templates and options.
 
-    `profile` is a name or a `.yaml` file. `templates` and `profiles` are folders that come before
-    the shipped ones; `templates` may also be texts by name. `embed`, async or not, maps a list of
-    texts to vectors: with a query it adds to the words, with `rerank: mmr` it finds texts that are
-    alike. `options` are the words of a profile.
+    `profile` is a name or a `.yaml` file; `model`, such as `"gpt-5-mini"`, is the id of an LLM, and
+    chooses the profile for it (`Result.profile` says which). `templates` and `profiles` are folders
+    that come before the shipped ones; `templates` may also be texts by name. `embed`, async or not,
+    maps a list of texts to vectors: with a query it adds to the words, with `rerank: mmr` it finds
+    texts that are alike. `options` are the words of a profile.
 
     Files are read once, when the renderer is made. With `follow_edits`, template files are read
     again when they change; a set that does not compile is not used (PF402). A profile may name a
@@ -191,6 +193,7 @@ class Renderer(ContextRenderer):
         to: str = "text",
         verify: Verify | None = None,
         profile: str | Path | None = None,
+        model: str | None = None,
         templates: TemplateSources = None,
         profiles: Folders = None,
         embed: AnyEmbed | None = None,
@@ -216,6 +219,7 @@ class Renderer(ContextRenderer):
         template that cannot be used.
         """
         own: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
+        profile = profile_or_model(profile, model)
         other = self._other(profile=profile, templates=templates, profiles=profiles, embed=embed)
         if other is not None:
             return other.prompt(

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..config.layouts import LayoutSettings
 from ..config.options import OPTION_VOCABULARY, OptionKeywords, Options, apply_options
-from ..config.profiles import Profile, load_profile
+from ..config.profiles import Profile, load_profile, profile_or_model
 from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError, quote
 from ..files import Folders, TemplateSources, folder_paths, template_sources
 from ..model import Item, Result
@@ -49,6 +49,7 @@ class ContextRenderer:
         self,
         *,
         profile: str | Path | None = None,
+        model: str | None = None,
         templates: TemplateSources = None,
         profiles: Folders = None,
         embed: AnyEmbed | None = None,
@@ -56,6 +57,7 @@ class ContextRenderer:
         allow_outside: bool = False,
         **options: Unpack[OptionKeywords],
     ) -> None:
+        profile = profile_or_model(profile, model)
         self._made_of: dict[str, Any] = {
             "profile": profile,
             "templates": templates,
@@ -144,6 +146,7 @@ class ContextRenderer:
         items: object,
         *,
         profile: str | Path | None = None,
+        model: str | None = None,
         templates: TemplateSources = None,
         profiles: Folders = None,
         embed: AnyEmbed | None = None,
@@ -160,6 +163,7 @@ class ContextRenderer:
         Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown
         option, layout or format, `TemplateError` when a template cannot be used.
         """
+        profile = profile_or_model(profile, model)
         other = self._other(profile=profile, templates=templates, profiles=profiles, embed=embed)
         if other is not None:
             return other.render(items, before=before, **options)
@@ -268,6 +272,7 @@ def render(
     items: object,
     *,
     profile: str | Path | None = None,
+    model: str | None = None,
     templates: TemplateSources = None,
     profiles: Folders = None,
     embed: AnyEmbed | None = None,
@@ -275,6 +280,7 @@ def render(
     **options: Unpack[OptionKeywords],
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
+    profile = profile_or_model(profile, model)
     named = profile is None or (type(profile) is str and "." not in profile)
     # A shipped profile never changes, so its renderer serves all calls; a file may change.
     if named and templates is None and profiles is None and embed is None:

@@ -537,6 +537,9 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     elif items and not packed.chosen:
         _say_all_dropped(items, reasons, diagnostics)
     _say_of_items(page, packed, diagnostics)
+    if report.profile.model is not None:
+        message = f"the model {quote(report.profile.model)} has the profile {report.profile.name}"
+        diagnostics.add("PF129", message, severity="info")
     if not page.counter.exact and page.options.max_tokens is not None:
         message = f"tokens are an estimate by {page.counter.name}"
         diagnostics.add("PF501", message, severity="info")

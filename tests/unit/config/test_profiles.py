@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import promptforge as pf
 from promptforge import Renderer
 from promptforge import files as _shipped
 from promptforge.config.options import OPTION_VOCABULARY as OPTIONS
@@ -40,7 +42,7 @@ FAMILIES = [
 VARIANTS = {
     **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
     **{"gemma-3": "gemma", "deepseek-r1": "deepseek", "gemini-2.5": "gemini", "gpt-5.2": "gpt"},
-    **{"gpt-4.1-mini": "gpt", "gpt-4o-mini": "gpt"},
+    **{"gpt-4.1-mini": "gpt", "gpt-4o-mini": "gpt", "o3": "gpt", "o4-mini": "gpt"},
 }
 """Profiles for some LLMs of a family, and which."""
 GROUND = {"document": "markdown"}
@@ -327,9 +329,10 @@ def test_a_bad_file_below_is_named_as_itself(tmp_path: Path) -> None:
     ("name", "hint"),
     [
         ("cluade", '; did you mean "claude"?'),
-        ("claude-opus-5-5", '; "claude" is the profile for it'),
-        ("GPT-6.1-sol", '; "gpt" is the profile for it'),
-        ("claude-haiku-4-5-20251001", '; "claude-4.5" is the profile for it'),
+        ("claud-opus-5-5", '; did you mean "claude-opus-5"?'),
+        ("claude-3-haiku-20240307", '; "claude" is the nearest, for other models of its family'),
+        ("azure/gpt-4", '; "gpt" is the nearest, for other models of its family'),
+        ("Qwen/Qwen2.5-7B-Instruct", '; "qwen" is the nearest, for other models of its family'),
         ("shipped/gemmini", '; did you mean "gemini"?'),
         ("zzz", f"; there are: {', '.join(NAMES)}"),
     ],
@@ -354,11 +357,59 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert said.startswith("a profile has no name such as ") and said.isprintable()
 
 
-@pytest.mark.parametrize("name", ["anthropic/claude-opus-5-5", "models/vendor/claude-opus-5-5"])
-def test_an_llm_behind_the_name_of_who_serves_it_is_known(name: str) -> None:
-    assert (
-        refused(name) == f'a profile has no name such as "{name}"; "claude" is the profile for it'
-    )
+@pytest.mark.parametrize(
+    ("model", "profile"),
+    [
+        ("claude-opus-5-5", "claude"),
+        ("GPT-6.1-sol", "gpt"),
+        ("claude-haiku-4-5-20251001", "claude-4.5"),
+        ("anthropic/claude-opus-5-5", "claude"),
+        ("models/vendor/claude-opus-5-5", "claude"),
+        ("azure/gpt-4.1", "gpt-4.1"),
+        ("openai:gpt-5-mini", "gpt-5.2"),
+        ("o4-mini-2025-04-16", "o4-mini"),
+        ("openai/o3", "o3"),
+        ("anthropic/claude-sonnet-4.5", "claude-4.5"),
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-4.5"),
+        ("vertex_ai/claude-sonnet-4-5@20250929", "claude-4.5"),
+        ("models/gemini-2.5-flash", "gemini-2.5"),
+        ("gemma3:27b", "gemma-3"),
+        ("openrouter/openai/gpt-oss-120b:free", "gpt-oss"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama"),
+    ],
+)
+def test_the_id_of_a_model_leads_to_its_profile(model: str, profile: str) -> None:
+    found = load_profile(model)
+    assert (found.name, found.model) == (profile, model)
+    assert msgspec.structs.replace(found, model=None) == load_profile(profile)
+
+
+def test_a_model_is_said_with_its_profile_and_comes_without_one() -> None:
+    item = pf.Item(content="x")
+    expected = pf.render([item], profile="gpt-5.2")
+    for result in (
+        pf.render([item], model="azure/gpt-5-mini"),
+        pf.Renderer(model="gpt-5-mini").render([item]),
+        pf.Renderer().render([item], model="gpt-5-mini"),
+    ):
+        assert (result.text, result.profile) == (expected.text, "gpt-5.2")
+        assert [note.code for note in result.warnings] == ["PF129"]
+    prompt = pf.Renderer().prompt([item], user="?", model="gpt-5-mini")
+    assert any(note.code == "PF129" for note in prompt.warnings)
+    pf.render([item], model="gpt-5-mini", on_error="raise")
+    with pytest.raises(pf.OptionError, match="give one of them"):
+        pf.render([item], profile="gpt", model="gpt-5-mini")
+    with pytest.raises(pf.ProfileError, match="there is no profile"):
+        pf.render([item], model="gtp-5")
+
+
+def test_a_profile_of_ones_own_comes_before_the_model_of_its_name(tmp_path: Path) -> None:
+    write(tmp_path, "gpt-5-mini", "max_tokens: 7\n")
+    own = load_profile("gpt-5-mini", [tmp_path])
+    assert (own.name, own.model, own.options["max_tokens"]) == ("gpt-5-mini", None, 7)
+    write(tmp_path, "house", "match: [house-llm*, gpt-5*]\nmax_tokens: 8\n")
+    for model in ("house-llm-2", "vendor/house-llm", "gpt-5-nano"):
+        assert load_profile(model, [tmp_path]).name == "house"
 
 
 def test_a_file_that_is_not_there() -> None:
@@ -385,11 +436,15 @@ def test_a_default_that_extends_a_shipped_profile_goes_round_and_says_so(tmp_pat
     assert "claude > default; the original is shipped/default" in refused("default", tmp_path)
 
 
-def test_a_broken_neighbour_does_not_hide_the_hint(tmp_path: Path) -> None:
+def test_a_broken_neighbour_does_not_hide_the_profile(tmp_path: Path) -> None:
     write(tmp_path, "aaa", "match: [claude-*]\nmax_tokens: x\n")
-    assert refused("claude-opus-5-5", tmp_path, tmp_path / "nowhere").endswith(
-        '; "claude" is the profile for it'
-    )
+    assert load_profile("claude-opus-5-5", [tmp_path, tmp_path / "nowhere"]).name == "claude"
+
+
+def test_a_profile_extends_a_profile_not_a_model(tmp_path: Path) -> None:
+    path = write(tmp_path, "mine", "extends: claude-opus-5-5\n")
+    said = 'there is no profile "claude-opus-5-5"; "claude" is the profile for it'
+    assert refused("mine", tmp_path) == f"{path}:1: {said}"
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -489,7 +544,7 @@ FOR_NONE = {
     r"gpt-5.*-chat-latest|gpt-5.*-codex.*": "retired",
     r"gpt-5-pro.*": "an answer of 272,000 tokens: no figure of the others holds",
     r"gpt-6-cyber|gpt-rosalind-research|gpt-daybreak-.*": "their windows are not published",
-    r"o[134](-.*)?": "retired by December 2026",
+    r"o1-(mini|preview).*|o[34].*-deep-research.*": "retired, or a search of its own",
     r"claude-mythos-preview": "retired",
     r"gemini-1\.5.*|gemini-2\.0-(?!.*(image|live)).*|gemini-pro|gemini-embedding-.*": "retired, "
     "or no LLM",
