@@ -241,12 +241,27 @@ class _LogLines(logging.Handler):
 @click.option(
     "--http", type=_HostAndPort(), metavar="[HOST:]PORT", help="Serve over HTTP, at /mcp."
 )
-def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
-    """Serve the Model Context Protocol: render_context, explain, list_layouts, and prompts.
+@click.option(
+    "roots",
+    "--root",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="Open a folder to pack_folder and search_files; repeat it for several. Without it the"
+    " roots of the client are open, over standard input alone.",
+)
+@click.option("--resources", is_flag=True, help="List templates and profiles as resources.")
+def mcp_command(
+    http: tuple[str, int] | None, roots: tuple[str, ...], resources: bool, **given: Any
+) -> None:
+    """Serve the Model Context Protocol: tools that render contexts, and each layout as a prompt.
 
-    The options are the defaults of each request. No file is opened for a client. It speaks to the
-    program that started it; with --http, streamable HTTP to any, by default of this machine
-    alone. Needs the extra `mcp`.
+    render_context and explain take items; pack_folder and search_files read the open folders, but
+    no file that git ignores, and mask credentials; list_layouts says what there is. No other file
+    is opened for a client. The options are the defaults of each request.
+
+    The server speaks to the program that started it; with --http, streamable HTTP to any, by
+    default of this machine alone. Needs the extra `mcp`.
     """
     profile, options, folders, *_ = take_options(given)
     try:
@@ -254,7 +269,9 @@ def mcp_command(http: tuple[str, int] | None, **given: Any) -> None:
     except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
     logging.basicConfig(level=logging.WARNING, handlers=[_LogLines()])
-    server = make_mcp_server(profile=profile, **folders, **options)
+    server = make_mcp_server(
+        profile=profile, roots=roots, resources=resources, **folders, **options
+    )
     if http is None:
         server.run()
     else:

@@ -1,7 +1,7 @@
-"""MCP server: tools to render and explain a context, layouts as prompts, templates as resources.
+"""MCP server: tools to render and explain a context and to pack folders, layouts as prompts.
 
-It opens no file for a client: clients send items and options, and the name of a file as tokenizer
-or profile is refused. Only the operator names folders, when he starts the server.
+It opens no file for a client, but those in the folders of `mcp_folders`: clients send items and
+options, and the name of a file as tokenizer or profile is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ import gc
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Annotated, Any, TypedDict
 
 import msgspec
@@ -28,12 +35,14 @@ from ..sources.item_files import decode_json
 from ..templating.loader import Templates
 from ..tokenizers.registry import list_tokenizers
 from .bridge import missing_extra
+from .mcp_folders import gather_within, open_folders
 
 try:
     import anyio
     from mcp import MCPError
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.resolve import ListRoots, Resolve
     from mcp.server.stdio import stdio_server
     from mcp.shared.message import SessionMessage
     from mcp.types import (
@@ -46,6 +55,7 @@ try:
         JSONRPCError,
         JSONRPCRequest,
         JSONRPCResponse,
+        ListRootsResult,
         PromptReference,
         Resource,
         TextContent,
@@ -126,12 +136,20 @@ _ANNOTATIONS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _TITLES = {
     "render_context": "Render a context",
     "explain": "Explain a context",
+    "pack_folder": "Pack a folder",
+    "search_files": "Search files",
     "list_layouts": "List layouts and options",
+}
+_TOOLS_OF_FOLDERS = {
+    "pack_folder": "Pack files, with paths and line numbers, into at most max_tokens.",
+    "search_files": "Find passages of files that answer a query, with paths and line numbers.",
 }
 _SCHEME = "promptforge://"
 _RESOURCE_TYPES = {"templates": "text/plain", "profiles": "application/yaml"}
 MAX_COMPLETIONS = 100
 """Values in one completion, as the protocol allows."""
+Place = Annotated[str, Field(description="A folder or file.")]
+Patterns = Annotated[list[str] | None, Field(description="Patterns as of .gitignore.")]
 ItemsText = Annotated[str, Field(description="A JSON array of objects with content, path, kind, …")]
 QueryText = Annotated[str, Field(description="The question.")]
 BudgetText = Annotated[str, Field(description="The most tokens that the context may cost.")]
@@ -143,8 +161,13 @@ class _Server(MCPServer):
     """A server of short definitions; unknown arguments, which the library drops, are refused."""
 
     workshop: _Workshop
+    is_open = True
+    """False over HTTP where the operator names no folder: then anybody could name any."""
+    has_resources = False
 
     async def list_resources(self) -> list[Resource]:
+        if not self.has_resources:
+            return []
         # By the names of this moment: the operator may add templates while the server runs.
         named = {"templates": self.workshop.templates.names(), "profiles": self.workshop.profiles()}
         return [
@@ -167,6 +190,7 @@ class _Server(MCPServer):
             pass
 
     def streamable_http_app(self, **given: Any) -> Any:
+        self.is_open = bool(self.workshop.roots)
         # No request needs another one, so no session is kept: 400 greetings held 90 MiB. The
         # library's own limit of a request is 4 MiB; over standard input it has none.
         fixed = {"stateless_http": True, "max_request_body_size": MAX_REQUEST_CHARS}
@@ -187,6 +211,7 @@ class _Server(MCPServer):
                 }
             )
             for tool in await super().list_tools()
+            if self.is_open or tool.name not in _TOOLS_OF_FOLDERS
         ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -442,9 +467,16 @@ def _invalid(message: str) -> MCPError:
 class _Workshop:
     """The renderer, the templates and the profiles of one server."""
 
-    def __init__(self, renderer: ContextRenderer, templates: Folders, profiles: Folders) -> None:
+    def __init__(
+        self,
+        renderer: ContextRenderer,
+        templates: Folders,
+        profiles: Folders,
+        roots: Sequence[str],
+    ) -> None:
         self._renderer, self._folders = renderer, folder_paths(profiles)
         self.templates = Templates(folder_paths(templates, "templates"))
+        self.roots, self.sets_packing = roots, False
 
     def profiles(self) -> list[str]:
         return [name for name, _, _ in find_profiles(self._folders)]
@@ -455,11 +487,26 @@ class _Workshop:
         return read_utf8(files[name]) if name in files else None
 
     def render(self, items: Any, wanted: Mapping[str, Any]) -> Result:
+        checked = self._checked(wanted)
+        _check_size(items)
+        return self._renderer.render(items, **checked)
+
+    def _checked(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         checked = {name: _checked(name, value) for name, value in wanted.items()}
         if "profile" in checked and checked["profile"] not in (known := self.profiles()):
             raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
-        _check_size(items)
-        return self._renderer.render(items, **checked)
+        return checked
+
+    def render_files(
+        self, told: ListRootsResult | None, search: str | None, wanted: dict[str, Any], **place: Any
+    ) -> Result:
+        """Render files of the open folders; `told` are the client's roots, `place` says which."""
+        roots = None if told is None else [str(root.uri) for root in told.roots]
+        items, said = gather_within(open_folders(self.roots, roots), search=search, **place)
+        checked = self._checked({"number_lines": True, **wanted})
+        if not (self.sets_packing or checked.keys() & {"packing", "query"}):
+            checked["packing"] = "repository"
+        return self._renderer.render(items, before=tuple(said), **checked)
 
     def list_layouts(self) -> Annotated[CallToolResult, Listed]:
         """List layouts with their formats, profiles, tokenizers and all options."""
@@ -492,9 +539,14 @@ def make_mcp_server(
     templates: Folders = None,
     profiles: Folders = None,
     allow_outside: bool = False,
+    roots: Sequence[str] = (),
+    resources: bool = False,
     **options: Any,
 ) -> MCPServer:
     """Build a server; `profile`, the folders and the options are defaults for its requests.
+
+    Files below `roots` are open to every client; one over standard input may tell its own roots.
+    With `resources`, templates and profiles are among the resources.
 
     Raises `OptionError`, `ProfileError`, `TemplateError`.
     """
@@ -502,7 +554,8 @@ def make_mcp_server(
         OPTION_VOCABULARY.check(name, value)
     made_of: Any = {"profile": profile, "templates": templates, "profiles": profiles}
     renderer = ContextRenderer(**made_of, allow_outside=allow_outside, **options)
-    workshop = _Workshop(renderer, templates, profiles)
+    workshop = _Workshop(renderer, templates, profiles, roots)
+    workshop.sets_packing = bool({"packing", "query"} & {*options, *renderer.profile.options})
     server = _Server(
         "promptforge",
         title="promptforge",
@@ -513,6 +566,7 @@ def make_mcp_server(
     for tool in (
         _tool(_rendered, "render_context", workshop.render),
         _tool(_explained, "explain", workshop.render),
+        *(_folder_tool(name, about, workshop) for name, about in _TOOLS_OF_FOLDERS.items()),
         workshop.list_layouts,
     ):
         title = _TITLES[tool.__name__]
@@ -520,13 +574,15 @@ def make_mcp_server(
     for name in workshop.templates.layouts():
         about = workshop.templates.settings(name).description
         server.prompt(name=name, title=name, description=about)(_prompt(name, workshop.render))
-    server.workshop = workshop
-    _add_resources(server, workshop)
+    server.workshop, server.has_resources = workshop, resources
+    if resources:
+        _add_resources(server, workshop)
+    _add_completions(server, workshop)
     return server
 
 
 def _add_resources(server: MCPServer, workshop: _Workshop) -> None:
-    """Add the sources of templates and profiles as resources, and completions of all names."""
+    """Add the sources of templates and profiles as resources."""
     found = workshop.templates
 
     def template(name: str) -> str:
@@ -549,6 +605,10 @@ def _add_resources(server: MCPServer, workshop: _Workshop) -> None:
     ):
         uri = f"{_SCHEME}{kind}/{name}"
         server.resource(uri, title=title, mime_type=_RESOURCE_TYPES[kind])(read)
+
+
+def _add_completions(server: _Server, workshop: _Workshop) -> None:
+    found = workshop.templates
 
     def names_for(reference: Any, argument: str) -> Iterable[str]:
         if isinstance(reference, PromptReference):
@@ -592,6 +652,39 @@ def _tool(
 
     tool.__name__, tool.__doc__ = name, show.__doc__
     tool.__annotations__["return"] = show.__annotations__["return"]
+    return tool
+
+
+def _ask_roots(context: Context) -> ListRoots | None:
+    """Ask the client for its folders; over HTTP any program could name any."""
+    able = context.client_capabilities
+    if context.headers is not None or able is None or able.roots is None:
+        return None
+    return ListRoots()
+
+
+Roots = Annotated[ListRootsResult | None, Resolve(_ask_roots)]
+
+
+def _folder_tool(name: str, about: str, workshop: _Workshop) -> Callable[..., Any]:
+    def tool(
+        roots: Roots,
+        path: Place = ".",
+        query: Query = None,
+        max_tokens: Budget = None,
+        include: Patterns = None,
+        exclude: Patterns = None,
+        options: OtherOptions = None,
+    ) -> Annotated[CallToolResult, RenderedContext]:
+        place = {"path": path, "include": include or (), "exclude": exclude or ()}
+        search = (query or "") if name == "search_files" else None
+        try:
+            wanted = _merged({"query": query, "max_tokens": max_tokens}, options or {})
+            return _rendered(workshop.render_files(roots, search, wanted, **place))
+        except PromptForgeError as error:
+            raise ToolError(str(error)) from None
+
+    tool.__name__, tool.__doc__ = name, about
     return tool
 
 

@@ -12,6 +12,7 @@ import contextlib
 import os
 import re
 import stat
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -133,6 +134,10 @@ class FolderFilter(msgspec.Struct, frozen=True):
     """Collects the credentials of all sources of a run."""
     written: re.Pattern[str] | None = None
     """Real paths that the run writes: a text that reads its last self is filled by it."""
+    below: str = ""
+    """The file, or the folder of those, that are taken; the rules of the whole folder stand."""
+    max_chars: int = sys.maxsize
+    """Characters of all texts together; more are an error."""
 
 
 ALL_FILES = FolderFilter()
@@ -276,6 +281,7 @@ def read_folder(
     read: list[tuple[str, str, Diagnostics]] = []
     top = locate_file(path, workspace)
     names = _list_folder(top, diagnostics, wanted, left_out)
+    room = wanted.max_chars
     named = set(filter(lambda name: is_read(os.path.join(top, name)), names))  # by itself, too
     for number, name in enumerate(names):
         if progress is not None:
@@ -289,6 +295,10 @@ def read_folder(
             left_out[found].append(name)
             continue
         read.append((place, *found))
+        room -= len(found[0])
+        if room < 0:
+            message = f"more than {wanted.max_chars:,} characters; narrow it down"
+            raise ItemError(message, where=show_path(path))
     packed = _leave_out_packed(read, path, wanted, left_out, lambda name: os.path.join(top, name))
     for name in {*left_out.get(_WRITTEN, ())} - named:
         forget_read(os.path.join(top, name))
@@ -299,8 +309,7 @@ def read_folder(
         if clean is not None:
             yield place, clean, said
     report_left_out(left_out, path, diagnostics)
-    if not read:
-        raise _no_files(path, wanted, left_out)
+    _refuse_nothing(read, path, wanted, left_out)
 
 
 def is_earlier_output(real: str, wanted: FolderFilter) -> bool:
@@ -338,13 +347,17 @@ def _leave_out_packed(
     return packed
 
 
-def _no_files(path: str, wanted: FolderFilter, left_out: LeftOut) -> ItemError:
+def _refuse_nothing(
+    read: Sequence[Any], path: str, wanted: FolderFilter, left_out: LeftOut
+) -> None:
+    if read:
+        return
     message = "a folder without files to read"
     if left_out:
         message += ", but for those that are left out by default"
     elif wanted.include or wanted.exclude:
         message += ", as they were narrowed down"
-    return ItemError(message, where=show_path(path))
+    raise ItemError(message, where=show_path(path))
 
 
 def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
@@ -583,6 +596,11 @@ def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
 
     Raises `ItemError` for several patterns in one, which exclude nothing: `a.md,b.md`, `*.{a,b}`.
     """
+    if wanted.below:
+        names = [name for name in names if f"{name}/".startswith(f"{wanted.below}/")]
+        if not names:
+            message = "no file is there, or .gitignore hides it"
+            raise ItemError(message, where=show_path(wanted.below))
     if wanted.include:
         _refuse_lists("--include", wanted.include, names)
         include = _patterns(take_folders_back(wanted.include))

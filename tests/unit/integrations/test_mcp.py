@@ -243,10 +243,12 @@ def test_the_definitions_are_short_and_say_what_a_tool_does() -> None:
 
     tools, info = talk(work)
     written = [tool.model_dump(mode="json", exclude_none=True, by_alias=True) for tool in tools]
-    assert pf.get_tokenizer("o200k_base").count(json.dumps(written)) <= 800
+    assert pf.get_tokenizer("o200k_base").count(json.dumps(written)) <= 1200
     assert [tool.title for tool in tools] == [
         "Render a context",
         "Explain a context",
+        "Pack a folder",
+        "Search files",
         "List layouts and options",
     ]
     assert all(tool.annotations.read_only_hint for tool in tools)
@@ -296,7 +298,7 @@ def test_templates_and_profiles_are_resources_and_names_are_completed(tmp_path: 
         ]
         return read, completed
 
-    (template, profile), completed = talk(work)
+    (template, profile), completed = talk(work, plain(resources=True))
     assert "item" in template and profile.startswith("# yaml-language-server")
     assert completed == [
         ["xml"],
@@ -334,12 +336,22 @@ def test_every_template_and_profile_is_listed_and_can_be_read(tmp_path: Path) ->
     (tmp_path / "house").mkdir()
     look = tmp_path / "house/layout.md.j2"
     look.write_text("{{ items | length }}", encoding="utf-8")
-    texts = talk(_read_resources, plain(templates=tmp_path))
+    texts = talk(_read_resources, plain(templates=tmp_path, resources=True))
     assert texts["promptforge://templates/house/layout.md.j2"] == look.read_text("utf-8")
     assert {f"promptforge://profiles/{name}" for name, _, _ in find_profiles(())} <= texts.keys()
-    arguments = ["-m", "promptforge", "mcp", "--templates", str(tmp_path)]
+    arguments = ["-m", "promptforge", "mcp", "--resources", "--templates", str(tmp_path)]
     server = StdioServerParameters(command=sys.executable, args=arguments)
     assert talk(_read_resources, server) == texts
+
+
+def test_no_resource_is_listed_or_read_unless_the_operator_wants_them() -> None:
+    async def work(client: Any) -> Any:
+        with pytest.raises(MCPError):
+            await client.read_resource("promptforge://profiles/claude")
+        templates = (await client.list_resource_templates()).resource_templates
+        return (await client.list_resources()).resources, templates
+
+    assert talk(work) == ([], [])
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0:"])
@@ -354,6 +366,7 @@ def test_the_command_serves_over_http_too(host: str) -> None:
         "mcp",
         "--max-tokens",
         "99",
+        "--resources",
         "--http",
         f"{host}{port}",
     ]
@@ -369,7 +382,7 @@ def test_the_command_serves_over_http_too(host: str) -> None:
                     break
                 time.sleep(0.05)
             assert talk(_read_resources, f"http://127.0.0.1:{port}/mcp").keys() == (
-                talk(_read_resources).keys()
+                talk(_read_resources, plain(resources=True)).keys()
             )
             failed, said = call("render_context", f"http://127.0.0.1:{port}/mcp", items=ITEMS)
             assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text
