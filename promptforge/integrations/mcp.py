@@ -141,8 +141,8 @@ _TITLES = {
     "list_layouts": "List layouts and options",
 }
 _TOOLS_OF_FOLDERS = {
-    "pack_folder": "Pack files, with paths and line numbers, into at most max_tokens.",
-    "search_files": "Find passages of files that answer a query, with paths and line numbers.",
+    "pack_folder": "Pack files with line numbers into at most max_tokens.",
+    "search_files": "Find passages of files that answer a query, with line numbers.",
 }
 _SCHEME = "promptforge://"
 _RESOURCE_TYPES = {"templates": "text/plain", "profiles": "application/yaml"}
@@ -673,7 +673,7 @@ def _folder_tool(name: str, about: str, workshop: _Workshop) -> Callable[..., An
         query: Query = None,
         max_tokens: Budget = None,
         include: Patterns = None,
-        exclude: Patterns = None,
+        exclude: list[str] | None = None,
         options: OtherOptions = None,
     ) -> Annotated[CallToolResult, RenderedContext]:
         place = {"path": path, "include": include or (), "exclude": exclude or ()}

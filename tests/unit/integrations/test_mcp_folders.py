@@ -67,7 +67,8 @@ def call(
             (block,) = answer.content
             return answer.is_error, block.text, answer.structured_content or {}
 
-    old, new = asyncio.run(run("legacy")), asyncio.run(run("auto"))
+    old: tuple[bool, str, dict[str, Any]] = asyncio.run(run("legacy"))
+    new = asyncio.run(run("auto"))
     assert old == new
     return old
 
