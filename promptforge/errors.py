@@ -15,7 +15,7 @@ sources, PF7xx security. Every message is one line: it names the thing, its plac
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -112,9 +112,47 @@ _MAX_COMPARED_CHARS = 200  # of a name: two of 100,000 letters would be compared
 _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead of one
 
 
+DISTRIBUTION = "promptforge-engine"
+
+
 def pip_install(extra: str) -> str:
-    """Return the command that installs an extra: pip asks no registry for what is installed."""
-    return f"pip install 'promptforge-engine[{extra}]'"
+    """Return the command that adds an extra to this installation, from where it came.
+
+    pip writes that into `direct_url.json` (PEP 610): a folder, a repository or an archive. Without
+    the file, the package came from an index.
+
+    Example: `pip install -e '/home/me/promptforge[preview]'`.
+    """
+    import json  # these here: most runs lack nothing
+    from importlib import metadata
+
+    try:
+        text = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
+    except metadata.PackageNotFoundError:  # a source tree on PYTHONPATH
+        text = None
+    return _command_for(extra, json.loads(text or "{}"))
+
+
+def _command_for(extra: str, origin: Mapping[str, Any]) -> str:
+    import shlex
+    from urllib.parse import unquote
+
+    url = str(origin.get("url", ""))
+    if "dir_info" in origin:
+        flag = ""
+        if origin["dir_info"].get("editable"):
+            flag = "-e "
+        target = f"{unquote(url.removeprefix('file://'))}[{extra}]"
+        return f"pip install {flag}{shlex.quote(target)}"
+    target = f"{DISTRIBUTION}[{extra}]"
+    if "vcs_info" in origin:
+        revision = origin["vcs_info"].get("requested_revision")
+        target += f" @ {origin['vcs_info'].get('vcs', 'git')}+{url}"
+        if revision:
+            target += f"@{revision}"
+    elif "archive_info" in origin:
+        target += f" @ {url}"
+    return f"pip install {shlex.quote(target)}"
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:

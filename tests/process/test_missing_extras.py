@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from commandline import python
 
+from promptforge.errors import pip_install
+
 BRIDGES = {
     "langchain": ("langchain_core", "langchain"),
     "llama_index": ("llama_index", "llama-index"),
@@ -28,7 +30,7 @@ except ImportError as error:
     ran = python("-c", script)
     assert ran.code == 0, ran.err
     assert ran.out.startswith(f"this bridge needs {library}") and ran.out.endswith(
-        f"pip install 'promptforge-engine[{extra}]'\n"
+        f"{pip_install(extra)}\n"
     )
 
 
@@ -41,7 +43,7 @@ def test_the_command_says_so_too() -> None:
     ran = python("-c", script)
     assert (
         (ran.code, ran.out) == (2, "")
-        and "pip install 'promptforge-engine[mcp]'" in ran.err
+        and pip_install("mcp") in ran.err
         and "Traceback" not in ran.err
     )
 

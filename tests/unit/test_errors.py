@@ -9,6 +9,7 @@ import pytest
 import promptforge as pf
 from promptforge import errors
 from promptforge.errors import (
+    _command_for,
     certain_correction,
     did_you_mean,
     quote,
@@ -96,3 +97,29 @@ def test_a_right_name_needs_no_correction() -> None:
 def test_a_quoted_text_that_is_cut_shows_it() -> None:
     assert quote("a" * 80) == f'"{"a" * 80}"'
     assert quote("a" * 81) == f'"{"a" * 80}…"'
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        ({}, "'promptforge-engine[preview]'"),
+        (
+            {"url": "file:///home/a%20b/clone", "dir_info": {"editable": True}},
+            "-e '/home/a b/clone[preview]'",
+        ),
+        ({"url": "file:///srv/clone", "dir_info": {}}, "'/srv/clone[preview]'"),
+        (
+            {
+                "url": "https://git.example/x.git",
+                "vcs_info": {"vcs": "git", "requested_revision": "v1", "commit_id": "abc"},
+            },
+            "'promptforge-engine[preview] @ git+https://git.example/x.git@v1'",
+        ),
+        (
+            {"url": "https://a.example/x.whl", "archive_info": {}},
+            "'promptforge-engine[preview] @ https://a.example/x.whl'",
+        ),
+    ],
+)
+def test_an_extra_comes_from_where_the_package_came(origin: dict[str, Any], command: str) -> None:
+    assert _command_for("preview", origin) == f"pip install {command}"

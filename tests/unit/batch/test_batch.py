@@ -32,7 +32,7 @@ from promptforge.batch.store import (
     write_results,
 )
 from promptforge.config.options import Options
-from promptforge.errors import OptionError
+from promptforge.errors import OptionError, pip_install
 
 pytestmark = pytest.mark.usefixtures("batch_folder")
 
@@ -370,10 +370,10 @@ def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     assert run("batch", "memory://rows/in.jsonl", "-o", "memory://out.jsonl").code == 2
     missing = run("batch", "s3://b/in.jsonl", "-o", "out3.jsonl")
-    assert missing.code == 2 and "pip install 'promptforge-engine[remote]'" in missing.err
+    assert missing.code == 2 and pip_install("remote") in missing.err
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     early = run("batch", "rows.jsonl", "-o", "s3://b/out4.jsonl")
-    assert early.code == 2 and "pip install 'promptforge-engine[remote]'" in early.err
+    assert early.code == 2 and pip_install("remote") in early.err
     assert not Path("out4.jsonl.batch").exists()
 
 

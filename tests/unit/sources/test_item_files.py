@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge.batch.rows import RenderBatch
-from promptforge.errors import Diagnostics, ItemError
+from promptforge.errors import Diagnostics, ItemError, pip_install
 from promptforge.model import Item
 from promptforge.sources import item_files
 
@@ -202,7 +202,7 @@ def test_items_and_texts_come_from_a_store(tmp_path: Path, monkeypatch: pytest.M
     assert "no such file" in RenderBatch()({"request": [json.dumps(row)]})["error"][0]
     missing = run("render", "s3://bucket/items.jsonl")
     if importlib.util.find_spec("s3fs") is None:
-        assert missing.code == 2 and "pip install 'promptforge-engine[remote]'" in missing.err
+        assert missing.code == 2 and pip_install("remote") in missing.err
 
 
 def test_objects_one_after_another_are_records() -> None:

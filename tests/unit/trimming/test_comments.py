@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from places import HELPERS, TESTS
 
 import promptforge as pf
+from promptforge.errors import pip_install
 from promptforge.trimming.comments import without_comments
 
 PROGRAMS = [
@@ -178,7 +179,7 @@ except pf.OptionError as error:
     print(error)
 """
     ran = python("-c", script)
-    assert ran.out.endswith("pip install 'promptforge-engine[comments]'\n"), ran.err
+    assert ran.out.endswith(f"{pip_install('comments')}\n"), ran.err
     assert ran.code == 0
 
 
