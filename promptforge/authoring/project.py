@@ -23,7 +23,6 @@ from ..config.profiles import PROFILE_VOCABULARY, near_tokenizer, read_values
 from ..config.schema import Vocabulary, rules_of
 from ..errors import ItemError, OptionError, ProfileError, TemplateError, quote
 from ..files import (
-    FORMAT_EXTENSIONS,
     NOT_THERE_ERRNOS,
     YAML_SUFFIXES,
     TemplateFile,
@@ -43,6 +42,7 @@ from ..files.access import (
     write_settings,
     write_whole,
 )
+from ..syntax.syntaxes import FORMAT_EXTENSIONS
 from ..text.escape import SURROGATE, to_label
 from ..yaml_reader import MAX_YAML_BYTES, find_invisible, load_yaml
 

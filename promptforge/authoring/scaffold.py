@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, load_profile, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, shipped_folder
+from ..files import shipped_folder
 from ..files.access import (
     Access,
     make_folder,
@@ -27,8 +27,8 @@ from ..files.access import (
     remove_unfinished,
     write_whole,
 )
+from ..syntax.syntaxes import FORMAT_EXTENSIONS, known_syntax
 from ..templating.loader import KIND_NAME, PROMPTS_FOLDER, Layout, Templates
-from ..text.places import syntax_of
 from ..yaml_reader import SCHEMA_MODELINE
 
 _LAYOUT_SCHEMA = "layout.schema.json"
@@ -189,7 +189,9 @@ def copy_format(
     for one in sorted(set(formats) - set(missing)):
         layout = templates.layout(one, source)
         syntax = _ending(layout).rpartition(".")[2]
-        ending = name if syntax_of(name) == syntax_of(syntax) != "txt" else f"{name}.{syntax}"
+        ending = f"{name}.{syntax}"
+        if known_syntax(name) is layout.syntax:
+            ending = name
         # A named layout gets the templates it inherits too; of all layouts, each has its own.
         originals = [file for file in layout.files() if only or file.startswith(f"{one}/")]
         renamed = {file: f"{one}/{_stem(file)}.{ending}.j2" for file in originals}

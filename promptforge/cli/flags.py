@@ -19,8 +19,9 @@ import click
 
 from ..config.options import OPTION_GROUPS, OPTION_VOCABULARY, PROMPT_OPTIONS, Options
 from ..config.schema import Rule, bare_type, read_count
-from ..files import YAML_SUFFIXES, format_of, shipped_folder
+from ..files import YAML_SUFFIXES, shipped_folder
 from ..files.access import read_utf8
+from ..syntax.syntaxes import format_of
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:

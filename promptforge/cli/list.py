@@ -21,12 +21,17 @@ from click.shell_completion import get_completion_class
 
 from ..config.options import Options, apply_options
 from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, pip_install, quote
-from ..files import FORMAT_EXTENSIONS, format_of, shipped_folder
+from ..files import shipped_folder
 from ..files.access import read_utf8
 from ..plugins import plugin_names
-from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
+from ..syntax.syntaxes import (
+    FORMAT_EXTENSIONS,
+    FRAMING_DESCRIPTIONS,
+    SYNTAXES,
+    format_of,
+    syntax_of,
+)
 from ..text.escape import SURROGATE
-from ..text.places import syntax_of
 from ..tokenizers.registry import describe_tokenizer, list_tokenizers
 from .flags import (
     complete_format,
@@ -184,7 +189,7 @@ def _formats(templates: Templates) -> list[dict[str, Any]]:
     for name in sorted(endings, key=lambda name: (name not in FORMAT_EXTENSIONS, name)):
         ending = endings[name]
         about = f"templates *.{ending}.j2"
-        syntax = format_of(syntax_of(ending.rpartition(".")[2]))
+        syntax = syntax_of(ending).name
         if syntax != name:
             about += f", escaped as {syntax}"
         layouts = [row["name"] for row in rows if name in row["formats"]]
@@ -206,7 +211,7 @@ def _prompt(templates: Templates, name: str) -> dict[str, Any]:
 def _framings() -> list[dict[str, Any]]:
     found = []
     for name, about in FRAMING_DESCRIPTIONS.items():
-        formats = [format_ for format_, ext in FORMAT_EXTENSIONS.items() if name in FRAMINGS[ext]]
+        formats = [syntax.name for syntax in SYNTAXES if name in syntax.framings]
         found.append({"name": name, "description": about, "formats": formats})
     return found
 

@@ -199,9 +199,6 @@ def tokenizer_file(name: object) -> str | None:
 # link that leaves the folder, none over the size of a template: a FIFO or a device can neither
 # block nor flood the reader.
 
-FORMAT_EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "yaml": "yaml", "plain": "txt"}
-"""Shipped format → extension of its templates. The extension of any other format is its name."""
-_SHIPPED_FORMATS = {extension: name for name, extension in FORMAT_EXTENSIONS.items()}
 TEMPLATE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 MAX_TEMPLATE_BYTES = 256 * 1024
 """Bytes of one template file."""
@@ -236,11 +233,6 @@ class TemplateFile(NamedTuple):
 def is_template_name(name: str) -> bool:
     """Return True for a possible name of a template file; no such name leads out of its folder."""
     return TEMPLATE_NAME.fullmatch(name) is not None and ".." not in name
-
-
-def format_of(ending: str) -> str:
-    """Return the format of templates with this ending."""
-    return _SHIPPED_FORMATS.get(ending, ending.split(".")[0])
 
 
 def read_template_folder(folder: Path) -> dict[str, TemplateFile]:

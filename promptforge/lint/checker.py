@@ -16,8 +16,9 @@ from ..authoring.golden import is_cases_file
 from ..config.options import Options
 from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError, did_you_mean, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, YAML_SUFFIXES
+from ..files import YAML_SUFFIXES
 from ..files.access import read_utf8
+from ..syntax.syntaxes import FORMAT_EXTENSIONS
 from ..templating.autoescape import template_syntax
 from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
 from ..yaml_reader import load_yaml
@@ -503,7 +504,7 @@ class _Check:
 
     def _find_touching(self, layout: LayoutFormat) -> None:
         """Find a page of lines on which one item goes on in the line of another."""
-        if template_syntax(layout.page) not in ("md", "txt"):
+        if template_syntax(layout.page).is_parsed:
             return
         try:
             touching = items_touch(self._templates, layout)

@@ -5,28 +5,25 @@ A sample has all fields, few or none: each takes other branches of a template.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.parsers import expat
 
 from msgspec.structs import replace
 
 from ..config.options import PROMPT_PARTS, Options, apply_options
-from ..errors import ProfileError, PromptForgeError, TemplateError, quote
-from ..files import format_of
+from ..errors import PromptForgeError, TemplateError, quote
 from ..model import Item
 from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
+from ..syntax.syntaxes import format_of
 from ..templating.limits import TOO_MUCH_WORK
 from ..templating.loader import PROMPTS_FOLDER, Layout, Templates
 from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
-from ..yaml_reader import load_yaml
 from .findings import Finding, LintedText, about_file
 from .template_reader import TemplateLibrary
 from .yaml_files import LayoutFormat
@@ -158,42 +155,17 @@ def _failures(
             except PromptForgeError as error:
                 found.setdefault(("PF814", None), str(error))
                 continue
-            if wrong := _malformed(text, layout.syntax, layout.page_name):
-                found.setdefault(("PF815", layout.page_name), wrong)
+            wrong = None
+            if text.strip():
+                wrong = layout.syntax.problem(text, layout.ending.rpartition(".")[2])
+            if wrong is not None:
+                message = f"a sample of this page is {wrong}"
+                found.setdefault(("PF815", layout.page_name), message)
     return found
 
 
 def _failure_code(error: TemplateError) -> str:
     return "PF817" if error.bare.startswith(TOO_MUCH_WORK) else "PF814"
-
-
-def _malformed(text: str, syntax: str, page: str) -> str | None:
-    """Return the message about a text that a parser of its format refuses."""
-    if not text.strip():
-        return None
-    if syntax == "json":
-        lines = text.splitlines() if page.endswith(".jsonl.j2") else [text]
-        try:
-            for line in filter(str.strip, lines):
-                json.loads(line)
-        except ValueError as error:
-            return f"a sample of this page is no JSON: {error}"
-    if syntax == "yaml":
-        try:
-            load_yaml(text, "it")
-        except ProfileError as error:
-            return f"a sample of this page is no YAML: {error}"
-    if syntax == "xml" and page.endswith((".xml.j2", ".svg.j2")):
-        # Items beside each other have no root element.
-        body = re.sub(r"\A\s*<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text)
-        try:
-            expat.ParserCreate().Parse(f"<all>{body}</all>", True)
-        except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code)
-            lines = text.splitlines()
-            line = lines[min(error.lineno, len(lines)) - 1].strip()[:60]
-            return f"a sample of this page is no well-formed XML: {reason}, near {line!a}"
-    return None
 
 
 class LayoutCost(NamedTuple):

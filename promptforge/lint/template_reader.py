@@ -18,6 +18,7 @@ from jinja2.visitor import NodeVisitor
 
 from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_mean, suggest_name
 from ..plugins import plugin_names
+from ..syntax.syntax import Syntax
 from ..templating.autoescape import TemplateReader, references, template_syntax
 from ..templating.failures import (
     TemplateMistake,
@@ -28,13 +29,7 @@ from ..templating.failures import (
     word_after,
     word_length,
 )
-from ..templating.language import (
-    FILTERS,
-    LOOP_FIELDS,
-    TEMPLATE_TESTS,
-    Environment,
-    check_filters,
-)
+from ..templating.language import FILTERS, LOOP_FIELDS, TEMPLATE_TESTS, Environment, check_filters
 from ..templating.loader import Templates
 from .findings import Edit, Finding, LintedText
 
@@ -274,7 +269,7 @@ class WalkedTemplate(NamedTuple):
 def walk_scopes(
     parsed: nodes.Template,
     text: str,
-    syntax: str,
+    syntax: Syntax,
     scope: Mapping[str, Shape],
     outer: Mapping[str, Scope],
     follow: Follow,
@@ -283,7 +278,7 @@ def walk_scopes(
 
     `outer` holds the variables of its parents' blocks, by name.
     """
-    walk = _ScopeWalk(text, syntax == "md", scope, outer, follow)
+    walk = _ScopeWalk(text, syntax.has_fences, scope, outer, follow)
     if any(isinstance(node, nodes.Extends) for node in parsed.body):
         # The parent runs the blocks after all that stands outside of them.
         for node in parsed.body:

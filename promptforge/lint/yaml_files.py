@@ -17,11 +17,12 @@ from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
-from ..files import FORMAT_EXTENSIONS, tokenizer_file
+from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
 from ..plugins import plugin_names
+from ..syntax.syntax import TAGGED
+from ..syntax.syntaxes import FORMAT_EXTENSIONS, choose_framing, syntax_of
 from ..templating.loader import TemplateName, Templates, suggest_format
-from ..text.delimiters import TAGGED, choose_framing
 from ..tokenizers.registry import list_tokenizers, strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
 from ..yaml_reader import SCHEMA_MODELINE, find_invisible, load_yaml_with_lines
@@ -379,7 +380,7 @@ def _framing_and_order(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Fi
     framing = keys.values.get("framing", "auto")
     # A profile may ask for tags wherever these can stand; a rendering says it in a note.
     if form in FORMAT_EXTENSIONS and framing != TAGGED:
-        _, problem = choose_framing(framing, FORMAT_EXTENSIONS[form], form)
+        _, problem = choose_framing(framing, syntax_of(FORMAT_EXTENSIONS[form]), form)
         if problem:
             yield keys.value("framing", "PF107", problem)
     order = keys.values.get("prompt_order")

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 from ..config.options import PROMPT_PARTS, Options
 from ..errors import TemplateError, quote
-from ..files import FORMAT_EXTENSIONS
 from ..model import Result, ResultItem
-from ..templating.autoescape import PRINTED_VALUE
+from ..syntax.plain_syntax import PLAIN
+from ..syntax.syntax import PRINTED_VALUE, Syntax
+from ..syntax.syntaxes import FORMAT_EXTENSIONS, syntax_of
 from ..templating.language import Fields
 from ..templating.loader import PROMPTS_FOLDER, Templates
 from ..text.control_tokens import ControlTokens, TokenBreaker
 from ..text.delimiters import TemplateLines, pick_nonce, read_leniently
 from ..text.escape import Content, Safe, to_label
-from ..text.places import syntax_of
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from .messages import (
@@ -53,8 +53,6 @@ MAX_DELIMITERS_REMEMBERED = 64
 _CALLERS_PARTS = ("system", "instructions")
 # The roles of the parts that are not always the user's.
 _ROLES_OF = {"system": ("system", "developer", "user"), "history": ("",)}
-# Syntaxes that print a text unescaped.
-_VERBATIM = {"md", "txt"}
 # Stands in the place of a part's text while only the templates' own text is looked at.
 _HOLE = "\ue07f"
 _TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
@@ -292,8 +290,8 @@ class PromptTemplates:
         origin = name.removesuffix(own)
         folders = (f"{origin}{PROMPTS_FOLDER}/{own}", f"{PROMPTS_FOLDER}/default")
         # Nearest first: the format's own ending, its syntax's, plain text.
-        plain = FORMAT_EXTENSIONS["plain"]
-        endings = (FORMAT_EXTENSIONS.get(format, format), format.rpartition(".")[2], plain)
+        ending = FORMAT_EXTENSIONS.get(format, format)
+        endings = (ending, format.rpartition(".")[2], PLAIN.ending)
         self._places = [(f"{folder}/", f".{end}.j2") for folder in folders for end in endings]
         self._found: dict[str, str] = {}
         self._format = format
@@ -310,8 +308,8 @@ class PromptTemplates:
             self._found[part] = next(filter(self._templates.find, names))
         return self._found[part]
 
-    def _syntax(self, part: str) -> str:
-        return syntax_of(self.template(part).removesuffix(".j2").rpartition(".")[2])
+    def _syntax(self, part: str) -> Syntax:
+        return syntax_of(self.template(part).removesuffix(".j2"))
 
     def print_part(
         self,
@@ -329,7 +327,7 @@ class PromptTemplates:
         name = part.name
         made: type[Safe] | type[Content] = Content
         # The context was escaped when it was rendered, for the same syntax.
-        if self._syntax(name) in _VERBATIM or name == "context":
+        if name == "context" or not self._syntax(name).is_parsed:
             made = Safe
         variables: dict[str, Any] = {name: made(part.text), "boundary": boundary}
         if name == "history":
@@ -348,7 +346,7 @@ class PromptTemplates:
         for part, text in parts:
             own = self._syntax(part.name)
             made: type[Safe] | type[Content] = Content
-            if own == syntax or {own, syntax} <= _VERBATIM:
+            if own is syntax or not (own.is_parsed or syntax.is_parsed):
                 made = Safe
             shown.append(Fields(name=part.name, role=part.role, text=made(text)))
         break_up = self._token_breaker("prompt", [text for _, text in parts])
@@ -379,7 +377,7 @@ class PromptTemplates:
         Raises `TemplateError` if a part holds a delimiter that carries no boundary.
         """
         # XML and JSON escape the parts, so nothing in them passes for a tag.
-        if one_text and self._syntax("prompt") not in _VERBATIM:
+        if one_text and self._syntax("prompt").is_parsed:
             return ""
         # Finding them renders every template, so it is done once, not for each prompt.
         key = one_text, joined, citation
@@ -405,7 +403,7 @@ class PromptTemplates:
 
     def bare_delimiter(self, citation: str | None) -> str | None:
         """Return a tag or line of a prompt as one text that carries no boundary."""
-        if self._syntax("prompt") not in _VERBATIM:
+        if self._syntax("prompt").is_parsed:
             return None
         left = self._find_bare(pick_nonce(()), True, False, citation)
         tags = [f"<{tag}" for tag in sorted(left.tags)]
@@ -451,7 +449,7 @@ class PromptTemplates:
         parts = [
             PromptSegment(name, role, _HOLE, _every_message() if name == "history" else ())
             for name in PROMPT_PARTS
-            if one_text or (name != "history" and self._syntax(name) in _VERBATIM)
+            if one_text or (name != "history" and not self._syntax(name).is_parsed)
             for role in _ROLES_OF.get(name, ("user",))
         ]
         printed = [

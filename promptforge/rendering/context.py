@@ -19,20 +19,15 @@ from ..config.layouts import LayoutSettings
 from ..config.options import Options
 from ..model import Item, Language, closeness
 from ..packing.types import Variant
+from ..syntax.contents import CleanedContent, clean_content
+from ..syntax.plain_syntax import plain_line
+from ..syntax.syntax import VERBATIM
 from ..templating.language import Fields, OpenFields
 from ..templating.limits import NO_CHANGES, Changes, FuelTank, count_chars
 from ..templating.loader import Layout
 from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
 from ..text.delimiters import check_delimiters, delimiter_name
-from ..text.escape import (
-    VERBATIM,
-    CleanedContent,
-    Content,
-    LoneMarker,
-    VerbatimContent,
-    clean_content,
-    plain_line,
-)
+from ..text.escape import Content, LoneMarker, VerbatimContent
 from ..text.format import Marks, append_marker, number_lines
 from ..text.languages import language_of
 from ..text.words import late_property
@@ -274,7 +269,7 @@ class ItemViews:
             if isinstance(content, VerbatimContent):
                 content = content.with_text(marked)
             else:
-                alone = variant.name == "stub" and self._layout.syntax == "md"
+                alone = variant.name == "stub" and self._layout.syntax.has_fences
                 content = (LoneMarker if alone else Content)(marked)
         summary: Content | None = content if variant.name == "summary" else None
         if summary is None and item.summary is not None:

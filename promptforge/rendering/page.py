@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..errors import TemplateError
@@ -113,7 +112,7 @@ class Page:
             self.separator = self.layout.settings.separator or ""
         # The caller's own words around the items stay as they are; only in syntaxes where they
         # could break the whole text they are escaped.
-        made: Callable[[str], str] = Safe if self.layout.syntax in ("md", "txt") else Content
+        made: Callable[[str], str] = Content if self.layout.syntax.is_parsed else Safe
         header, footer = self.options.header, self.options.footer
         self._around = {
             "separator": made(self.separator),
@@ -429,8 +428,7 @@ class Page:
         parts, changes = self.layout.render_page(variables, self.tank)
         parts = self.break_up(parts, chosen)
         self.notes += change_notes(changes)
-        # The last line end of YAML may be one of a content: it ends a literal block.
-        while parts and self.layout.settings.trim_end and self.layout.syntax != "yaml":
+        while parts and self.layout.settings.trim_end and self.layout.syntax.is_trimmable:
             parts[-1] = parts[-1].rstrip(_WHITE)
             if parts[-1]:
                 break
@@ -496,7 +494,7 @@ class Page:
             key, title = section.key, section.title
             # A title out of the layout's own settings is the layout's; any other came with items.
             if headings.get(key) == title:
-                if self.layout.syntax == "txt":
+                if self.layout.syntax.marks_lines:
                     key, title = Safe(key), Safe(title)
             elif breaker is not None:
                 key, title = (breaker.controls.break_up(text)[0] for text in (key, title))
@@ -686,11 +684,9 @@ class LowerBounds:
     def _least_tokens(self, text: str, limit: int) -> int:
         """Return a lower bound of the tokens of a content, at most `limit + 1`."""
         text = text[: self._max_characters]
-        # The margin of a block in YAML joins blanks of its lines, and so do numbers: there only
-        # words tell.
-        if self._page.layout.syntax == "yaml" or self._page.options.number_lines:
+        printed = None
+        if not self._page.options.number_lines:  # numbers join the blanks of their lines
+            printed = self._page.layout.syntax.printed_at_least(text, 48 * (limit + 1))
+        if printed is None:
             return self._counter.words_at_least(text, limit)
-        if self._page.layout.syntax == "json":
-            # JSON writes line ends as letters, and then runs of blanks are no longer one token.
-            text = encode_basestring(text[: 48 * (limit + 1)])
-        return self._counter.at_least(text, limit)
+        return self._counter.at_least(printed, limit)

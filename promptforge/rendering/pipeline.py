@@ -51,10 +51,12 @@ from ..packing.types import (
 )
 from ..reasons import COMBINE
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
+from ..syntax.syntax import TAGGED
+from ..syntax.syntaxes import choose_framing
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
-from ..text.delimiters import TAGGED, BrokenDelimiterError, choose_framing, pick_nonce
+from ..text.delimiters import BrokenDelimiterError, pick_nonce
 from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, Setting, ViewMemory
 from .page import Page
@@ -450,10 +452,10 @@ def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bo
         severity: Severity = "info" if options.framing == TAGGED else "warning"
         diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
     tagged = framing == TAGGED
-    if tagged and layout.syntax != "txt":
+    if tagged and not layout.syntax.marks_lines:
         message = "framing: tagged leaves headings, fences and tags of a content to readers of"
         diagnostics.add("PF712", f"{message} {options.format}; auto hides them", severity="info")
-    elif options.format == "plain" and not tagged and layout.has_bare_items:
+    elif options.format == layout.syntax.name and not tagged and layout.has_bare_items:
         message = f"the layout {options.layout} prints contents alone, so in plain text nothing"
         way_out = "tells where one ends; framing: tagged puts tags around each"
         diagnostics.add("PF712", f"{message} {way_out}", severity="info")

@@ -59,9 +59,10 @@ from ..reasons import (
     Note,
     Reason,
 )
+from ..syntax.syntax import Syntax
 from ..templating.loader import Templates
 from ..text.delimiters import BrokenDelimiterError
-from ..text.escape import FENCE_TAG, INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
+from ..text.escape import INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
 from ..text.format import plural
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
@@ -655,10 +656,10 @@ def _say_group_by(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
         diagnostics.add("PF104", message)
 
 
-def _say_of_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
+def _say_of_labels(item: Item, syntax: Syntax, diagnostics: Diagnostics) -> None:
     name, path, kind, language = _labels_of(item)
     together = f"{name or ''}{path or ''}{kind}{language or ''}"
-    tagged = syntax != "md" or not language or FENCE_TAG.fullmatch(language)
+    tagged = not language or syntax.takes_tag(language)
     if tagged and name != "" and together.isprintable() and len(together) <= MAX_LABEL_CHARACTERS:
         return  # as nearly all are
     said: list[tuple[str, str, Severity]] = []
@@ -672,7 +673,7 @@ def _say_of_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
         if len(value) > MAX_LABEL_CHARACTERS:
             message = f"{field}: cut at {MAX_LABEL_CHARACTERS:,} characters: {quote(value)}"
             said.append(("PF206", message, "warning"))
-    if item.language and syntax == "md" and not FENCE_TAG.fullmatch(item.language):
+    if item.language and not syntax.takes_tag(item.language):
         message = f"language: {quote(item.language)} is no tag of a fence, so the fence has none"
         said.append(("PF210", message, "warning"))
     for code, message, severity in said:

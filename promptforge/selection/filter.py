@@ -18,15 +18,7 @@ import msgspec
 
 from ..config.options import Options
 from ..errors import Diagnostics, OptionError, quote
-from ..model import (
-    Item,
-    Language,
-    ScoreOrder,
-    closeness,
-    item_id,
-    read_date,
-    readable_text,
-)
+from ..model import Item, Language, ScoreOrder, closeness, item_id, read_date, readable_text
 from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_SCORE, MIN_WORTH, PATHS, Reason
 from ..text.format import plural, to_text
 from ..text.words import (

@@ -40,14 +40,7 @@ from .item_files import NoItemsError, load_items, load_table, parse_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
 from .secret_scan import SecretScan
-from .text_files import (
-    Search,
-    file_item,
-    is_text_source,
-    load_documents,
-    load_files,
-    search_files,
-)
+from .text_files import Search, file_item, is_text_source, load_documents, load_files, search_files
 from .workspace import BinaryFileError, is_stream, read_named, read_text
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..text.escape import Content, fence
+from ..text.escape import put_in_fence
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -45,10 +45,10 @@ def read_notebook(text: str) -> Notebook | None:
             blocks.append(source)
             continue
         if source:
-            blocks.append(_fence(source, tag if cell.get("cell_type") == "code" else ""))
+            blocks.append(put_in_fence(source, tag if cell.get("cell_type") == "code" else ""))
         for output in _dicts(cell.get("outputs")):
             said = list(filter(None, _texts(output)))
-            blocks += [_fence(each, "text") for each in said]
+            blocks += [put_in_fence(each, "text") for each in said]
             is_empty = output.get("output_type") == "stream" and not output.get("text")
             left_out += not said and not is_empty
     return Notebook("\n\n".join(filter(None, blocks)), len(cells), left_out, unread)
@@ -95,7 +95,3 @@ def _texts(output: dict[str, Any]) -> Iterator[str]:
             if said := _joined(data.get(kind)).strip("\n"):
                 yield said
                 return
-
-
-def _fence(text: str, tag: str) -> str:
-    return str(fence(Content(text), tag))

@@ -24,8 +24,12 @@ from jinja2.runtime import LoopContext
 from ..errors import TemplateError, did_you_mean, suggest_name
 from ..model import copy_plain, read_date
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
+from ..syntax.contents import clean_content
+from ..syntax.json_syntax import json_value
+from ..syntax.markdown_syntax import fence, md_code, md_prose
+from ..syntax.syntax import VERBATIM, Syntax
+from ..syntax.syntaxes import SYNTAXES
 from ..text.escape import (
-    VERBATIM,
     Content,
     DelimitedBlock,
     FencedBlock,
@@ -33,22 +37,8 @@ from ..text.escape import (
     FenceStart,
     Safe,
     VerbatimContent,
-    clean_content,
-    fence,
-    json_value,
-    md_code,
-    md_prose,
 )
-from ..text.format import (
-    capitalize,
-    decimals,
-    percent,
-    round_number,
-    title,
-    to_text,
-    truncate,
-)
-from ..text.places import PLACES
+from ..text.format import capitalize, decimals, percent, round_number, title, to_text, truncate
 from ..text.words import late_property
 from .autoescape import TemplateFacts, TemplateReader, template_syntax
 from .limits import (
@@ -371,7 +361,7 @@ def check_filters(
             if "." in name or not is_plugin(node):
                 message = f'unknown filter "{name}"{suggest_name(name, FILTERS)}'
                 reader.refuse(node, "PF803", message)
-        elif name in MARKDOWN_FILTERS and reader.syntax != "md":
+        elif name in MARKDOWN_FILTERS and not reader.syntax.has_fences:
             message = f'"{name}" makes Markdown, and this template is not: print the value as it is'
             reader.refuse(node, "PF809", message)
 
@@ -388,7 +378,7 @@ def _own_copy(value: Any) -> Any:
     return value
 
 
-def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]:
+def _plugin_filter(name: str, plugin: Plugin, syntax: Syntax) -> Callable[..., Any]:
     """Return a plug-in's filter; its result is plain data, cleaned and escaped like its input."""
     label = f'filter "{name}"'
 
@@ -408,7 +398,7 @@ def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]
         burn_for_text(len(found), FILTER_FUEL_PER_CHAR["other"])
         if isinstance(value, VerbatimContent):
             return value.with_text(clean_content(found, VERBATIM).text)
-        if isinstance(value, Content) and syntax != "txt":
+        if isinstance(value, Content) and not syntax.marks_lines:
             return clean_content(found, syntax).text
         return found
 
@@ -521,13 +511,14 @@ class Environment(jinja2.Environment):
         self.globals.clear()
         self.filters = {name: metered_filter(name, change) for name, change in FILTERS.items()}
         self.filters |= {"fence": metered_fence(fence), **METER_FUNCTIONS}
-        for syntax, places in PLACES.items():
-            for place, escape in places.items():
-                name = f"{syntax}.{place}"
-                self.filters[name] = metered_escape(name, escape)
+        for syntax in SYNTAXES:
+            for place in syntax.places:
+                escape = metered_escape(syntax, place)
                 if place == "url":
-                    self.filters[name] = count_inert_urls(self.filters[name])
-        self.filters["txt.line"] = mark_imitations(self.filters["txt.line"])
+                    escape = count_inert_urls(escape)
+                elif place == "line" and syntax.marks_lines:
+                    escape = mark_imitations(escape)
+                self.filters[f"{syntax.name}.{place}"] = escape
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
         self._compiled: dict[str, CompiledTemplate] = {}
@@ -617,9 +608,9 @@ class Environment(jinja2.Environment):
         check_filters(root, reader, lambda node: self._plug(node, reader))
         # The older name of the same: in Markdown `framed` is a fence.
         for node in root.find_all(nodes.Filter):
-            if node.name == "framed" and reader.syntax == "md":
+            if node.name == "framed" and reader.syntax.has_fences:
                 node.name = "fence"
-            elif node.name == "tojson" and reader.syntax in ("json", "yaml"):
+            elif node.name == "tojson" and reader.syntax.quotes_values:
                 node.name = "framed"  # every value is printed as JSON here: not twice
         reader.check(root)
         reader.follow(root)
@@ -636,7 +627,7 @@ class Environment(jinja2.Environment):
         if plugin is None:
             return False
         # A name of its own for each syntax: the same filter is cleaned otherwise in each.
-        name = f"{reader.syntax}.plugged.{node.name}"
+        name = f"{reader.syntax.name}.plugged.{node.name}"
         self.filters.setdefault(name, _plugin_filter(node.name, plugin, reader.syntax))
         node.name = name
         return True

@@ -23,6 +23,7 @@ from jinja2.runtime import Context
 from jinja2.visitor import NodeTransformer
 
 from ..errors import PromptForgeError, TemplateError
+from ..syntax.syntax import Syntax
 from ..text.delimiters import TemplateLines
 from ..text.escape import MAX_LABEL_CHARACTERS, Content, Escape, InertUrl, Safe
 from ..text.format import to_text
@@ -187,7 +188,7 @@ def burn_for_value(value: Any, *, deep: bool = False) -> None:
 # --- payments in a parsed template ----------------------------------------------------------------
 
 FILTER_FUEL_PER_CHAR = {
-    **{"prose": 80, "capitalize": 50, "title": 50, "code": 20, "md": 50},
+    **{"prose": 80, "capitalize": 50, "title": 50, "code": 20},
     **{"truncate": 5, "dateformat": 50, "sort": 10, "other": 5},
 }
 """Fuel for one character of a filter or escape; a copy is 1. Measured on the worst texts known."""
@@ -308,12 +309,11 @@ def metered_fence(fence: Callable[..., Safe]) -> Callable[..., Safe]:
     return filtered
 
 
-def metered_escape(name: str, escape: Escape) -> Escape:
-    """Return the escape `name`, paying for the text it reads and the text it makes."""
-    syntax, _, place = name.partition(".")
-    fuel_per_char = FILTER_FUEL_PER_CHAR.get(syntax, FILTER_FUEL_PER_CHAR["other"])
+def metered_escape(syntax: Syntax, place: str) -> Escape:
+    """Return the escape of a place, paying for the text it reads and the text it makes."""
+    escape, fuel_per_char = syntax.places[place], syntax.fuel_per_char
     most = sys.maxsize
-    if syntax == "md" and not place.startswith(("url", "autolink")):
+    if syntax.has_fences and not place.startswith(("url", "autolink")):
         # Markdown's escapes are slow, but cut a label first.
         most = MAX_LABEL_CHARACTERS
 

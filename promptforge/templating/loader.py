@@ -17,25 +17,24 @@ import msgspec
 from ..config.layouts import NO_BASE, LayoutSettings, load_layout_settings
 from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
 from ..files import (
-    FORMAT_EXTENSIONS,
     MAX_SETTLE_SECONDS,
     SETTLE_SECONDS,
     FileStamps,
     TemplateFile,
     TemplateSource,
     folder_stamps,
-    format_of,
     read_template_file,
     read_template_folder,
     shipped_folder,
     template_files_of,
 )
+from ..syntax.syntax import PRINTED_TITLE, LineParts
+from ..syntax.syntaxes import FORMAT_EXTENSIONS, format_of, syntax_of
 from ..text.delimiters import TemplateLines
 from ..text.escape import Safe
-from ..text.places import syntax_of
 from ..text.words import late_property
 from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
-from .autoescape import PRINTED_TITLE, LineParts, TemplateFacts
+from .autoescape import TemplateFacts
 from .language import (
     Environment,
     Fields,
@@ -437,7 +436,7 @@ class Layout:
         self.name = name
         self.format = format
         self.ending = ending
-        self.syntax = syntax_of(ending.rpartition(".")[2])
+        self.syntax = syntax_of(ending)
         self.settings = templates.settings(name)
         self.page_name = files["layout"]
         """The name of the page's template."""
@@ -450,7 +449,7 @@ class Layout:
         self._trimmers: dict[str, Trimmers] = {}
         self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
-        if self.syntax == "txt":
+        if self.syntax.marks_lines:
             self._lines = self._lines.union(*(templates.facts(n).lines for n in self.files()))
         self.prints_titles = (PRINTED_TITLE,) in self._lines
         """In plain text a section's title is a whole line, so no line of content may equal it."""
@@ -484,7 +483,7 @@ class Layout:
         words = (part for each in facts for line in each.lines for part in line)
         drawn_on = any(each.parents for each in facts)
         return (
-            self.syntax == "txt"
+            self.syntax.marks_lines
             and not drawn_on
             and not any(isinstance(part, str) and part.strip() for part in words)
         )
@@ -515,7 +514,7 @@ class Layout:
 
         `lines` are more of them, from options: header, marker, titles.
         """
-        if self.syntax != "txt":
+        if not self.syntax.marks_lines:
             return None
         key = tuple(lines)
         if key not in self._template_lines:

@@ -18,9 +18,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .words import late_pattern
+
+if TYPE_CHECKING:
+    from ..syntax.syntax import Syntax
 
 NUMBER_RANGE = late_pattern(r"\{([0-9]{1,9})-([0-9]{1,9})\}")
 """A range of numbers in an entry of the list: `<unused{0-98}>`."""
@@ -200,14 +203,12 @@ class BrokenUp(NamedTuple):
 class TokenBreaker:
     """Breaks up control tokens that the texts of one rendering form together."""
 
-    def __init__(self, controls: ControlTokens, syntax: str, spare: Set[str]) -> None:
+    def __init__(self, controls: ControlTokens, syntax: Syntax, spare: Set[str]) -> None:
         """Keep the tokens in `spare`: templates and the caller wrote them."""
         self.controls = controls
         self.spare = frozenset(spare)
         self._syntax = syntax
-        self._bar = controls.bar
-        if syntax == "json":  # a backslash in a JSON string is written as two
-            self._bar *= 2
+        self._bar = controls.bar * syntax.backslashes
 
     def break_up(self, parts: list[str], settled: Set[int] = frozenset()) -> BrokenUp:
         """Return the parts of a finished text with the tokens across their ends broken up.
@@ -261,7 +262,7 @@ class TokenBreaker:
         places: list[tuple[int, int]] = []
         if not found:
             return places
-        inside = _SYNTAXES[self._syntax](text)
+        inside = self._syntax.inside(text)
         for start, end in found:
             if places and start < places[-1][0] < end:  # the last backslash breaks this one up too
                 continue
@@ -290,62 +291,7 @@ def spread_insertions(text: str, parts: Sequence[str]) -> list[str]:
     return [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 
-_TAG = late_pattern(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL
-)
-_QUOTED = late_pattern(r"\"[^\"]*\"|'[^']*'")
-_ENTITY = late_pattern(r"&[^&;]*;")
-_STRING = late_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_ESCAPE = late_pattern(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
-
-
-def _around(spans: Sequence[re.Match[str]], place: int) -> re.Match[str] | None:
+def around(spans: Sequence[re.Match[str]], place: int) -> re.Match[str] | None:
     """Return the span around a place; `spans` are in order."""
     index = bisect_right(spans, place - 1, key=re.Match.start) - 1
     return spans[index] if index >= 0 and place < spans[index].end() else None
-
-
-def _in_xml(text: str) -> Inside:
-    tags = list(_TAG.finditer(text))
-
-    def inside(place: int) -> bool:
-        tag = _around(tags, place)
-        if tag is None:
-            return True
-        if tag[0][0] == "&" or tag[0][1] in "!?":
-            return False
-        value = _around(list(_QUOTED.finditer(text, tag.start(), tag.end())), place)
-        return (
-            value is not None
-            and _around(list(_ENTITY.finditer(text, value.start(), value.end())), place) is None
-        )
-
-    return inside
-
-
-def _in_json(text: str) -> Inside:
-    strings = list(_STRING.finditer(text))
-
-    def inside(place: int) -> bool:
-        string = _around(strings, place)
-        return (
-            string is not None
-            and _around(list(_ESCAPE.finditer(text, *string.span())), place) is None
-        )
-
-    return inside
-
-
-def _in_markdown(text: str) -> Inside:
-    return lambda place: not _MARKS.intersection(text[place - 1 : place + 1])
-
-
-_MARKS = frozenset("`~\n")  # a backslash beside them would change a fence or a line
-_SYNTAXES: dict[str, Callable[[str], Inside]] = {
-    "md": _in_markdown,
-    "xml": _in_xml,
-    "json": _in_json,
-    # In quotes a backslash is written as two, in a block as one: here it is left as it is.
-    "yaml": lambda text: lambda place: False,
-    "txt": lambda text: lambda place: True,
-}

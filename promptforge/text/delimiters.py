@@ -1,4 +1,4 @@
-"""Delimiters of contents: framings by syntax, lines that plain text marks, tags with a nonce.
+"""Delimiters of contents: lines that plain text marks, tags with a nonce.
 
 `fold` sees a line as an eye does: through case, width, unseen characters and look-alikes. It is for
 comparing, never for printing: `Source`, `ＳＯＵＲＣＥ` and `Ѕоurсе` fold alike. The table of
@@ -193,39 +193,6 @@ def _fold_visible(char: str, category: str) -> str:
 
 _FOLDED = _Folded({LONG_S: LONG_S})
 _FOLDED_CODES = {code: _FOLDED[chr(code)] or None for code in range(128)}
-
-
-# --- framings -------------------------------------------------------------------------------------
-
-TAGGED = "tagged"
-"""The framing that prints contents as they are, between delimiters."""
-FRAMING_DESCRIPTIONS = {
-    "fenced": "a fence longer than any run of its mark inside",
-    "xml": "escapes, so that a parser reads the content back",
-    "json": "quotes",
-    "yaml": "scalars: literal blocks, or quotes",
-    "plain": "lines that could be taken for the template's own are marked",
-    TAGGED: "the content as it is, between tags with a nonce that no other text holds",
-}
-FRAMINGS: dict[str, tuple[str, ...]] = {
-    "md": ("fenced", TAGGED),
-    "xml": ("xml", TAGGED),
-    "json": ("json",),
-    "yaml": ("yaml",),
-    "txt": ("plain", TAGGED),
-}
-"""Syntax → framings, its own first. Plain text has no fences: a label could open another one."""
-
-
-def choose_framing(asked: str, syntax: str, format: str) -> tuple[str, str | None]:
-    """Return the framing to use; if it is not the one asked for, also the message."""
-    own, *others = FRAMINGS[syntax]
-    if asked in others:
-        return asked, None
-    if asked in ("auto", own):
-        return own, None
-    takes = " or ".join(FRAMINGS[syntax])
-    return own, f"framing: {asked} does not go with the format {format}, which takes {takes}"
 
 
 _LINE_END = late_pattern(f"([{LINE_END_CHARACTERS}])")

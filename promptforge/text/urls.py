@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .escape import Escape, InertUrl, Safe
+from .format import to_text
 from .words import late_pattern
 
 SCHEMES = frozenset({"http", "https", "mailto"})
@@ -62,3 +64,35 @@ def without_escapes(text: str) -> str:
     from html import unescape
 
     return unescape(_ESCAPE_OF_MARKDOWN.sub(r"\1", text))
+
+
+def url_escape(ampersand: str, *, begins: bool = True, settled: bool = False) -> Escape:
+    """Return the escape of an address; `ampersand` matches what a reader would decode."""
+    decoded = late_pattern(ampersand)
+
+    def url(value: object) -> Safe:
+        """Return a value percent-encoded as an address, or as a part of one."""
+        text = to_text(value)
+        if isinstance(value, Safe):  # `{% set %}` may have escaped it for another place
+            text = without_escapes(text)
+        made = encode_url(text, begins=begins, settled=settled)
+        kind = InertUrl if made.inert else Safe
+        return kind(decoded.sub("&amp;", made.text))
+
+    return url
+
+
+def url_places(ampersand: str) -> dict[str, Escape]:
+    """Return the escapes of an address, of a part that may end its scheme, and of a later part."""
+    return {
+        "url": url_escape(ampersand),
+        "url_part": url_escape(ampersand, begins=False),
+        "url_rest": url_escape(ampersand, begins=False, settled=True),
+    }
+
+
+def url_place(before: str) -> str:
+    """Return the place in an address after `before`."""
+    if not before:
+        return "url"
+    return "url_rest" if SETTLES_SCHEME.search(before) else "url_part"

@@ -24,14 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ..errors import (
-    TokenizerError,
-    call_foreign,
-    did_you_mean,
-    pip_install,
-    quote,
-    suggest_name,
-)
+from ..errors import TokenizerError, call_foreign, did_you_mean, pip_install, quote, suggest_name
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE
 from ..files.access import read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names

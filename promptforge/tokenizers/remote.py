@@ -12,14 +12,7 @@ from typing import cast
 
 from ..errors import BudgetError, Diagnostic
 from ..model import Result
-from .counters import (
-    Counter,
-    CustomCounter,
-    RecentCache,
-    ScaledCounter,
-    Tokenizer,
-    require_text,
-)
+from .counters import Counter, CustomCounter, RecentCache, ScaledCounter, Tokenizer, require_text
 from .registry import get_tokenizer
 
 MAX_PROVIDER_CALLS = 4

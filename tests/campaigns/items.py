@@ -21,9 +21,9 @@ import unsafe_framings
 from harmless_records import harmless
 from structures import check_contents, check_structure, check_tagged
 
-from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.syntax.syntax import TAGGED
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS, syntax_of
 from promptforge.templating.loader import Templates
-from promptforge.text.delimiters import FRAMINGS, TAGGED
 
 from .hostility import Hostility
 from .report import Report
@@ -54,7 +54,7 @@ def run(cases: int, seed: int = 1) -> Report:
     number = turn = given_up = 0
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
-        own, *others = FRAMINGS[FORMAT_EXTENSIONS[format]]
+        own, *others = syntax_of(FORMAT_EXTENSIONS[format]).framings
         # In each round the other half of the pairs is tagged.
         framing = TAGGED if (turn + turn // len(pairs)) % 2 and TAGGED in others else own
         records = [made.record(n) for n in range(min(TOGETHER, cases - number))]

@@ -7,8 +7,7 @@ from typing import Any
 from campaigns.items import check, framings
 from harmless_records import KINDS, harmless
 
-from promptforge.files import FORMAT_EXTENSIONS
-from promptforge.text.delimiters import FRAMINGS
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS, syntax_of
 
 from .drawing import Draw
 
@@ -27,4 +26,4 @@ def one(data: bytes) -> None:
         record["metadata"] = {
             draw.of(("title", "url", "author", "technique_id", "description")): draw.text()
         }
-    check([record], layout, format, draw.of(FRAMINGS[FORMAT_EXTENSIONS[format]]))
+    check([record], layout, format, draw.of(syntax_of(FORMAT_EXTENSIONS[format]).framings))

@@ -9,7 +9,7 @@ import pytest
 
 import promptforge as pf
 from promptforge.errors import TemplateError
-from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating.loader import Templates
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code", "start_line": 1, "end_line": 1}

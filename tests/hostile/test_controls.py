@@ -19,15 +19,18 @@ from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.config.profiles import load_profile
-from promptforge.files import FORMAT_EXTENSIONS
-from promptforge.text import escape as escaping
+from promptforge.syntax.contents import clean_content
+from promptforge.syntax.json_syntax import json_value
+from promptforge.syntax.markdown_syntax import md_inline
+from promptforge.syntax.plain_syntax import plain_inline
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS, syntax_of
+from promptforge.syntax.xml_syntax import xml_text
 from promptforge.text.control_tokens import (
     ControlTokens,
     TokenBreaker,
     control_tokens_of,
     spread_insertions,
 )
-from promptforge.text.escape import clean_content
 
 FAMILIES = ["command", "deepseek", "gemma", "llama", "mistral", "qwen"]
 KEPT = ["claude", "default", "gemini", "gpt", "knowledge-long", "lisp"]
@@ -221,7 +224,7 @@ def test_law_a_content_comes_back_from_the_page(format: str, data: st.DataObject
         )
     )
     form = FORMAT_EXTENSIONS[format]
-    shown = clean_content(text, form, None, controls(family)).text
+    shown = clean_content(text, syntax_of(form), None, controls(family)).text
     assert controls(family).restore(shown) == text
     page = render([{"content": text, "path": "p"}], "chunks", format, profile=family).text
     if format in ("markdown", "plain"):
@@ -343,10 +346,10 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
 ) -> None:
     known = ControlTokens(["<|a|>", "ab", "[b]", '<|"|>', "&lt", "b\\a", "\\n", "\n\na", "`a"])
     place = {
-        "md": escaping.md_inline,
-        "xml": escaping.xml_text,
-        "json": escaping.json_value,
-        "txt": escaping.plain_inline,
+        "md": md_inline,
+        "xml": xml_text,
+        "json": json_value,
+        "txt": plain_inline,
     }
     values = st.lists(
         st.sampled_from(["<", "|", "a", "b", "[", "]", ">", '"', "\\", "&", "\n", "`", "é"]),
@@ -363,7 +366,7 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
         apart = known.break_up(value)[0]
         parts += [between] * bool(number) + [place[syntax](apart)]
     parts += ["]"] if syntax == "json" else [""]
-    mended = TokenBreaker(known, syntax, set()).break_up(parts)
+    mended = TokenBreaker(known, syntax_of(syntax), set()).break_up(parts)
     text = "".join(mended.parts)
     assert "".join(spread_insertions(text, parts)) == text
     assert list(map(type, mended.parts)) == list(map(type, parts))

@@ -16,7 +16,7 @@ from places import PACKAGE
 FLOORS = [
     "_version errors reasons text",
     "files model packing plugins yaml_reader",
-    "config sources tokenizers trimming",
+    "config sources syntax tokenizers trimming",
     "selection templating",
     "rendering",
     "authoring integrations prompts sandbox",
@@ -45,7 +45,7 @@ LIBRARY_DOORS = {
     "uvicorn": {"preview"},
     "yaml": {"yaml_reader"},
 }
-PURE_PACKAGES = ["packing", "selection", "text", "trimming"]
+PURE_PACKAGES = ["packing", "selection", "syntax", "text", "trimming"]
 """They touch no file, clock, environment, network or template."""
 IMPURE_LIBRARIES = {
     *("asyncio", "datetime", "io", "jinja2", "os", "pathlib", "random", "secrets", "socket"),

@@ -22,7 +22,6 @@ MODULES_WITHOUT = {
     "preview/render_worker.py": "works behind the session: unit/preview/test_session.py",
     "sandbox/worker.py": "is the other side of the sandbox: unit/sandbox/test_sandbox.py",
     "sources/git.py": "runs git for changes and folders, whose tests use a real repository",
-    "text/places.py": "finds places of values for escapes: unit/text/test_urls.py judges them",
     "trimming/entry_reader.py": "reads for YAML, settings, tables and XML, each with its own tests",
 }
 """Module without a file of its own → why, and where its tests are."""

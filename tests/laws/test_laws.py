@@ -24,7 +24,7 @@ from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.errors import MAX_DIAGNOSTICS_PER_CODE
-from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 FIELDS = [
     "kind", "content", "expanded", "summary", "id", "name", "path", "start_line", "end_line", "language", "score",

@@ -18,11 +18,8 @@ from unfiltered import LAYOUTS, Records, render
 
 import promptforge as pf
 from promptforge import plugins
-from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS, syntax_of
 from promptforge.templating import language
-from promptforge.text.delimiters import (
-    FRAMINGS,
-)
 
 FORMATS = ("markdown", "xml", "plain")
 FIRST, SECOND = "k417082", "k035115"
@@ -313,7 +310,7 @@ def test_one_item_template_works_under_each_framing(format: str) -> None:
         "yaml": '"a < b\\n\\"c\\""\n',
         "plain": 'a < b\n"c"\n',
     }
-    for framing in ("auto", *FRAMINGS[ending]):
+    for framing in ("auto", *syntax_of(ending).framings):
         made = render([record], "mine", format, templates=files, framing=framing)
         expected = (
             f'<content-{FIRST}>\na < b\n"c"\n</content-{FIRST}>\n'
@@ -378,7 +375,7 @@ def test_control_tokens_are_written_apart_between_tags_too() -> None:
 
 @pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 def test_a_formats_own_framing_is_what_auto_means(format: str) -> None:
-    own = FRAMINGS[FORMAT_EXTENSIONS[format]][0]
+    own = syntax_of(FORMAT_EXTENSIONS[format]).framing
     named, auto = (
         render([harmless(1)], "chunks", format, framing=framing) for framing in (own, "auto")
     )

@@ -16,12 +16,12 @@ import promptforge as pf
 from promptforge.config.options import PROMPT_PARTS
 from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.files import (
-    FORMAT_EXTENSIONS,
     MAX_TEMPLATE_BYTES,
     TemplateFile,
     read_template_file,
     shipped_folder,
 )
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating import loader
 from promptforge.templating.language import Fields
 from promptforge.templating.loader import Templates

@@ -23,7 +23,7 @@ from structures import COUNT
 from unfiltered import LAYOUTS, render
 
 import promptforge as pf
-from promptforge.templating.autoescape import PRINTED_VALUE
+from promptforge.syntax.syntax import PRINTED_VALUE
 from promptforge.text import delimiters
 from promptforge.text.delimiters import (
     LOOK_ALIKES,

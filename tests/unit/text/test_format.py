@@ -1,221 +1,129 @@
-"""The format `yaml`: any reader of YAML gives back what `json` gives, whatever the items hold."""
+"""Words and numbers as filters print them."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from pathlib import Path
-from typing import Any
+from decimal import Decimal
 
+import hostile_strings as hostile
 import pytest
-import yaml
 from example_counts import cases
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-import promptforge as pf
-from promptforge.errors import TemplateError
-from promptforge.text.escape import (
-    YAML_LITERAL_INDENTS,
-    Content,
-    clean_content,
-    yaml_string,
-    yaml_value,
-)
-from promptforge.text.places import PLACES
+from promptforge.text import format as wording
 
-LAYOUTS = ("context", "knowledge", "chunks", "chunks-compact", "documents", "entities")
-WORDS = (
-    *("yes", "no", "on", "off", "y", "N", "true", "False", "null", "~", "", " ", "None", ".inf"),
-    *("1", "1_000", "0x1f", "1e5", "12:30", "2026-01-01", "-", "- a", "---", "...", "? a", ": b"),
-    *("a: b", "a:", "a #b", "#", "&a", "*a", "!a", "|", ">", "%", "@", "`", "'", '"', "{a}", "[a"),
-    *("a, b", "a]", "\\", "\\x41", "=", "<<", "a\tb", "\t", "k: |\n  x", "a\n- b", "b: 1\nc: 2"),
-    *(
-        "\ufeff",
-        "\x85",
-        "\u2028",
-        "\x00",
-        "\x1b[31m",
-        "\x7f",
-        "\ud800",
-        "\U0001f469\u200d\U0001f4bb",
-    ),
-)
-HOSTILE = st.one_of(
-    st.sampled_from(WORDS),
-    st.text(st.characters(), max_size=12),
-    st.lists(st.sampled_from([*WORDS, "\n", " ", "\n\n", "  ", "\r", "word"]), max_size=8).map(
-        "".join
-    ),
-)
-
-
-def loaded(text: str) -> Any:
-    """Return what three readers agree on: PyYAML's, libyaml's, and the engine's own."""
-    found = yaml.safe_load(text)
-    assert yaml.load(text, yaml.CSafeLoader) == found
-    return found
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON carries it, with lone surrogates as U+FFFD."""
-    return json.loads(PLACES["json"]["value"](value))
-
-
-@pytest.mark.slow
-@cases(400)
-@given(HOSTILE)
-def test_a_text_comes_back_from_every_place(text: str) -> None:
-    wanted = re.sub("[\ud800-\udfff]", "\ufffd", text)
-    content = clean_content(text, "yaml").text
-    assert loaded(f"a: {yaml_value(text)}\nb: [{yaml_value(text)}, 1]\n") == {
-        "a": wanted,
-        "b": [wanted, 1],
-    }
-    assert loaded(f'a: "x {yaml_string(text)} y"\n') == {"a": f"x {wanted} y"}
-    for indent in YAML_LITERAL_INDENTS:
-        block = PLACES["yaml"][f"block{indent}"](Content(content))
-        margin = " " * (indent - 2)
-        printed = f"{margin}a: {block}\n{margin}b: 1\n"
-        assert loaded(printed) == {"a": wanted, "b": 1}, printed
-
-
-@cases(200)
-@given(
-    st.recursive(
-        st.one_of(HOSTILE, st.integers(), st.floats(), st.booleans(), st.none()),
-        lambda inner: st.one_of(
-            st.lists(inner, max_size=3), st.dictionaries(HOSTILE, inner, max_size=3)
-        ),
-    )
-)
-def test_any_value_comes_back(value: Any) -> None:
-    assert loaded(f"a: {yaml_value(value)}") == {"a": plain(value)}
-
-
-@pytest.mark.parametrize("number", [1e16, -1e-7, 5e-324, 1.0, -0.0, 1e300, math.inf, 10**400])
-def test_a_number_stays_a_number(number: float) -> None:
-    assert loaded(f"a: {yaml_value(number)}") == {"a": None if number == math.inf else number}
-
-
-RECORDS = st.fixed_dictionaries(
-    {"content": HOSTILE.filter(str.strip)},
-    optional={
-        "name": HOSTILE,
-        "path": HOSTILE,
-        "url": HOSTILE,
-        "summary": HOSTILE,
-        "kind": st.sampled_from(["code", "document", "mitre_attack", "yes", "a: b"]),
-        "language": st.sampled_from(["python", "c#", "no", "yaml"]),
-        "start_line": st.just(3),
-        "end_line": st.just(12),
-        "score": st.floats(0, 1),
-        "origin": st.sampled_from(["explicit", "similarity"]),
-        "metadata": st.dictionaries(
-            st.sampled_from(["tactics", "tools", "mitigations", "technique_id"]),
-            st.one_of(HOSTILE, st.lists(HOSTILE, max_size=3)),
-        ),
-    },
-)
-
-
-@cases(150)
-@given(st.lists(RECORDS, max_size=4), st.sampled_from(LAYOUTS), st.booleans(), HOSTILE)
-@example([{"content": "a\n", "name": "b\nname: c"}], "entities", True, "x\n---\n")
-@example([{"content": "a\n"}], "chunks", False, "")
-def test_a_page_holds_what_the_same_page_holds_in_json(
-    records: list[dict[str, Any]], layout: str, shown: bool, header: str
-) -> None:
-    given: dict[str, Any] = {"layout": layout, "dedupe": False, "combine": "combined"}
-    given |= {"scores": shown, "sources": shown, "header": header if shown else None}
-    given |= {"max_tokens": None, "tokenizer": "characters"}
-    try:
-        texts = {form: pf.render(records, format=form, **given).text for form in ("yaml", "json")}
-    except pf.OptionError:  # a header with half of a surrogate pair
-        return
-    printed = loaded(texts["yaml"])
-    assert printed == (json.loads(texts["json"]) if texts["json"].strip() else None)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_budgets_hold_and_code_stands_in_blocks(layout: str) -> None:
-    code = "def f(a):\n\n    return [a]\n" * 20
-    items = [{"kind": "code", "path": f"{n}.py", "content": code + str(n)} for n in range(6)]
-    for most in (0, 40, 200, 700, 3000):
-        result = pf.render(items, layout=layout, format="yaml", max_tokens=most)
-        assert result.tokens <= most
-        if result.items_included:
-            assert "content: |2-\n" in result.text
-        loaded(result.text)
-
-
-TEMPLATES = {
-    "a: text {{ item.name }}": "a value amid other text goes into double quotes",
-    "a: {{ item.name }} text": "a value amid other text goes into double quotes",
-    "a: '{{ item.name }}'": "a value in quotes needs double ones",
-    "a: 1 # {{ item.name }}": "a value cannot stand in a comment",
-    "a:{{ item.name }}": "a value amid other text goes into double quotes",
-    'a: "{{ item.name }}': "the quotes are not closed",
-    'a: "\\{{ item.name }}"': "a backslash before a value",
-    "a: {{ item.name }}-{{ item.kind }}": "a value amid other text goes into double quotes",
-}
-
-
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_a_place_where_no_value_can_stand_is_refused(template: str) -> None:
-    files = {
-        "t/layout.yaml.j2": "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n",
-        "t/item.yaml.j2": template,
-    }
-    with pytest.raises(TemplateError, match=re.escape(TEMPLATES[template])):
-        pf.render([{"content": "x"}], templates=files, layout="t", format="yaml")
+LABELS = hostile.LABEL
 
 
 @pytest.mark.parametrize(
-    ("template", "value"),
+    ("text", "printed"),
     [
-        ('a: "the \\" {{ item.name }}"', {"a": 'the " n: "x"'}),
-        (
-            "a: {b: {{ item.name }}, c: [{{ item.kind }}, 1]}",
-            {"a": {"b": 'n: "x"', "c": ["yes", 1]}},
-        ),
-        ("a: don't\nb: {{ item.kind }}  # it's", {"a": "don't", "b": "yes"}),
-        ("- - a: {{ item.content }}", [[{"a": "x\ny"}]]),
-        ("x:\n- - {{ item.content }}\n  - a: {{ item.content }}", {"x": [["x\ny", {"a": "x\ny"}]]}),
-        ("x: {\n  a: {{ item.content }}\n  }", {"x": {"a": "x\ny"}}),
-        ("{{ item.kind }}: {{ item.content }}", {"yes": "x\ny"}),
-        ("a: {{ item.metadata | tojson }}", {"a": {"k": ["v"]}}),
-        (
-            "{% macro m(v) %}k: {{ v }}{% endmacro %}\nx:\n  {{ m(item.content) }}",
-            {"x": {"k": "x\ny"}},
-        ),
-        (
-            "x:\n  a: {{ item.content | upper }}\n  b: {{ item.content | framed }}",
-            {"x": {"a": "X\nY", "b": "x\ny"}},
-        ),
+        ("code", "Code"),
+        ("repl-history", "Repl-History"),
+        ("man_page", "Man_Page"),
+        ("2nd item", "2nd Item"),
+        ("elm 13c arthur;fig don't", "Elm 13c Arthur;Fig Don'T"),
+        ("KLUDGY HASH-SEARCH", "Kludgy Hash-Search"),
+        ("ÉCOLE été", "École Été"),
+        ("straße", "Straße"),
+        ("ßa", "ßa"),
+        ("ŉa", "ŉa"),
+        ("İX", "İx"),
+        ("", ""),
+        (None, ""),
+        (12, "12"),
     ],
 )
-def test_an_authors_template(template: str, value: Any) -> None:
-    files = {
-        "t/layout.yaml.j2": "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n",
-        "t/item.yaml.j2": template,
-    }
-    item = {"content": "x\ny", "name": 'n: "x"', "kind": "yes", "metadata": {"k": ["v"]}}
-    assert loaded(pf.render([item], templates=files, layout="t", format="yaml").text) == value
+def test_capitalize_is_lisps(text: object, printed: str) -> None:
+    assert wording.capitalize(text) == printed
 
 
-def test_the_shipped_layouts_are_checked(tmp_path: Path) -> None:
-    assert set(LAYOUTS) <= {
-        path.parent.name for path in (Path(pf.__file__).parents[1] / "templates").glob("*/*.yaml*")
-    }
+@cases(200)
+@given(LABELS)
+def test_capitalize_keeps_length_and_settles(text: str) -> None:
+    once = wording.capitalize(text)
+    assert len(once) == len(text)
+    assert wording.capitalize(once) == once
 
 
-@pytest.mark.parametrize("end", ["\n    \n", "\n  ", "\n\t\n", "\n\n", "\n \n"])
-def test_a_content_that_ends_in_a_line_of_blanks_is_quoted(end: str) -> None:
-    """The reader of npm `yaml` loses such a line of a literal block."""
-    text = pf.render(
-        [{"content": f"    code{end}", "path": "a"}], layout="chunks", format="yaml"
-    ).text
-    assert '"    code\\n' in text
-    assert f"    code{end}" in yaml.safe_load(text)[0].values()
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (0, "0%"),
+        (1, "100%"),
+        (0.855, "86%"),
+        (0.845, "84%"),
+        (0.005, "0%"),
+        (0.015, "2%"),
+        (0.025, "2%"),
+        (0.285, "28%"),
+        (0.575, "58%"),
+        (12.5, "1250%"),
+        (-0.5, "-50%"),
+        ("0.25", "25%"),
+        (None, "0%"),
+        ("x", "0%"),
+        (math.nan, "0%"),
+        (math.inf, "0%"),
+    ],
+)
+def test_percent_rounds_half_to_even_of_the_decimal(value: object, printed: str) -> None:
+    assert wording.percent(value) == printed
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "printed"),
+    [
+        (0.855, 2, "0.86"),
+        (0.845, 2, "0.84"),
+        (1.005, 2, "1.00"),
+        (1.015, 2, "1.02"),
+        (0.125, 2, "0.12"),
+        (0.5, 0, "0"),
+        (1.5, 0, "2"),
+        (3, 2, "3.00"),
+        (-1.25, 1, "-1.2"),
+        ("0.5", 2, "0.50"),
+        (None, 2, "0.00"),
+        (math.nan, 2, "0.00"),
+        (math.inf, 1, "0.0"),
+    ],
+)
+def test_decimals_round_half_to_even_of_the_decimal(
+    value: object, places: int, printed: str
+) -> None:
+    assert wording.decimals(value, places) == printed
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1e300,
+        -1e300,
+        1e-300,
+        5e-324,
+        -0.001,
+        -0.0,
+        10**40,
+        1.7e308,
+        -math.inf,
+        "1e999999",
+        "9" * 5000,
+    ],
+)
+def test_no_number_is_too_large_or_too_small_for_a_filter(value: object) -> None:
+    assert re.fullmatch(r"-?\d+%", wording.percent(value))
+    assert re.fullmatch(r"-?\d+\.\d\d", wording.decimals(value))
+
+
+@cases(300)
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12),
+    st.integers(0, 6),
+)
+def test_decimals_are_within_half_a_unit(value: float, places: int) -> None:
+    printed = Decimal(wording.decimals(value, places))
+    assert abs(printed - Decimal(repr(value))) <= Decimal(1).scaleb(-places) / 2
+    assert abs(Decimal(wording.percent(value)[:-1]) - Decimal(repr(value)) * 100) <= Decimal("0.5")

@@ -1,0 +1,120 @@
+"""JSON (RFC 8259)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from json.encoder import encode_basestring
+from typing import ClassVar
+
+from ..text.control_tokens import Inside, around
+from ..text.escape import INVISIBLE_CHARACTER, SURROGATE, Content, Safe
+from ..text.format import to_text
+from ..text.words import late_pattern
+from .syntax import BRANCHES, LineParts, PlacementError, Syntax, ends_with_backslash, static_text
+
+_STRING = late_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_ESCAPE = late_pattern(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+
+
+def finite(value: object) -> object:
+    """Return plain data as JSON has it: no NaN, no infinity, keys that are texts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {to_text(k): finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return value
+
+
+def json_value(value: object) -> Safe:
+    """Return a value as JSON: text quoted, UTF-8 as it is, NaN and infinities null.
+
+    In labels, invisible characters are escaped by number; the parsed value is the same.
+    """
+    if isinstance(value, Safe):
+        return value
+    if isinstance(value, str):
+        text = encode_basestring(value)
+    else:
+        text = json.dumps(finite(value), ensure_ascii=False)
+    if text.isascii():
+        return Safe(text)
+    if type(value) is Content:
+        return Safe(SURROGATE.sub("\ufffd", text))
+    return Safe(INVISIBLE_CHARACTER.sub(_json_escape, text))
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    # `json.dumps` is ASCII: two escapes for a character past U+FFFF.
+    return "\ufffd" if SURROGATE.match(match[0]) else json.dumps(match[0])[1:-1]
+
+
+def json_string(value: object) -> Safe:
+    """Return a value for the inside of a JSON string."""
+    return Safe(json_value(str.__str__(to_text(value)))[1:-1])
+
+
+class Json(Syntax):
+    """JSON. Mode: `string` inside quotes that the template has opened."""
+
+    name = "json"
+    ending = "json"
+    aliases = ("jsonl",)
+    framing = "json"
+    framing_about = "quotes"
+    quotes_values = True
+    backslashes = 2  # a backslash in a string is written as two
+    places: ClassVar = {"value": json_value, "string": json_string}
+
+    def feed(self, mode: str, line: LineParts, text: str) -> str:
+        # `\\"` and `\\\\` are one mark each, so that an escaped quote is none.
+        quotes = re.findall(r'\\.|"', text, re.DOTALL).count('"')
+        if quotes % 2:
+            mode = {"": "string", "string": ""}[mode]
+        return mode
+
+    def place(self, mode: str, line: LineParts) -> str:
+        before = static_text(line)
+        if mode and ends_with_backslash(before):
+            raise PlacementError("a backslash before a value would make an escape of it; write two")
+        return mode or "value"
+
+    def join(self, a: str, b: str) -> str:
+        raise PlacementError(BRANCHES.format("quotes"))
+
+    def end(self, mode: str) -> None:
+        if mode:
+            raise PlacementError('the quotes are not closed; write " where the text ends')
+
+    def inside(self, text: str) -> Inside:
+        strings = list(_STRING.finditer(text))
+
+        def inside(place: int) -> bool:
+            string = around(strings, place)
+            return (
+                string is not None
+                and around(list(_ESCAPE.finditer(text, *string.span())), place) is None
+            )
+
+        return inside
+
+    def printed_at_least(self, text: str, length: int) -> str:
+        # Line ends are letters here, and then runs of blanks are no longer one token.
+        return encode_basestring(text[:length])
+
+    def problem(self, text: str, ending: str) -> str | None:
+        lines = [text]
+        if ending == "jsonl":
+            lines = text.splitlines()
+        try:
+            for line in filter(str.strip, lines):
+                json.loads(line)
+        except ValueError as error:
+            return f"no JSON: {error}"
+        return None
+
+
+JSON = Json()

@@ -1,0 +1,55 @@
+"""Every syntax, and what is looked up by the ending of a template or by a format."""
+
+from __future__ import annotations
+
+from .json_syntax import JSON
+from .markdown_syntax import MARKDOWN
+from .plain_syntax import PLAIN
+from .syntax import TAGGED, Syntax
+from .xml_syntax import XML
+from .yaml_syntax import YAML
+
+SYNTAXES: tuple[Syntax, ...] = (MARKDOWN, XML, JSON, YAML, PLAIN)
+"""In the order of lists. A new one is one module more, and its name here."""
+FORMAT_EXTENSIONS = {syntax.name: syntax.ending for syntax in SYNTAXES}
+"""Shipped format → extension of its templates. The extension of any other format is its name."""
+_SHIPPED_FORMATS = {syntax.ending: syntax.name for syntax in SYNTAXES}
+_BY_ENDING = {end: syntax for syntax in SYNTAXES for end in (syntax.ending, *syntax.aliases)}
+FRAMING_DESCRIPTIONS = {
+    **{syntax.framing: syntax.framing_about for syntax in SYNTAXES},
+    TAGGED: "the content as it is, between tags with a nonce that no other text holds",
+}
+
+
+def known_syntax(ending: str) -> Syntax | None:
+    """Return the syntax of an ending such as `md` or `slides.md`; None for an unknown one."""
+    return _BY_ENDING.get(ending.rpartition(".")[2])
+
+
+def syntax_of(ending: str) -> Syntax:
+    """Return the syntax of an ending; an unknown one is plain text.
+
+    >>> syntax_of("slides.md").name, syntax_of("org").name
+    ('markdown', 'plain')
+    """
+    return known_syntax(ending) or PLAIN
+
+
+def format_of(ending: str) -> str:
+    """Return the format of templates with this ending.
+
+    >>> format_of("md"), format_of("slides.md")
+    ('markdown', 'slides')
+    """
+    return _SHIPPED_FORMATS.get(ending, ending.split(".")[0])
+
+
+def choose_framing(asked: str, syntax: Syntax, format: str) -> tuple[str, str | None]:
+    """Return the framing to use; if it is not the one asked for, also the message."""
+    own, *others = takes = syntax.framings
+    if asked in others:
+        return asked, None
+    if asked in ("auto", own):
+        return own, None
+    wrong = f"framing: {asked} does not go with the format {format}"
+    return own, f"{wrong}, which takes {' or '.join(takes)}"

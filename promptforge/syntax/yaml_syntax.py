@@ -1,0 +1,214 @@
+"""YAML 1.1, as `yaml.safe_load` reads it, and 1.2."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from json.encoder import encode_basestring
+from typing import ClassVar
+
+from ..errors import ProfileError
+from ..text.control_tokens import Inside
+from ..text.escape import (
+    INVISIBLE_CHARACTER,
+    MAX_LABEL_CHARACTERS,
+    SURROGATE,
+    Content,
+    Escape,
+    Safe,
+)
+from ..text.format import to_text
+from ..text.words import late_pattern
+from ..yaml_reader import load_yaml
+from .json_syntax import finite
+from .syntax import (
+    BRANCHES,
+    PRINTED_VALUE,
+    LineParts,
+    PlacementError,
+    Syntax,
+    ends_with_backslash,
+    with_marks,
+)
+
+# A letter first, so no number, date or mark; no `: ` and no ` #`; no word with a meaning.
+_YAML_PLAIN = late_pattern(
+    r"(?!(?:y|n|yes|no|on|off|true|false|null|none)\Z)[A-Za-z_/][A-Za-z0-9_./()+-]*"
+    r"(?: [A-Za-z0-9_./()+-]+)*",
+    re.IGNORECASE,
+)
+# Characters that no reader takes as they are, and those that it takes for line ends.
+_YAML_UNPRINTABLE = late_pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_YAML_NO_LITERAL = late_pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff]|{_YAML_UNPRINTABLE.pattern}")
+YAML_LITERAL_INDENTS = range(2, 25)
+"""Columns at which a content may stand as a literal block."""
+
+
+def _yaml_escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if SURROGATE.match(char):
+        return "\ufffd"
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _yaml_quoted(text: str) -> str:
+    """Return a text in double quotes; in labels, invisible characters are escaped too."""
+    quoted = encode_basestring(text)
+    if text.isascii() and text.isprintable():
+        return quoted
+    if type(text) is Content:
+        return _YAML_UNPRINTABLE.sub(_yaml_escape, SURROGATE.sub("\ufffd", quoted))
+    return INVISIBLE_CHARACTER.sub(_yaml_escape, quoted)
+
+
+def _yaml_flow(value: object) -> str:
+    """Return a value on one line."""
+    if isinstance(value, str):
+        return _yaml_quoted(value)
+    if isinstance(value, dict):
+        members = (f"{_yaml_quoted(to_text(k))}: {_yaml_flow(v)}" for k, v in value.items())
+        return f"{{{', '.join(members)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_yaml_flow, value))}]"
+    if isinstance(value, float) and math.isfinite(value):
+        # YAML 1.1 has no float without a point: `1e+16` would be a text.
+        number = repr(value)
+        return number if "." in number else number.replace("e", ".0e")
+    return json.dumps(finite(value))
+
+
+def yaml_value(value: object) -> Safe:
+    """Return a value as a scalar, or as a list or mapping on one line."""
+    if isinstance(value, Safe):
+        return value
+    if (
+        isinstance(value, str)
+        and len(value) <= MAX_LABEL_CHARACTERS
+        and _YAML_PLAIN.fullmatch(value)
+    ):
+        return Safe(value)
+    return Safe(_yaml_flow(value))
+
+
+def yaml_string(value: object) -> Safe:
+    """Return a value for the inside of double quotes."""
+    return Safe(_yaml_quoted(str.__str__(to_text(value)))[1:-1])
+
+
+def yaml_block(indent: int) -> Escape:
+    """Return the escape of a value after a key, with the lines of a content at column `indent`."""
+    margin = " " * indent
+
+    def block(value: object) -> Safe:
+        """Return a content of several lines as a literal block, any other value as a scalar."""
+        if type(value) is not Content or "\n" not in value or not value.strip():
+            return yaml_value(value)
+        # Blank lines of the page after it would count as the content's own line ends, and some
+        # readers lose a last line of blanks.
+        last = value.removesuffix("\n").rpartition("\n")[2]
+        if not last.strip(" \t") or _YAML_NO_LITERAL.search(value):
+            return yaml_value(value)
+        strip = "" if value.endswith("\n") else "-"
+        lines = value.removesuffix("\n").split("\n")
+        return Safe(f"|2{strip}\n" + "\n".join(line and margin + line for line in lines))
+
+    return block
+
+
+_IN_QUOTES = 'a value amid other text goes into double quotes with it: "… {{ value }} …"'
+_YAML_MARK = late_pattern(r"""\\.|["'\n\[\]{}]|(?:(?<=\s)|^)#""", re.DOTALL)
+_SCALAR_BEGINS = late_pattern(r"(?:^[ ]*(?:- +)*|: +|[\[{] *|, +|\? +)\Z")
+_AFTER = late_pattern(r"[ \t]*(?:\n|\Z|[,\]}]|:(?:\s|\Z)| #)")
+_BLOCK_KEY = late_pattern(r"( *(?:- +)*)([A-Za-z_][\w.-]*: +)?")
+
+
+class Yaml(Syntax):
+    """YAML. A mode has `?` where the beginning of the line is not known, then what is open.
+
+    That is a `[` for each list or mapping in brackets, `"`, `'`, or `#` up to the line's end.
+    """
+
+    name = "yaml"
+    ending = "yaml"
+    aliases = ("yml",)
+    framing = "yaml"
+    framing_about = "scalars: literal blocks, or quotes"
+    quotes_values = True
+    sees_each_value = True
+    is_trimmable = False  # the last line end may be one of a content: it ends a literal block
+    places: ClassVar = {
+        "value": yaml_value,
+        "string": yaml_string,
+        **{f"block{indent}": yaml_block(indent) for indent in YAML_LITERAL_INDENTS},
+    }
+
+    def start(self, known: bool) -> str:
+        return "?"  # even of a template: it may be printed amid a line
+
+    def feed(self, mode: str, line: LineParts, text: str) -> str:
+        before = with_marks(line)
+        if (
+            line[-1:] == (PRINTED_VALUE,)
+            and mode[-1:] not in ('"', "'", "#")
+            and not _AFTER.match(text)
+        ):
+            raise PlacementError(_IN_QUOTES)
+        for found in _YAML_MARK.finditer(text):
+            mark, so_far = found[0], before + text[: found.start()]
+            closes = mode[-1:] == mark
+            if mark == "\n":
+                mode = mode.removeprefix("?").removesuffix("#")
+            elif mode[-1:] in ('"', "'", "#"):
+                mode = mode[:-1] if closes and mark != "#" else mode
+            elif mark in "]}":
+                mode = mode.removesuffix("[")
+            elif _SCALAR_BEGINS.search(so_far.rpartition("\n")[2]) or mark == "#":
+                mode += "[" if mark in "[{" else mark
+        return mode
+
+    def place(self, mode: str, line: LineParts) -> str:
+        if mode.endswith("#"):
+            raise PlacementError("a value cannot stand in a comment of YAML")
+        if mode.endswith("'"):
+            raise PlacementError('a value in quotes needs double ones: "… {{ value }} …"')
+        before = with_marks(line)
+        if mode.endswith('"'):
+            if ends_with_backslash(before):
+                raise PlacementError("a backslash before a value would make an escape; write two")
+            return "string"
+        if not _SCALAR_BEGINS.search(before):
+            raise PlacementError(_IN_QUOTES)
+        key = _BLOCK_KEY.fullmatch(before)
+        if mode or key is None:
+            return "value"
+        # A content has its lines two columns inside of the key, or of the dash, before it.
+        column = len(key[1]) + 2 if key[2] else len(key[1].rstrip()) + 1
+        return f"block{column}" if column in YAML_LITERAL_INDENTS else "value"
+
+    def join(self, a: str, b: str) -> str:
+        if a.lstrip("?") != b.lstrip("?"):
+            raise PlacementError(BRANCHES.format("quotes and brackets"))
+        return max(a, b, key=len)
+
+    def end(self, mode: str) -> None:
+        if mode[-1:] in ('"', "'"):
+            raise PlacementError("the quotes are not closed; close them where the text ends")
+
+    def inside(self, text: str) -> Inside:
+        # In quotes a backslash is written as two, in a block as one: here it is left as it is.
+        return lambda place: False
+
+    def printed_at_least(self, text: str, length: int) -> str | None:
+        return None  # the margin of a block joins blanks of its lines
+
+    def problem(self, text: str, ending: str) -> str | None:
+        try:
+            load_yaml(text, "it")
+        except ProfileError as error:
+            return f"no YAML: {error}"
+        return None
+
+
+YAML = Yaml()
