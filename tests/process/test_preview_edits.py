@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from commandline import run
@@ -20,8 +21,23 @@ from preview_browser import (
 )
 from preview_process import Preview
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
 pytestmark = [needs_browser, pytest.mark.slow]
 OWN = "{# One. Uses: item. #}\nFIRST {{ item.content | fence }}\n"
+
+
+def write_at_once(path: Path, text: str) -> None:
+    """Write a file that nobody sees half written."""
+    made = path.parent.parent / "made"
+    made.write_text(text, encoding="utf-8")
+    made.replace(path)
+
+
+def in_editor(page: Page, part: str) -> None:
+    inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
+    becomes(page, inside, part)
 
 
 def item_of(running: Preview) -> Path:
@@ -47,17 +63,15 @@ def test_from_the_first_edit_to_the_last_save(edited: Preview, open_page: Opener
         ).out
     )
 
-    own.write_text(OWN.replace("FIRST", "ELSEWHERE"), encoding="utf-8")
+    write_at_once(own, OWN.replace("FIRST", "ELSEWHERE"))
     shows(page, "ELSEWHERE")
-    inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
-    becomes(page, inside, "ELSEWHERE")
+    in_editor(page, "ELSEWHERE")
     assert "(yours)" in page.inner_text("#file option:checked")
 
     type_at_start(page, "MINE ")
-    shows(page, "MINE ELSEWHERE", gone=True)
-    shows(page, "MINE ")
+    shows(page, "MINE ELSEWHERE")
     theirs = OWN.replace("FIRST", "THEIRS")
-    own.write_text(theirs, encoding="utf-8")
+    write_at_once(own, theirs)
     page.keyboard.press("Control+s")  # before or after the page has heard of it
     page.wait_for_selector("#conflict:not([hidden])")
     shows(page, "MINE ")
@@ -69,12 +83,91 @@ def test_from_the_first_edit_to_the_last_save(edited: Preview, open_page: Opener
     assert own.read_text(encoding="utf-8").startswith("MINE ")
 
     type_at_start(page, "AGAIN ")
-    own.write_text(theirs, encoding="utf-8")
+    write_at_once(own, theirs)
     page.click("#conflict button:has-text('Load theirs')")
     shows(page, "THEIRS")
     assert page.is_disabled("#save")
     own.unlink()
     shows(page, "THEIRS", gone=True)
+
+
+class Held:
+    """The next request of a method for a file: it goes to the server, and back, when a test says so."""
+
+    def __init__(self, page: Page, method: str) -> None:
+        self._page, self._method = page, method
+        self._route: Route | None = None
+        page.route("**/api/files/*", self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._route is None and route.request.method == self._method:
+            self._route = route
+        else:
+            route.fallback()
+
+    def ask(self) -> None:
+        """Wait for the request, and let the server answer it."""
+        until(lambda: self._page.evaluate("true") and self._route)
+        assert self._route
+        self._answer = self._route.fetch()
+
+    def tell(self) -> None:
+        """Let the page have the answer."""
+        assert self._route
+        with self._page.expect_event("requestfinished"):
+            self._route.fulfill(response=self._answer)
+
+
+def test_answers_that_come_late_change_nothing(edited: Preview, open_page: Opener) -> None:
+    own, other = item_of(edited), edited.folder / "profiles" / "other.yaml"
+    own.parent.mkdir()
+    write_at_once(own, OWN)
+    until(lambda: start(edited)["mine"])
+    page = open_page(edited)
+    open_file(page)
+
+    old = Held(page, "GET")
+    write_at_once(own, OWN.replace("FIRST", "SECOND"))
+    old.ask()
+    write_at_once(own, OWN.replace("FIRST", "THIRD"))
+    in_editor(page, "THIRD")
+    old.tell()
+    type_at_start(page, "MINE ")
+    shows(page, "MINE THIRD")
+
+    old = Held(page, "GET")
+    write_at_once(other, "headers: false\n")
+    old.ask()
+    page.keyboard.press("Control+s")
+    shows(page, "Saved.", place="about")
+    old.tell()
+    type_at_start(page, "AGAIN ")
+    shows(page, "AGAIN MINE THIRD")
+
+    saved = Held(page, "PUT")
+    page.keyboard.press("Control+s")
+    type_at_start(page, "LAST ")
+    page.keyboard.press("Control+s")
+    shows(page, "LAST AGAIN MINE THIRD")
+    saved.ask()
+    with page.expect_request("**/api/page"):  # once it has looked at its files
+        write_at_once(other, "headers: true\n")
+    assert page.is_hidden("#conflict")
+    saved.tell()
+    becomes(page, "document.getElementById('save').disabled")
+    assert own.read_text(encoding="utf-8").startswith("LAST AGAIN MINE ")
+    assert page.is_hidden("#conflict")
+
+    type_at_start(page, "NEVER ")
+    old = Held(page, "GET")
+    write_at_once(own, OWN.replace("FIRST", "FOURTH"))
+    old.ask()
+    write_at_once(own, OWN.replace("FIRST", "FIFTH"))
+    page.wait_for_selector("#conflict:not([hidden])")
+    old.tell()
+    page.click("#conflict button:has-text('Load theirs')")
+    in_editor(page, "FIFTH")
+    becomes(page, "document.getElementById('save').disabled")
 
 
 def test_a_profile_is_edited_too(edited: Preview, open_page: Opener) -> None:

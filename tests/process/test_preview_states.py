@@ -16,13 +16,16 @@ import pytest
 from preview_browser import (
     OVERLAPS,
     Opener,
+    becomes,
     entered,
     give,
     needs_browser,
     open_file,
     settled,
     shows,
+    start,
     type_at_start,
+    until,
 )
 from preview_process import Preview, preview
 
@@ -77,7 +80,7 @@ ITEMS: list[dict[str, Any]] = [
     {"kind": "document", "name": "copy", "content": "An order is refunded within 30 days. "},
 ]
 AXE_RUN = """rules => axe.run(document, {resultTypes: ['violations'], runOnly: rules}).then(said =>
-  said.violations.flatMap(each => each.nodes.map(node => `${each.id} ${node.html}`)))"""
+  said.violations.flatMap(each => each.nodes.map(node => `${each.id} at ${node.target.flat().join(' ')}: ${node.html}`)))"""
 
 
 @pytest.fixture(scope="module")
@@ -194,16 +197,20 @@ def completion(page: Page, running: Preview) -> None:
 def value_over_a_name(page: Page, running: Preview) -> None:
     opened(page, running, "?pane=edit&layout=chunks&format=markdown")
     open_file(page, "chunks/item.md.j2")
-    type_at_start(page, "{{ item.title | upper }}\n")
+    type_at_start(page, "{{ item.content | upper }}\n")
     settled(page)
     page.hover("#editor .cm-line >> nth=0", position={"x": 60, "y": 8})
     page.wait_for_selector(".cm-value")
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    becomes(page, "document.getElementById('editor').shadowRoot.activeElement.scrollTop > 0")
 
 
 def changed_elsewhere(page: Page, running: Preview) -> None:
     own = running.folder / "templates" / "chunks"
     own.mkdir()
     (own / "item.md.j2").write_text("{{ item.title }}\n", encoding="utf-8")
+    until(lambda: start(running)["mine"])  # else the shipped file is opened
     opened(page, running, "?pane=edit&layout=chunks&format=markdown")
     open_file(page, "chunks/item.md.j2")
     type_at_start(page, "MINE ")

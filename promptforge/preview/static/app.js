@@ -426,7 +426,10 @@ try {
     async (heard) => {
       if (heard === heardOf) return;
       heardOf = heard;
-      start = { ...start, ...(await get("/api/start")) };
+      const told = await get("/api/start").catch(() => null);
+      if (heard !== heardOf) return; // a newer change is told anew
+      if (!told) return void (heardOf = null); // told with the next sign of life
+      start = { ...start, ...told };
       await editor.refresh();
       render();
     },

@@ -81,9 +81,9 @@ export function extensions(file) {
 
 // --- values over names ----------------------------------------------------------------------------------------------
 
-// `rows` are [name, value, about] each.
+// `rows` are [name, value, about] each. A long value scrolls, so that keys can reach it.
 function tip({ from, to }, rows) {
-  const parts = rows.flatMap(([name, value, about]) => [make("b", {}, name), make("div", {}, seenText(value)), about ? make("i", {}, about) : null]);
+  const parts = rows.flatMap(([name, value, about]) => [make("b", {}, name), make("div", { tabindex: "0" }, seenText(value)), about ? make("i", {}, about) : null]);
   return { pos: from, end: to, above: true, create: () => ({ dom: make("div", { class: "cm-value" }, ...parts) }) };
 }
 

@@ -5,7 +5,7 @@ import * as cm from "./vendor/codemirror.js";
 import { $, make, redraw } from "./dom.js";
 import { get, put } from "./net.js";
 
-const files = new Map(); // id → { about, saved, tag, state, theirs }
+const files = new Map(); // id → { about, saved, tag, state, theirs, saving }
 const outside = cm.Annotation.define(); // marks a change that comes from the disk
 let current = null;
 let listed = [];
@@ -19,6 +19,7 @@ let wrong = null; // the first error in the open file, said under its name: a ph
 let told = null; // what was said of a file; it stays until that file changes or another is opened
 let costs = {}; // template → line → tokens
 let opening = 0; // the number of the newest call that opens a file: of two under way, it wins
+let looking = 0; // the number of the newest look at all open files
 let marked = null; // the marks that the text has, as JSON
 
 const theme = cm.EditorView.theme({
@@ -162,10 +163,12 @@ export async function show(id, line) {
   if (!id) return;
   const mine = ++opening;
   if (!files.has(id)) {
+    const looked = looking;
     const found = await get(`/api/files/${id}`);
     if (mine !== opening) return;
     if (found.error) return tell(found.error.message);
-    files.set(id, { about: found, saved: found.text, tag: found.tag, state: null, theirs: null });
+    files.set(id, { about: found, saved: found.text, tag: found.tag, state: null, theirs: null, saving: null });
+    if (looked !== looking) refresh(); // it may have changed while it came
   }
   if (current !== id) {
     if (current && files.has(current)) files.get(current).state = view.state;
@@ -240,12 +243,14 @@ function replace(text) {
 
 async function store() {
   const file = files.get(current);
+  while (file?.saving) await file.saving; // pressed again: what was typed since is saved after what is on its way
   if (!file || !isDraft(file)) return;
   if (!start.edit) return tell("Started without --edit, so nothing is saved.");
-  const text = view.state.doc.toString();
-  const done = await put(`/api/files/${current}`, { text }, file.tag);
-  if (done.status === 412) return refresh().then(() => tell(done.error.message));
-  if (done.error) return tell(done.error.message);
+  const text = textOf(file);
+  file.saving = put(`/api/files/${file.about.id}`, { text }, file.tag);
+  const done = await file.saving;
+  file.saving = null;
+  if (done.error) return refresh().then(() => tell(done.error.message));
   file.saved = text;
   file.tag = done.tag;
   file.theirs = null;
@@ -261,17 +266,24 @@ function tell(message) {
   $("said").textContent = message;
 }
 
-// Looks again at all open files after a change on the disk.
+// Looks again at all open files after a change on the disk. What was read before a newer look, or before a save, is not told:
+// answers may come in another order than they were asked for.
 export async function refresh() {
+  const mine = ++looking;
   for (const [id, file] of files) {
+    const { tag } = file;
     const found = await get(`/api/files/${id}`).catch(() => null);
-    if (!found) continue;
+    if (mine !== looking) return;
+    if (!found || file.saving || file.tag !== tag) continue;
     if (found.error) {
       file.theirs = undefined;
       continue;
     }
     file.about = { ...file.about, shipped: found.shipped };
-    if (found.tag === file.tag) continue;
+    if (found.tag === file.tag) {
+      file.theirs = null; // it is again as it was
+      continue;
+    }
     if (isDraft(file) && textOf(file) !== found.text) {
       file.theirs = found;
       continue;
@@ -299,12 +311,14 @@ function adopt(file, found) {
 }
 
 function take(file) {
+  if (!file.theirs) return; // it was taken back during the press
   adopt(file, file.theirs);
   buttons();
   onDraft();
 }
 
 function keep(file) {
+  if (!file.theirs) return;
   file.saved = file.theirs.text;
   file.tag = file.theirs.tag;
   file.theirs = null;
