@@ -244,6 +244,7 @@ def commands() -> Iterator[Case]:
         run = functools.partial(_commanded, {}, *f"{name} --help".split())
         yield Case(f"help {name}".strip(), run)
     yield Case("$ rule --json", _rules, frozenset({"command rule"}))
+    yield Case("$ guide", functools.partial(_commanded, {}, "guide"), frozenset({"command guide"}))
     yield Case("project", _project, frozenset({"command init", "command test", "command check"}))
 
 

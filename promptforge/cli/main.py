@@ -57,6 +57,7 @@ GROUPS = {
     "See what there is": {
         "list": CommandEntry("list", "List layouts, formats, profiles, tokenizers and more."),
         "show": CommandEntry("list", "Print the source of a template, layout or profile."),
+        "guide": CommandEntry("guide", "Print a page of the guide."),
         "rule": CommandEntry("check", "Explain a code such as PF802, and the way out."),
         "schema": CommandEntry("list", "Print the JSON Schema of a profile or a layout."),
         "completion": CommandEntry("list", "Print the completion script of a shell."),

@@ -1,8 +1,9 @@
-"""The examples of the README and the guide to the command line are run; its lists are complete."""
+"""The examples of the README and of the guide are run; their lists are complete."""
 
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import json
 import re
 import shlex
@@ -13,21 +14,30 @@ import pytest
 from commandline import run
 from places import ROOT
 
+from promptforge.cli.guide import guide_pages
 from promptforge.cli.main import COMMANDS
 from promptforge.config.profiles import find_profiles
 from promptforge.sources.jobs import load_job
 from promptforge.templating.loader import Templates
+from promptforge.yaml_reader import load_yaml
 
 PAGES = [
     ROOT / "README.md",
     *(ROOT / "promptforge" / part / "README.md" for part in ("cli", "batch")),
+    *sorted((ROOT / "promptforge" / "guide").glob("*.md")),
 ]
 README, *GUIDES = (page.read_text(encoding="utf-8") for page in PAGES)
+MAX_WORDS = 900
+"""Words of the README: a newcomer reads it in four minutes."""
 
 
 def blocks(kind: str, *more: str) -> list[str]:
+    return [body for page in (README, *more) for body in blocks_of(page, kind)]
+
+
+def blocks_of(page: str, kind: str) -> list[str]:
     pattern = re.compile(rf"^(`{{3,}}){kind}\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
-    return [body for page in (README, *more) for fence, body in pattern.findall(page)]
+    return [body for fence, body in pattern.findall(page)]
 
 
 @pytest.mark.slow
@@ -52,12 +62,24 @@ def test_each_session_prints_what_it_shows(
 
 
 @pytest.mark.slow
-def test_the_library_sessions_run() -> None:
-    sessions = blocks("pycon")
-    assert sessions
-    for session in sessions:
-        test = doctest.DocTestParser().get_doctest(session, {}, "README", "README.md", 0)
-        assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if blocks_of(page.read_text(encoding="utf-8"), "pycon")],
+    ids=lambda page: f"{page.parent.name}/{page.name}" if page.parent != ROOT else page.name,
+)
+def test_the_library_sessions_of_a_page_run(page: Path) -> None:
+    """As one session: each goes on where the one above it ended."""
+    session = "\n".join(blocks_of(page.read_text(encoding="utf-8"), "pycon"))
+    test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+def test_programs_and_settings_of_the_guide_are_whole() -> None:
+    for page in GUIDES[2:]:
+        for body in blocks_of(page, "python"):
+            compile(body, "guide", "exec")
+        for body in blocks_of(page, "yaml"):
+            assert load_yaml(body, "guide")
 
 
 def test_the_job_file_makes_the_prompt_of_a_bot(tmp_path: Path) -> None:
@@ -97,25 +119,47 @@ def test_the_repository_goes_into_one_file(tmp_path: Path) -> None:
 
 def test_the_commands_are_shell() -> None:
     commands = blocks("sh")
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
         subprocess.run(["bash", "-n", "-c", command], check=True)
 
 
 def test_the_page_is_short() -> None:
-    assert len(README.splitlines()) <= 250
+    assert len(README.split()) <= MAX_WORDS
 
 
-def test_every_command_layout_and_profile_is_mentioned() -> None:
-    names = {*COMMANDS, *Templates().layouts(), *(name for name, _, _ in find_profiles())} - {
-        "default"
-    }
-    assert not [name for name in sorted(names) if not re.search(rf"\b{re.escape(name)}\b", README)]
+def test_every_command_layout_and_profile_is_in_the_guide() -> None:
+    names = {*COMMANDS, *Templates().layouts(), *(name for name, _, _ in find_profiles())}
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in guide_pages().values())
+    assert not [
+        name for name in sorted(names) if not re.search(rf"`[^`]*\b{re.escape(name)}\b", pages)
+    ]
+
+
+def test_the_guide_lists_each_of_its_pages() -> None:
+    index = run("guide").out
+    topics = {*guide_pages()} - {"README"}
+    assert {*re.findall(r"^- `([\w-]+)`:", index, re.MULTILINE)} == topics
+    for topic in topics:
+        assert run("guide", topic).out.startswith("# ")
+    wrong = run("guide", "itmes")
+    assert (wrong.code, wrong.out) == (2, "") and 'did you mean "items"?' in wrong.err
 
 
 def test_every_link_leads_somewhere() -> None:
-    guides = [*ROOT.glob("[pt]*/**/README.md"), *ROOT.glob(".github/*.md")]
+    guides = [*ROOT.glob("[pt]*/**/*.md"), *ROOT.glob(".github/*.md")]
     assert {*PAGES[1:]} < {*guides}
     for page in (PAGES[0], *guides):
         for target in re.findall(r"\]\(([^)#{]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.slow
+def test_the_picture_is_a_real_run() -> None:
+    """`python -m tests.build_picture` draws it anew."""
+    path = ROOT / "tests" / "build_picture.py"
+    spec = importlib.util.spec_from_file_location("build_picture", path)
+    assert spec is not None and spec.loader is not None
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    assert drawing.draw() == drawing.PICTURE.read_text(encoding="utf-8")
