@@ -598,7 +598,8 @@ class RowRenderer:
             attack=self._attack if job.mitre_techniques and self._spec.attack else None,
             workspace=self._spec.workspace,
         )
-        items, history, failure = [], None, None
+        items: list[Item] = []
+        history, failure = None, None
         try:
             for path in paths:
                 _confine(path)

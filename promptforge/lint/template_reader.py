@@ -188,7 +188,9 @@ SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISH
 SECTION_SHAPE = _with_fields("a section", ("key", "title"), items=list_of(SHOWN_ITEM_SHAPE))
 SOURCE_SHAPE = _with_fields("a source", ("id", "name", "kind", "path", "url", "line", "score"))
 TREE_SHAPE = _with_fields(
-    "a folder or file", ("name", "path", "tokens", "folder"), indent=FINISHED_TEXT_SHAPE
+    "a folder or file",
+    ("name", "path", "tokens", "folder", "same", "unseen"),
+    indent=FINISHED_TEXT_SHAPE,
 )
 _MESSAGE = _with_fields(
     "a message",

@@ -152,6 +152,8 @@ class Setting:
     """With these no control token comes out of an item, nor out of two texts that meet."""
     nonce: str | None = None
     """With a nonce, contents stand verbatim between tags that carry it."""
+    listed: Sequence[str] = ()
+    """Paths of files that lie beside the items and were not read, for the tree."""
 
     @late_property
     def trimmers(self) -> Trimmers:

@@ -19,6 +19,7 @@ from ..packing.pack import Packed
 from ..packing.types import (
     EMPTY_VARIANT,
     MAX_UNUSED_TOKENS,
+    UNLIMITED,
     Cost,
     JoinedVariant,
     Variant,
@@ -37,6 +38,7 @@ from ..selection.group import (
     join_ranges,
     section_key_of,
     with_also_in,
+    with_paths_of,
 )
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
@@ -72,6 +74,8 @@ _WHITE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
+TOKENS_PER_UNSEEN = 200
+"""Tokens of the budget for each line of a tree on files that are not in the text: a twentieth."""
 _SENTINEL = "Quzx"
 """No template prints this of its own accord."""
 
@@ -293,6 +297,8 @@ class Page:
             return packed
         before = {holder: self._items[holder] for holder in also}
         noted = {holder: with_also_in(item, also[holder]) for holder, item in before.items()}
+        if limit == (UNLIMITED, UNLIMITED):  # else an item would cost more with a higher budget
+            noted = {holder: with_paths_of(item, also[holder]) for holder, item in noted.items()}
         cost = packed.cost
         # First with the notes; where these are too much for the limit, back to the items before.
         for items in (noted, before):
@@ -470,19 +476,42 @@ class Page:
         return parts
 
     def _tree_fields(self, chosen: Mapping[int, Variant]) -> list[Fields] | None:
-        """Return the folders and files of the page's items; None where no item has a path."""
+        """Return the folders and files of the page's items; None where no item has a path.
+
+        What the folders hold besides stands there as well, folded to a part of the budget.
+        """
         tokens: dict[str, int] = {}
+        same: set[str] = set()
         for index in self._order:
-            path = self.views.break_up_labels(self._items[index])[0].path
+            item = self._items[index]
+            path = self.views.break_up_labels(item)[0].path
             if path:
                 number = self.item_cost(index, chosen[index])[0]
                 if not self._in_tokens:
                     number = self.count([self.text(index, chosen[index])])
                 tokens[path] = tokens.get(path, 0) + int(number)
-        rows = [Fields(each._asdict()) for each in file_tree(tokens)]
-        for row in rows:
+                also = item.metadata.get("also_text_of")
+                same.update(also if isinstance(also, list) else ())
+        known = self._tree_paths
+        same = {known[path] for path in same if path in known}
+        limit = min(self.options.max_tokens or math.inf, (self.options.max_chars or math.inf) / 4)
+        rows: list[Fields] = []
+        for entry in file_tree(
+            tokens, same=same, unseen=known.values(), max_unseen=limit / TOKENS_PER_UNSEEN
+        ):
+            row = Fields(entry._asdict())
             row["indent"] = Safe("  " * row.pop("depth"))
-        return rows or None
+            rows.append(row)
+        return rows if tokens else None
+
+    @late_property
+    def _tree_paths(self) -> dict[str, str]:
+        """Path of an item or of a file that was listed beside them → the path as it is shown."""
+        paths = {item.path: self.views.break_up_labels(item)[0].path or "" for item in self._items}
+        breaker = self.views.breaker
+        for path in self.setting.listed:
+            paths[path] = path if breaker is None else breaker.controls.break_up(path)[0]
+        return {path: shown for path, shown in paths.items() if path}
 
     def _section_fields(
         self, sections: list[Section], chosen: Mapping[int, Variant]

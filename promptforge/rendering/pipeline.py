@@ -86,6 +86,8 @@ class Request(NamedTuple):
     """Texts that will stand beside the result's: no nonce may occur in them."""
     bare: bool = False
     """True where it is known that no item has metadata."""
+    listed: Sequence[str] = ()
+    """Paths of files that lie beside the items and were not read, for the tree."""
 
     def with_options(self, **changes: Any) -> Request:
         """Return the same with other options."""
@@ -119,7 +121,7 @@ class Pipeline:
         if not lasting or len(diagnostics):
             return self._make_framed(request, diagnostics)
         counter = get_tokenizer(request.options.tokenizer)
-        key = self, request.templates, request.options, request.beside, counter
+        key = self, request.templates, request.options, request.beside, counter, request.listed
         parts = _parts_of(request.items)
         request = request._replace(bare=parts is request.items)
         last = _LAST.made
@@ -155,7 +157,7 @@ class Pipeline:
         options = _lower_to_window(request.options, diagnostics)
         items, every = self._select(request, layout, options, diagnostics)
         nonce = pick_nonce(_texts(layout, options, every.pool, request.beside)) if tagged else None
-        setting = self._setting(layout, options, controls, nonce)
+        setting = self._setting(layout, options, controls, nonce, request.listed)
         packings = Packings(every, setting)
         page, packed = packings.first(diagnostics)
 
@@ -211,11 +213,17 @@ class Pipeline:
         return items, every
 
     def _setting(
-        self, layout: Layout, options: Options, controls: ControlTokens | None, nonce: str | None
+        self,
+        layout: Layout,
+        options: Options,
+        controls: ControlTokens | None,
+        nonce: str | None,
+        listed: Sequence[str] = (),
     ) -> Setting:
         tag = self._language_tags.tags(options, layout.settings)
         counter = get_tokenizer(options.tokenizer)
-        return Setting(layout, options, counter, tag, self._language, self._views, controls, nonce)
+        about = (counter, tag, self._language, self._views, controls, nonce, listed)
+        return Setting(layout, options, *about)
 
     def alone(self, request: Request, diagnostics: Diagnostics) -> str:
         """Return the text of the request's only item in its longest variant, without a page."""

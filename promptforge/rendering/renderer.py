@@ -188,7 +188,8 @@ class ContextRenderer:
         current = current or self._current(diagnostics)
         chosen = self._settle(current, {**self._given, **options})
         loaded = load_items(items, diagnostics)
-        request = Request(current.templates, chosen, loaded, started, beside)
+        listed: Sequence[str] = getattr(items, "listed", ()) if chosen.tree else ()
+        request = Request(current.templates, chosen, loaded, started, beside, listed=listed)
         try:
             # A copy, since the second attempt says again what the failed one said.
             return self._pipeline.make(request, diagnostics.copy()), chosen

@@ -527,7 +527,8 @@ def file_importance(
 ) -> list[float]:
     """Return the importance of each item, the greatest for what the others use most.
 
-    Changes come before all, for somebody has asked for them; then a README at the top, and the file
+    Files that are named beside a folder come before all, then changes, for somebody has asked for
+    them; then a README at the top, and the file
     that says what the repository is built of. Equal items in equal order get equal numbers. With
     the extra `tree-sitter` a syntax tree tells the names that a program defines, else words such
     as `def` and `struct`.
@@ -544,7 +545,9 @@ def file_importance(
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
     most = max(ranks)
     for number, (item, path) in enumerate(zip(items, paths, strict=True)):
-        if item.kind in _CHANGE_KINDS:
+        if item.metadata.get("named") is True:
+            ranks[number] = 3 * most
+        elif item.kind in _CHANGE_KINDS:
             ranks[number] = 2 * most
         elif _ENTRY_PATH.fullmatch(path):
             ranks[number] += most

@@ -13,13 +13,13 @@ import os
 import re
 import stat
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, quote
 from ..files.access import (
@@ -32,8 +32,16 @@ from ..files.access import (
     show_path,
     system_reason,
 )
-from ..text.words import late_pattern, match_in_one_pass, take_folders_back
+from ..text.words import late_pattern, take_folders_back
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
+from .ignored import (
+    IgnoreRules,
+    InstalledFolders,
+    is_installed,
+    is_never,
+    read_patterns,
+    tool_rules,
+)
 from .secret_scan import SecretScan
 from .workspace import (
     MAX_FOLDERS_NESTED,
@@ -45,9 +53,6 @@ from .workspace import (
     read_text,
     too_deep,
 )
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 MAX_LISTED_BYTES = 4 << 20
 """Bytes above which a file that nobody named is left out."""
@@ -64,7 +69,8 @@ _ABSENT = "tracked files that are not there"
 _LFS_POINTERS = "pointers of Git LFS"
 _SUBMODULES, _REPOSITORIES = "submodules without files", "other repositories"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
-_UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
+_INSTALLED = "folders of installed or built files"
+_UNWANTED = (_LOCKED, _MINIFIED, _GENERATED, _INSTALLED)
 """Reasons that `--ignored` overrules."""
 _REMEDIES = {
     _ABSENT: "git restore, or git sparse-checkout add, brings tracked files back",
@@ -106,14 +112,8 @@ of several, or of one, as a part of `--split` may be. Outlines had 0.83 and more
 """
 
 
-MAX_IGNORE_PATTERNS, MAX_IGNORE_CHARS = 10_000, 1 << 18
-"""Patterns of the ignore files in one folder, and their characters."""
-MAX_IGNORE_SECONDS = 10
-"""Processor time of all ignore files below a folder: 10,000 patterns take 1 ms and more a name."""
-PATTERNS_AT_ONCE = 500
-"""Patterns in one expression; Python reads one of all slowly."""
+_BRACKET = late_pattern(r"(?<!\\)[\[\]]")
 _BRACES = late_pattern(r"\{([^{}]*,[^{}]*)\}")
-_GROUP_NAME = late_pattern(r"\(\?P<ps_d>")
 
 
 class FolderFilter(msgspec.Struct, frozen=True):
@@ -132,6 +132,8 @@ class FolderFilter(msgspec.Struct, frozen=True):
     """Credentials that are none, as they stand in a file."""
     scan: SecretScan | None = None
     """Collects the credentials of all sources of a run."""
+    listed: list[str] | None = None
+    """Collects the paths of files that a folder has and that are not read, for a tree of all."""
     written: re.Pattern[str] | None = None
     """Real paths that the run writes: a text that reads its last self is filled by it."""
     below: str = ""
@@ -139,127 +141,19 @@ class FolderFilter(msgspec.Struct, frozen=True):
     max_chars: int = sys.maxsize
     """Characters of all texts together; more are an error."""
 
+    def list_unread(self, path: str, left_out: Mapping[str, Iterable[str]]) -> None:
+        """Put files of a folder that are there and not read into `listed`, whole folders aside."""
+        for reason, names in left_out.items():
+            if self.listed is not None and reason not in (_WRITTEN, PACKED, _ABSENT):
+                files = (name for name in names if not name.endswith("/"))
+                self.listed.extend(os.path.normpath(os.path.join(path, name)) for name in files)
+
 
 ALL_FILES = FolderFilter()
 LeftOut = defaultdict[str, list[str]]
 """Reason → the names of the files that were left out for it."""
 Progress = Callable[[int, int], None]
 """Called with the number of files that have been read, and the number of all."""
-
-
-class IgnoreRules:
-    """Tells whether a path in a folder is ignored; the nearest file that mentions it decides.
-
-    Files above the folder count up to the top of its repository. Where the folder itself is ignored
-    none of them counts: a user who names it wants its files.
-    """
-
-    def __init__(self, folder: Path, names: Sequence[str] = (".gitignore", ".ignore")) -> None:
-        """Read the files of these `names`; a later one overrules an earlier.
-
-        Asking raises `ItemError` for more patterns than `MAX_IGNORE_PATTERNS` in one folder, and
-        where all have taken `MAX_IGNORE_SECONDS`.
-        """
-        repositories = (
-            above for above in (folder, *folder.parents) if os.path.exists(above / ".git")
-        )
-        self._root = next(repositories, folder)
-        self._names = names
-        self._rules: dict[str, _Rules | None] = {}
-        """Folder → the rules of its files, if it has one."""
-        self._folders: dict[str, bool] = {}
-        """Folders that were asked for: each name in them asks again."""
-        self._seconds = 0.0
-        self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
-        # `build/` is in most files of this sort, and yet `--in build` asks for its files.
-        if self._lead and self._ignores(self._lead):
-            self._root, self._rules, self._lead = folder, {}, ""
-
-    def __call__(self, path: str) -> bool:
-        """Tell of a path below the folder, with `/` between its parts and after a folder's."""
-        verdict = self._folders.get(path)
-        if verdict is not None:
-            return verdict
-        begun = time.thread_time()
-        verdict = self._ignores(self._lead + path)
-        self._seconds += time.thread_time() - begun
-        if self._seconds > MAX_IGNORE_SECONDS:
-            raise _too_many_patterns(f"take more than {MAX_IGNORE_SECONDS} s", self._root)
-        if path.endswith("/"):
-            self._folders[path] = verdict
-        return verdict
-
-    def _ignores(self, path: str) -> bool:
-        above = path.rstrip("/")
-        while above:
-            above = above.rpartition("/")[0]
-            folder = f"{above}/" if above else ""
-            if folder not in self._rules:
-                self._rules[folder] = self._read(self._root / folder)
-            rules = self._rules[folder]
-            verdict = None if rules is None else rules.verdict(path[len(folder) :])
-            if verdict is not None:  # `!pattern` says False
-                return verdict
-        return False
-
-    def _read(self, folder: Path) -> _Rules | None:
-        lines: list[str] = []
-        for name in self._names:
-            try:
-                text = read_text(folder / name, workspace=self._root, diagnostics=Diagnostics())
-            except ItemError:  # there is none, or it is not ours to read
-                continue
-            lines += text.splitlines()
-        lines = [line for line in lines if line.strip() and not line.startswith("#")]
-        if len(lines) > MAX_IGNORE_PATTERNS or sum(map(len, lines)) > MAX_IGNORE_CHARS:
-            raise _too_many_patterns(
-                f"are more than {MAX_IGNORE_PATTERNS:,} or {MAX_IGNORE_CHARS >> 10} kB", folder
-            )
-        return _Rules(_patterns(lines)) if lines else None
-
-
-def _too_many_patterns(message: str, folder: Path) -> ItemError:
-    way_out = "--ignored reads the folder without them"
-    return ItemError(
-        f"the patterns of .gitignore and .ignore {message}; {way_out}", where=show_path(folder)
-    )
-
-
-class _Rules:
-    """The patterns of one folder. Most paths match none, which a few expressions tell at once."""
-
-    def __init__(self, patterns: GitIgnoreSpec) -> None:
-        self._patterns = [pattern for pattern in patterns.patterns if pattern.include is not None]
-        # A group of one name may stand in an expression once.
-        texts = [
-            _GROUP_NAME.sub("(?:", pattern.regex.pattern)
-            for pattern in self._patterns
-            if pattern.regex
-        ]
-        starts = range(0, len(texts), PATTERNS_AT_ONCE)
-        self._any = [re.compile("|".join(texts[at : at + PATTERNS_AT_ONCE])) for at in starts]
-
-    def verdict(self, path: str) -> bool | None:
-        """Return what the last pattern that matches a path says: ignored, not so, or nothing."""
-        if not any(pattern.match(path) for pattern in self._any):
-            return None
-        for pattern in reversed(self._patterns):
-            found = pattern.match_file(path)
-            if found is None:
-                continue
-            # The one group is the `/` behind a folder. Of `b` and `!a/`, git asks the first of
-            # `a/b`: the second names the folder alone, and `check_file` would take it for all that
-            # is inside.
-            match = found.match
-            if not match.re.groups or match.end(1) in (-1, len(path)):
-                return pattern.include
-        return None
-
-
-def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec  # 36 ms that only a folder is worth
-
-    return match_in_one_pass(GitIgnoreSpec.from_lines(lines))
 
 
 def read_folder(
@@ -280,7 +174,7 @@ def read_folder(
     left_out: LeftOut = defaultdict(list)
     read: list[tuple[str, str, Diagnostics]] = []
     top = locate_file(path, workspace)
-    names = _list_folder(top, diagnostics, wanted, left_out)
+    names = _list_folder(top, diagnostics, wanted, left_out, path, workspace)
     room = wanted.max_chars
     named = set(filter(lambda name: is_read(os.path.join(top, name)), names))  # by itself, too
     for number, name in enumerate(names):
@@ -309,6 +203,7 @@ def read_folder(
         if clean is not None:
             yield place, clean, said
     report_left_out(left_out, path, diagnostics)
+    wanted.list_unread(path, left_out)
     _refuse_nothing(read, path, wanted, left_out)
 
 
@@ -559,21 +454,37 @@ def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) 
 
 
 def _list_folder(
-    top: Path, diagnostics: Diagnostics, wanted: FolderFilter, left_out: LeftOut
+    top: Path,
+    diagnostics: Diagnostics,
+    wanted: FolderFilter,
+    left_out: LeftOut,
+    path: str,
+    workspace: StrPath,
 ) -> list[str]:
     """Return the names of the regular files below a real folder that the filter lets through.
 
     Links are put into `left_out`: they may lead anywhere.
     """
-    names = None if wanted.ignored else _ask_git(top, diagnostics, wanted.hidden)
+    base = Path(os.path.realpath(workspace))
+    names = None if wanted.ignored else _ask_git(top, diagnostics, wanted.hidden, left_out)
     if names is None:
-        names = _walk(top, diagnostics, wanted)
+        names = _walk(top, base, diagnostics, wanted, left_out)
     else:
         is_ignored = IgnoreRules(top, [".ignore"])
         if not wanted.include and any(name.endswith(".gitattributes") for name in names):
             names = _without_marked(top, names, left_out)
-        names = [name for name in names if not _is_below_ignored(name, is_ignored)]
-    names = narrow_down(_without_own_files_of_git(top, names), wanted)
+        names = [name for name in names if not is_ignored.is_below(name)]
+    if not wanted.ignored:
+        for tool, rules in tool_rules(top, base, names):
+            kept = [name for name in names if not rules.is_below(name)]
+            if len(kept) < len(names):
+                left_out[f"files that {tool} ignores"] += sorted({*names} - {*kept})
+            names = kept
+    every = _without_own_files_of_git(top, names)
+    names = narrow_down(every, wanted)
+    if wanted.listed is not None and wanted.include:
+        others = narrow_down(every, replace(wanted, include=()))
+        wanted.list_unread(path, {"": [*{*others}.difference(names)]})
     inside: dict[str, bool] = {}
     found = [name for name in names if _is_regular(top, name, inside, left_out)]
     return sorted(found)
@@ -603,13 +514,27 @@ def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
             raise ItemError(message, where=show_path(wanted.below))
     if wanted.include:
         _refuse_lists("--include", wanted.include, names)
-        include = _patterns(take_folders_back(wanted.include))
+        include = read_patterns(_take_brackets(take_folders_back(wanted.include), names))
         names = [name for name in names if include.match_file(name)]
     if wanted.exclude:
         _refuse_lists("--exclude", wanted.exclude, names)
-        exclude = _patterns(wanted.exclude)
+        exclude = read_patterns(_take_brackets(wanted.exclude, names))
         names = [name for name in names if not exclude.match_file(name)]
     return names
+
+
+def _take_brackets(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return patterns, and each with brackets once more where these are letters of a name.
+
+    Next.js has `app/[slug]/page.tsx`, which as a set of characters matches `app/s/page.tsx` alone.
+    """
+    found: list[str] = []
+    for pattern in patterns:
+        found.append(pattern)
+        literal = _BRACKET.sub(r"\\\g<0>", pattern)
+        if literal != pattern and any(map(read_patterns([literal]).match_file, names)):
+            found.append(literal)
+    return found
 
 
 def _refuse_lists(flag: str, patterns: Sequence[str], names: Sequence[str]) -> None:
@@ -620,7 +545,7 @@ def _refuse_lists(flag: str, patterns: Sequence[str], names: Sequence[str]) -> N
         if braces := _BRACES.search(pattern):
             start, end = braces.span()
             parts = [f"{pattern[:start]}{part}{pattern[end:]}" for part in braces[1].split(",")]
-        whole, each = _patterns([pattern]), _patterns([part.strip() for part in parts])
+        whole, each = read_patterns([pattern]), read_patterns([part.strip() for part in parts])
         if any(map(each.match_file, names)) and not any(map(whole.match_file, names)):
             message = "no file matches it, but some match a part; as in .gitignore a pattern has"
             message += f" neither commas nor braces: repeat {flag} for each part"
@@ -635,12 +560,6 @@ def _without_own_files_of_git(top: Path, names: list[str]) -> list[str]:
         message = "a repository without files, such as a bare clone; clone it to have them"
         raise ItemError(message, where=show_path(top))
     return [name for name in names if not name.startswith(bare)] if bare else names
-
-
-def _is_below_ignored(name: str, is_ignored: Callable[[str], bool]) -> bool:
-    parts = name.split("/")
-    folders = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
-    return any(map(is_ignored, folders)) or is_ignored(name)
 
 
 def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: LeftOut) -> bool:
@@ -665,8 +584,13 @@ def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: LeftOut
     return False
 
 
-def _ask_git(folder: Path, diagnostics: Diagnostics, hidden: bool) -> list[str] | None:
-    """Return the names of the files that git sees in a folder; `None` where git cannot tell."""
+def _ask_git(
+    folder: Path, diagnostics: Diagnostics, hidden: bool, left_out: LeftOut
+) -> list[str] | None:
+    """Return the names of the files that git sees in a folder; `None` where git cannot tell.
+
+    Of folders that a tool fills only the tracked files count, ignored or not.
+    """
     if not any(os.path.exists(above / ".git") for above in (folder, *folder.parents)):
         return None
     with contextlib.suppress(ItemError):
@@ -682,17 +606,33 @@ def _ask_git(folder: Path, diagnostics: Diagnostics, hidden: bool) -> list[str] 
         diagnostics.add("PF601", message, where=show_path(folder))
         return None
     found = dict.fromkeys(filter(None, tracked.split("\0")))
+    find_filled = InstalledFolders(folder)
     for name in filter(None, others.split("\0")):
-        if hidden or not any(part.startswith(".") for part in name.split("/")):
+        if not hidden and any(part.startswith(".") for part in name.split("/")):
+            continue
+        filled = find_filled(name)
+        if filled is None:
             found[name] = None
+        elif filled not in left_out.get(_INSTALLED, ()):
+            left_out[_INSTALLED].append(filled)
     return list(found)
 
 
-def _is_never(_name: str) -> bool:
-    return False
+def _leave_out_installed(folder: str, lead: str, names: list[str], left_out: LeftOut) -> None:
+    """Take the names of folders that a tool fills out of a list."""
+    filled = [name for name in names if is_installed(os.path.join(folder, name))]
+    if filled:
+        left_out[_INSTALLED] += (f"{lead}{name}/" for name in filled)
+        names[:] = [name for name in names if name not in filled]
 
 
-def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str]:
+def _rules_of(top: Path, base: Path, wanted: FolderFilter) -> Callable[[str], bool]:
+    return is_never if wanted.ignored else IgnoreRules(top, base=base)
+
+
+def _walk(
+    top: Path, base: Path, diagnostics: Diagnostics, wanted: FolderFilter, left_out: LeftOut
+) -> list[str]:
     """Return the names of the files below a folder, but for ignored and hidden ones."""
 
     def say(error: OSError) -> None:
@@ -702,9 +642,7 @@ def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str
             where = show_path(error.filename)
             diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=where)
 
-    is_ignored: Callable[[str], bool] = _is_never
-    if not wanted.ignored:
-        is_ignored = IgnoreRules(top)
+    is_ignored = _rules_of(top, base, wanted)
     found: list[str] = []
     visited = 0
     for folder, folders, files in os.walk(top, onerror=say):
@@ -722,6 +660,8 @@ def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str
             return not is_ignored(lead + name)
 
         folders[:] = sorted(n for n in folders if n != ".git" and is_seen(f"{n}/"))
+        if not wanted.ignored:
+            _leave_out_installed(folder, lead, folders, left_out)
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         found += (lead + name for name in (*files, *links) if is_seen(name))
         if folders and lead.count("/") >= MAX_FOLDERS_NESTED:

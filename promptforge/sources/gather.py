@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec.structs import replace
@@ -174,16 +174,17 @@ def load(  # noqa: PLR0913  these are public options
         git_log=git_log,
         git_changed=git_changed,
     )
-    found = LoadedItems(gather(wanted, diagnostics))
+    found = gather(wanted, diagnostics)
     found.warnings = tuple(diagnostics)
     return found
 
 
+_HOST = r"(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+"
 _REPOSITORY = late_pattern(
-    r"(?:https?|git|ssh)://(?:.*\.git/?"
-    r"|(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?)"
+    r"(?:https?|git|ssh|git\+\w+)://.*\.git/?|[\w.-]+@[\w.-]+:(?!//)\S+"
+    rf"|(?:(?:https?|git|ssh)://(?:\w+@)?)?{_HOST}/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?"
 )
-"""The URL of a repository on one of the large hosts, or of any that git writes."""
+"""The address of a repository on one of the large hosts, or of any that git writes, also by ssh."""
 
 
 def _names(given: PathNames) -> tuple[str, ...]:
@@ -206,24 +207,26 @@ def _check_number(option: str, number: object) -> None:
 
 def gather(
     wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None = None
-) -> list[Item]:
+) -> LoadedItems:
     """Return the items of everything in `wanted`; sources that fail are left out, and said (PF606).
 
-    `progress` is called before each file of a folder.
+    `progress` is called before each file of a folder. A file that is named beside a folder is
+    `named` in its metadata, and comes from there alone.
 
     Raises `ItemError` when that leaves nothing at all; each failure is a line of the message.
     """
-    loaded: list[list[Item]] = []
+    loaded: list[tuple[str | None, list[Item]]] = []
     failures: list[ItemError] = []
     scan = SecretScan(wanted.wanted.secret_allowlist)
-    of_folders = replace(wanted.wanted, scan=scan)
+    listed: list[str] = []
+    of_folders = replace(wanted.wanted, scan=scan, listed=listed)
     wanted = replace(wanted, wanted=of_folders)
     if wanted.search is not None:
         wanted = replace(wanted, search=replace(wanted.search, wanted=of_folders))
-    for load in _loaders(wanted, diagnostics, progress):
+    for name, load in _loaders(wanted, diagnostics, progress):
         try:
             found = load()
-            loaded.append([found] if isinstance(found, Item) else found)
+            loaded.append((name, [found] if isinstance(found, Item) else found))
         except ItemError as error:
             failures.append(error)
     scan.report(diagnostics)
@@ -231,12 +234,39 @@ def gather(
     for failure in failed:
         diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
     # A prompt without its knowledge is worse than none; one with most of it is not.
-    items = interleave(loaded)
+    items = LoadedItems(interleave(_mark_named(loaded, wanted.workspace)))
+    items.listed = tuple(listed)
     if failed and not items:
         if len(failed) == 1:
             raise failed[0]
         raise ItemError("\n".join(["nothing to render:", *map(str, failed)]))
     return items
+
+
+def _mark_named(
+    loaded: Sequence[tuple[str | None, list[Item]]], workspace: StrPath
+) -> list[list[Item]]:
+    """Return the items of each source, those of files that are named beside a folder marked so."""
+    all_items = [items for _, items in loaded]
+    folders = [
+        name is not None and not is_stream(name) and os.path.isdir(os.path.join(workspace, name))
+        for name, _ in loaded
+    ]
+    if True not in folders:
+        return all_items
+    named: set[str] = set()
+    for place, (name, items) in enumerate(loaded):
+        if name is None or folders[place]:
+            continue
+        all_items[place] = [
+            replace(item, metadata={**item.metadata, "named": True}) for item in items
+        ]
+        whole = (item.path for item in items if item.path and item.start_line is None)
+        named.update(map(os.path.normpath, whole))
+    for place in range(len(loaded)):
+        if folders[place]:
+            all_items[place] = [item for item in all_items[place] if item.path not in named]
+    return all_items
 
 
 def _joined(failed: Sequence[ItemError]) -> Iterator[ItemError]:
@@ -359,29 +389,29 @@ def load_stream(
 
 def _loaders(
     wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None
-) -> Iterator[Callable[[], list[Item] | Item]]:
-    """Yield a loader for each named source, in the order of the items."""
+) -> Iterator[tuple[str | None, Callable[[], list[Item] | Item]]]:
+    """Yield a loader for each named source, in the order of the items; of files with their name."""
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
     for path in wanted.items:
-        yield _item_loader(path, wanted, near, progress)
+        yield path, _item_loader(path, wanted, near, progress)
     for url in wanted.urls:
-        yield partial(_load_url, url, diagnostics, wanted.wanted)
-    yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
+        yield None, partial(_load_url, url, diagnostics, wanted.wanted)
+    yield None, partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
     for name in wanted.man_pages:
-        yield partial(load_man_page, name)
+        yield None, partial(load_man_page, name)
     for path in wanted.documents:
-        yield partial(load_documents, path, **near)
+        yield path, partial(load_documents, path, **near)
     if wanted.techniques:
         index: TechniqueIndex = {}
         # One failure if the collection cannot be read, else one for each technique not in it.
-        yield partial(_read_techniques, index, wanted, diagnostics)
+        yield None, partial(_read_techniques, index, wanted, diagnostics)
         for name in wanted.techniques if index else ():
-            yield partial(find_technique, index, name, diagnostics=diagnostics)
+            yield None, partial(find_technique, index, name, diagnostics=diagnostics)
     yield from _text_loaders(wanted, near, progress)
     for spec in wanted.plugged:
-        yield partial(load_plugged, spec, diagnostics=diagnostics)
+        yield None, partial(load_plugged, spec, diagnostics=diagnostics)
     if wanted.search is not None:
-        yield partial(search_files, wanted.search, **near)
+        yield None, partial(search_files, wanted.search, **near)
 
 
 def _item_loader(
@@ -390,17 +420,23 @@ def _item_loader(
     """Return the loader of a file of items, of a folder, of a text, or of standard input."""
     if is_stream(path):
         return partial(load_stream, path, stream_name=wanted.stream_name, **near)
+    if _REPOSITORY.fullmatch(path) and not os.path.lexists(os.path.join(wanted.workspace, path)):
+        return partial(_refuse_repository, path)
     if is_text_source(path, wanted.workspace):
         read = partial(load_files, wanted=wanted.wanted, progress=progress)
         return partial(_load_texts, path, read, near)
     return partial(_load_items_or_text, path, partial(load_files, wanted=wanted.wanted), near)
 
 
+def _refuse_repository(address: str) -> NoReturn:
+    message = "a repository; clone it first, `git clone --depth 1`, and name the folder"
+    raise ItemError(message, where=address)
+
+
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
     """Return the items of a file, a folder or a pattern in a store; of a folder the wanted ones."""
     if _REPOSITORY.fullmatch(url):  # its page would be read, and no program
-        message = "a repository; clone it first, `git clone --depth 1`, and name the folder"
-        raise ItemError(message, where=url)
+        _refuse_repository(url)
     found: list[Item] = []
     failed: list[ItemError] = []
     names = list(list_url(url))
@@ -455,18 +491,18 @@ def _clean_items(
 
 def _text_loaders(
     wanted: SourceRequest, near: dict[str, Any], progress: Progress | None
-) -> Iterator[Callable[[], list[Item]]]:
+) -> Iterator[tuple[str | None, Callable[[], list[Item]]]]:
     """Yield a loader for each source of texts: files, folders, and what git knows of them."""
     about: dict[str, Any] = {"wanted": wanted.wanted, **near}
     of_files = {"context_lines": wanted.context_lines, "stream_name": wanted.stream_name, **about}
     for spec in wanted.files:
-        yield partial(load_files, spec, progress=progress, **of_files)
+        yield spec, partial(load_files, spec, progress=progress, **of_files)
     if wanted.git_diff is not None:
-        yield partial(load_diff, wanted.git_diff, **about)
+        yield None, partial(load_diff, wanted.git_diff, **about)
     if wanted.git_changed is not None:
-        yield partial(load_changed, wanted.git_changed, **about)
+        yield None, partial(load_changed, wanted.git_changed, **about)
     if wanted.git_log:
-        yield partial(load_log, wanted.git_log, **about)
+        yield None, partial(load_log, wanted.git_log, **about)
 
 
 def _read_techniques(

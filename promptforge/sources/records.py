@@ -66,6 +66,8 @@ class LoadedItems(list[Item]):
     """Items with the warnings of their loading; a rendering repeats these."""
 
     warnings: tuple[Diagnostic, ...] = ()
+    listed: tuple[str, ...] = ()
+    """Paths of files that lie in the folders and were not read; a tree shows them."""
 
 
 def load_records(

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from promptforge.cli.output import print_message, reading_progress
 from promptforge.errors import Diagnostics
 from promptforge.sources import credentials, folders
 from promptforge.sources.credentials import find_credential
+from promptforge.sources.ignored import IgnoreRules
 
 pytestmark = needs_git
 
@@ -540,8 +542,8 @@ def test_without_git_the_same_files_are_ignored(
         except OSError:  # a name is a file here and a folder there
             continue
     git(top, "init", "-q")
-    found = folders._walk(top, Diagnostics(), folders.FolderFilter())
-    by_git = folders._ask_git(top, Diagnostics(), hidden=False)
+    found = folders._walk(top, top, Diagnostics(), folders.FolderFilter(), defaultdict(list))
+    by_git = folders._ask_git(top, Diagnostics(), False, defaultdict(list))
     assert by_git is not None
     assert sorted(found) == sorted(by_git)
 
@@ -637,7 +639,7 @@ def test_patterns_that_take_minutes_are_refused(
     (tmp_path / ".ignore").write_text("".join(f"*{n}*b*\n" for n in range(patterns)))
     if repository:
         subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    monkeypatch.setattr("promptforge.sources.folders.MAX_IGNORE_SECONDS", seconds)
+    monkeypatch.setattr("promptforge.sources.ignored.MAX_IGNORE_SECONDS", seconds)
     refused = f"the patterns of .gitignore and .ignore {message}; --ignored reads the folder"
     with pytest.raises(pf.ItemError, match=refused):
         pf.load(files=["."], workspace=tmp_path)
@@ -651,7 +653,7 @@ def test_a_thousand_patterns_are_tried_at_once(tmp_path: Path) -> None:
     make(tmp_path, {"x7.log": "", "kept7.log": "1", "gone/a": "1", "a/b": "1", "a/c": "1"})
     (tmp_path / ".gitignore").write_text("\n".join(lines))
     begun = time.process_time()
-    rules = folders.IgnoreRules(tmp_path)
+    rules = IgnoreRules(tmp_path)
     seen = [
         name for name in ("x7.log", "kept7.log", "gone/", "a/", "a/b", "a/c") if not rules(name)
     ]
