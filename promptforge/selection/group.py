@@ -455,11 +455,12 @@ def drop_duplicates(
 
 
 def with_paths_of(item: Item, others: Iterable[Item]) -> Item:
-    """Return `item` with the places of its text in other files as metadata `also_text_of`."""
+    """Return a whole file with the paths of others with its text as metadata `also_text_of`."""
     given = item.metadata.get("also_text_of")
     paths = dict.fromkeys(given if isinstance(given, list) else ())
-    others = (other for other in others if other.path not in (None, "", item.path))
-    paths |= dict.fromkeys(map(describe_place, others))
+    if item.path and item.start_line is None:
+        places = (other.path for other in others if other.start_line is None)
+        paths |= dict.fromkeys(path for path in places if path not in (None, "", item.path))
     if not paths:
         return item
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_text_of": list(paths)})

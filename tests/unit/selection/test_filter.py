@@ -400,7 +400,7 @@ def test_the_one_that_stays_says_where_else_it_was() -> None:
         item("same", name="n"),
     ]
     (entry,) = choose(items).values()
-    assert entry.item.metadata == {"also_in": ["b.py", "n"], "also_text_of": ["b.py"]}
+    assert entry.item.metadata == {"also_in": ["b.py", "n"]}
     assert items[0].metadata == {}
 
 
