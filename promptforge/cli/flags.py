@@ -48,28 +48,43 @@ _VERBATIM_OPTIONS = {"paths": "a pattern", "query": "a question"}
 _SOURCE_FLAGS = (
     ("--file", "files", "PATH[:START[-END]]", "A file, a folder, or a pattern: 'src/**/*.py'."),
     ("--doc", "documents", "PATH", "A document; its front matter becomes metadata."),
-    ("--man", "man_pages", "NAME[.SECTION]", "A man page of this machine."),
+    ("--man", "man_pages", "NAME[.SECTION]", "A man page installed on this machine."),
     ("--technique", "techniques", "T1003[.001]", "An ATT&CK technique."),
     ("--in", "within", "PATH", "A place to search: file, folder, pattern [default: .]"),
-    ("--from", "plugged", "NAME:ARGUMENT", "Items of a source that a plug-in brings."),
+    ("--from", "plugged", "NAME:ARGUMENT", "Items from a plug-in source."),
 )
 """Flags that may be given several times."""
 _FOLDER_FLAGS = (
-    ("--include", "include", "GLOB", "Of folders, only files that match, as in .gitignore."),
-    ("--exclude", "exclude", "GLOB", "Of folders, no files that match."),
+    ("--include", "include", "GLOB", "In folders, include only files that match GLOB."),
+    ("--exclude", "exclude", "GLOB", "In folders, skip files that match GLOB."),
 )
 FOLDER_FILTERS = ("include", "exclude", "ignored", "hidden", "secret_scan")
 """Names of the flags that say which files of folders are read."""
 _GIT_FLAGS = (
-    ("--git-diff", "git_diff", "[RANGE]", "Changes, as of git diff [default: not committed]."),
+    (
+        "--git-diff",
+        "git_diff",
+        "[RANGE]",
+        "Changes, as git diff shows them [default: uncommitted].",
+    ),
     ("--git-changed", "git_changed", "[RANGE]", "Changed files, as they are now."),
 )
 _INPUT_FLAGS = (
     ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
-    ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
-    ("--name", "stream_name", "PATH", "The name of the text that standard input holds."),
-    ("--files-from", "files_from", "FILE", "A list of files, one a line; so is @FILE; - is stdin."),
-    ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
+    (
+        "--search",
+        "search",
+        "WORDS",
+        "Search files for WORDS; also the query, unless you set --query.",
+    ),
+    ("--name", "stream_name", "PATH", "File name to assume for standard input."),
+    (
+        "--files-from",
+        "files_from",
+        "FILE",
+        "A list of files, one per line; also @FILE; - is standard input.",
+    ),
+    ("--job", "job", "FILE", "A job in YAML or XML with sources and options."),
 )
 _PATH_METAVARS = frozenset({"FILE", "PATH", "PATH[:START[-END]]"})
 _TEXT_FLAGS = (
@@ -77,7 +92,7 @@ _TEXT_FLAGS = (
     ("--system-file", "system_file", "FILE", "A file with it; - is standard input."),
     ("--instructions", "instructions", "TEXT", "Instructions, beside the context."),
     ("--instructions-file", "instructions_file", "FILE", "A file with them, or -."),
-    ("--user", "user", "TEXT", "The question; also the query, unless --query gives one."),
+    ("--user", "user", "TEXT", "The question; also the query, unless you set --query."),
     ("--user-file", "user_file", "FILE", "A file with it, or -."),
     ("--history", "history", "FILE", "Messages of any provider, or -: JSON, JSON Lines, YAML."),
 )
@@ -98,6 +113,21 @@ HELP_GROUPS = {
 }
 """Heading of the help → names of the flags below it; `{options}` are those of `OPTION_GROUPS`. All
 others stand below "Output"."""
+
+
+COMMON_FLAGS = {
+    "Input": (
+        "files documents man_pages search git_diff include exclude job system user history to"
+        " output_to model"
+    ),
+    "Selection": "max_tokens query packing context_window",
+    "Layout": "profile layout format templates tree outline",
+    "Output": "output split copy html edit port workers limit retry http resources as_json strict",
+}
+"""Heading of the help of `-h` → names of the flags that most people use, of any command."""
+COMMON_FLAGS_SHOWN = 22
+_FLAG_COLUMNS = 26
+"""Columns of the flags in the help of `-h`: their sentences get the other 50 of 80."""
 
 
 # --- completion -----------------------------------------------------------------------------------
@@ -204,11 +234,54 @@ ITEM_SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".yaml", ".yml"})
 
 
 class GroupedCommand(click.Command):
-    """A command with the flags of its help in groups.
+    """A command with the flags of its help in groups: `-h` shows few, `--help` all.
 
     Files after `--file FILE` are its own: a shell makes `--file a.py b.py` of `--file *.py`.
     Files of items, such as .json and .yaml, are so only after a file with their suffix.
     """
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        given["context_settings"] = {"help_option_names": ["--help"]}
+        super().__init__(*args, **given)
+        self.params.append(
+            click.Option(
+                ["-h"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=self._show_common,
+                help="Show the options that most people use.",
+            )
+        )
+
+    def _show_common(self, ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+        if asked and not ctx.resilient_parsing:
+            click.echo(self.common_help(ctx), color=ctx.color)
+            ctx.exit()
+
+    def common_help(self, ctx: click.Context) -> str:
+        """Return the help of `-h`: the first sentence, the common flags and the examples."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        paragraphs = [part.strip(" \n") for part in (self.help or "").split("\n\n")]
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(" ".join(paragraphs[0].split()))
+        left = {param.name: param for param in self.params if isinstance(param, click.Option)}
+        wanted = [name for names in COMMON_FLAGS.values() for name in names.split()]
+        shown = [name for name in wanted if name in left][:COMMON_FLAGS_SHOWN]
+        for heading, names in COMMON_FLAGS.items():
+            rows = [_short_row(ctx, left[name]) for name in names.split() if name in shown]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows, col_max=_FLAG_COLUMNS)
+        # click's mark for lines that stay as they are is a backspace; the last such are examples.
+        examples = [part.splitlines()[1:4] for part in paragraphs if part.startswith("\b")]
+        for line in ["", *examples[-1]] if examples else []:
+            formatter.write(f"  {line.strip()}".rstrip() + "\n")
+        more = len(left) - len(shown)
+        formatter.write(f"\n{more} more options: {ctx.command_path} --help\n")
+        return formatter.getvalue().rstrip("\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `--file` before the files that follow one."""
@@ -242,24 +315,38 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records)
 
 
+def _short_row(ctx: click.Context, option: click.Option) -> tuple[str, str]:
+    """Return a flag with its value's name, and the first sentence about it."""
+    flag = ", ".join(sorted(option.opts, key=len))
+    if not option.is_flag:
+        metavar = option.make_metavar(ctx)
+        if "|" in metavar or "[:" in metavar or "[." in metavar:
+            metavar = "NAME"
+            if option.name == "files":
+                metavar = "PATH"
+        flag += f" {metavar}"
+    about = re.split(r"(?<=[^.])\. |; | \[default", option.help or "")[0]
+    return flag, about.rstrip(".") + "."
+
+
 def input_flags(function: Command, *, whole: bool = False) -> Command:
     """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
     function = click.option("-q", "--quiet", is_flag=True, help="Print no notes.")(function)
-    about = "Colour messages [default: on a terminal, unless NO_COLOR is set]."
+    about = "Color messages [default: on a terminal, unless NO_COLOR is set]."
     function = click.option(
         "--color/--no-color", default=None, expose_value=False, callback=_set_color, help=about
     )(function)
     function = option_flags(function, whole=whole)
     function = click.option(
         "--context-lines", metavar="N", type=click.IntRange(0), default=0,
-        help="Lines to add around a range.",
+        help="Add N lines before and after a range.",
     )(function)  # fmt: skip
     function = workspace_flag(function)
-    about = "A NUL, and no line end, ends each name of --files-from, as of find -print0."
+    about = "Names in --files-from are NUL-separated (find -print0)."
     function = click.option("-0", "--null", is_flag=True, help=about)(function)
     function = _add_flags(function, _INPUT_FLAGS)
     function = folder_flags(function)
-    about = "The last commits."
+    about = "The last N commits."
     function = click.option("--git-log", metavar="N", type=click.IntRange(0), help=about)(function)
     # Without revisions these two stand for all that is not committed.
     function = _add_flags(function, _GIT_FLAGS, is_flag=False, flag_value="")
@@ -272,12 +359,12 @@ def _set_color(context: click.Context, _: click.Parameter, value: bool | None) -
 
 def folder_flags(function: Command) -> Command:
     """Add the flags that say which files of folders are read."""
-    about = "Of folders, also dot files that git does not track."
+    about = "Include dot files that git does not track."
     function = click.option("--hidden", is_flag=True, help=about)(function)
-    about = "Mask credentials in files of folders and in changes of git; with the extra secrets,"
-    about += " those of more kinds."
+    about = "Mask credentials in files of folders and in git changes; the extra secrets knows more"
+    about += " kinds."
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=about)(function)
-    about = "Of folders, also what git ignores, lock, minified and generated files."
+    about = "Include ignored, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
     function = follow_flag(function)
     return _add_flags(function, _FOLDER_FLAGS, multiple=True)
@@ -299,7 +386,7 @@ def workspace_flag(function: Command) -> Command:
     """Add `--workspace`."""
     return click.option(
         "--workspace", metavar="DIR", default=".", show_default=True,
-        help="Relative paths count from there.", shell_complete=complete_path,
+        help="Resolve relative paths from DIR.", shell_complete=complete_path,
     )(function)  # fmt: skip
 
 
@@ -310,7 +397,7 @@ def text_flags(function: Command) -> Command:
 
 def output_flags(function: Command) -> Command:
     """Add `--json` and `-o`."""
-    about = "Write there instead of to standard output."
+    about = "Write to FILE instead of standard output."
     function = click.option(
         "-o", "--output", metavar="FILE", help=about, shell_complete=complete_path
     )(function)
@@ -339,7 +426,7 @@ def option_flags(function: Command, *, whole: bool = False) -> Command:
 
     The options of whole prompts get flags only with `whole`.
     """
-    about = "Fail (exit 1, nothing on standard output) where there is a warning."
+    about = "Fail on any warning: exit 1, nothing on standard output."
     function = click.option("--strict", is_flag=True, help=about)(function)
     defaults = Options()
     for name in reversed(list(OPTION_VOCABULARY)):
@@ -356,9 +443,9 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
     about, multiple = rule.doc, _is_list(rule) or rule.several
     if name in _VERBATIM_OPTIONS:
-        about += f" For several, repeat the flag; a comma is part of {_VERBATIM_OPTIONS[name]}."
+        about += f" Repeatable; a comma is part of {_VERBATIM_OPTIONS[name]}."
     elif multiple:
-        about += " For several, repeat the flag, or separate them by commas."
+        about += " Repeatable, or comma-separated."
     elif default not in (None, ""):
         about += f" [default: {default}]"
     return click.option(
@@ -429,21 +516,21 @@ def _is_list(rule: Rule) -> bool:
 
 def profile_flags(function: Command) -> Command:
     """Add `--profile`, `--templates`, `--profiles` and `--allow-outside`."""
-    about = "Let job and profile files, and lists, name files outside of their folders."
+    about = "Allow job, profile and list files to name files outside their folder."
     function = click.option("--allow-outside", is_flag=True, help=about)(function)
     for name, variable in reversed(FOLDER_VARIABLES.items()):
         function = click.option(
             f"--{name}",
             multiple=True,
             type=click.Path(exists=True, file_okay=False, path_type=Path),
-            help=f"A folder of your own {name}, before the shipped ones; also {variable}.",
+            help=f"A folder of your own {name}; it comes before the shipped ones. Also {variable}.",
         )(function)
     return click.option(
         "--profile",
         "-p",
         metavar="NAME",
         shell_complete=complete_profile,
-        help="A profile's name, its .yaml file, or a model's id such as gpt-5-mini.",
+        help="A profile, its .yaml file, or a model's id; such as gpt-5-mini.",
     )(function)
 
 

@@ -40,33 +40,33 @@ class CommandEntry(NamedTuple):
 
 
 GROUPS = {
-    "Make a text": {
-        "render": CommandEntry("render", "Render items and sources as one context text."),
-        "prompt": CommandEntry("preview", "Make a whole prompt around the context, in one window."),
-        "batch": CommandEntry("batch", "Render a file of requests; resumable."),
-        "preview": CommandEntry(
-            "preview", "Open a local page that follows templates and the budget."
+    "Build": {
+        "render": CommandEntry("render", "Build the context from files, folders or items."),
+        "prompt": CommandEntry(
+            "preview", "Build a full prompt: system, history, context, question."
         ),
-        "mcp": CommandEntry("preview", "Serve the Model Context Protocol."),
+        "batch": CommandEntry("batch", "Render a file of requests; resumable."),
+        "preview": CommandEntry("preview", "Open the live preview in a browser."),
+        "mcp": CommandEntry("preview", "Run an MCP server."),
     },
-    "See why": {
-        "explain": CommandEntry("explain", "Say why each item is in or out, and its cost."),
+    "Inspect": {
+        "explain": CommandEntry("explain", "Show why each item is in or out, and its cost."),
         "diff": CommandEntry("diff", "Compare two builds: options, or saved results."),
         "count": CommandEntry("render", "Count the tokens of files or of standard input."),
     },
-    "See what there is": {
+    "Browse": {
         "list": CommandEntry("list", "List layouts, formats, profiles, tokenizers and more."),
         "show": CommandEntry("list", "Print the source of a template, layout or profile."),
         "guide": CommandEntry("guide", "Print a page of the guide."),
-        "rule": CommandEntry("check", "Explain a code such as PF802, and the way out."),
+        "rule": CommandEntry("check", "Explain a message code (PF802) and how to fix it."),
         "schema": CommandEntry("list", "Print the JSON Schema of a profile or a layout."),
         "completion": CommandEntry("list", "Print the completion script of a shell."),
     },
-    "Make it yours": {
-        "init": CommandEntry("list", "Write a project: settings, layout, profile, golden cases."),
+    "Customize": {
+        "init": CommandEntry("list", "Create a project: settings, layout, profile, tests."),
         "new": CommandEntry("list", "Copy a layout, format, item template, prompt or profile."),
-        "check": CommandEntry("check", "Find mistakes in templates and profiles; measure cost."),
-        "test": CommandEntry("check", "Render your own golden cases and compare."),
+        "check": CommandEntry("check", "Find mistakes in templates and profiles."),
+        "test": CommandEntry("check", "Render your golden cases and compare."),
         "trust": CommandEntry("check", "Allow the settings, templates and profiles of a project."),
     },
 }
@@ -155,9 +155,9 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version.")
 def command_group() -> None:
-    """Turn pieces of text into the context part of a prompt for an LLM: safe, exact, laid out.
+    """Pack files, search results and documents into an LLM prompt that fits a token budget.
 
-    The text goes to standard output, everything else to standard error.
+    The text goes to standard output, messages go to standard error.
 
     \b
       promptforge render --man tar --doc README.md --max-tokens 2000

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @click.option(
     "--split",
     metavar="N",
-    help="Write everything, in parts of N tokens: -o out.md makes out.1.md, out.2.md …",
+    help="Write everything, in parts of N tokens; -o out.md makes out.1.md, out.2.md …",
 )
 @click.option("--copy", is_flag=True, help="Copy the text to the clipboard, and do not print it.")
 def render_command(

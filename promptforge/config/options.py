@@ -97,101 +97,96 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     # fmt: off
     # An option is one entry: name, type, sentence, default.
-    layout: Annotated[LibraryName, "The sections of the text, and how an item looks."] = "chunks"
+    layout: Annotated[LibraryName, "Layout: the sections, and how an item looks."] = "chunks"
     format: Annotated[LibraryName,
-        "Syntax of the text: markdown, xml, json, yaml, plain, or one of your own."] = "markdown"
+        "Output syntax: markdown, xml, json, yaml, plain; or one of your own."] = "markdown"
     tokenizer: Annotated[_Tokenizer,
         "Counts tokens: o200k_base, cl100k_base, approximate-claude …, NAME*FACTOR, file:PATH;"
         " with an extra, qwen-3 and others; in Python also an object."] = "o200k_base"
-    max_tokens: Annotated[_Count | None, "Most tokens of the finished text; none: no limit."] = 4000
+    max_tokens: Annotated[_Count | None, "Token budget of the output, or none."] = 4000
     max_chars: Annotated[_Count | None,
-        "Most characters of the finished text; none: no limit."] = None
-    max_items: Annotated[_Count | None, "Most items found by a search; none: no limit."] = None
+        "Character budget of the output, or none."] = None
+    max_items: Annotated[_Count | None, "Keep at most N retrieved items, or none for all."] = None
     item_max_chars: Annotated[_Count | None,
-        "Cut the content of each item to this many characters first; none: keep it."] = None
+        "Cut each item's content to N characters first, or none."] = None
     paths: Annotated[tuple[str, ...] | None,
-        "Keep items with paths that match one of these .gitignore patterns; none: keep"
-        " all."] = None
+        "Keep only items whose path matches one of these gitignore patterns."] = None
     languages: Annotated[tuple[str, ...] | None,
-        "Keep items in these languages; none: keep all."] = None
-    kinds: Annotated[tuple[str, ...] | None, "Keep items of these kinds; none: keep all."] = None
+        "Keep only items in these languages."] = None
+    kinds: Annotated[tuple[str, ...] | None, "Keep only items of these kinds."] = None
     min_score: Annotated[_Share | None,
-        "Drop found items with a lower score, if scores lie in 0 to 1; none: drop none."] = None
+        "Drop retrieved items with a lower score, where scores lie in 0 to 1."] = None
     min_worth: Annotated[_Share | None,
-        "Drop found items whose worth by the query is below this share of the best; none: drop"
-        " none."] = None
+        "Drop retrieved items that score below this fraction of the best match."] = None
     max_age: Annotated[_Count | None,
-        "Drop items with a metadata.date of more days before the newest item's; without a date they"
-        " stay; none: drop none."] = None
+        "Drop items dated (metadata.date) more than N days before the newest."] = None
     score_order: Annotated[Literal["given", "higher", "lower"],
-        "Meaning of the numbers of found items: more is better (higher), less is (lower), or only"
-        " the order of the search counts (given)."] = "given"
+        "How to read scores: higher is better, lower is better, or rank only (given)."] = "given"
     query: Annotated[str | tuple[str, ...] | None,
-        "The question, or several that share the budget: it ranks items, and passages that answer"
-        " it stay when items are cut; none: no question."] = None
+        "Rank items by this question; passages that answer it stay. Several questions share the"
+        " budget."] = None
     rerank: Annotated[Literal["none", "keyword_boost", "mmr"] | Rerank,
-        "Rank by scores and by the words of the query (keyword_boost), or by difference from"
-        " better items (mmr); in Python also by a function of a query and texts."] = "keyword_boost"
+        "Rank by scores and query words (keyword_boost) or by difference from better items (mmr);"
+        " in Python also by a function of a query and texts."] = "keyword_boost"
     group_by: Annotated[_Word,
         "One section for each file, kind, category, origin, or value of a metadata key; none: one"
         " section; auto: the layout decides."] = "auto"
     order: Annotated[Literal["score", "given", "file", "edges"],
         "Order of the chosen items; edges puts the best first and last."] = "score"
-    dedupe: Annotated[bool, "Show equal or contained content once."] = True
-    merge_overlaps: Annotated[bool, "Show chosen ranges of one file that touch as one."] = True
+    dedupe: Annotated[bool, "Skip duplicates."] = True
+    merge_overlaps: Annotated[bool, "Join ranges of one file that touch."] = True
     combine: Annotated[
         Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"],
-        "Use of named and of found items; only combined shows both."] = "combined"
+        "How to combine named and retrieved items; only combined shows both."] = "combined"
     explicit_share: Annotated[_Share,
-        "Share of the budget for named items, with combine: combined; the unused rest"
-        " moves."] = 0.6
+        "Share of the budget for named items when combined; unused room moves."] = 0.6
     packing: Annotated[
         Literal["score", "value", "proportional", "longest_first", "drop_last", "drop_first",
             "whole", "stop", "repository"],
-        "Choice of items and variants: the best first (score), the most worth (value), all a bit"
+        "How to fill the budget. Best first (score), the most worth (value), all a bit"
         " shorter (proportional), the longest shorter (longest_first), the last left out"
         " (drop_last) or the first (drop_first), whole items only (whole), whole until one does not"
         " fit (stop), outlines of many files and then whole files, the most important first"
         " (repository)."] = "score"
     stubs: Annotated[bool,
-        "Show an item that does not fit as its heading and the marker, where room is"
-        " left."] = False
+        "Show an item that does not fit as its heading and the marker."] = False
     section_budgets: Annotated[_SectionBudgets | None,
-        "Guaranteed and largest budgets by section, as shares or tokens; none: no limits."] = None
+        "Minimum and maximum budgets by section, as shares or tokens."] = None
     trim: Annotated[Literal["structure", "prefix", "none"],
-        "Way to shorten an item: by its kind (structure), at a line, sentence or word (prefix),"
-        " or not (none)."] = "structure"
-    marker: Annotated[str, "Text in place of a cut; it counts."] = "[Content truncated...]"
+        "How to shorten an item: by its kind (structure), at a line, sentence or word (prefix), or"
+        " never (none)."] = "structure"
+    marker: Annotated[str,
+        "Marker shown where text was cut (counts toward the budget)."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True
     line_numbers: Annotated[bool, "Show the range of lines of an item."] = True
     number_lines: Annotated[bool, "Number the lines of each content."] = False
     scores: Annotated[bool, "Show the score of an item."] = False
-    sources: Annotated[bool, "Show a list of sources."] = False
+    sources: Annotated[bool, "List the sources."] = False
     tree: Annotated[bool,
-        "Show the folders and files of the text first, each with its tokens."] = False
+        "Show a file tree first, each file with its tokens."] = False
     code: Annotated[bool, "Show contents; off: only names, places and summaries."] = True
     outline: Annotated[bool,
-        "Show of programs and documents their signatures or headings alone."] = False
+        "Show only signatures (code) or headings (documents)."] = False
     comments: Annotated[bool,
-        "Show the comments of programs; off needs the extra comments."] = True
-    empty_lines: Annotated[bool, "Show the empty lines of contents."] = True
+        "Keep comments; --no-comments needs the extra comments."] = True
+    empty_lines: Annotated[bool, "Keep empty lines."] = True
     control_text: Annotated[Literal["keep", "escape"],
         "Control tokens of the profile in items: keep them, or escape them by a"
         " backslash."] = "keep"
     framing: Annotated[Literal["auto", "fenced", "xml", "json", "yaml", "plain", "tagged"],
-        "Protection of contents: the format's own (auto: fences, escapes, quotes, marked lines),"
-        " or none inside tags with a nonce (tagged)."] = "auto"
-    separator: Annotated[str | None, "Text between two items; none: the layout's own."] = None
-    header: Annotated[str | None, "Text before everything; none: no text."] = None
-    footer: Annotated[str | None, "Text after everything; none: no text."] = None
+        "How content is fenced or escaped: as the format needs (auto), or between tags with a nonce"
+        " (tagged)."] = "auto"
+    separator: Annotated[str | None, "Text between two items [default: the layout's]."] = None
+    header: Annotated[str | None, "Text before everything."] = None
+    footer: Annotated[str | None, "Text after everything."] = None
     fence_language: Annotated[FenceTag | None,
-        "One tag for every fence; none: each item's own language."] = None
+        "One language tag for every fence [default: each item's own]."] = None
     context_window: Annotated[_Count | None,
-        "Most tokens of the LLM for prompt and answer; none: not known."] = None
+        "Context window of the LLM, in tokens."] = None
     reserve: Annotated[_Count | None,
-        "Tokens of the window kept for the answer; none: no tokens."] = None
+        "Tokens of the window reserved for the answer."] = None
     prompt: Annotated[LibraryName,
-        "The set of templates for the parts of a whole prompt."] = "default"
+        "Template set for the parts of a prompt."] = "default"
     prompt_order: Annotated[tuple[_Part, ...],
         "The parts of a whole prompt in order; instructions and question may come"
         " twice."] = PROMPT_PARTS
@@ -222,7 +217,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     cache_after: Annotated[tuple[_Part, ...] | None,
         "Parts after which the prompt may be cached, at most four; none: no marks."] = None
     on_error: Annotated[Literal["warn", "raise"],
-        "Bad data is said in the result (warn), or is an error (raise)."] = "warn"
+        "On bad input: warn, or raise an error."] = "warn"
     # fmt: on
 
     @property

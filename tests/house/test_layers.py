@@ -189,7 +189,7 @@ def file_calls(tree: ast.AST) -> Iterator[str]:
         if ast.unparse(function.value).startswith("metadata.distribution("):  # what pip recorded
             continue
         owner = function.value.id if isinstance(function.value, ast.Name) else ""
-        is_found = function.attr in CALLS_OF_PATHS
+        is_found = function.attr in CALLS_OF_PATHS and owner != "formatter"  # click's, of help
         if owner == "os":
             is_found = function.attr in CALLS_OF_OS
         elif owner in MODULES_OF_FILES:

@@ -12,6 +12,7 @@ import pytest
 from commandline import ITEM, command, python, run, said, write
 from places import ROOT
 
+from promptforge.cli.flags import COMMON_FLAGS_SHOWN
 from promptforge.cli.main import COMMANDS
 
 
@@ -67,7 +68,7 @@ def test_the_help_shows_every_flag_once(name: str) -> None:
     command = getattr(modules.get(name, render), f"{name}_command")
     for option in command.params:
         if isinstance(option, click.Option):
-            flag = next(each for each in option.opts if each.startswith("--"))
+            flag = next((each for each in option.opts if each.startswith("--")), option.opts[0])
             assert len(re.findall(rf"(?m)^  (?:-\w, )?{flag}(?![\w-])", out)) == 1, flag
     headings = [line[:-1] for line in out.splitlines() if re.fullmatch(r"[A-Z][^:]+:", line)]
     assert headings == [h for h in (*flags.HELP_GROUPS, "Output") if h in headings]
@@ -216,3 +217,21 @@ def test_the_oldest_click_that_is_allowed_has_no_generic_types() -> None:
     folder = ROOT / "promptforge" / "cli"
     bases = re.compile(r"(?m)^class \w+\(click\.\w+\[")
     assert not [path.name for path in folder.glob("*.py") if bases.search(path.read_text("utf-8"))]
+
+
+GROUPED = ("render", "prompt", "preview", "explain", "diff", "batch", "mcp")
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_short_help_fits_one_screen_and_long_help_has_every_flag(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short, whole = run(name, "-h"), run(name, "--help")
+    assert (short.code, whole.code) == (0, 0)
+    lines = short.out.splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 84, short.out
+    assert re.fullmatch(rf"\d+ more options: promptforge {name} --help", lines[-1])
+    flags = {*re.findall(r"(?<![\w-])--[a-z][\w-]*", short.out)} - {"--help"}
+    assert 3 <= len(flags) <= 2 * COMMON_FLAGS_SHOWN
+    assert not [flag for flag in flags if flag not in whole.out]
