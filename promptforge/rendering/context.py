@@ -32,7 +32,7 @@ from ..text.format import Marks, append_marker, number_lines
 from ..text.languages import language_of
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
-from ..trimming.kinds import Trimmers
+from ..trimming.kinds import Trimmers, language_by_content
 
 
 class LanguageTags:
@@ -57,6 +57,21 @@ class LanguageTags:
             return None if own == "none" else self._tags.get(own, own)
 
         return tag
+
+    def languages(self, item: Item) -> str | None:
+        """Return the language of an item's text: its own, its file's, or what its content shows."""
+        own = item.language
+        if own is not None:
+            return None if own == "none" else self._tags.get(own, own)
+        by_path = self._find("", item.path, None) if item.path else None
+        if by_path:
+            return by_path
+        # Documents are Markdown where nothing shows it; such a text is read as any other.
+        by_kind = self._tags.get(item.kind)
+        if by_kind not in (None, "markdown"):
+            return by_kind
+        text = item.content or item.summary
+        return language_by_content(item.kind, text) or (by_kind and "text") if text else by_kind
 
     def _find_tag(
         self, kind: str, path: str, only: tuple[tuple[str, str], ...] | None

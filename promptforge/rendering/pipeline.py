@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ..config.layouts import LayoutSettings
 from ..config.options import Options
 from ..config.profiles import Profile
 from ..errors import (
@@ -254,7 +253,7 @@ class Pipeline:
 @lru_cache(maxsize=16)
 def _language_by(tags: tuple[tuple[str, str], ...]) -> Language:
     # One for equal tags: what is remembered of items and a query is remembered with it.
-    return LanguageTags(dict(tags)).tags(_DEFAULTS, LayoutSettings())
+    return LanguageTags(dict(tags)).languages
 
 
 LOOP_OF_CALLER: ContextVar[Callable[[Coroutine[Any, Any, Any]], Any] | None] = ContextVar(

@@ -295,7 +295,9 @@ def reduce_items(
             whole["outline"] += found is None
             text = text if found is None else found
         if not options.comments:
-            found = remover.remove(text, language(item))
+            # By its name: a guess by the content would take away what is no comment.
+            named = language(msgspec.structs.replace(item, content=None, summary=None))
+            found = remover.remove(text, named)
             whole["comments"] += found is None
             text = text if found is None else found
         return text if options.empty_lines else without_empty_lines(text)

@@ -9,6 +9,7 @@ that had to be made plain, PF204 records left out, PF214 numbers that contradict
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -512,10 +513,21 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
         found = type_name_of(value)
         notes.say("PF202", f"{name}: expected text, found {found}; its texts are read")
         return str(text)
+    elif name == "content" and _is_data(value):
+        message = f"{name}: expected text, found {type_name_of(value)}; written as JSON"
+        notes.say("PF202", message, "info")
+        return json.dumps(copy_plain(value, _silent), ensure_ascii=False)
     else:
         notes.say("PF202", f"{name}: expected text, found {type_name_of(value)}; left out")
         return None
     return str(copy_plain(value, _silent))
+
+
+def _is_data(value: object) -> bool:
+    """Tell whether it is an object, or a list of objects, such as a tool answers."""
+    if type(value) is list:
+        return bool(value) and all(type(member) is dict for member in value)
+    return type(value) is dict and bool(value)
 
 
 def _score(value: object, notes: _Notes) -> float:

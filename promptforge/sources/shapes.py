@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from math import isfinite
 from numbers import Real
 from pathlib import Path
@@ -206,8 +206,10 @@ def _has(record: Fields, mark: str) -> bool:
         return mark[1:] not in record
     key, is_list, inner = mark.partition("[]")
     if is_list:
-        blocks = record.get(key)
-        return _are_blocks(blocks) and (not inner or inner[1:] in mapping(blocks[0]))  # type: ignore[index]
+        blocks: Any = record.get(key)
+        if key == "content" and _are_blocks(blocks) and not _is_block(blocks[0]):
+            return False
+        return _are_blocks(blocks) and (not inner or inner[1:] in mapping(blocks[0]))
     return any(look(record, key) is not MISSING for key in mark.split("|"))
 
 
@@ -468,6 +470,10 @@ def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
                 continue
             if find_text(found)[1] and not _have_texts(searches):  # names of its sources
                 continue
+            if key == "content" and not any(
+                isinstance(hit, str) or _is_block(hit) for hit in chain(*searches)
+            ):
+                continue
             return [_open_blocks(hits) for hits in searches] if key == "content" else searches
     return empty
 
@@ -478,6 +484,12 @@ def _have_texts(searches: list[list[Any]]) -> bool:
         for hits in searches
         for hit in hits
     )
+
+
+def _is_block(hit: Any) -> bool:
+    """Tell whether a member of `content` is a block of a message or a hit, and no row of data."""
+    keys = respell(mapping(hit)).keys()
+    return not keys.isdisjoint((*TEXT_KEYS, "type"))
 
 
 def _open_blocks(blocks: list[Any]) -> list[Any]:

@@ -28,6 +28,9 @@ MAX_LINES_OF_A_HEAD = 5
 MANY = 8
 """Entries beside each other up to which they are equals; of twice as many, the last count as one
 level deeper, and so on: a list of hundreds leaves room for what else is there."""
+MAX_CHARS_OF_A_LINE = 400
+"""Characters of a line of XML, on average, up to which elements are told by lines."""
+_BETWEEN_TAGS = late_pattern(r"(?<=>)(?=<)|(?<=\n)")
 _NAME_LIFT = 0.5
 """Levels that the name of a thing counts as less deep."""
 _KEEP_OF_SECTIONS = 0.75
@@ -48,6 +51,8 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     if language in TABLES:
         entries = read_rows(lines)
     elif language == "xml":
+        if len(text) > MAX_CHARS_OF_A_LINE * len(lines):  # elements stand on lines together
+            lines = _BETWEEN_TAGS.split(text)
         entries = read_elements(text, lines)
     elif language == "dockerfile":
         entries = read_instructions(lines)
@@ -60,12 +65,16 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     if len(parts) < 2:
         return None
     tag = language or "yaml"
+    in_lines = lines[0].endswith("\n")
+    if not in_lines:
+        marks = marks._replace(line_left_out=marks.gap, lines_left_out=marks.gap)
     labels = {part.text: entry.key for part, entry in parts}
     return _EntryPieces(
         [part for part, _ in parts],
         code_gap(tag),
         marks,
         lambda said: comment_line(tag, said) + "\n",
+        unit="line" if in_lines else "character",
         under_query=UnderQuery(
             _KEEP_OF_SECTIONS if language in (*SECTIONS, "dockerfile") else ALWAYS,
             facts_together=True,

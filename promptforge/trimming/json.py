@@ -4,10 +4,13 @@ Each variant is valid JSON. Texts in it tell what is left out: `"… 97 more"` b
 elements of an array and its last, ` … 1,204 characters more` at the end of a text,
 `"… {12 keys}"` or `"… [12 items]"` for an object or array that lies too deep, and
 `"…":"… 40 more keys"` at the end of an object. Keys keep their order, numbers their spelling.
+JSON in a text of JSON is cut by the same limits, and stays JSON. Data as Python prints them
+(`repr`) stay an expression of Python; tuples and sets become lists.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections import defaultdict, deque
@@ -21,6 +24,7 @@ from ..text.escape import SURROGATE
 from ..text.format import Marks
 from ..text.words import last_unit_end
 from .pieces import TrimmedText, TrimmedVariants
+from .python import parse_python
 
 MAX_JSON_CHARS = 1 << 22
 """A longer text is not read: one of small numbers takes seconds and 200 MB."""
@@ -33,8 +37,14 @@ MIN_CHARS_CUT = 40
 VARIANTS_REMEMBERED = 8
 _BLANKS = re.compile(r'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++', re.DOTALL)
 
-# Stands for the marker or `…` until all is written: JSON itself holds no such character.
+# Stands for the marker or `…` until all is written: JSON itself holds no such character. In a text
+# of JSON, and in a text of that one, it is the next character.
 _MARK = "\0"
+_MARKS = re.compile("([\0-\7])")
+MAX_EMBEDDED = 7
+"""Texts of JSON within each other that are read."""
+MIN_EMBEDDED_CHARS = 100
+"""Characters of a text that is read as JSON; a shorter one is hardly ever cut."""
 
 
 class Limits(NamedTuple):
@@ -78,9 +88,19 @@ the shorter variants, and where other items have to share the room."""
 
 
 class _Number(str):
-    """A number as it was written."""
+    """A number as it was written, or another expression of Python."""
 
     __slots__ = ()
+
+
+class _Embedded(list[Any]):
+    """The value of a text that is JSON."""
+
+
+class _Call(dict[Any, Any]):
+    """An object as Python prints it, `Point(x=1, y=2)`: its fields under their names."""
+
+    name = ""
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> TrimmedVariants | None:
@@ -90,13 +110,20 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> TrimmedVa
     an object, a number of too many digits), and for one too deep or too long. The first variant
     may be lossless; in any other one the marker replaces the first `…`.
     """
-    if len(text) > MAX_JSON_CHARS or text.lstrip(" \t\r\n")[:1] not in ("{", "["):
+    if len(text) > MAX_JSON_CHARS:
         return None
     try:
-        pieces, values = _decode(text)
+        if language == "repr":
+            pieces: list[str] = []
+            values = list(map(_plain, _expressions(text.strip())))
+        elif text.lstrip(" \t\r\n")[:1] in ("{", "[", '"'):
+            pieces, values = _decode(text)
+            _open_embedded(values)
+        else:
+            return None
     except (ValueError, RecursionError):
         return None
-    if not all(isinstance(value, (dict, list)) for value in values):
+    if not (values and all(isinstance(value, (dict, list)) for value in values)):
         return None
     most = _extent(values)
     if most is None:
@@ -118,14 +145,18 @@ class _JsonVariants(TrimmedVariants):
     def __init__(
         self, text: str, pieces: Sequence[str], values: list[Any], most: Limits, marks: Marks
     ) -> None:
-        """Take the JSON texts in a text, their values, and the limits that cut nothing of them."""
-        self._lines = list(pieces) != [text]
+        """Take the JSON texts in a text, their values, and the limits that cut nothing of them.
+
+        An expression of Python has no such texts.
+        """
+        self._lines = list(pieces) not in ([], [text])
         self._values, self._most, self._marks = values, most, marks
-        tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
+        tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces)) or text
         self._lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
         self._limits = list(_descent(most._replace(items=max(most.items, len(values)))))
         # Nothing in it is longer than the note on it would be.
-        if self._limits and _MARK not in self._writer(self._limits[-1]).write(values, self._lines):
+        narrowest = self._writer(self._limits[-1]) if self._limits else None
+        if narrowest and not _MARKS.search(narrowest.write(values, self._lines)):
             self._limits = []
         self._keep([[]])
 
@@ -149,8 +180,15 @@ class _JsonVariants(TrimmedVariants):
     def _write(self, limit: Limits, wanted: Sequence[_Node]) -> TrimmedText:
         marks = self._marks
         text = self._writer(limit, wanted).write(self._values, self._lines)
-        text = text.replace(_MARK, _quote(marks.marker or marks.gap)[1:-1], 1)
-        text = text.replace(_MARK, _quote(marks.gap)[1:-1])
+        said = iter((marks.marker or marks.gap,))
+
+        def mark(found: re.Match[str]) -> str:
+            written = next(said, marks.gap)
+            for _ in range(ord(found[0]) + 1):
+                written = _quote(written)[1:-1]
+            return written
+
+        text = _MARKS.sub(mark, text)
         outline = max(limit.items, limit.depth) <= 1 and not wanted
         return TrimmedText(text, "outline" if outline else "trimmed")
 
@@ -239,6 +277,55 @@ def _decode(text: str) -> tuple[list[str], list[Any]]:
             raise
     lines = [line for line in text.split("\n") if line.strip(" \t\r")]
     return lines, [_DECODER.decode(line) for line in lines]
+
+
+def _open_embedded(values: list[Any]) -> None:
+    """Put the values of texts that are JSON in the place of these texts."""
+    waiting: list[tuple[Any, int]] = [(values, 0)]
+    while waiting:
+        container, level = waiting.pop()
+        pairs = container.items() if isinstance(container, dict) else enumerate(container)
+        for place, value in list(pairs):
+            if isinstance(value, (dict, list)):
+                waiting.append((value, level))
+            elif type(value) is str and level < MAX_EMBEDDED and _begins_as_json(value):
+                try:
+                    inner = _DECODER.decode(value)
+                except (ValueError, RecursionError):
+                    continue
+                container[place] = _Embedded([inner])
+                waiting.append((container[place], level + 1))
+
+
+def _begins_as_json(text: str) -> bool:
+    return len(text) >= MIN_EMBEDDED_CHARS and text.lstrip(" \t\r\n")[:1] in ("{", "[")
+
+
+def _expressions(text: str) -> list[ast.expr]:
+    tree = parse_python(text)
+    body = tree.body if tree else []
+    return [line.value for line in body if isinstance(line, ast.Expr)] if len(body) == 1 else []
+
+
+def _plain(node: ast.expr) -> Any:
+    """Return the value of an expression as Python prints data."""
+    match node:
+        case ast.Constant(value=str(value)):
+            return value
+        case ast.List(elts=members) | ast.Tuple(elts=members) | ast.Set(elts=members):
+            return list(map(_plain, members))
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            return {_plain_key(k): _plain(v) for k, v in zip(keys, values, strict=True)}
+        case ast.Call(args=[], keywords=[_, *_] as fields):
+            call = _Call({_Number(field.arg): _plain(field.value) for field in fields})
+            call.name = ast.unparse(node.func)
+            return call
+    return _Number(ast.unparse(node))
+
+
+def _plain_key(node: ast.expr | None) -> str:
+    found = _plain(node) if isinstance(node, ast.Constant) else None
+    return found if isinstance(found, str) else _Number(node and ast.unparse(node))
 
 
 def _number(digits: str) -> _Number:
@@ -350,10 +437,19 @@ class _Writer:
         return _WORDS[value]
 
     def _container(self, value: dict[str, Any] | list[Any], depth: int) -> str:
+        ends = ("[", "]") if isinstance(value, list) else ("{", "}")
+        if isinstance(value, _Embedded):
+            writer = self._wide if (id(value), 0) in self._whole else self
+            parts = _MARKS.split(writer._value(value[0], depth))
+            parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
+            parts[1::2] = [chr(ord(mark) + 1) for mark in parts[1::2]]
+            return f'"{"".join(parts)}"'
         if isinstance(value, list):
-            phrase, members, ends = self._marks.all_items, self._elements(value, depth), "[]"
+            phrase, members = self._marks.all_items, self._elements(value, depth)
         else:
-            phrase, members, ends = self._marks.all_keys, self._members(value, depth), "{}"
+            phrase, members = self._marks.all_keys, self._members(value, depth)
+        if isinstance(value, _Call):
+            ends = (f"{value.name}(", ")")
         if depth > self._limits.depth and id(value) not in self._places:
             mark = self._say(f"{ends[0]}{phrase}{ends[1]}", len(value))
             if _exceeds([value], len(mark) + 2):
@@ -378,17 +474,23 @@ class _Writer:
     def _members(self, value: dict[str, Any], depth: int) -> Iterator[str]:
         """Yield the members of an object, a comma after each, and a note in place of some."""
         # The note stands as a key: one that the object has already would hide its value.
-        key = self._marks.gap
-        while key in value:
-            key += self._marks.gap
+        note = self._marks.gap
+        while note in value:
+            note += self._marks.gap
         most, wanted = self._limits.keys, self._places.get(id(value), set())
         left = len(value) - most - sum(name in wanted for name in islice(value, most, None))
-        mark = f'{_quote(key)}:"{self._say(self._marks.more_keys, left)}"'
-        cut = left > 0 and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
+        mark = f'{_quote(note)}:"{self._say(self._marks.more_keys, left)}"'
+        joint = "=" if isinstance(value, _Call) else ":"
+        cut = (
+            left > 0
+            and joint == ":"
+            and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
+        )
         for place, name in enumerate(value):
             if not cut or place < most or name in wanted:
                 writer = self._wide if (id(value), name) in self._whole else self
-                yield f"{_quote(name)}:{writer._value(value[name], depth + 1)},"
+                key = name if isinstance(name, _Number) else _quote(name)
+                yield f"{key}{joint}{writer._value(value[name], depth + 1)},"
         if cut:
             yield mark + ","
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import OptionError, quote, suggest_name
 from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.characters import freeze
+from ..text.detection import detect_language
 from ..text.format import Marks, append_marker
 from ..text.words import late_pattern
 
@@ -36,13 +37,15 @@ TRIMMERS_BY_KIND = {
 TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("console", "pycon", "shell-session"), "history"),
     **dict.fromkeys(("diff", "patch"), "patch"),
-    **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
+    **dict.fromkeys(("json", "jsonl", "ndjson", "repr"), "json"),
     **dict.fromkeys(("asciidoc", "latex"), "markup"),
     "html": "html",
     "log": "log",
+    "man": "man_page",
     "markdown": "markdown",
     "python": "python",
     "rst": "rst",
+    "traceback": "traceback",
     **dict.fromkeys(
         ("csv", "dockerfile", "ini", "properties", "toml", "tsv", "xml", "yaml"), "entries"
     ),
@@ -69,6 +72,8 @@ Of 150 long files in a hundredth of their size, reading all took 6 of 9 seconds.
 MAX_CHARS_REMEMBERED = 1 << 14
 """The pieces of a text up to this length are remembered."""
 MAX_PLUGIN_TEXTS = 1_000
+MAX_TEXTS_DETECTED = 4_096
+"""Texts with their languages by content that are remembered: each is asked for several times."""
 _OUTER_STATEMENT = late_pattern(r"^(?=[\w@])", re.MULTILINE)
 _INNER_STATEMENT = late_pattern(r"^(?=[\w@]|(?:    |\t)(?:def|async|@))", re.MULTILINE)
 """A text read in part may end within a class where no brace would be left open."""
@@ -216,6 +221,22 @@ def _ask_plugin(
 
 def _refusal(message: str) -> OptionError:
     return OptionError(f"{message}; trim: prefix does without it", option="trim")
+
+
+def language_by_content(kind: str, text: str) -> str | None:
+    """Return the language of the text of an item that has none by its name; None: the kind tells.
+
+    A text of a program's kind is a program, whatever it looks like.
+    """
+    if kind in TRIMMERS_BY_KIND:
+        return None
+    found = _detect_once(text)
+    if kind in PROGRAM_KINDS and not is_program(kind, found):
+        return None
+    return found
+
+
+_detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(detect_language)
 
 
 def is_program(kind: str, language: str | None) -> bool:

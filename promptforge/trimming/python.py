@@ -37,7 +37,7 @@ _quiet = fork_safe_lock()
 
 def divide(text: str, *, marks: Marks, language: str | None = "python") -> Pieces | None:
     """Return the statements of a module as pieces; None if it does not parse or has only one."""
-    tree = _parse(text)
+    tree = parse_python(text)
     if tree is None:
         return None
     reader = _Reader(_LINE.findall(text))
@@ -45,7 +45,8 @@ def divide(text: str, *, marks: Marks, language: str | None = "python") -> Piece
     return reader.blocks.pieces("python", marks)
 
 
-def _parse(text: str) -> ast.Module | None:
+def parse_python(text: str) -> ast.Module | None:
+    """Return the tree of a module; None for what does not parse."""
     for _ in range(_MAX_PARSE_TRIES):
         try:
             # "\d" in somebody's file is no concern of ours. The filters are the process's own,

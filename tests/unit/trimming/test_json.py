@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import datetime
 import json
 import re
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -25,6 +28,59 @@ GONE = re.compile(
     r'(?:…|\[cut "here"\]) (?:[\d,]+ more|\{[\d,]+ keys\}|\[[\d,]+ items\]|[\d,]+ characters '
     r"more|[\d,]+ more keys)"
 )
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_json_in_a_text_of_json_is_cut_and_stays_json(depth: int) -> None:
+    text = json.dumps({"stock": [{"id": n, "text": 'it "boils" ' * 9} for n in range(40)]})
+    for _ in range(depth):
+        text = json.dumps([{"type": "text", "text": text}])
+    found = variants_of(text)
+    assert len(found) > 20
+    for variant in found:
+        inner = json.loads(variant.text)
+        for _ in range(depth):
+            if isinstance(inner[0], str):  # "… {2 keys}", or that within
+                break
+            inner = json.loads(inner[0]["text"])
+        assert inner[0][0] in "…[" if isinstance(inner, (list, str)) else set(inner) == {"stock"}
+        assert MARKER in variant.text.replace("\\", "") or variant is found[0]
+
+
+def test_a_text_of_json_alone_is_cut_too() -> None:
+    text = json.dumps(json.dumps([{"id": n, "text": "boils " * 9} for n in range(40)]))
+    shortest = list(variants_of(text))[-1]
+    assert len(shortest.text) < 300
+    assert isinstance(json.loads(json.loads(shortest.text)), list)
+
+
+@dataclass
+class Kettle:
+    name: str
+    parts: object = None
+
+
+REPRS = [
+    [{"id": n, "ok": True, "none": None, 3: (n, -1.5), "text": f"it's {n}" * 9} for n in range(40)],
+    [Kettle(f"kettle {n}", {"a": {1, 2}, "b": b"x"}) for n in range(40)],
+    {"at": datetime.datetime(2026, 11, 5), "rows": [range(3), *[f"row {n}" for n in range(90)]]},
+]
+
+
+@pytest.mark.parametrize("value", REPRS)
+def test_data_as_python_prints_them_stay_an_expression(value: object) -> None:
+    found = divide(repr(value), marks=marks(MARKER), language="repr")
+    assert found is not None and len(found) > 5
+    for variant in found:
+        ast.parse(variant.text, mode="eval")
+    assert len(variant.text) < 250
+    assert variant.text[0] == repr(value)[0]
+
+
+@pytest.mark.parametrize("text", ["{'a': 1", "x = 1", "1 2", "'a'", "{**a}", "[<object at 0x1>]"])
+def test_what_python_does_not_print_as_data_has_no_variants(text: str) -> None:
+    assert not divide(text, marks=marks(MARKER), language="repr")
+
 
 KETTLES = {
     "shop": "Kettles and more",

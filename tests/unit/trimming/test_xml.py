@@ -46,10 +46,14 @@ def _paths(element: Any, above: str = "") -> Counter[str]:
     st.sampled_from(
         ["", "<?xml version='1.0'?>\n", "<!DOCTYPE x [\n<!ELEMENT x ANY>\n]>\n<!--\n<x>\n-->\n"]
     ),
+    st.booleans(),
 )
 @cases(200)
-def test_shorter_xml_is_xml_with_elements_of_the_original(root: Any, before: str) -> None:
-    ElementTree.indent(root)
+def test_shorter_xml_is_xml_with_elements_of_the_original(
+    root: Any, before: str, indented: bool
+) -> None:
+    if indented:
+        ElementTree.indent(root)
     text = before + ElementTree.tostring(root, encoding="unicode") + "\n"
     found = divide(text, marks=marks(MARKER), language="xml")
     if found is None:
@@ -71,3 +75,14 @@ def test_a_dependency_is_found_with_its_version() -> None:
     shown = pf.render([item], max_tokens=130, query="which version of lib22").text
     assert "lib22</artifactId>\n      <version>22.7</version>" in shown
     assert shown.count("<project>") == shown.count("</project>") == 1
+
+
+def test_elements_on_one_line_are_told_apart() -> None:
+    jobs = "".join(f"<job id='{n}'><msg>job {n} is done</msg><n/></job>" for n in range(900))
+    text = f"<?xml version='1.0'?><jobs>{jobs}</jobs>"
+    shown = pf.render(
+        [pf.Item(content=text)], max_tokens=120, query="is job 641 done", format="plain"
+    ).text
+    root = ElementTree.fromstring(shown[shown.index("<?xml") :])
+    assert "job 641 is done" in [each.text for each in root.iter("msg")]
+    assert "characters left out" in shown

@@ -1,0 +1,93 @@
+"""Languages of texts without a name: the right one, or none; never an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hostile_strings import STRINGS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.text.detection import detect_language
+from promptforge.text.languages import is_code, language_of
+
+ROOT = Path(__file__).parents[3]
+ROWS = [{"id": n, "name": f"kettle {n}"} for n in range(4)]
+PAGE = "TAR(1)          GNU TAR Manual          TAR(1)\n\nNAME\n       tar - an archiver\n\nSYNOPSIS\n       tar x\n"
+TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    g()\nKeyError: 3\n'
+TEXTS = [
+    ("json", json.dumps(ROWS)),
+    ("json", json.dumps(json.dumps(ROWS))),
+    ("json", "\n".join(map(json.dumps, ROWS))),
+    ("json", json.dumps(ROWS, indent=2)[:90]),
+    ("json", '{\n  // a comment\n  "a": 1\n}'),
+    ("repr", repr(ROWS)),
+    ("repr", "[Kettle(name='a', litres=2), Kettle(name='b', litres=3)]"),
+    ("html", "<!doctype html>\n<html><body><p>Hello</p></body></html>"),
+    ("html", "<div><p>Hello</p></div>"),
+    ("xml", '<?xml version="1.0"?><jobs><job id="1"/></jobs>'),
+    ("xml", "<jobs>\n  <job id='1'>a</job>\n</jobs>"),
+    ("diff", "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"),
+    ("diff", "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"),
+    ("man", PAGE),
+    ("csv", "id,name\n1,a\n2,b\n3,c\n"),
+    ("csv", 'id,name\n1,"a, b"\n2,b\n3,c\n'),
+    ("tsv", "id\tname\n1\ta\n2\tb\n3\tc\n"),
+    ("log", "2026-11-05 10:00:01,120 INFO up\n2026-11-05 10:00:02,001 WARNING slow\n"),
+    ("log", "level=info msg=up\nlevel=warn msg=slow\n"),
+    ("traceback", TRACE),
+    ("console", "ada@srv:~$ ls\na.txt\nada@srv:~$ cat a.txt\nhello\n"),
+    ("console", ">>> 1 + 1\n2\n"),
+    ("python", "import os\n\n\ndef f(x):\n    return x\n"),
+    ("bash", "#!/bin/sh\nset -e\nif [ -f a ]; then\n  echo a\nfi\n"),
+    ("c", "#include <a.h>\n\nint main(void) {\n  return f(1);\n}\n"),
+    ("c", "export function f(x) {\n  const y = x;\n  return y;\n}\n"),
+    ("sql", "SELECT a,\n       b\n  FROM t\nSELECT c FROM d\n"),
+    ("code", "function f(x)\n  local y = x\n  return y\nend\n"),
+    ("php", "<?php\necho 1;\n"),
+    ("yaml", "name: a\nsteps:\n  - run: b\n"),
+    ("toml", '[project]\nname = "a"\nversion = "1"\n'),
+    ("ini", "[main]\nuser = ada\npath = /srv\n"),
+    ("properties", "A_B=1\nC_D=two\n"),
+    ("markdown", "# Kettles\n\nA kettle boils water.\n"),
+    ("markdown", "---\ntitle: a\n---\n\n# Kettles\n\nA kettle boils water.\n"),
+    ("markdown", "Kettles\n\n```python\nimport os\n\ndef f(): ...\n```\n"),
+    ("rst", "Kettles\n~~~~~~~\n\n.. note:: A kettle boils water.\n"),
+    ("latex", "\\section{Kettles}\nA kettle boils water.\n"),
+    ("asciidoc", "= Kettles\n:toc:\n\n== Water\n\nA kettle boils it.\n"),
+    (None, ""),
+    (None, "A kettle boils water. It whistles, and then it is off."),
+    (None, "Kettles: a history in three parts, with pictures of the best ones."),
+    (None, "{braces} open this sentence (and brackets close it)"),
+    (None, "src/a.py:12:    x = 1 and more words\nsrc/b.py:3:    another of these lines"),
+    (None, "<unk> is a sign of unknown words."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "text"), TEXTS)
+def test_what_a_text_is_written_in(language: str | None, text: str) -> None:
+    assert detect_language(text) == language
+
+
+def test_the_files_of_this_repository_are_known_without_their_names() -> None:
+    right = count = 0
+    folders = ("promptforge", "profiles", ".github", "tests/unit/trimming", "tests/data/programs")
+    for path in sorted(each for folder in folders for each in (ROOT / folder).rglob("*")):
+        language = language_of(path.name)
+        if not path.is_file() or language in (None, "text", "jinja"):
+            continue
+        if path.stat().st_size < 200:  # one sentence
+            continue
+        found = detect_language(path.read_text(encoding="utf-8"))
+        count += 1
+        right += found == language or (is_code(found) and is_code(language))
+    assert count > 200
+    assert right >= 0.97 * count
+
+
+@given(st.text(max_size=200) | st.sampled_from(STRINGS))
+def test_no_text_is_an_error(text: str) -> None:
+    for each in (text, f"[{text}", f"<a {text}", f"{text}\n" * 5, f"{{{text!r}: 1}}"):
+        detect_language(each)
