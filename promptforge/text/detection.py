@@ -47,7 +47,7 @@ _ASIDE = late_pattern(
     r"|(#|--|;+|\"|%+|REM|dnl)(?:[ \t].*)?\n(?:\1\3.*\n)++|/\*(?s:.*?)\*/|//.*|\* .*)",
     re.MULTILINE,
 )
-"""What is fenced, and comments."""
+"""Fenced blocks, and comments."""
 _FRONT_MATTER = late_pattern(r"---[ \t]*\n(?s:.*?)\n---[ \t]*\n\s*\S")
 _KEY = r"(?:- +)*(?:\"[^\"]*\"|'[^']*'|[\w./$<][\w./$<@-]*):(?: +[^\s=].*)? *$"
 _YAML_KEY = late_pattern(_KEY)
@@ -87,7 +87,7 @@ _LINES = {
     "markdown": r"#{1,6} \S|```|~~~|\|.*\|$|.*\]\(\S|\[[^\]]+\]: \S|.*\*\*\S|>\s|.*`\S"
     r"|.*<(?:img|p align|br|details|a href)",
 }
-"""What tells a line of a text that is written so; the first that matches counts."""
+"""The lines that tell a language; the first that matches counts."""
 _PROGRAMS = {"python": 0.3, "bash": 0.3, "sql": 0.3, "c": 0.25, "code": 0.0}
 """Language → the least share that it has of the telling lines of a program."""
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")

@@ -480,17 +480,17 @@ class _Writer:
         most, wanted = self._limits.keys, self._places.get(id(value), set())
         left = len(value) - most - sum(name in wanted for name in islice(value, most, None))
         mark = f'{_quote(note)}:"{self._say(self._marks.more_keys, left)}"'
-        joint = "=" if isinstance(value, _Call) else ":"
+        equals = "=" if isinstance(value, _Call) else ":"
         cut = (
             left > 0
-            and joint == ":"
+            and equals == ":"
             and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
         )
         for place, name in enumerate(value):
             if not cut or place < most or name in wanted:
                 writer = self._wide if (id(value), name) in self._whole else self
                 key = name if isinstance(name, _Number) else _quote(name)
-                yield f"{key}{joint}{writer._value(value[name], depth + 1)},"
+                yield f"{key}{equals}{writer._value(value[name], depth + 1)},"
         if cut:
             yield mark + ","
 
