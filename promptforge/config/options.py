@@ -68,7 +68,8 @@ _Tokenizer = Annotated[
     Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})
 ]
 PROMPT_OPTIONS = (
-    "prompt", "prompt_order", "system_role", "history_share", "message_tokens", "call_tokens",
+    "prompt", "prompt_order", "system_role", "history_share", "compact_at", "compact_to",
+    "keep_tools", "message_tokens", "call_tokens",
     "prompt_tokens", "image_tokens", "images", "page_tokens", "second_tokens", "cite",
     "citation", "cache_after",
 )  # fmt: skip
@@ -194,6 +195,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Role of the system text; user: it opens the first user message."] = "system"
     history_share: Annotated[_Share,
         "Share of the window for the history, without fixed parts; the unused rest moves."] = 0.3
+    compact_at: Annotated[_Share,
+        "Share of the window, less fixed parts, over which results of tools are"
+        " shortened."] = 1.0
+    compact_to: Annotated[_Share,
+        "Share of that to which they are shortened then, the oldest first."] = 0.5
+    keep_tools: Annotated[tuple[str, ...] | None,
+        "Tools with results that are shortened last; none: no tool."] = None
     message_tokens: Annotated[_Count,
         "Most tokens that the LLM's chat template adds to each message."] = 8
     call_tokens: Annotated[_Count,
@@ -284,7 +292,8 @@ OPTION_GROUPS = {
     "Texts of a prompt": "prompt prompt_order system_role cite citation cache_after",
     "Size": (
         "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
-        " reserve history_share message_tokens call_tokens prompt_tokens"
+        " reserve history_share compact_at compact_to keep_tools message_tokens call_tokens"
+        " prompt_tokens"
     ),
     "What is chosen": (
         "query rerank min_score min_worth max_age score_order packing trim stubs dedupe"
@@ -455,6 +464,9 @@ class OptionKeywords(TypedDict, total=False):
     prompt_order: _Part | Sequence[_Part]
     system_role: Literal["system", "developer", "user"]
     history_share: float
+    compact_at: float
+    compact_to: float
+    keep_tools: str | Sequence[str] | None
     message_tokens: int
     call_tokens: int
     prompt_tokens: int

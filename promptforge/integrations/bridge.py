@@ -36,6 +36,7 @@ from ..errors import (
 )
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
+from ..prompts.shorten import CONTENTS_LAYOUTS
 from ..rendering.pipeline import LOOP_OF_CALLER, log_diagnostics, wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
@@ -58,7 +59,6 @@ TEXT_JOINER = "\n\n"
 _MADE_UP = re.compile(
     r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE
 )
-_OWN_TEMPLATES = Path(__file__).parent / "templates"
 # A retriever has chosen already, so these limits hold only where the user sets them.
 _CHOSEN = {"max_items": None, "min_score": None}
 # Options for documents that the framework itself will join.
@@ -144,7 +144,7 @@ class Bridge:
         set_already = load_profile(profile, folder_paths(profiles)).options
         self.alone = alone and "layout" not in options
         """True if the text is the documents' own texts, joined."""
-        own = [_OWN_TEMPLATES] if self.alone else ()
+        own = [CONTENTS_LAYOUTS] if self.alone else ()
         self._folders = (*folder_paths(templates, "templates"), *own)
         self._order = score_order
         # Who names a direction or a threshold says that the numbers are scores.

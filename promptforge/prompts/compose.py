@@ -43,6 +43,8 @@ from .messages import (
     weigh,
 )
 
+MAX_ARGUMENT_CHARS = 120
+"""Characters kept of a call's arguments in the line in the place of its result."""
 MAX_TITLE_CHARS = 200
 """Characters kept of the title and of the source of a cited item."""
 BYTES_PER_TOKEN = 2
@@ -132,14 +134,37 @@ class Composer:
         tokens = self.options.prompt_tokens + sum(map(self.message_cost, messages))
         return ComposedPrompt(tuple(messages), whole, parts, boundary, tokens)
 
-    def turn_costs(self, turns: Sequence[Sequence[Message]]) -> list[int]:
-        """Estimate the tokens of each turn of a history, rather too many than too few."""
+    def boundary_of(self, history: Sequence[Message]) -> str:
+        """Return the boundary of a prompt as one text with this history."""
+        return self._boundary(self._given_parts(None, history)) if self.one_text else ""
+
+    def history_cost(self, message: Message, boundary: str) -> int:
+        """Estimate the tokens of a message of the history, rather too many than too few."""
         # Tokens of texts that meet may be more than their sum, so each message gets one to spare.
         if not self.one_text:
-            return [sum(map(self.message_cost, turn)) + len(turn) for turn in turns]
-        boundary = self._boundary(self._given_parts(None, [m for turn in turns for m in turn]))
-        parts = [PromptSegment("history", "", "", tuple(turn)) for turn in turns]
-        return [self.count(self.templates.print_part(part, boundary)) + 2 for part in parts]
+            return self.message_cost(message) + 1
+        part = PromptSegment("history", "", "", (message,))
+        return self.count(self.templates.print_part(part, boundary)) + 1
+
+    def question_cost(self) -> int:
+        """Return the tokens of the question, as `history_cost` counts a message of the history."""
+        if not self.texts.get("question"):
+            return 0
+        return self.history_cost(Message("user", (TextBlock(self.texts["question"]),)), "")
+
+    def weigh(self, block: MessageBlock) -> int:
+        """Return the tokens of the contents of a result, with its images and files."""
+        shown = block_texts(block)
+        if isinstance(block, ToolOutput):
+            shown = shown[2:]
+        return self.hidden_cost(block) + sum(map(self.count, shown))
+
+    def left_out(self, call: ToolCall | None, tokens: int) -> str:
+        """Return the line in the place of a result that has no room left."""
+        name, arguments = "", ""
+        if call is not None:
+            name, arguments = call.name, to_label(call.arguments)[:MAX_ARGUMENT_CHARS]
+        return self.templates.print_left_out(name, arguments, tokens)
 
     def recount(self, composed: ComposedPrompt, counter: Counter) -> int:
         """Return the prompt's tokens by another counter, called once with all texts joined."""
@@ -338,6 +363,11 @@ class PromptTemplates:
             variables["format"] = self._format
         break_up = self._token_breaker(name, ()) if name not in _CALLERS_PARTS else None
         return self._templates.print(self.template(name), variables, break_up)
+
+    def print_left_out(self, name: str, arguments: str, tokens: int) -> str:
+        """Print the line in the place of a tool's result; a message escapes it where it must."""
+        values = {"name": Safe(name), "arguments": Safe(arguments), "tokens": tokens}
+        return str.__str__(self._templates.print(self.template("left_out"), values, None)).strip()
 
     def print_whole(self, parts: Sequence[tuple[PromptSegment, str]], boundary: str) -> Safe:
         """Print the whole prompt as one text; each part comes with the text of its template."""

@@ -32,6 +32,7 @@ from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .histories import read_history
+from .ladder import FittedHistory, HistoryFitter, HistoryRules, Means
 from .messages import (
     Message,
     MessageBlock,
@@ -43,15 +44,8 @@ from .messages import (
     replace_surrogates,
 )
 from .providers import GEMINI_STAND_IN, SHAPES, SYSTEM_ROLES, ProviderShape, check_shape, stand_ins
-from .window import (
-    FittedPrompt,
-    Verify,
-    WindowFitter,
-    count_by_verify,
-    fit_by_count,
-    split_steps,
-    split_turns,
-)
+from .shorten import shortener_of
+from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
 
 # Cited items are sent one by one, so nothing may be printed around an item.
 _CITED = {
@@ -352,13 +346,14 @@ class _PromptMaker:
             citation=citation,
         )
         render = functools.partial(self._render, estimate, current) if self.parts.items else None
-        turns, running = split_turns(self.parts.history), []
-        # Without a question, the newest turn is the one to be answered.
-        if turns and turns[-1][0].role == "user" and not self.parts.texts["question"]:
-            running = split_steps(turns.pop())
-        share = self.options.history_share
-        show = functools.partial(show_context, cited=self.cites, controls=self.parts.controls)
-        fitter = WindowFitter(composer, turns, render, show, self.cap, share, running)
+        fitter = WindowFitter(
+            composer,
+            self._history_fitter(composer),
+            render,
+            functools.partial(show_context, cited=self.cites, controls=self.parts.controls),
+            self.cap,
+            self.options.history_share,
+        )
         fitted, counted = self._fit(fitter, counter)
         if not fitted.composed.parts:
             lost = next((f"; {each}" for each in said if each.code == "PF208"), "")
@@ -368,6 +363,20 @@ class _PromptMaker:
             )
         made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
         return self._finish(fitter, fitted, counter, counted, made_of, said)
+
+    def _history_fitter(self, composer: Composer) -> HistoryFitter:
+        options, messages = self.options, self.parts.history
+        shortener = shortener_of(composer.counter, options.marker)
+        means = Means(
+            functools.partial(composer.history_cost, boundary=composer.boundary_of(messages)),
+            composer.count,
+            composer.weigh,
+            shortener.shorten,
+            composer.left_out,
+        )
+        rules = HistoryRules(options.compact_at, options.compact_to, options.keep_tools or ())
+        pinned = {n for n, message in enumerate(messages) if message.role in SYSTEM_ROLES}
+        return HistoryFitter(messages, means, rules, pinned)
 
     def _templates(self, current: TemplateSet) -> PromptTemplates:
         made_for = self.options.prompt, self.options.format, self.parts.controls
@@ -410,8 +419,8 @@ class _PromptMaker:
     ) -> Prompt:
         """Return the prompt with its parts, warnings and manifest."""
         composed, result = fitted.composed, fitted.result
-        kept = fitted.turns + bool(fitter.running)
-        history = PromptHistory(kept=kept, dropped=len(fitter.turns) - fitted.turns)
+        gone = fitted.history.turns_gone
+        history = PromptHistory(kept=len(fitter.history.turns) - gone, dropped=gone)
         # The LLM sees calls, outputs and cited items in a form that only the provider knows.
         blocks = [block for message in composed.messages for block in message.blocks]
         plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
@@ -504,12 +513,23 @@ class _PromptMaker:
             )
         for note in notes:
             diagnostics.add("PF118", note, severity="info")
-        if fitted.steps_dropped:
-            one, many = "step of the newest turn was", "steps of the newest turn were"
-            message = plural(fitted.steps_dropped, one, many)
-            message += " left out, the oldest, to keep the window"
+        for message in _say_changes(fitted.history):
             diagnostics.add("PF116", message, severity="info")
         return diagnostics
+
+
+def _say_changes(history: FittedHistory) -> Iterator[str]:
+    """Yield a sentence for what was shortened or left out of turns that stay."""
+    if history.steps_gone:
+        one, many = "step of the newest turn was", "steps of the newest turn were"
+        said = plural(history.steps_gone, one, many)
+        yield f"{said} left out, the oldest, to keep the window"
+    if history.shortened:
+        one, many = "text of the history was", "texts of the history were"
+        yield f"{plural(history.shortened, one, many)} shortened to keep the window"
+    if history.one_line:
+        one, many = "result of a tool is", "results of tools are"
+        yield f"{plural(history.one_line, one, many)} one line, to keep the window"
 
 
 def _prompt_parts(

@@ -19,8 +19,8 @@ FLOORS = [
     "config sources syntax tokenizers trimming",
     "selection templating",
     "rendering",
-    "authoring integrations prompts sandbox",
-    "batch lint preview",
+    "authoring prompts sandbox",
+    "batch integrations lint preview",
     "cli",
 ]
 FLOOR = {name: number for number, row in enumerate(FLOORS, 1) for name in row.split()}

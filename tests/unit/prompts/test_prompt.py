@@ -301,7 +301,7 @@ def test_a_call_goes_with_the_thought_before_an_earlier_call_of_its_answer() -> 
     later.append({**outputs[0], "call_id": "c9"})
     history = [question, *answer, *later]
     whole = prompt(history, "openai-responses")
-    made = prompt(history, "openai-responses", context_window=int(whole.tokens * 0.8), reserve=0)
+    made = prompt(history, "openai-responses", context_window=int(whole.tokens * 0.45), reserve=0)
     assert list(made)[1:] == later
     assert [d.message for d in made.warnings if d.code == "PF116"] == [
         "1 step of the newest turn was left out, the oldest, to keep the window"

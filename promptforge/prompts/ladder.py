@@ -1,0 +1,449 @@
+"""Fit a history into a room: results of tools step down, the oldest first, and turns go last.
+
+A history is turns, each a question and its steps; a step is an answer with the results of its
+calls. Nothing changes until a request would be over the high mark. Then one batch brings it down to
+the low mark: results are shortened by the question of their own turn, then again, then each is
+one line. After the first batch a new result enters shortened, since a session that overflowed once
+will do so again. What was decided for a request is decided again for all that follow it: the
+history is replayed from its beginning, so the same history always gives the same messages, a longer
+one begins with the same ones until the next batch, and a fitted history is not changed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from .messages import Message, MessageBlock, OpaqueBlock, TextBlock, ToolCall, ToolOutput
+
+FIRST_DIVISOR = 16
+"""A result that steps down has a 16th of the room at most."""
+LATER_DIVISORS = {64: 512, 192: 160}
+"""Then it has a 64th of the room, and a 192nd, but at most so many tokens: what answers its
+question needs no more. Then it is one line."""
+MIN_TOKENS_SHORTENED = 40
+"""A smaller text is left whole, or becomes one line."""
+SPARED_SHARE_DIVISOR = 4
+"""A result that is a fourth too long is left whole: little is gained, and its end would be lost."""
+KEPT_SHARE = 0.75
+"""Share of the room that is left where results become one line and turns go: less far than the low
+mark, since more is lost, but so far that the next ones do not go at once."""
+ONE_LINE = 0
+"""The limit of a result that is one line."""
+Place = tuple[int, int]
+"""The numbers of a message and of a block in it."""
+
+
+class HistoryRules(NamedTuple):
+    """The options of fitting a history."""
+
+    compact_at: float = 1.0
+    compact_to: float = 0.5
+    keep_tools: Collection[str] = ()
+
+
+class FittedHistory(NamedTuple):
+    """A history after fitting."""
+
+    messages: tuple[Message | None, ...]
+    """Each message as it stays, at its place; None for one that is gone."""
+    tokens: int
+    shortened: int = 0
+    """Blocks with shorter texts."""
+    one_line: int = 0
+    """Results that are one line."""
+    turns_gone: int = 0
+    steps_gone: int = 0
+    """Steps of the newest turn that are gone."""
+
+    @property
+    def kept(self) -> list[Message]:
+        """The messages that are left."""
+        return [message for message in self.messages if message is not None]
+
+    @property
+    def changed(self) -> bool:
+        """True if anything was shortened or left out."""
+        return bool(self.shortened or self.one_line or self.turns_gone or self.steps_gone)
+
+
+class Means(NamedTuple):
+    """The means to fit a history."""
+
+    cost: Callable[[Message], int]
+    """Tokens of a message, rather too many than too few."""
+    count: Callable[[str], int]
+    weigh: Callable[[MessageBlock], int]
+    """Tokens of the contents of a result, with its images and files."""
+    shorten: Callable[[str, str, int], str]
+    """Text, question and tokens → a shorter text; empty if nothing has room."""
+    left_out: Callable[[ToolCall | None, int], str]
+    """A call and the tokens of its result → the line in the place of the result."""
+
+
+@dataclass
+class HistoryFitter:
+    """One history, and the means to fit it, as often as that takes."""
+
+    messages: Sequence[Message]
+    means: Means
+    rules: HistoryRules
+    pinned: Collection[int] = ()
+    """Messages that never go, such as system texts within a conversation."""
+    turns: list[range] = field(init=False)
+    steps: list[list[range]] = field(init=False)
+    """The steps of each turn; the first of them is its question."""
+    calls: dict[Place, ToolCall] = field(init=False)
+    """The call of each result."""
+    _costs: list[int] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.turns = _ranges(split_turns(self.messages), 0)
+        self.steps = [
+            _ranges(split_steps(self.messages[t.start : t.stop]), t.start) for t in self.turns
+        ]
+        self.calls = _pair(self.messages)
+
+    @property
+    def costs(self) -> list[int]:
+        """The tokens of each message as it came."""
+        if self._costs is None:
+            self._costs = list(map(self.means.cost, self.messages))
+        return self._costs
+
+    @property
+    def runs(self) -> bool:
+        """True if the newest turn has a question that the user asked in the history."""
+        return bool(self.turns) and self.messages[self.turns[-1].start].role == "user"
+
+    def fit(self, room: int, question: int | None = None) -> FittedHistory:
+        """Return the history in at most `room` tokens, if that can be.
+
+        `question` are the tokens of one that is asked after the history; they count as well. None:
+        the newest turn is the one to be answered.
+        """
+        replay = _Replay(self, room)
+        last = len(self.messages) - 1
+        for n in range(len(self.messages)):
+            replay.add(n)
+            if n == last:
+                replay.settle(n, question)
+            elif self.messages[n].role != "assistant" == self.messages[n + 1].role:
+                replay.settle(n, None)
+        return replay.result()
+
+    def question_of(self, turn: int) -> str:
+        """Return the words of the user that a turn begins with."""
+        first = self.steps[turn][0]
+        asked = (m.text for m in self.messages[first.start : first.stop] if m.role == "user")
+        return "\n\n".join(asked)
+
+
+class _Replay:
+    """Takes the messages of a history one by one, and decides as each request did."""
+
+    def __init__(self, fitter: HistoryFitter, room: int) -> None:
+        self._fitter, self._means = fitter, fitter.means
+        self._room = max(0, room)
+        rules = fitter.rules
+        self._high = min(self._room, int(self._room * rules.compact_at))
+        self._low = int(self._high * rules.compact_to)
+        self._first = max(MIN_TOKENS_SHORTENED, self._room // FIRST_DIVISOR)
+        later = (min(self._room // n, most) for n, most in LATER_DIVISORS.items())
+        self._later = [size for size in later if size >= MIN_TOKENS_SHORTENED]
+        self._now: list[Message | None] = []
+        self._costs: list[int] = []
+        self._limits: dict[Place, float] = {}
+        self._results: list[Place] = []
+        self._turn = self._turns_gone = 0
+        self._over = False
+        self.total = 0
+
+    def add(self, number: int) -> None:
+        """Take one more message."""
+        fitter = self._fitter
+        message = fitter.messages[number]
+        self._now.append(message)
+        self._costs.append(fitter.costs[number])
+        self.total += fitter.costs[number]
+        while number >= fitter.turns[self._turn].stop:
+            self._turn += 1
+        found = [
+            (number, n) for n, block in enumerate(message.blocks) if isinstance(block, ToolOutput)
+        ]
+        self._results += found
+        if self._over:
+            for place in self._open(found):
+                self._enter(place)
+
+    def settle(self, number: int, question: int | None) -> None:
+        """Bring the request that ends with this message under the marks.
+
+        `question`: see `HistoryFitter.fit`.
+        """
+        more = question or 0
+        if self.total + more <= self._high:
+            return
+        is_first, self._over = not self._over, True
+        self.total += more
+        self._step_down(number, question is not None, is_first)
+        self.total -= more
+
+    def result(self) -> FittedHistory:
+        """Return the history as it stands now."""
+        changed = [
+            place
+            for place in self._limits
+            if (now := self._now[place[0]]) is not None
+            and now.blocks[place[1]] is not self._fitter.messages[place[0]].blocks[place[1]]
+        ]
+        lines = sum(self._limits[place] == ONE_LINE for place in changed)
+        steps = self._fitter.steps[-1] if self._fitter.runs else ()
+        steps_gone = sum(all(self._now[n] is None for n in step) for step in steps[1:])
+        return FittedHistory(
+            tuple(self._now), self.total, len(changed) - lines, lines, self._turns_gone, steps_gone
+        )
+
+    # --- the batch ---
+
+    def _step_down(self, number: int, asked: bool, is_first: bool) -> None:
+        newest = range(number + 1, number + 1)
+        if not asked:
+            newest = next(s for s in self._fitter.steps[self._turn] if number in s)
+        older = [place for place in self._results if place[0] < newest.start]
+        fresh = [place for place in self._results if place[0] >= newest.start]
+        for place in self._open(older):
+            if self.total > self._low:
+                self._enter(place)
+        if is_first:
+            self._level(self._open(fresh), self._low, self._first)
+        self._limit_until(self._low, self._open(older), *self._later)
+        enough = min(self._room * KEPT_SHARE, self._high)
+        self._limit_until(enough, self._open(older), ONE_LINE)
+        self._drop_turns(asked)
+        if not asked:
+            self._drop_steps(newest)
+        # Tools and turns that are to be kept, the newest step, and texts are the last resorts.
+        self._limit_until(self._room, older, self._first, *self._later, ONE_LINE)
+        self._level(fresh, self._room, ONE_LINE)
+        self._shorten_texts()
+
+    def _limit_until(self, room: int, places: Sequence[Place], *sizes: int) -> None:
+        for size in sizes:
+            for place in places:
+                if self.total > room:
+                    self._limit(place, size)
+
+    def _open(self, places: Iterable[Place]) -> list[Place]:
+        """Return the results that may step down before all else."""
+        fitter, kept = self._fitter, self._fitter.rules.keep_tools
+        return [
+            (n, at)
+            for n, at in places
+            if n not in fitter.pinned
+            and getattr(fitter.messages[n].blocks[at], "name", "") not in kept
+        ]
+
+    def _enter(self, place: Place) -> None:
+        """Shorten a result to the first size, if it is much longer."""
+        size = self._first
+        if self._size(place) > size + size // SPARED_SHARE_DIVISOR:
+            self._limit(place, size)
+
+    def _level(self, places: Sequence[Place], room: int, least: int) -> None:
+        """Shorten the longest of these results, all to one length, until the total has room."""
+        while self.total > room:
+            sizes = sorted(size for place in places if (size := self._size(place)) > least)
+            if not sizes:
+                return
+            # What the smaller ones leave, the longest share.
+            left = sum(sizes) - (self.total - room)
+            level = 0
+            for n, size in enumerate(sizes):
+                level = max(0, left // (len(sizes) - n))
+                if size > level:
+                    break
+                left -= size
+            before = self.total
+            for place in places:
+                if self._size(place) > level:
+                    self._limit(place, max(level, least))
+            if self.total >= before:
+                if least == ONE_LINE:
+                    for place in places:
+                        self._limit(place, ONE_LINE)
+                return
+
+    def _size(self, place: Place) -> int:
+        message = self._now[place[0]]
+        if message is None:
+            return 0
+        return self._means.weigh(message.blocks[place[1]])
+
+    def _limit(self, place: Place, tokens: int) -> None:
+        """Shorten a result or a text to so many tokens, of itself as it came."""
+        number, at = place
+        now = self._now[number]
+        if now is None or self._limits.get(place, inf) <= tokens:
+            return
+        self._limits[place] = tokens
+        block = self._fitter.messages[number].blocks[at]
+        made = self._shortened(place, block, tokens)
+        if made is None:
+            return
+        blocks = (*now.blocks[:at], made, *now.blocks[at + 1 :])
+        message = replace(now, blocks=blocks)
+        cost = self._means.cost(message)
+        if cost < self._costs[number]:
+            self.total += cost - self._costs[number]
+            self._now[number], self._costs[number] = message, cost
+
+    def _shortened(self, place: Place, block: MessageBlock, tokens: int) -> MessageBlock | None:
+        assert isinstance(block, ToolOutput | TextBlock)
+        size = self._means.weigh(block)
+        if size <= tokens:
+            return None
+        question = self._fitter.question_of(self._turn_of(place[0]))
+        text = ""
+        if isinstance(block, TextBlock):
+            # The question of a long text stands at its beginning or its end.
+            question = block.text[:QUESTION_CHARS] + "\n" + block.text[-QUESTION_CHARS:]
+        if tokens >= MIN_TOKENS_SHORTENED:
+            text = block.text
+            if self._means.count(text) > tokens:
+                text = self._means.shorten(text, question, tokens)
+        if isinstance(block, TextBlock):
+            return replace(block, text=text, original=None, family="") if text else None
+        if not text.strip():
+            self._limits[place] = ONE_LINE
+            text = self._means.left_out(self._fitter.calls.get(place), size)
+        return with_text(block, text)
+
+    def _turn_of(self, number: int) -> int:
+        return next(n for n, turn in enumerate(self._fitter.turns) if number in turn)
+
+    # --- the last resorts ---
+
+    def _drop_turns(self, asked: bool) -> None:
+        """Drop the oldest turns, if the request is over, down to three fourths of the room."""
+        if self.total <= self._room:
+            return
+        turns = self._fitter.turns[: self._turn + asked]
+        for n, turn in enumerate(turns):
+            if self.total <= self._room * (1 if n == len(turns) - 1 else KEPT_SHARE):
+                return
+            self._drop(turn)
+            self._turns_gone = max(self._turns_gone, n + 1)
+
+    def _drop_steps(self, newest: range) -> None:
+        """Drop the oldest steps of the newest turn so, but not its question or its newest step."""
+        if self.total <= self._room:
+            return
+        steps = [step for step in self._fitter.steps[self._turn][1:] if step.start < newest.start]
+        for n, step in enumerate(steps):
+            if self.total <= self._room * (1 if n == len(steps) - 1 else KEPT_SHARE):
+                return
+            self._drop(step)
+
+    def _drop(self, numbers: Iterable[int]) -> None:
+        for n in numbers:
+            if n < len(self._now) and self._now[n] is not None and n not in self._fitter.pinned:
+                self.total -= self._costs[n]
+                self._now[n] = None
+
+    def _shorten_texts(self) -> None:
+        """Shorten long texts of the user and the assistant, the oldest first."""
+        for n, message in enumerate(self._now):
+            for at, block in enumerate(message.blocks if message is not None else ()):
+                over = self.total - self._room
+                if over <= 0:
+                    return
+                if isinstance(block, TextBlock) and n not in self._fitter.pinned:
+                    size = self._means.count(block.text)
+                    if size > self._first:
+                        self._limit((n, at), max(self._first, size - over - SPARED_TOKENS))
+
+
+QUESTION_CHARS = 400
+"""Characters at each end of a long text of the user that are taken for its question."""
+SPARED_TOKENS = 8
+"""A shortened text may cost some tokens more in its message than alone."""
+
+
+def with_text(block: ToolOutput, text: str) -> ToolOutput:
+    """Return a result with another text, in the shape of its family if it has one."""
+    original = block.original
+    if original is not None:
+        original = _with_output(original, text)
+    return replace(block, text=text, original=original, loss=None)
+
+
+def _with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
+    for key in ("function_response", "functionResponse"):
+        if isinstance(given := original.get(key), dict):
+            return {**original, key: {**given, "response": {"output": text}}}
+    if isinstance(given := original.get("toolResult"), dict):
+        return {**original, "toolResult": {**given, "content": [{"text": text}]}}
+    key = "output" if "output" in original else "content"
+    return {**original, key: text}
+
+
+def split_turns(messages: Sequence[Message]) -> list[list[Message]]:
+    """Split messages into turns, each beginning with a message of the user."""
+    turns: list[list[Message]] = []
+    for message in messages:
+        # A tool result is no user message here, so a call and its result share a turn.
+        if not turns or (message.role == "user" and turns[-1][-1].role != "user"):
+            turns.append([])
+        turns[-1].append(message)
+    return turns
+
+
+def split_steps(turn: Sequence[Message]) -> list[list[Message]]:
+    """Split a turn into its question and its steps: an answer with the results of its calls."""
+    steps: list[list[Message]] = []
+    waiting: set[str] = set()
+    thought = False
+    for message in turn:
+        # The result of a provider's own tool may come in a later answer, and then belongs here. So
+        # does a call of an answer whose thought stands before an earlier call and its result.
+        tied = thought and _has_id_of_responses(message.blocks[0])
+        if not steps or (message.role == "assistant" and not waiting and not tied):
+            steps.append([])
+        steps[-1].append(message)
+        for block in message.blocks:
+            if isinstance(block, OpaqueBlock):
+                waiting |= {block.call_id} - {""}
+                waiting.discard(block.answers)
+                thought |= block.reasoning
+    return steps
+
+
+def _has_id_of_responses(block: MessageBlock) -> bool:
+    """Return whether OpenAI knows the item by its id, and so the thought that it demands."""
+    thought = isinstance(block, OpaqueBlock) and block.reasoning
+    return block.family == "openai-responses" and not thought and "id" in (block.original or {})
+
+
+def _ranges(parts: Sequence[Sequence[Message]], start: int) -> list[range]:
+    found = []
+    for part in parts:
+        found.append(range(start, start + len(part)))
+        start += len(part)
+    return found
+
+
+def _pair(messages: Sequence[Message]) -> dict[Place, ToolCall]:
+    calls: dict[str, ToolCall] = {}
+    paired = {}
+    for n, message in enumerate(messages):
+        for at, block in enumerate(message.blocks):
+            if isinstance(block, ToolCall):
+                calls[block.id] = block
+            elif isinstance(block, ToolOutput) and block.id in calls:
+                paired[n, at] = calls[block.id]
+    return paired

@@ -1,0 +1,68 @@
+"""Shorten one text of a history by its kind, in the light of the question of its own turn."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..model import Item
+from ..rendering.renderer import ContextRenderer
+from ..tokenizers.counters import Counter
+
+CONTENTS_LAYOUTS = Path(__file__).parent / "layouts"
+"""The folder of the layout `contents`: texts alone, for what stands in a block of its own."""
+MAX_TEXTS_REMEMBERED = 4096
+"""Shortened texts remembered by each shortener: an agent sends its whole history each time."""
+MAX_SHORTENERS_REMEMBERED = 16
+_PLAIN: dict[str, Any] = {
+    "layout": "contents",
+    "format": "plain",
+    "framing": "auto",
+    "control_text": "keep",
+    "max_items": None,
+    "min_score": None,
+}
+
+
+class TextShortener:
+    """Shortens texts, counted by one tokenizer and with one marker of a cut."""
+
+    def __init__(self, counter: Counter, marker: str) -> None:
+        given = {**_PLAIN, "tokenizer": counter, "marker": marker}
+        self._renderer = ContextRenderer(templates=CONTENTS_LAYOUTS, **given)
+        self._remembered: dict[tuple[bytes, str, int], str] = {}
+
+    def shorten(self, text: str, query: str, tokens: int) -> str:
+        """Return what answers the query in at most so many tokens; empty where nothing has room."""
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        key = digest, query, tokens
+        found = self._remembered.get(key)
+        if found is None:
+            if len(self._remembered) >= MAX_TEXTS_REMEMBERED:
+                self._remembered.clear()
+            item = Item(content=text, language=_language_of(text))
+            options: dict[str, Any] = {"max_tokens": tokens, "query": query or None}
+            found = self._renderer.render([item], **options).text.strip("\n")
+            self._remembered[key] = found
+        return found
+
+
+def _language_of(text: str) -> str | None:
+    """Return `json` for a text that is an object or a list in JSON."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    return "json"
+
+
+@lru_cache(maxsize=MAX_SHORTENERS_REMEMBERED)
+def shortener_of(counter: Counter, marker: str) -> TextShortener:
+    """Return the shortener for a tokenizer and a marker; all prompts of a process share it."""
+    return TextShortener(counter, marker)

@@ -1,0 +1,200 @@
+"""Histories under a window: results step down in batches, and what is sent stays whole."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from conversations import Messages
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+
+SHAPES = ["openai", "openai-responses", "anthropic", "gemini", "bedrock", "roles", "text"]
+CALL_AGAIN = "left out to keep the window; call it again to see them]"
+
+
+def orders(count: int, seed: int = 1, **named: dict[str, Any]) -> str:
+    """Return orders in JSON; `named` are fields of those at some places: `at_70={…}`."""
+    rng = random.Random(seed)
+    rows = [
+        {
+            "id": f"ORD-{rng.randrange(10**6):06d}",
+            "total": rng.randrange(900),
+            "note": "parcel " * 9,
+        }
+        for _ in range(count)
+    ]
+    for place, fields in named.items():
+        rows[int(place.removeprefix("at_"))] |= fields
+    return json.dumps({"count": count, "results": rows})
+
+
+def step(id_: str, result: str, name: str = "fetch", **arguments: Any) -> Messages:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": id_, "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": id_, "content": result},
+    ]
+
+
+def asked(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def fitted(history: Messages, window: int, to: str = "openai", **options: Any) -> pf.Prompt:
+    renderer = pf.Renderer(profile="gpt", context_window=window, reserve=0)
+    return renderer.prompt(history=history, to=to, **options)
+
+
+def results(prompt: pf.Prompt) -> list[str]:
+    return [message["content"] for message in prompt if message["role"] == "tool"]
+
+
+# --- results step down ---
+
+
+@pytest.mark.parametrize("to", SHAPES)
+@pytest.mark.slow
+def test_a_result_of_100_000_tokens_is_shortened_by_its_question(to: str) -> None:
+    big = orders(2500, at_1700={"item": "K7", "note": "released as S42"})
+    history = [asked("When was item K7 released?"), *step("c1", big, q="K7")]
+    prompt = fitted(history, 32_000, to)
+    assert prompt.tokens <= 32_000 and "released as S42" in prompt.text
+    if to == "openai":
+        json.loads(results(prompt)[0])
+    (said,) = [d.message for d in prompt.warnings if d.code == "PF116"]
+    assert said == "1 text of the history was shortened to keep the window"
+
+
+def test_of_twelve_turns_only_the_large_result_is_shortened() -> None:
+    history: Messages = []
+    for n in range(12):
+        size = 300 if n == 5 else 3
+        history += [asked(f"question {n}"), *step(f"c{n}", orders(size, n), q=n)]
+        history.append({"role": "assistant", "content": f"answer {n}"})
+    prompt = fitted([*history, asked("and now?")], 4_000)
+    assert prompt.history.dropped == 0
+    short = [a != b["content"] for a, b in zip(results(prompt), history[2::4], strict=True)]
+    assert short == [n == 5 for n in range(12)]
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_parallel_results_are_levelled_and_none_is_empty(count: int) -> None:
+    calls = [step(f"c{n}", orders(60, n), q=n) for n in range(count)]
+    together = {**calls[0][0], "tool_calls": [call[0]["tool_calls"][0] for call in calls]}
+    history = [asked("compare them"), together, *(call[1] for call in calls)]
+    prompt = fitted(history, 3_000)
+    sizes = [len(text) for text in results(prompt)]
+    assert len(sizes) == count and min(sizes) > 0.7 * max(sizes) > 100
+    assert all(" more" in text and json.loads(text) for text in results(prompt))
+
+
+def test_a_result_without_room_is_one_line_that_names_its_call() -> None:
+    history = [asked("read it"), *step("c1", "word " * 900, "read", path="a.py")]
+    history += [{"role": "assistant", "content": "done"}, asked("go on " * 120)]
+    prompt = fitted(history, 400)
+    assert results(prompt) == [f'[read({{"path": "a.py"}}): 901 tokens {CALL_AGAIN}']
+    assert "1 result of a tool is one line, to keep the window" in [
+        d.message for d in prompt.warnings
+    ]
+
+
+def test_tools_to_keep_step_down_last() -> None:
+    history = [asked("plan"), *step("c1", orders(30, 1), "plan"), *step("c2", orders(30, 2))]
+    for n in range(3, 7):
+        history += step(f"c{n}", orders(30, n))
+    free, kept = fitted(history, 5_000), fitted(history, 5_000, keep_tools=["plan"])
+    assert results(free)[0] != orders(30, 1) == results(kept)[0]
+    assert results(kept)[1] != orders(30, 2)
+
+
+@pytest.mark.parametrize(
+    ("to", "find"),
+    [
+        ("anthropic", lambda m: m["content"][0]["content"]),
+        ("openai-responses", lambda m: m["output"]),
+        ("gemini", lambda m: m["parts"][0]["function_response"]["response"]["output"]),
+        ("bedrock", lambda m: m["content"][0]["toolResult"]["content"][0]["text"]),
+    ],
+)
+def test_a_providers_own_result_keeps_its_shape(to: str, find: Any) -> None:
+    whole = fitted([asked("q"), *step("c1", "word " * 900)], 9_000, to)
+    again = fitted([*whole, *fitted([*whole, *whole][:1], 9_000, to)][:-1], 400, to)
+    assert 0 < len(find(list(again)[-1])) < 1_500
+    assert len(again) == len(whole)
+
+
+def test_a_long_text_of_the_user_is_shortened_last() -> None:
+    pasted = "why does it fail?\n" + "2026-11-01T00:00:00Z INFO fine\n" * 900
+    prompt = fitted([asked(pasted)], 1_000)
+    assert "why does it fail?" in prompt[0]["content"] and prompt.tokens <= 1_000
+
+
+# --- laws ---
+
+WORDS = st.integers(0, 220).map(lambda n: "alpha beta " * n + f"end{n}")
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Messages:
+    history: Messages = []
+    for turn in range(draw(st.integers(1, 6))):
+        history.append(asked(f"question {turn} " + draw(WORDS)[:300]))
+        for n in range(draw(st.integers(0, 3))):
+            made = [step(f"c{turn}_{n}_{k}", draw(WORDS)) for k in range(draw(st.integers(1, 3)))]
+            calls = [one[0]["tool_calls"][0] for one in made]
+            history += [{**made[0][0], "tool_calls": calls}, *(one[1] for one in made)]
+        history.append({"role": "assistant", "content": f"answer {turn}"})
+    return history[: draw(st.integers(1, len(history)))]
+
+
+def cut(history: Messages, window: int, **options: Any) -> Messages | None:
+    """Return the messages of the prompt, None where even the least does not fit."""
+    try:
+        return list(fitted(history, window, **options))
+    except pf.BudgetError:
+        return None
+
+
+@given(conversations(), st.integers(150, 2_500), st.sampled_from([1.0, 0.6]))
+@cases(40)
+def test_law_nothing_is_over_orphaned_empty_or_changed_twice(
+    history: Messages, window: int, compact_at: float
+) -> None:
+    try:
+        prompt = fitted(history, window, compact_at=compact_at)
+    except pf.BudgetError as error:
+        assert error.needed > window
+        return
+    assert prompt.tokens <= window
+    calls = [call["id"] for message in prompt for call in message.get("tool_calls", ())]
+    assert calls == [message["tool_call_id"] for message in prompt if message["role"] == "tool"]
+    assert all(results(prompt))
+    assert list(fitted(list(prompt), window, compact_at=compact_at)) == list(prompt)
+    if fitted(history, 10**6).tokens <= window * compact_at - 60:
+        assert len(prompt) == len(fitted(history, 10**6))
+
+
+@given(conversations(), st.integers(400, 2_500))
+@cases(30)
+def test_law_a_longer_history_begins_alike_until_the_next_batch(
+    history: Messages, window: int
+) -> None:
+    ends = [n for n, m in enumerate(history) if m["role"] != "assistant"]
+    ends = [n for n in ends if n + 1 == len(history) or history[n + 1]["role"] == "assistant"]
+    made = [cut(history[: end + 1], window) for end in ends]
+    changed = 0
+    for before, after in pairwise(made):
+        if before is None or after is None:
+            return
+        changed += after[: len(before)] != before
+    whole = fitted(history, 10**6).tokens
+    # A batch takes a fourth of the window at least, or there is nothing more to take.
+    assert changed <= 2 + 8 * whole // window

@@ -1,0 +1,27 @@
+"""A text of a history is shortened by its kind and its question, and remembered."""
+
+import json
+
+from promptforge.prompts.shorten import shortener_of
+from promptforge.tokenizers.registry import get_tokenizer
+
+COUNTER = get_tokenizer("o200k_base")
+SHORTENER = shortener_of(COUNTER, "[cut]")
+
+
+def test_what_answers_the_question_stays_and_json_stays_json() -> None:
+    rows = [{"id": n, "name": f"part {n}", "note": "spare " * 20} for n in range(60)]
+    short = SHORTENER.shorten(json.dumps(rows), "where is part 41?", 200)
+    assert COUNTER.count(short) <= 200 and "part 41" in short and json.loads(short)
+
+
+def test_no_line_is_marked_and_nothing_is_left_where_nothing_has_room() -> None:
+    text = "- see (x)\n[file name]: a\n\n---\n# b\n"
+    assert SHORTENER.shorten(text, "", 100) == text.rstrip("\n")
+    assert SHORTENER.shorten("word " * 50, "", 0) == ""
+
+
+def test_all_prompts_of_a_process_share_a_shortener() -> None:
+    assert shortener_of(COUNTER, "[cut]") is SHORTENER
+    text = "word " * 500
+    assert SHORTENER.shorten(text, "q", 50) is SHORTENER.shorten(text + "", "q", 50)
