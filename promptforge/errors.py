@@ -101,7 +101,7 @@ class Diagnostics:
 # Not `kind.__name__`: a metaclass may define a property of that name and answer anything.
 TYPE_NAME = type.__dict__["__name__"].__get__
 """The name of a type, whatever its metaclass says."""
-MAX_NAMES_LISTED = 60
+MAX_NAMES_LISTED = 80
 """Names in one message; of more, only the number is given."""
 MAX_NAMES_COMPARED = 200
 """Names that a wrong one is compared with: a comparison takes 0.1 ms, and a template may set 1,000

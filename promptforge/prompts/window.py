@@ -17,8 +17,7 @@ from .ladder import FittedHistory, HistoryFitter
 from .messages import Message
 
 ROOM_STEPS = 16
-"""What the context leaves goes to the history by 16ths of the room, so that its cut moves seldom.
-"""
+"""The history gets the rest of the context by 16ths of the room, so that its cut moves seldom."""
 UNLIMITED_TOKENS = 1 << 62
 """The room of a history without a window."""
 SPARE_SHARE_DIVISOR = 50

@@ -108,9 +108,10 @@ def test_law_a_call_never_parts_from_its_result_and_the_newest_turns_stay(
     )
     calls = [call["id"] for message in prompt for call in message.get("tool_calls", ())]
     assert calls == [message["tool_call_id"] for message in prompt if message["role"] == "tool"]
-    kept = list(prompt)[:-1]
-    assert kept == RENDERER.prompt(history=history, to="openai", user="q")[-len(kept) - 1 : -1]
-    assert not kept or kept[0]["role"] == "user"
+    kept = list(prompt)
+    whole = iter(RENDERER.prompt(history=history, to="openai", user="q"))
+    assert all(message in whole for message in kept), "a part of it, in order"
+    assert kept[0]["role"] == "user"
     assert prompt.history.kept + prompt.history.dropped == sum(m["role"] == "user" for m in history)
 
 
