@@ -222,7 +222,7 @@ class _Replay:
         if is_first:
             self._level(self._open(fresh), self._low, self._first)
         self._limit_until(self._low, self._open(older), *self._later)
-        enough = min(self._room * KEPT_SHARE, self._high)
+        enough = min(int(self._room * KEPT_SHARE), self._high)
         self._limit_until(enough, self._open(older), ONE_LINE)
         self._drop_turns(asked)
         if not asked:
