@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 import promptforge.cli.main
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 pytest_plugins = [
     "batch_runs",
@@ -111,7 +112,7 @@ def pytest_collection_finish() -> None:
     The first rendering loads vocabularies and templates, the first law reads the constants of all
     modules, and each look for garbage looks at ten thousand collected tests (.3 s).
     """
-    for syntax in ("markdown", "xml", "json", "yaml", "plain"):
+    for syntax in FORMAT_EXTENSIONS:
         pf.render([{"content": "x = 1\n", "path": "a.py"}], format=syntax, query="x")
     _first_law()
     gc.collect()

@@ -19,7 +19,7 @@ LAYOUTS = (
     "documents",
     "cited",
 )
-FORMATS = ("markdown", "xml", "json", "plain", "yaml")
+FORMATS = ("markdown", "xml", "json", "plain", "yaml", "toon")
 PACKINGS = (
     "score",
     "value",

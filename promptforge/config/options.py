@@ -100,7 +100,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     # An option is one entry: name, type, sentence, default.
     layout: Annotated[LibraryName, "Layout: the sections, and how an item looks."] = "chunks"
     format: Annotated[LibraryName,
-        "Output syntax: markdown, xml, json, yaml, plain; or one of your own."] = "markdown"
+        "Output syntax: markdown, xml, json, yaml, toon, plain; or one of your own."] = "markdown"
     tokenizer: Annotated[_Tokenizer,
         "Counts tokens: o200k_base, cl100k_base, approximate-claude …, NAME*FACTOR, file:PATH;"
         " with an extra, qwen-3 and others; in Python also an object."] = "o200k_base"
@@ -174,7 +174,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     control_text: Annotated[Literal["keep", "escape"],
         "Control tokens of the profile in items: keep them, or escape them by a"
         " backslash."] = "keep"
-    framing: Annotated[Literal["auto", "fenced", "xml", "json", "yaml", "plain", "tagged"],
+    framing: Annotated[Literal["auto", "fenced", "xml", "json", "yaml", "toon", "plain", "tagged"],
         "How content is fenced or escaped: as the format needs (auto), or between tags with a nonce"
         " (tagged)."] = "auto"
     separator: Annotated[str | None, "Text between two items [default: the layout's]."] = None
@@ -453,7 +453,7 @@ class OptionKeywords(TypedDict, total=False):
     comments: bool
     empty_lines: bool
     control_text: Literal["keep", "escape"]
-    framing: Literal["auto", "fenced", "xml", "json", "yaml", "plain", "tagged"]
+    framing: Literal["auto", "fenced", "xml", "json", "yaml", "toon", "plain", "tagged"]
     separator: str | None
     header: str | None
     footer: str | None

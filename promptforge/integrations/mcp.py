@@ -32,6 +32,7 @@ from ..files.access import read_utf8
 from ..model import Result
 from ..rendering.renderer import ContextRenderer
 from ..sources.item_files import decode_json
+from ..syntax.syntaxes import FORMAT_EXTENSIONS
 from ..templating.loader import Templates
 from ..tokenizers.registry import list_tokenizers
 from .bridge import missing_extra
@@ -153,7 +154,7 @@ Patterns = Annotated[list[str] | None, Field(description="Patterns as of .gitign
 ItemsText = Annotated[str, Field(description="A JSON array of objects with content, path, kind, …")]
 QueryText = Annotated[str, Field(description="The question.")]
 BudgetText = Annotated[str, Field(description="The most tokens that the context may cost.")]
-FormatText = Annotated[str, Field(description="markdown, xml, json, yaml or plain.")]
+FormatText = Annotated[str, Field(description=f"One of {', '.join(FORMAT_EXTENSIONS)}.")]
 ProfileText = Annotated[str, Field(description="The profile of an LLM.")]
 
 

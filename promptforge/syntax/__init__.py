@@ -1,1 +1,1 @@
-"""One object for each syntax of a text: markdown, xml, json, yaml, plain."""
+"""One object for each syntax of a text: markdown, xml, json, yaml, toon, plain."""

@@ -62,7 +62,7 @@ class Json(Syntax):
 
     name = "json"
     ending = "json"
-    aliases = ("jsonl",)
+    aliases: ClassVar[tuple[str, ...]] = ("jsonl",)
     framing = "json"
     framing_about = "quotes"
     quotes_values = True

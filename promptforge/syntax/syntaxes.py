@@ -6,10 +6,11 @@ from .json_syntax import JSON
 from .markdown_syntax import MARKDOWN
 from .plain_syntax import PLAIN
 from .syntax import TAGGED, Syntax
+from .toon_syntax import TOON
 from .xml_syntax import XML
 from .yaml_syntax import YAML
 
-SYNTAXES: tuple[Syntax, ...] = (MARKDOWN, XML, JSON, YAML, PLAIN)
+SYNTAXES: tuple[Syntax, ...] = (MARKDOWN, XML, JSON, YAML, TOON, PLAIN)
 """In the order of lists. A new one is one module more, and its name here."""
 FORMAT_EXTENSIONS = {syntax.name: syntax.ending for syntax in SYNTAXES}
 """Shipped format → extension of its templates. The extension of any other format is its name."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import promptforge as pf
 from promptforge.config.options import Options
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 from .report import Report
 
@@ -95,7 +96,7 @@ NUMBERS: dict[str, tuple[object, ...]] = {
     "languages": ("python", None),
 }
 """Options of open types → values for them."""
-FORMATS = ("markdown", "xml", "json", "yaml", "plain")
+FORMATS = tuple(FORMAT_EXTENSIONS)
 LAYOUTS = ("chunks", "chunks-compact", "context", "knowledge", "entities", "documents")
 
 

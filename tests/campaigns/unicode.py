@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import promptforge as pf
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.text.characters import is_later
 
 from .report import Report
@@ -37,7 +38,7 @@ _LINES = (
 )
 _KINDS = ("text", "document", "code", "man_page", "error", "log", "message", "custom")
 _LAYOUTS = ("chunks", "knowledge", "entities", "context", "documents", "chunks-compact")
-_FORMATS = ("markdown", "xml", "json", "yaml", "plain")
+_FORMATS = tuple(FORMAT_EXTENSIONS)
 _TOKENIZERS = ("o200k_base", "approximate-words", "approximate-characters", "characters")
 
 

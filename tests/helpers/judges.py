@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 from xml.etree import ElementTree
 
+import toon_format
 import yaml
 from lxml import etree
 from markdown_it import MarkdownIt
@@ -254,6 +255,24 @@ def yaml_strings(text: str) -> list[str]:
     return list(strings_of(yaml_value(text)))
 
 
+# TOON
+
+
+def toon_value(text: str) -> Any:
+    """Parse strictly: lengths, indentation, no key twice."""
+    return toon_format.loads(text)
+
+
+def toon_structure(text: str) -> Any:
+    """The document with each value replaced by its type."""
+    return skeleton(toon_value(text)) if text else None
+
+
+def toon_strings(text: str) -> list[str]:
+    """Every string value in the document, in order."""
+    return list(strings_of(toon_value(text)))
+
+
 # Plain
 
 
@@ -380,6 +399,7 @@ STRUCTURES: dict[str, Callable[[str], Any]] = {
     "xml": xml_structure,
     "json": json_structure,
     "yaml": yaml_structure,
+    "toon": toon_structure,
 }
 """The judge of each format that has a parser. Plain text has `plain_structure`, tags have
 `tagged_structure`.

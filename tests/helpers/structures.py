@@ -77,6 +77,7 @@ READERS: dict[str, Callable[[str], list[str]]] = {
     "xml": judges.xml_values,
     "json": judges.json_strings,
     "yaml": judges.yaml_strings,
+    "toon": judges.toon_strings,
 }
 
 
@@ -90,6 +91,7 @@ NORMAL: dict[str, Callable[[str], str]] = {
     "xml": judges.normal_xml,
     "json": judges.normal_json,
     "yaml": judges.normal_json,
+    "toon": judges.normal_json,
 }
 
 
@@ -140,7 +142,7 @@ def check_known(text: str, whole: str, format: str) -> None:
     """Check that a text cut to a budget has no block, element or key that the harmless `whole` text
     has not.
     """
-    if format in ("json", "yaml"):
+    if format in ("json", "yaml", "toon"):
         judges.STRUCTURES[format](text)
     elif format == "xml":
         assert _elements(text) <= once(_elements, whole)

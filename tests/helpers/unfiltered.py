@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 import promptforge as pf
 from promptforge.packing.pack import Packing
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 LAYOUTS = ["context", "knowledge", "chunks", "chunks-compact", "entities", "documents"]
-FORMATS = ["markdown", "xml", "json", "yaml", "plain"]
+FORMATS = [*FORMAT_EXTENSIONS]
 PACKINGS: tuple[Packing, ...] = get_args(Packing)
 
 Records = list[dict[str, Any]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from judges import json_structure, markdown_structure, xml_structure, yaml_structure
+from judges import STRUCTURES
 from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
@@ -34,12 +33,6 @@ from promptforge.text.control_tokens import (
 
 FAMILIES = ["command", "deepseek", "gemma", "llama", "mistral", "qwen"]
 KEPT = ["claude", "default", "gemini", "gpt", "knowledge-long", "lisp"]
-STRUCTURES: dict[str, Callable[[str], Any]] = {
-    "markdown": markdown_structure,
-    "xml": xml_structure,
-    "json": json_structure,
-    "yaml": yaml_structure,
-}
 
 
 @cache
@@ -371,10 +364,8 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
     assert "".join(spread_insertions(text, parts)) == text
     assert list(map(type, mended.parts)) == list(map(type, parts))
     assert all(new == old for new, old in zip(mended.parts, parts, strict=True) if type(old) is str)
-    if syntax == "xml":
-        assert xml_structure(text) == xml_structure("".join(parts))
-    if syntax == "json":
-        assert json_structure(text) == json_structure("".join(parts))
+    if syntax in ("xml", "json"):
+        assert STRUCTURES[syntax](text) == STRUCTURES[syntax]("".join(parts))
     if syntax == "txt":
         assert not mended.left or any("\\" in token for token in known.tokens)
 

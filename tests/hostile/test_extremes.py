@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import promptforge as pf
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 pytestmark = pytest.mark.unwatched
 
@@ -30,7 +31,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
+@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_huge_text_is_cut_to_the_budget(
     name: str, format: str, capfd: pytest.CaptureFixture[str]

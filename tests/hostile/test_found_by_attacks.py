@@ -21,6 +21,7 @@ from promptforge import plugins
 from promptforge.files import access
 from promptforge.rendering import budget_hints
 from promptforge.selection import query
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating import language
 from promptforge.trimming import kinds, pieces
 
@@ -45,7 +46,7 @@ def test_a_terminal_is_shown_controls_and_a_pipe_is_given_them() -> None:
     assert "a\\x1b]0;PWNED\\x07\r\n\tb\\x9b2J" in shown
 
 
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
+@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 def test_a_terminal_is_shown_what_is_unseen(format: str) -> None:
     unseen = "\u202e\u2066\u200b\xad\ufeff\U000e0041\u2028\x85\u061c\u034f"
     given = json.dumps([{"content": f"a{unseen}b\r\nc 👩\u200d🚀\n"}]).encode()

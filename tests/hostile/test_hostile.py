@@ -138,7 +138,7 @@ def test_each_known_string_in_each_field(layout: str, format: str, field: str) -
 
 
 @pytest.mark.parametrize("text", hostile.PARTS[::5])
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml"])
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "toon"])
 def test_options_that_hold_text_do_not_break_the_text(format: str, text: str) -> None:
     long = harmless(1, content="word " * 300, kind="text")
     if "\ud800" in text:

@@ -294,7 +294,7 @@ def test_in_an_attribute_a_content_is_a_label(item: str, framing: str) -> None:
 # --- templates ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
+@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 def test_one_item_template_works_under_each_framing(format: str) -> None:
     ending = FORMAT_EXTENSIONS[format]
     item = "{# I. #}\n{{ item.content | framed(item.language) }}\n"
@@ -308,6 +308,7 @@ def test_one_item_template_works_under_each_framing(format: str) -> None:
         "xml": 'a &lt; b\n"c"\n',
         "json": '"a < b\\n\\"c\\""\n',
         "yaml": '"a < b\\n\\"c\\""\n',
+        "toon": '"a < b\\n\\"c\\""\n',
         "plain": 'a < b\n"c"\n',
     }
     for framing in ("auto", *syntax_of(ending).framings):

@@ -18,6 +18,7 @@ import promptforge as pf
 from promptforge.config.layouts import layout_schema
 from promptforge.config.profiles import load_profile
 from promptforge.lint.template_reader import PROMPT_VARIABLES
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating.loader import Templates
 from promptforge.yaml_reader import load_yaml
 
@@ -51,7 +52,7 @@ def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.unwatched
-@pytest.mark.parametrize("source", ["markdown", "xml", "json", "yaml", "plain"])
+@pytest.mark.parametrize("source", FORMAT_EXTENSIONS)
 def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None:
     assert run("new", "format", "mine", "--from", source).code == 0
     for layout in Templates().layouts():

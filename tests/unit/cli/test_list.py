@@ -13,6 +13,7 @@ from places import ROOT
 
 import promptforge as pf
 from promptforge.cli.main import COMMANDS, GROUPS
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +160,7 @@ def test_list_of_formats_has_ones_own_with_its_syntax_and_layouts(
     (own,) = [row for row in rows if row["name"] == "slides"]
     assert (own["ending"], own["layouts"]) == ("slides.md", ["knowledge", "knowledge-long"])
     assert own["description"].endswith("escaped as markdown, in knowledge, knowledge-long")
-    assert {row["name"] for row in rows} == {"markdown", "xml", "json", "yaml", "plain", "slides"}
+    assert {row["name"] for row in rows} == {*FORMAT_EXTENSIONS, "slides"}
     assert "slides" not in run("list", "formats").out
 
 

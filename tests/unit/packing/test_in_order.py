@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from knapsack import bound
 
 import promptforge as pf
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 COUNT = pf.get_tokenizer("o200k_base").count
 
@@ -94,7 +95,7 @@ def test_the_last_of_the_list_go_and_the_one_at_the_edge_is_cut() -> None:
 
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first"])
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
+@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 def test_attributions_outlive_contents(packing: str, format: str) -> None:
     records = [item(f"name{n}", 200, path=f"src/file{n}.txt") for n in range(5)]
     whole = render(records, 10**6, layout="chunks", format=format)

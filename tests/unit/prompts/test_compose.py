@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.text.delimiters import read_leniently
 
 SEED = """<system>
@@ -104,7 +105,7 @@ def tags(prompt: pf.Prompt, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(TAGS))
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
+@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 @given(ITEMS, histories(), TEXT)
 @cases(25)
 def test_law_no_part_makes_a_tag_of_the_frame(

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import promptforge as pf
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 RENDERER = pf.Renderer()
 LAYOUTS = ("chunks", "chunks-compact", "context", "documents", "entities", "knowledge", "cited")
-FORMATS = ("markdown", "plain", "xml", "json", "yaml")
+FORMATS = tuple(FORMAT_EXTENSIONS)
 MARKER = "[Content truncated...]"
 ITEMS = [
     pf.Item(

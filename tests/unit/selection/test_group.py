@@ -25,6 +25,7 @@ from promptforge.selection.group import (
     flatten_sections,
     group_entries,
 )
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 
 def entry(index: int, rank: float = 1.0, **fields: Any) -> Entry:
@@ -196,7 +197,7 @@ def test_the_tree_names_folders_and_files_with_their_tokens() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("form", ["markdown", "xml", "json", "yaml", "plain"])
+@pytest.mark.parametrize("form", FORMAT_EXTENSIONS)
 def test_every_layout_and_format_has_a_tree(layout: str, form: str) -> None:
     if layout == "cited" and form != "plain":
         pytest.skip("cited has one format")

@@ -20,6 +20,7 @@ from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import native, records
 from promptforge.sources.records import load_records, to_item
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 
 def read(record: object) -> tuple[Item, list[str]]:
@@ -549,7 +550,7 @@ def test_what_is_no_list_of_records_raises(given: Any) -> None:
 
 def test_a_result_without_an_item_is_empty_whatever_its_text() -> None:
     for layout in ("documents", "context", "knowledge", "chunks", "entities"):
-        for syntax in ("markdown", "xml", "json", "yaml", "plain"):
+        for syntax in FORMAT_EXTENSIONS:
             result = pf.render([], layout=layout, format=syntax)
             assert result.is_empty
 

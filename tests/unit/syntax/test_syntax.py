@@ -15,8 +15,8 @@ import promptforge as pf
 from promptforge.syntax.syntaxes import SYNTAXES, syntax_of
 from promptforge.text.escape import Content, FencedBlock, Safe
 
-QUOTED = [("xml", "attribute"), ("json", "string"), ("yaml", "string")]
-AGAIN = ("url", "autolink", "title")
+QUOTED = [("xml", "attribute"), ("json", "string"), ("yaml", "string"), ("toon", "string")]
+AGAIN = ("url", "autolink", "title", "member")
 """Places of which the escapes are others than those that `{% set %}` may have used."""
 ESCAPES = [(syntax.name, place) for syntax in SYNTAXES for place in syntax.places]
 

@@ -16,6 +16,7 @@ from places import ROOT
 
 import promptforge as pf
 from promptforge.cli.preview import preview_command
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating.language import FILTERS
 from promptforge.templating.loader import Templates
 
@@ -191,7 +192,7 @@ def test_a_layout_on_a_base_inherits_every_format_and_setting(folder: Path) -> N
     write(folder / "mine", files)
     templates = Templates([folder / "mine"])
     assert "short" in templates.layouts()
-    assert templates.formats("short") == ["markdown", "xml", "json", "yaml", "plain"]
+    assert templates.formats("short") == [*FORMAT_EXTENSIONS]
     settings = templates.settings("short")
     assert settings.group_by == "category"
     assert settings.titles["code"] == "Sources"
@@ -229,11 +230,7 @@ def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) 
         format,
     )
     assert Templates([folder / "mine"]).formats("chunks") == [
-        "markdown",
-        "xml",
-        "json",
-        "yaml",
-        "plain",
+        *FORMAT_EXTENSIONS,
         format,
     ]
     if format == "html":

@@ -18,6 +18,7 @@ from places import ROOT
 
 import promptforge as pf
 from promptforge.config.layouts import shipped_words
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating.loader import Templates
 
 GERMAN = """\
@@ -231,7 +232,7 @@ def test_the_engine_has_no_word_of_its_own() -> None:
     files = translated()
     layouts = sorted(Templates().layouts())
     for at, layout in enumerate(layouts):
-        for number, syntax in enumerate(("markdown", "xml", "json", "yaml", "plain")):
+        for number, syntax in enumerate(FORMAT_EXTENSIONS):
             renderer = pf.Renderer(
                 templates=files, layout=layout, format=syntax, marker="[\u0436]", combine="combined"
             )
