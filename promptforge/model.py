@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # and the package renames that to `promptforge`.
 Origin = Literal["explicit", "similarity"]
 ScoreOrder = Literal["given", "higher", "lower"]
+NO_SCORE = float("1")
+"""The score of an item that was given none: known by identity, for 1 is a score as well."""
 MAX_LINE_NUMBER = 2**31 - 1
 """Larger line numbers are taken for mistakes."""
 MAX_CHARS_HASHED = 1 << 20
@@ -70,12 +72,16 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Last line in `path`, inclusive."""
     language: str | None = None
     """Language tag. `None`: found by `path`, else by `kind`. `"none"`: it has none."""
-    score: float = 1.0
+    score: float = NO_SCORE
     """Relevance; `score_order` says how it is meant."""
     score_order: ScoreOrder = "higher"
     """`higher` or `lower` numbers are better; `given`: their order is the rank of found items."""
     origin: Origin = "explicit"
     """`explicit`: named by the user. `similarity`: found by a search."""
+    named: bool | None = None
+    """True: an explicit item is shown at least in short before others are chosen. False: it
+    competes, as the files of a folder do. `None`: it has no score of its own, so it is named too,
+    but in a repository."""
     required: bool = False
     """Must appear whole; if it does not fit, `BudgetError` is raised."""
     metadata: dict[str, Any] = {}
@@ -83,6 +89,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         """Check the fields once, so that loading can skip a million good items; refuse none."""
+        if self.named is None and self.score is not NO_SCORE:
+            msgspec.structs.force_setattr(self, "named", False)
         if not _is_sound(self):
             mark = UnsoundMetadata()
             mark.given = self.metadata
@@ -90,12 +98,27 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 mark.update(dict.items(self.metadata))
             msgspec.structs.force_setattr(self, "metadata", mark)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what a copy is made of; pickled, a number would not be known by identity."""
+        return _copied, (msgspec.structs.asdict(self),)
+
+    @property
+    def is_reserved(self) -> bool:
+        """True if it is shown at least in short before others are chosen."""
+        return self.named is not False and self.origin == "explicit"
+
     @property
     def relevance(self) -> float:
         """Its score, so that higher is better; 0 where only the order tells."""
         if self.score_order == "lower":
             return closeness(self.score)
         return self.score if self.score_order == "higher" else 0.0
+
+
+def _copied(fields: dict[str, Any]) -> Item:
+    if fields["named"] is None:
+        fields["score"] = NO_SCORE
+    return Item(**fields)
 
 
 Language = Callable[[Item], str | None]
@@ -116,7 +139,7 @@ def _is_sound(item: Item) -> bool:
     # sound: a Markup would pass every escaping.
     # fmt: off
     (kind, content, expanded, summary, own_id, name, path, url,
-     start, end, language, score, order, origin, required, metadata) = _fields(item)
+     start, end, language, score, order, origin, named, required, metadata) = _fields(item)
     # fmt: on
     return (
         type(kind) is str
@@ -135,6 +158,7 @@ def _is_sound(item: Item) -> bool:
         and (order == "higher" or order == "given" or order == "lower")
         and type(origin) is str
         and (origin == "explicit" or origin == "similarity")
+        and (named is None or type(named) is bool)
         and type(required) is bool
         and type(metadata) is dict
         and (summary is None or type(summary) is str)

@@ -75,8 +75,6 @@ TRUST_STATES = {
 }
 _FILES_PLACE = "the input"
 """The place of a packing that nobody has set."""
-MIN_MANY_FILES = 5
-"""Files from which on they are packed as a folder is; of fewer, the first named comes first."""
 _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "question"}
 """Flag of a prompt's text → its key in a job file."""
 
@@ -295,6 +293,7 @@ class CommandRequest(NamedTuple):
 
     def _reads_many_files(self) -> bool:
         """Tell whether there is a folder or a pattern, or as many files as a shell makes of one."""
+        from ..sources.gather import MIN_MANY_FILES
         from ..sources.text_files import is_text_source
 
         workspace = self.wanted.workspace
@@ -439,6 +438,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     items, listed = _split_lists(items)
     files, more = _split_lists(given["files"])
     lists = [*more, *listed, *filter(None, [given["files_from"]])]
+    of_lists = [name for path in lists for name in _listed_files(path, given)]
     return SourceRequest(
         items=[
             *(entry for entry in job.items if isinstance(entry, str)),
@@ -446,7 +446,8 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
         ],
         urls=[name for name in items if is_url(name)],
         records=[entry for entry in job.items if not isinstance(entry, str)],
-        files=[*job.files, *files, *(n for path in lists for n in _listed_files(path, given))],
+        files=[*job.files, *files, *of_lists],
+        listed=len(of_lists) if len(of_lists) > 1 else 0,
         documents=[*job.documents, *given["documents"]],
         man_pages=[*job.man_pages, *given["man_pages"]],
         techniques=[*job.mitre_techniques, *given["techniques"]],

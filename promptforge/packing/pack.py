@@ -173,7 +173,8 @@ def pack(  # noqa: PLR0913  these are the options of packing
         if step.required:
             packer.require(step.walk)
             continue
-        if beside_stubs and _pack_beside_stubs(packer, step, step_limit, packing):
+        beside = beside_stubs and not step.named
+        if beside and _pack_beside_stubs(packer, step, step_limit, packing):
             continue
         rest = _pack_step(packer, step, step_limit, packing, passages)
         if stubs:
@@ -209,6 +210,10 @@ def _pack_step(
     packer: Packer, step: PackingStep, limit: Cost, packing: Packing, passages: PassageSource | None
 ) -> PackingStep:
     """Pack a step; return it as what is left of it may be packed again."""
+    if step.named:
+        from .named import pack_named
+
+        return pack_named(packer, step, limit, passages)
     if packing in FIXED_SET_PACKINGS:
         _pack_fixed_set(packer, step, limit, packing)
     elif packing == "repository":
@@ -569,7 +574,7 @@ def pack_proportionally(
             packer.drop_duplicates(duplicate_of)
             return
     walk = _keep_attributions(packer, packer.unsettled(walk), limit)
-    shares = _Shares(packer, walk, limit, longest_first)
+    shares = Shares(packer, dict.fromkeys(walk, STUB_VARIANT), limit, longest_first)
     shown = shares.find()
     packer.drop_duplicates(packer.contained(shown))
     packer.show({i: v for i, v in shown.items() if i not in packer.duplicate_of}, limit)
@@ -581,29 +586,30 @@ def pack_proportionally(
             misses += not packer.take_shortened(index, limit)
 
 
-class _Shares:
-    """Items shortened to one common share, and what that costs.
+class Shares:
+    """Items shortened to one common share, none below its least variant, and what that costs.
 
     Costs of items guide, and few items change from one page to the next: the measure decides.
     """
 
     def __init__(
-        self, packer: Packer, walk: Sequence[int], limit: Cost, longest_first: bool
+        self, packer: Packer, least: Mapping[int, Variant], limit: Cost, longest_first: bool
     ) -> None:
-        self._packer, self._page, self._walk, self._limit = packer, packer.page, walk, limit
-        self._contents = {i: content_variant(self._page.variants(i)) for i in walk}
+        self._packer, self._page, self._limit = packer, packer.page, limit
+        self._walk, self._least = [*least], least
+        self._contents = {i: content_variant(self._page.variants(i)) for i in least}
         self._sizes = {i: len(content.text) for i, content in self._contents.items()}
         self._longest = 0
         if longest_first:
             self._longest = max(self._sizes.values(), default=0)
         self._unit = budget_unit(limit)
         self._enough = max(CLOSE_ENOUGH_TOKENS, CLOSE_ENOUGH_SHARE * limit[self._unit])
-        self._bare = self._measure(dict.fromkeys(walk, STUB_VARIANT))
+        self._bare = self._measure(least)
         self._room = subtract_costs(limit, self._bare)
 
     def find(self) -> Mapping[int, Variant]:
         """Return variants of one share that leave next to no room."""
-        best: dict[int, Variant] = dict.fromkeys(self._walk, STUB_VARIANT)
+        best = {**self._least}
         if min(self._room) < 0 or self.leaves_little(self._bare) or not self._walk:
             return best
         share = self._guess()
@@ -647,7 +653,10 @@ class _Shares:
         content, kept = self._contents[index], self._kept(index, share)
         if kept >= self._sizes[index]:
             return content
-        found = self._page.longest_within(index, UNLIMITED, kept) or STUB_VARIANT
+        found = self._page.longest_within(index, UNLIMITED, kept)
+        least = self._least[index]
+        if found is None or len(found.text) < len(least.text):
+            found = least
         cost = self._page.item_cost(index, found)
         if not self._page.may_fit(index, content, cost):
             return found
@@ -668,7 +677,7 @@ class _Shares:
             cost = ZERO_COST
             for index in sample:
                 cost = add_costs(cost, self._page.item_cost(index, self._shortened(index, share)))
-                cost = subtract_costs(cost, self._page.item_cost(index, STUB_VARIANT))
+                cost = subtract_costs(cost, self._page.item_cost(index, self._least[index]))
             kept = sum(self._kept(index, share) for index in sample) or 1.0
             part = sum(self._kept(index, share) for index in self._walk) / kept
             share = min(share * self._step((part * cost[0], part * cost[1])), 1.0)

@@ -134,6 +134,10 @@ class PackablePage(Protocol):
         """
         ...
 
+    def least_variant(self, index: int) -> Variant:
+        """Return the variant of about the fewest tokens that still say something of an item."""
+        ...
+
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         ...
@@ -252,6 +256,8 @@ class PackingStep(NamedTuple):
     """All of them, whole, or `BudgetError`."""
     again: bool = False
     """True where items of an earlier step may be shown anew, longer or shorter."""
+    named: bool = False
+    """All of them at least in short, within the whole limit; then all up to one length."""
     ranks: Sequence[float] = ()
     """By index. Of equal ranks all that fit whole come before any is shortened."""
 

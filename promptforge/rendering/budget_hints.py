@@ -20,7 +20,7 @@ from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Packed
 from ..packing.types import UNLIMITED, Cost, Variant
 from ..reasons import BUDGET_REASONS, DUPLICATE, MERGED, REASONS, Changes
 from ..text.words import late_property
-from .page import Page
+from .page import Page, divide_named
 
 if TYPE_CHECKING:
     from ..config.options import Options
@@ -58,8 +58,9 @@ def packing_order(page: Page) -> list[int]:
             i for i in page.candidates.kept if pool[i].origin == origin and not pool[i].required
         ]
         if packing in BEST_FIRST_PACKINGS:
-            newest = page.candidates.newest_first(side)
-            side = sorted(newest, key=ranks.__getitem__, reverse=True)
+            named, rest = divide_named(side, page.candidates, packing)
+            newest = page.candidates.newest_first(rest)
+            side = [*named, *sorted(newest, key=ranks.__getitem__, reverse=True)]
         elif packing == "drop_first":
             most = len(side)
             if origin == "similarity" and page.options.max_items is not None:
@@ -103,9 +104,12 @@ class BudgetHints:
         self._few = len(page.candidates) <= MAX_CANDIDATES_TRIED
         options = page.options
         sides = len({page.candidates.pool[i].origin for i in self._order})
-        shared = options.section_budgets or (options.combine != "explicit_only" and sides > 1)
+        named = page.candidates.columns.names and options.packing in BEST_FIRST_PACKINGS
+        shared = (
+            named or options.section_budgets or (options.combine != "explicit_only" and sides > 1)
+        )
         self._ordered = (
-            options.packing in _IN_ORDER and not shared and page.query_passages() is None
+            options.packing in _IN_ORDER and not (named or shared) and page.query_passages() is None
         )
         self._tried: dict[int, Collection[int]] = {}
         self._offers: dict[int, int] = {}

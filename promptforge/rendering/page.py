@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..errors import TemplateError
@@ -27,7 +28,7 @@ from ..packing.types import (
     fits_within,
 )
 from ..reasons import DUPLICATE
-from ..selection.filter import Candidates
+from ..selection.filter import Candidates, is_file
 from ..selection.group import (
     ContainedTexts,
     Section,
@@ -320,6 +321,10 @@ class Page:
         """Return the longest shorter variant that fits beside `chosen`, and the page's cost."""
         return self._shortener.shorten(index, chosen, limit, room)
 
+    def least_variant(self, index: int) -> Variant:
+        """Return the variant of about the fewest tokens that still say something of an item."""
+        return self._shortener.least(index, int(not self._in_tokens))
+
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         return self._shortener.longest_within(index, tokens, chars)
@@ -530,6 +535,26 @@ class Page:
             items = [self.views.view(e.index, chosen[e.index]) for e in section.entries]
             found.append(Fields(key=key, title=title, items=items))
         return found
+
+
+def divide_named(
+    explicit: Sequence[int], candidates: Candidates, packing: str
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Divide explicit items into those that are reserved, and those that compete.
+
+    Items of a list come after those of named sources, the best first where a query ranks them. They
+    compete where they are the files of a repository.
+    """
+    if not candidates.columns.names:
+        return (), explicit
+    items, ranks, asked = candidates.pool, candidates.ranks, candidates.asked
+    named = [index for index in explicit if items[index].is_reserved]
+    if packing == "repository":
+        named = [index for index in named if items[index].named or not items[index].path]
+    elif asked is not None and asked.of_files and asked.has_evidence:
+        named = [index for index in named if items[index].named or not is_file(items[index])]
+    named.sort(key=lambda index: (not items[index].named, not items[index].named and -ranks[index]))
+    return named, [*filterfalse({*named}.__contains__, explicit)]
 
 
 # --- lower bounds -----------------------------------------------------------------------------

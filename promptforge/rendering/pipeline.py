@@ -58,7 +58,7 @@ from ..text.control_tokens import ControlTokens, control_tokens_of
 from ..text.delimiters import BrokenDelimiterError, pick_nonce
 from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, Setting, ViewMemory
-from .page import Page
+from .page import Page, divide_named
 from .report import Report, say_of_report
 
 if TYPE_CHECKING:
@@ -489,12 +489,14 @@ def plan_packing(
     page: Page, options: Options, diagnostics: Diagnostics
 ) -> tuple[list[PackingStep], SectionLimits]:
     """Return the steps in which the candidates of `page` are packed, and the sections' maxima."""
-    candidates, limit, max_items = page.candidates, _limit(options), options.max_items
+    candidates, max_items = page.candidates, options.max_items
     best_first = options.packing in BEST_FIRST_PACKINGS
     fixed_set = options.packing in FIXED_SET_PACKINGS
     ranks: Sequence[float] = ()
     required, explicit, similar = _sides(candidates.kept, candidates)
+    named: Sequence[int] = ()
     if best_first:
+        named, explicit = divide_named(explicit, candidates, options.packing)
         ranks = candidates.ranks
         required, explicit, similar = (
             BestFirst(candidates.newest_first(side), ranks)
@@ -502,8 +504,11 @@ def plan_packing(
         )
     elif not fixed_set:
         explicit, similar = page.walk(explicit), page.walk(similar)
-    limits, sure = _limit_sections(page, options, (explicit, similar), diagnostics)
+    limits, sure = _limit_sections(page, options, (named, explicit, similar), diagnostics)
     steps = [PackingStep(required, required=True)]
+    in_section = frozenset(limits.section).union(*(members for members, _ in sure))
+    if named and in_section:
+        steps.append(PackingStep(named, named=True, share=0))
     if fixed_set and limits.most:
         # All items of a step give way together, so a section with a maximum is a step of its own
         # and has its room.
@@ -517,17 +522,44 @@ def plan_packing(
         if max_items is not None:  # those in a step of their own have their places
             max_items -= sum(index in inside for index in found)
     steps += [PackingStep(members, room=room, ranks=ranks) for members, room in sure]
-    named, searched = PackingStep(explicit, ranks=ranks), PackingStep(similar, ranks=ranks)
-    searched = searched._replace(most=max_items)
-    if options.combine == "combined" and explicit and similar:
-        # Named items take their share, found ones come in, then named ones use what is left.
-        # All of them where `max_items` is None.
-        sides = (required, explicit, similar[:max_items])
-        share = _explicit_share(page, options, sides, limit)
-        steps += [named._replace(share=share), searched, named._replace(again=True)]
-    else:
-        steps += [named, searched]
+    searched = PackingStep(similar, ranks=ranks, most=max_items)
+    steps += _share_out(page, options, (required, named, explicit), searched, in_section)
     return [step for step in steps if step.walk], limits
+
+
+def _share_out(
+    page: Page,
+    options: Options,
+    sides: tuple[Sequence[int], ...],
+    searched: PackingStep,
+    in_section: frozenset[int],
+) -> Iterator[PackingStep]:
+    """Yield steps: who comes first takes a share, the others come in, then it uses what is left."""
+    required, named, explicit = sides
+    limit, share = _limit(options), 1.0
+    shares = options.combine == "combined" and len(searched.walk) > 0
+    found: Sequence[int] = ()
+    if shares and (named or explicit):
+        found = searched.walk[: searched.most]  # all of them where `max_items` is None
+    named_steps: list[PackingStep] = []
+    if named:
+        rest = [*explicit, *found] if found else explicit
+        if rest:  # a folder's files, say
+            share = _explicit_share(page, options, (required, named, rest), limit)
+        inside = [index for index in named if index in in_section]
+        free = [index for index in named if index not in in_section]
+        named_steps = [PackingStep(inside, ranks=searched.ranks), PackingStep(free, named=True)]
+    yield from (step._replace(share=share) for step in named_steps)
+    others = PackingStep(explicit, ranks=searched.ranks)
+    if explicit and found:
+        part = _explicit_share(page, options, ([*required, *named], explicit, found), limit)
+        if share < 1:
+            part = share + (1 - share) * part
+        yield from (others._replace(share=part), searched, others._replace(again=True))
+    else:
+        yield from (others, searched)
+    if share < 1:
+        yield from (step._replace(again=True) for step in named_steps)
 
 
 def _sides(
@@ -584,8 +616,8 @@ def _limit_sections(
         return SectionLimits({}, {}), []
     key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
     members: dict[str, list[int]] = {name: [] for name in budgets}
-    explicit, similar = sides
-    for index in (*explicit, *similar[: options.max_items]):
+    named, explicit, similar = sides
+    for index in (*named, *explicit, *similar[: options.max_items]):
         members.get(key(page.candidates.pool[index]), []).append(index)
     _say_absent_sections(
         {key(page.candidates.pool[i]) for i in page.candidates.kept}, budgets, diagnostics

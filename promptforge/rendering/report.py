@@ -520,6 +520,8 @@ def _digest(item: Item) -> str:
 
 MAX_DROPPED_NAMED = 5
 """Dropped items that a message names."""
+MAX_NAMED_LEFT_OUT = 50
+"""Named items without a place that a message names."""
 MAX_NAMED_CHARACTERS = 120
 """Characters of these names together; then fewer of them."""
 _GROUPINGS = ("auto", "none", "file", "kind", "category", "origin")
@@ -606,7 +608,10 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
                 said.append(f"1 of {total} items was {verb}")
             elif number:
                 said.append(f"{number} of {total} items were {verb}")
-        diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
+        message = f"{' and '.join(said)} to keep the budget"
+        if left_out := _named_left_out(report):
+            message += f"; left out of what was named: {left_out}"
+        diagnostics.add("PF111", message, severity="info")
         asked = report.page.candidates.asked
         if asked is not None and not asked.has_evidence:
             message = "no item has a word of the query, which so chose none of them"
@@ -618,6 +623,19 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
     for name in (*always, *(filters if packed.chosen else ())):
         if reasons[name]:
             _say_of_reason(report, REASONS[name], noted[name], diagnostics)
+
+
+def _named_left_out(report: Report) -> str:
+    """Return the names of all items that were named and have no place, each said by name."""
+    candidates, packed = report.page.candidates, report.packed
+    if not candidates.columns.names:
+        return ""
+    lost = (i for i in candidates.kept if candidates.pool[i].is_reserved)
+    lost = (i for i in lost if packed.reasons.get(i) in BUDGET_REASONS)
+    labels = [quote(citation(candidates.pool[index])["name"], 60) for index in lost]
+    more = len(labels) - MAX_NAMED_LEFT_OUT
+    end = f" and {more} more" if more > 0 else ""
+    return ", ".join(labels[:MAX_NAMED_LEFT_OUT]) + end
 
 
 def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diagnostics) -> None:

@@ -17,6 +17,7 @@ from ..packing.pack import CHARACTERS_PER_TOKEN
 from ..packing.types import (
     EMPTY_VARIANT,
     MAX_UNUSED_TOKENS,
+    STUB_VARIANT,
     UNLIMITED,
     Cost,
     Variant,
@@ -43,6 +44,8 @@ MIN_OUTLINE_CHARACTERS = 480
 """Of a program cut to less than this, and to less than one part in `MAX_TIMES_DIVIDED`, the
 beginning says more than a name or two between marks: of 30 megabytes none is then parsed."""
 MAX_TIMES_DIVIDED = 16
+LEAST_TOKENS, LEAST_CONTENT_TOKENS = 60, 30
+"""Tokens that an item named by the user is sure of, and those of its content among them."""
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
 _NO_TEXT = TrimmedText("")
@@ -160,6 +163,24 @@ class Shortener:
             size = len(variant.text)
             chars = min(size - 1, int(size * start[1] / (start[1] + over[1])))
         return tokens, chars
+
+    def least(self, index: int, unit: int) -> Variant:
+        """Return an item whole where it is small, else its heading and about a sentence of it."""
+        page, bounds = self._page, [UNLIMITED, UNLIMITED]
+        if page.options.stubs:
+            return STUB_VARIANT
+        variants, empty = page.variants(index), page.item_cost(index, EMPTY_VARIANT)
+        size = (1, CHARACTERS_PER_TOKEN)[unit]
+        bounds[unit] = max(LEAST_TOKENS * size - empty[unit], LEAST_CONTENT_TOKENS * size)
+        whole, room = content_variant(variants), add_costs(empty, (bounds[0], bounds[1]))
+        if page.may_fit(index, whole, room) and fits_within(page.item_cost(index, whole), room):
+            return whole
+        if page.options.trim == "none":
+            return variants[-1]
+        found = self.longest_within(index, bounds[0], bounds[1])
+        if found is None:
+            found = variants[-1] if variants[-1].name == "summary" else STUB_VARIANT
+        return found
 
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant found with a text within both bounds, if any."""

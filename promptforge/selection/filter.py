@@ -156,6 +156,11 @@ class Columns:
         return True in self._read("required")
 
     @late_property
+    def names(self) -> bool:
+        """True if any item is shown at least in short."""
+        return "explicit" in self.origins and {*self._read("named")} != {False}
+
+    @late_property
     def plain(self) -> bool:
         """True if each has a content and no other variant."""
         expanded = list(self._read("expanded"))
@@ -177,13 +182,15 @@ def _numbers(code: str, numbers: Iterable[Any]) -> array[Any]:
     return array(code, struct.pack(f"{len(given)}{code}", *given))
 
 
-_FACTS = frozenset({"origins", "score_orders", "requires", "summarized", "plain", "every_kind"})
+_FACTS = frozenset(
+    {"origins", "score_orders", "requires", "names", "summarized", "plain", "every_kind"}
+)
 """Facts about all items, which stay as they are where `_side` does."""
 
 
 def _side(item: Item) -> tuple[object, ...]:
     alone = item.summary is None, item.expanded is None
-    return item.kind, item.origin, item.score_order, item.required, alone
+    return item.kind, item.origin, item.score_order, item.named, item.required, alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,16 +434,21 @@ def _rank_by_importance(
         ranks[index] = number
 
 
+def is_file(item: Item) -> bool:
+    """Tell whether an item may be a file of a repository."""
+    return bool(item.path) and item.kind in ("code", "file", "diff")
+
+
 def _kind_of_relevance(asked: Question) -> Callable[[Question], Relevance]:
     """Return the class for the candidates: files, programs among them, that no score tells apart
     are a repository.
     """
     from .query import QueryRelevance
 
-    kinds = {asked.items[index].kind for index in asked.ranked if asked.items[index].path}
+    with_path = [item for item in map(asked.items.__getitem__, asked.ranked) if item.path]
     if asked.embed or asked.reranker or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
         return QueryRelevance
-    if "code" in kinds and kinds <= {"code", "file", "diff"}:
+    if all(map(is_file, with_path)) and any(item.kind == "code" for item in with_path):
         from .repository import RepositoryRelevance
 
         return RepositoryRelevance

@@ -438,7 +438,7 @@ def drop_duplicates(
         if other == index:
             continue
         keep, lost = other, index
-        if (items[index].required, ranks[index]) > (items[other].required, ranks[other]):
+        if _claim(items[index], ranks[index]) > _claim(items[other], ranks[other]):
             keep, lost = index, other
             first[text] = index
         if items[lost].required:
@@ -464,6 +464,10 @@ def with_paths_of(item: Item, others: Iterable[Item]) -> Item:
     if not paths:
         return item
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_text_of": list(paths)})
+
+
+def _claim(item: Item, rank: float) -> tuple[bool, bool, float]:
+    return item.required, item.is_reserved, rank
 
 
 def with_also_in(item: Item, others: Iterable[Item]) -> Item:

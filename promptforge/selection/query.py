@@ -67,6 +67,8 @@ class Relevance(ABC):
 
     max_whole_characters = MAX_WHOLE_PROGRAM_CHARACTERS
     """Characters up to which a program is one passage."""
+    of_files = False
+    """True for the files of a repository."""
 
     def __init__(self, asked: Question, read: Sequence[int]) -> None:
         """Take the question, and the indices of the items that are read closely."""

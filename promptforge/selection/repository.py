@@ -435,6 +435,7 @@ class RepositoryRelevance(Relevance):
 
     max_whole_characters = 0
     """None is: one without room for all of it still shows its best chunk, see `extents_of`."""
+    of_files = True
 
     def __init__(self, asked: Question) -> None:
         """Rank the chunks of the candidates; the best 200 files are read closely."""

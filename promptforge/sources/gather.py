@@ -68,6 +68,10 @@ PathNames = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """Names or paths; one alone stands for a list of one."""
 
 
+MIN_MANY_FILES = 5
+"""So many names of texts may be what a shell made of a pattern."""
+
+
 class SourceRequest(msgspec.Struct, frozen=True):
     """The sources that were named, each kind in its order."""
 
@@ -78,6 +82,8 @@ class SourceRequest(msgspec.Struct, frozen=True):
     records: Sequence[object] = ()
     """Items written out in a job."""
     files: Sequence[str] = ()
+    listed: int = 0
+    """So many of the files, the last ones, are names of lists: these compete."""
     documents: Sequence[str] = ()
     man_pages: Sequence[str] = ()
     techniques: Sequence[str] = ()
@@ -282,11 +288,18 @@ def _joined(failed: Sequence[ItemError]) -> Iterator[ItemError]:
         yield ItemError(reason, where=f"{names} and {len(errors) - MAX_NAMES_SHOWN} more")
 
 
-def _load_texts(path: str, read: Callable[..., list[Item]], near: Mapping[str, Any]) -> list[Item]:
+def _named(load: Callable[[], list[Item] | Item], most: int = 1) -> list[Item]:
+    """Return items as named ones; they compete where they are more than `most`, as of a folder."""
+    found = load()
+    items = [found] if isinstance(found, Item) else found
+    return [replace(item, named=len(items) <= most) for item in items]
+
+
+def _load_texts(path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]) -> list[Item]:
     """Return a file of text, or the records of a table of them."""
     if path.lower().endswith((".csv", ".tsv")) and (items := load_table(path, **near)) is not None:
         return items
-    return read(path, **near)
+    return read()
 
 
 def _load_items_or_text(
@@ -369,7 +382,7 @@ def load_stream(
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as a text, for it holds no items; --name app.py would tell its language"
-        items = change_items(text)
+        items = _named(partial(change_items, text))
         if not items and stream_name is None and _FAILURE.search(text):
             items = [Item(kind="log", content=text, name="standard input", language="text")]
             message = (
@@ -398,15 +411,16 @@ def _loaders(
         yield None, partial(_load_url, url, diagnostics, wanted.wanted)
     yield None, partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
     for name in wanted.man_pages:
-        yield None, partial(load_man_page, name)
+        yield None, partial(_named, partial(load_man_page, name))
     for path in wanted.documents:
-        yield path, partial(load_documents, path, **near)
+        yield path, partial(_named, partial(load_documents, path, **near))
     if wanted.techniques:
         index: TechniqueIndex = {}
         # One failure if the collection cannot be read, else one for each technique not in it.
         yield None, partial(_read_techniques, index, wanted, diagnostics)
         for name in wanted.techniques if index else ():
-            yield None, partial(find_technique, index, name, diagnostics=diagnostics)
+            find = partial(find_technique, index, name, diagnostics=diagnostics)
+            yield None, partial(_named, find)
     yield from _text_loaders(wanted, near, progress)
     for spec in wanted.plugged:
         yield None, partial(load_plugged, spec, diagnostics=diagnostics)
@@ -423,8 +437,9 @@ def _item_loader(
     if _REPOSITORY.fullmatch(path) and not os.path.lexists(os.path.join(wanted.workspace, path)):
         return partial(_refuse_repository, path)
     if is_text_source(path, wanted.workspace):
-        read = partial(load_files, wanted=wanted.wanted, progress=progress)
-        return partial(_load_texts, path, read, near)
+        read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
+        most = int(len(wanted.items) < MIN_MANY_FILES)
+        return partial(_load_texts, path, partial(_named, read, most), near)
     return partial(_load_items_or_text, path, partial(load_files, wanted=wanted.wanted), near)
 
 
@@ -455,7 +470,7 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
                 folder = os.path.dirname(path)
                 near: dict[str, Any] = {"workspace": folder, "diagnostics": said}
                 if is_text_source(path, folder):
-                    items = load_files(path, **near)
+                    items = _named(partial(load_files, path, **near), int(len(names) == 1))
                     place = name.partition("://")[2].lstrip("/")
                     clean = _clean_items(items, name, diagnostics, wanted if is_folder else None)
                     found += [replace(item, path=place, url=name) for item in clean]
@@ -495,14 +510,15 @@ def _text_loaders(
     """Yield a loader for each source of texts: files, folders, and what git knows of them."""
     about: dict[str, Any] = {"wanted": wanted.wanted, **near}
     of_files = {"context_lines": wanted.context_lines, "stream_name": wanted.stream_name, **about}
-    for spec in wanted.files:
-        yield spec, partial(load_files, spec, progress=progress, **of_files)
+    for number, spec in enumerate(wanted.files):
+        most = int(number < len(wanted.files) - wanted.listed)
+        yield spec, partial(_named, partial(load_files, spec, progress=progress, **of_files), most)
     if wanted.git_diff is not None:
-        yield None, partial(load_diff, wanted.git_diff, **about)
+        yield None, partial(_named, partial(load_diff, wanted.git_diff, **about))
     if wanted.git_changed is not None:
-        yield None, partial(load_changed, wanted.git_changed, **about)
+        yield None, partial(_named, partial(load_changed, wanted.git_changed, **about))
     if wanted.git_log:
-        yield None, partial(load_log, wanted.git_log, **about)
+        yield None, partial(_named, partial(load_log, wanted.git_log, **about))
 
 
 def _read_techniques(

@@ -25,6 +25,7 @@ import msgspec
 from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean, quote
 from ..model import (
     MAX_LINE_NUMBER,
+    NO_SCORE,
     WRITTEN_AS_TEXT,
     Item,
     UnsoundMetadata,
@@ -483,7 +484,8 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
         score=_score(fields.get("score"), notes),
         score_order=_word(fields, "score_order", ("higher", "lower", "given"), notes),
         origin=_word(fields, "origin", ("explicit", "similarity"), notes),
-        required=_flag(fields.get("required"), notes),
+        named=None if fields.get("named") is None else _flag(fields["named"], "named", notes),
+        required=_flag(fields.get("required"), "required", notes),
         metadata=metadata,
         **texts,
     )
@@ -532,7 +534,7 @@ def _is_data(value: object) -> bool:
 
 def _score(value: object, notes: _Notes) -> float:
     if value is None:
-        return 1.0
+        return NO_SCORE
     number = parse_number(value)
     if number is None or not isfinite(number):
         expected = "a finite number" if number is not None else "a number"
@@ -574,16 +576,16 @@ def _word(fields: Mapping[str, Any], name: str, words: tuple[str, ...], notes: _
     return word
 
 
-def _flag(value: object, notes: _Notes) -> bool:
+def _flag(value: object, name: str, notes: _Notes) -> bool:
     if value is None or type(value) is bool:
         return bool(value)
     expected = f"expected true or false, found {type_name_of(value)}"
     known = {"true": True, "false": False, "1": True, "0": False}
     word = str(copy_plain(value, _silent)).lower()
     if word not in known:
-        notes.say("PF202", f"required: {expected}; left out")
+        notes.say("PF202", f"{name}: {expected}; left out")
         return False
-    notes.say("PF202", f"required: {expected}; read as {known[word]}")
+    notes.say("PF202", f"{name}: {expected}; read as {known[word]}")
     return known[word]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from promptforge.packing.types import (
+    UNLIMITED,
     Cost,
     JoinedVariant,
     Variant,
@@ -102,6 +103,9 @@ class Words:
         return Variant("trimmed", self.words[index][:length] + MARK) if length > 0 else None
 
     outline_within = longest_within
+
+    def least_variant(self, index: int) -> Variant:
+        return self.longest_within(index, 4, UNLIMITED) or self.variants(index)[0]
 
     def without_shared_comment(self, index: int) -> Variant:
         return self.variants(index)[0]

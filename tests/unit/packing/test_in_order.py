@@ -339,7 +339,7 @@ def test_the_found_side_keeps_its_part_and_the_named_one_is_cut_rather_than_drop
     records.append(
         {"id": "s", "content": "short found thing", "origin": "similarity", "kind": "document"}
     )
-    for budget in range(60, 420, 7):
+    for budget in range(250, 420, 7):
         result = render(records, budget, layout="knowledge", combine="combined")
         shown = {entry.id for entry in result.items if entry.status != "dropped"}
         assert "s" in shown

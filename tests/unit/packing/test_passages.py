@@ -76,8 +76,8 @@ def test_no_passage_is_cut_to_a_lone_word() -> None:
 def test_the_best_program_is_cut_before_a_lesser_one_is_shown() -> None:
     sell = "".join(f"    till.count_{number}(hat)\n" for number in range(30))
     items = [
-        Item(kind="code", name="best", content=f"def refund_a_hat(hat):\n{sell}"),
-        Item(kind="code", name="lesser", content="def sell(hat):\n    give(hat)\n"),
+        Item(kind="code", name="best", score=1.0, content=f"def refund_a_hat(hat):\n{sell}"),
+        Item(kind="code", name="lesser", score=1.0, content="def sell(hat):\n    give(hat)\n"),
     ]
     renderer = Renderer(layout="chunks")
     most = (renderer.render(items[:1]).tokens or 0) - 20

@@ -7,6 +7,7 @@ import re
 import time
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,7 +108,8 @@ def test_outlines_of_many_files_and_the_most_important_whole() -> None:
     result = _render(items, max_tokens=8000)
     assert result.tokens <= 8000
     statuses = {item.status for item in result.items}
-    by_score = pf.render(items, max_tokens=8000)
+    files = [msgspec.structs.replace(item, named=False) for item in items]  # as of a folder
+    by_score = pf.render(files, max_tokens=8000)
     assert len(result.sources) > 2 * len(by_score.sources)
     assert USED.rstrip() in result.text
     assert "trimmed" in statuses

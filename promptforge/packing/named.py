@@ -1,0 +1,141 @@
+"""Pack what the user named: each item at least in short, then all of them up to one length.
+
+Found items compete for what is left. So a question, or one long source, never costs another source
+its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .in_order import Packer
+from .pack import MAX_LENGTHENED_IN_VAIN, Shares
+from .passages import PassageSource, pack_passages
+from .types import (
+    SHORTENED_VARIANTS,
+    Cost,
+    PackingStep,
+    add_costs,
+    fits_within,
+    min_cost,
+    subtract_costs,
+)
+
+MAX_ITEMS_ANSWERING = 24
+"""Items that show what answers the query instead of as much from their structure."""
+
+
+def pack_named(
+    packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource | None
+) -> PackingStep:
+    """Show each item of a step at least in short, then longer up to `limit`, the shortest first.
+
+    Where not all have room in short, the last ones go. With `passages` each shows of these what its
+    length has room for. Returns the step with the items that are shown.
+    """
+    if not step.again:
+        if packer.show_all(step.walk, limit):
+            return step
+        _show_in_short(packer, step.walk)
+    shown = step._replace(walk=[index for index in step.walk if index in packer.chosen])
+    if packer.shorten:
+        _level(packer, shown.walk, limit, passages)
+    else:
+        packer.pack(shown, limit)
+    return shown
+
+
+def _show_in_short(packer: Packer, walk: Sequence[int]) -> None:
+    """Show the least variants of the first items that have room together within the whole limit."""
+    page, taken = packer.page, list[int]()
+    packer.clear(walk, again=True)
+    left = packer.unsettled(walk)
+    least = ((index, page.least_variant(index)) for index in left)
+    for index in left[: packer.count_fitting(least, packer.limit)]:
+        holder, _ = page.duplicates(index, packer.chosen)
+        variant = page.least_variant(index)
+        if holder is not None:
+            packer.drop_duplicate(index, holder)
+        elif page.item_cost(index, variant)[0] <= packer.allowance(index):
+            packer.put(index, variant, packer.cost)
+            taken.append(index)
+    shown = {index: packer.chosen[index] for index in taken}
+    for index in taken:
+        packer.remove(index)
+
+    # The sum knew no headings and no list of sources. By halves: 1,000 items may have no score.
+    low, high = 0, len(taken)
+    count = high
+    while low < high:
+        cost = page.measure({**packer.chosen, **{index: shown[index] for index in taken[:count]}})
+        if fits_within(cost, packer.limit):
+            low = count
+        else:
+            high = count - 1
+        count = (low + high + 1) // 2
+    packer.show({index: shown[index] for index in taken[:low]}, packer.limit)
+    if low == len(left):
+        return
+    after = next(iter(index for index in packer.unsettled(left)), None)
+    # So little room may still hold a few words of the first that had no place.
+    if after is not None:
+        packer.take_shorter(after, packer.limit)
+
+
+def _level(
+    packer: Packer, walk: Sequence[int], limit: Cost, passages: PassageSource | None
+) -> None:
+    """Show items longer, none shorter than it is, up to one common length that has room."""
+    page = packer.page
+    before = {index: packer.chosen[index] for index in walk}
+    if all(variant == page.variants(index)[0] for index, variant in before.items()):
+        return
+    for index in walk:
+        packer.remove(index)
+    packer.cost = page.measure(packer.chosen)
+    shares = Shares(packer, before, limit, longest_first=True)
+    shown = shares.find()
+    packer.drop_duplicates(packer.contained(shown))
+    longer = {i: variant for i, variant in shown.items() if i not in packer.duplicate_of}
+    if not packer.show(longer, packer.limit):
+        packer.show(before, packer.limit)
+
+    if passages is not None:
+        for index in passages.divided(_cut(packer, walk))[:MAX_ITEMS_ANSWERING]:
+            _answer(packer, index, _room_up_to_longest(packer, walk, index, limit), passages)
+    # A text has no variant of just the common length: first up to that, then whoever takes more.
+    misses, cut = 0, _cut(packer, walk)
+    for place, index in enumerate([*cut, *cut]):
+        if shares.leaves_little(packer.cost) or misses == MAX_LENGTHENED_IN_VAIN:
+            break
+        if index in packer.chosen:
+            most = limit
+            if place < len(cut):
+                most = _room_up_to_longest(packer, walk, index, limit)
+            misses += not (packer.take_whole(index, most) or packer.take_shortened(index, most))
+
+
+def _cut(packer: Packer, walk: Sequence[int]) -> list[int]:
+    """Return the items that are shorter than they could be, the shortest first."""
+    page, chosen = packer.page, packer.chosen
+    left = [i for i in walk if i in chosen and chosen[i] != page.variants(i)[0]]
+    return sorted(left, key=lambda index: page.item_cost(index, chosen[index]))
+
+
+def _room_up_to_longest(packer: Packer, walk: Sequence[int], index: int, limit: Cost) -> Cost:
+    """Return the limit of the page while an item may grow up to the longest cut one."""
+    costs = [packer.page.item_cost(i, packer.chosen[i]) for i in (index, *_cut(packer, walk)[-1:])]
+    if not fits_within(packer.cost, limit):
+        return packer.cost
+    if costs[0] == costs[-1]:
+        return limit
+    return min_cost(limit, add_costs(packer.cost, subtract_costs(costs[-1], costs[0])))
+
+
+def _answer(packer: Packer, index: int, limit: Cost, passages: PassageSource) -> None:
+    """Show of a cut item the passages that answer, in the room that it has."""
+    variant, cost = packer.chosen[index], packer.cost
+    if variant.name in SHORTENED_VARIANTS:
+        pack_passages(packer, PackingStep([index], again=True), limit, passages)
+        if index not in packer.chosen:
+            packer.put(index, variant, cost)
