@@ -186,7 +186,9 @@ ITEM_SHAPE = _with_fields(
 SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISHED_TEXT_SHAPE})
 """An item on a page."""
 SECTION_SHAPE = _with_fields("a section", ("key", "title"), items=list_of(SHOWN_ITEM_SHAPE))
-SOURCE_SHAPE = _with_fields("a source", ("id", "name", "kind", "path", "url", "line", "score"))
+SOURCE_SHAPE = _with_fields(
+    "a source", ("id", "name", "kind", "path", "url", "line", "score", "place", "first")
+)
 TREE_SHAPE = _with_fields(
     "a folder or file",
     ("name", "path", "tokens", "folder", "same", "unseen"),
@@ -205,7 +207,7 @@ PAGE_VARIABLES: Mapping[str, Shape] = {
     "sources": list_of(SOURCE_SHAPE),
     "tree": list_of(TREE_SHAPE),
     **dict.fromkeys(("header", "footer", "separator"), FINISHED_TEXT_SHAPE),
-    **dict.fromkeys(("total", "query"), VALUE_SHAPE),
+    **dict.fromkeys(("total", "query", "missing_sources"), VALUE_SHAPE),
 }
 ITEM_VARIABLES: Mapping[str, Shape] = {
     "item": ITEM_SHAPE,

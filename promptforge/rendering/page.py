@@ -354,15 +354,11 @@ class Page:
         """Return the exact cost of the page with just these items."""
         return self._build(chosen).cost
 
-    def show_sources(self, *, shown: bool) -> bool:
-        """Show the list of sources from now on, or not; return whether it was shown before.
-
-        Items are packed without it: it takes no room of theirs.
-        """
-        before, self._shows_sources = self._shows_sources, shown
-        if shown != before:
+    def show_sources(self, *, shown: bool) -> None:
+        """Show the list of sources from now on, or not."""
+        if shown != self._shows_sources:
             self._last = None
-        return before
+        self._shows_sources = shown
 
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
         """Return the finished page in parts.
@@ -460,15 +456,37 @@ class Page:
             self._order = self._in_order(indices)
         variables["items"] = [self.views.view(index, chosen[index]) for index in self._order]
         variables["total"] = len(self.candidates)
-        variables["sources"] = None
+        variables["sources"] = variables["missing_sources"] = None
         if self._shows_sources:
-            items = (self.views.break_up_labels(self._items[i])[0] for i in self._order)
-            variables["sources"] = [Fields(citation(item)) for item in items]
+            variables["sources"] = self._source_fields()
+            left_out = len(self._every_place) - len({*map(self._place, self._order)})
+            variables["missing_sources"] = left_out
         variables["tree"] = self._tree_fields(chosen) if self.options.tree else None
         for origin in {"explicit", "similarity"} & self.layout.page_uses:
             these = self.sections([i for i in indices if self._items[i].origin == origin])
             variables[origin] = self._section_fields(these, chosen)
         return variables
+
+    def _place(self, index: int) -> str:
+        item = self._items[index]
+        return item.path or item.url or item.name or item.id or item.kind
+
+    @late_property
+    def _every_place(self) -> frozenset[str]:
+        return frozenset(map(self._place, self.candidates.kept))
+
+    def _source_fields(self) -> list[Fields]:
+        """Return the sources of the page; the first of each place is marked."""
+        found, seen = list[Fields](), set[str]()
+        for index in self._order:
+            item, key = self.views.break_up_labels(self._items[index])[0], self._place(index)
+            fields = citation(item)
+            place = item.path or fields["name"]
+            if item.url and not item.path and place != item.url:
+                place = f"{place} ({item.url})"
+            found.append(Fields(fields, place=place, first=key not in seen))
+            seen.add(key)
+        return found
 
     def break_up(self, parts: list[str], chosen: Mapping[int, Variant]) -> list[str]:
         """Break up control tokens that two parts of a page make where they meet."""

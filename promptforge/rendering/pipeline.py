@@ -24,6 +24,7 @@ import msgspec
 from ..config.options import Options
 from ..config.profiles import Profile
 from ..errors import (
+    BudgetError,
     Diagnostic,
     Diagnostics,
     Severity,
@@ -165,7 +166,6 @@ class Pipeline:
             return self.make(again, Diagnostics())
 
         parts = page.parts(packed.chosen) if packed.overhead_fits else []
-        shows_sources = page.show_sources(shown=False)  # the report measures what items cost
         text, tokens = "".join(parts), int(packed.cost[0])
         if options.max_tokens is None or not parts:
             tokens = setting.counter.count(text)
@@ -177,7 +177,6 @@ class Pipeline:
             request.templates,
             text,
             tokens,
-            shows_sources,
             rerender,
             packings.repack,
         )
@@ -359,7 +358,7 @@ class Packings:
     def first(self, diagnostics: Diagnostics) -> tuple[Page, Packed]:
         """Pack into the budget of the setting, and say of what it has no room for."""
         options = self._setting.options
-        pages = (self._new_page(these) for these in self._sets)
+        pages = list(map(self._new_page, self._sets))
         page, packed = _pack_first(pages, options, diagnostics)
         if packed.duplicates:
             packed = page.note_duplicates(packed, _limit(options))
@@ -392,45 +391,39 @@ class Packings:
 
 
 def _pack_first(
-    pages: Iterable[Page], options: Options, diagnostics: Diagnostics
+    pages: Sequence[Page], options: Options, diagnostics: Diagnostics
 ) -> tuple[Page, Packed]:
-    """Pack the first of `pages`, or the next where nothing of it fits."""
-    for page in pages:
-        page.show_sources(shown=False)
+    """Pack the first of `pages`, or the next where nothing of it fits.
+
+    The list of sources is priced with the items. It goes only where no item has room beside it, or
+    no required one.
+    """
+    tries = [(page, shown) for shown in {options.sources: None, False: None} for page in pages]
+    for page, shown in tries:
+        page.show_sources(shown=shown)
         page.separate_all()
         steps, section_limits = plan_packing(page, options, diagnostics)
-        packed = pack(
-            steps,
-            page,
-            _limit(options),
-            packing=options.packing,
-            trim=options.trim != "none",
-            stubs=options.stubs,
-            section_limits=section_limits,
-            passages=page.query_passages(),
-        )
-        if packed.chosen:
+        try:
+            packed = pack(
+                steps,
+                page,
+                _limit(options),
+                packing=options.packing,
+                trim=options.trim != "none",
+                stubs=options.stubs,
+                section_limits=section_limits,
+                passages=page.query_passages(),
+            )
+        except BudgetError:
+            if not shown:
+                raise
+            continue
+        if packed.chosen or not page.candidates.kept:
             break
-    if options.sources and packed.overhead_fits:
-        packed = _add_sources(page, packed, options, diagnostics)
+    if options.sources and not shown:
+        message = "the list of sources is not shown: it leaves the items no room; raise max_tokens"
+        diagnostics.add("PF125", message, severity="info")
     return page, packed
-
-
-def _add_sources(page: Page, packed: Packed, options: Options, diagnostics: Diagnostics) -> Packed:
-    """Show the list of sources where the page has room for it; no item makes room."""
-    page.show_sources(shown=True)
-    cost = page.measure(packed.chosen)
-    if fits_within(cost, _limit(options)):
-        return packed._replace(cost=cost)
-    page.show_sources(shown=False)
-    more = [
-        f"{int(needed - had):,} {unit}"
-        for needed, had, unit in zip(cost, _limit(options), ("tokens", "characters"), strict=True)
-        if needed > had
-    ]
-    message = f"the list of sources is not shown: it needs {' and '.join(more)} more"
-    diagnostics.add("PF125", message, severity="info")
-    return packed
 
 
 def _limit(options: Options) -> Cost:

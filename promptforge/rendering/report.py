@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -45,7 +44,7 @@ from ..model import (
     Status,
     item_id,
 )
-from ..packing.pack import Packed
+from ..packing.pack import BEST_FIRST_PACKINGS, Packed
 from ..packing.types import SHORTENED_VARIANTS, Variant
 from ..reasons import (
     BUDGET,
@@ -67,7 +66,7 @@ from ..text.format import plural
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from .context import citation, line_range
-from .page import Page
+from .page import Page, divide_named
 
 if TYPE_CHECKING:
     from .budget_hints import BudgetHints
@@ -101,8 +100,6 @@ class Report:
     templates: Templates
     text: str
     tokens: int
-    shows_sources: bool
-    """True where the text ends with the list of sources."""
     rerender: Callable[[Mapping[str, Any]], Result]
     """Render the same with other options."""
     repack: Callable[[int], tuple[Page, Packed]]
@@ -365,16 +362,7 @@ class Report:
         from .source_map import map_text
 
         ids = {index: self.name(index) for index in self.packed.chosen}
-        with self._as_printed():
-            return tuple(map_text(self.page, self.packed.chosen, ids, self.templates, self.text))
-
-    @contextmanager
-    def _as_printed(self) -> Iterator[None]:
-        self.page.show_sources(shown=self.shows_sources)
-        try:
-            yield
-        finally:
-            self.page.show_sources(shown=False)
+        return tuple(map_text(self.page, self.packed.chosen, ids, self.templates, self.text))
 
     @late_property
     def sources(self) -> tuple[Source, ...]:
@@ -389,8 +377,7 @@ class Report:
         chosen = self.packed.chosen
         if all(self._item(index).origin != origin for index in chosen):
             return ""
-        with self._as_printed():
-            return "".join(self.page.render(chosen, only=origin))
+        return "".join(self.page.render(chosen, only=origin))
 
     @late_property
     def explicit_text(self) -> str:
@@ -626,13 +613,13 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
 
 
 def _named_left_out(report: Report) -> str:
-    """Return the names of all items that were named and have no place, each said by name."""
-    candidates, packed = report.page.candidates, report.packed
-    if not candidates.columns.names:
+    """Return the names of the items that were named and have no place on the page."""
+    candidates, packing = report.page.candidates, report.page.options.packing
+    if packing not in BEST_FIRST_PACKINGS:
         return ""
-    lost = (i for i in candidates.kept if candidates.pool[i].is_reserved)
-    lost = (i for i in lost if packed.reasons.get(i) in BUDGET_REASONS)
-    labels = [quote(citation(candidates.pool[index])["name"], 60) for index in lost]
+    lost = [i for i in candidates.kept if report.packed.reasons.get(i) in BUDGET_REASONS]
+    named, _ = divide_named(lost, candidates, packing)
+    labels = [quote(citation(candidates.pool[index])["name"], 60) for index in named]
     more = len(labels) - MAX_NAMED_LEFT_OUT
     end = f" and {more} more" if more > 0 else ""
     return ", ".join(labels[:MAX_NAMED_LEFT_OUT]) + end
