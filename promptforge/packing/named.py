@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .in_order import Packer
-from .pack import MAX_LENGTHENED_IN_VAIN, Shares
 from .passages import PassageSource, pack_passages
+from .shares import MAX_LENGTHENED_IN_VAIN, Shares
 from .types import (
     SHORTENED_VARIANTS,
     Cost,
@@ -37,12 +37,9 @@ def pack_named(
         if packer.show_all(step.walk, limit):
             return step
         _show_in_short(packer, step.walk)
-    shown = step._replace(walk=[index for index in step.walk if index in packer.chosen])
-    if packer.shorten:
-        _level(packer, shown.walk, limit, passages)
-    else:
-        packer.pack(shown, limit)
-    return shown
+    shown = [index for index in step.walk if index in packer.chosen]
+    _level(packer, shown, limit, passages)
+    return step._replace(walk=shown)
 
 
 def _show_in_short(packer: Packer, walk: Sequence[int]) -> None:

@@ -20,6 +20,9 @@ ZERO_COST: Cost = (0, 0)
 
 UNLIMITED = math.inf
 
+CHARACTERS_PER_TOKEN = 4
+"""About so many in English and programs; used where the budget is in characters."""
+
 MIN_FRONT = 1500
 """Indices that are sorted at first, where there are many more."""
 SAMPLE_SIZE = 1000

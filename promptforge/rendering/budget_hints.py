@@ -58,7 +58,7 @@ def packing_order(page: Page) -> list[int]:
             i for i in page.candidates.kept if pool[i].origin == origin and not pool[i].required
         ]
         if packing in BEST_FIRST_PACKINGS:
-            named, rest = divide_named(side, page.candidates, packing)
+            named, rest = divide_named(side, page.candidates, page.options)
             newest = page.candidates.newest_first(rest)
             side = [*named, *sorted(newest, key=ranks.__getitem__, reverse=True)]
         elif packing == "drop_first":

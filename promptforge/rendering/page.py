@@ -14,9 +14,10 @@ from dataclasses import replace
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ..config.options import Options
 from ..errors import TemplateError
 from ..model import Item
-from ..packing.pack import Packed
+from ..packing.pack import BEST_FIRST_PACKINGS, Packed
 from ..packing.types import (
     EMPTY_VARIANT,
     MAX_UNUSED_TOKENS,
@@ -556,18 +557,21 @@ class Page:
 
 
 def divide_named(
-    explicit: Sequence[int], candidates: Candidates, packing: str
+    explicit: Sequence[int], candidates: Candidates, options: Options
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Divide explicit items into those that are reserved, and those that compete.
 
+    Where nothing is shortened none is reserved, nor where a packing walks the page or the list.
     Items of a list come after those of named sources, the best first where a query ranks them. They
     compete where they are the files of a repository.
     """
+    if options.packing not in BEST_FIRST_PACKINGS or options.trim == "none":
+        return (), explicit
     if not candidates.columns.names:
         return (), explicit
     items, ranks, asked = candidates.pool, candidates.ranks, candidates.asked
     named = [index for index in explicit if items[index].is_reserved]
-    if packing == "repository":
+    if options.packing == "repository":
         named = [index for index in named if items[index].named or not items[index].path]
     elif asked is not None and asked.of_files and asked.has_evidence:
         named = [index for index in named if items[index].named or not is_file(items[index])]

@@ -487,9 +487,8 @@ def plan_packing(
     fixed_set = options.packing in FIXED_SET_PACKINGS
     ranks: Sequence[float] = ()
     required, explicit, similar = _sides(candidates.kept, candidates)
-    named: Sequence[int] = ()
+    named, explicit = divide_named(explicit, candidates, options)
     if best_first:
-        named, explicit = divide_named(explicit, candidates, options.packing)
         ranks = candidates.ranks
         required, explicit, similar = (
             BestFirst(candidates.newest_first(side), ranks)

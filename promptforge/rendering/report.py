@@ -44,7 +44,7 @@ from ..model import (
     Status,
     item_id,
 )
-from ..packing.pack import BEST_FIRST_PACKINGS, Packed
+from ..packing.pack import Packed
 from ..packing.types import SHORTENED_VARIANTS, Variant
 from ..reasons import (
     BUDGET,
@@ -614,11 +614,9 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
 
 def _named_left_out(report: Report) -> str:
     """Return the names of the items that were named and have no place on the page."""
-    candidates, packing = report.page.candidates, report.page.options.packing
-    if packing not in BEST_FIRST_PACKINGS:
-        return ""
+    candidates = report.page.candidates
     lost = [i for i in candidates.kept if report.packed.reasons.get(i) in BUDGET_REASONS]
-    named, _ = divide_named(lost, candidates, packing)
+    named, _ = divide_named(lost, candidates, report.page.options)
     labels = [quote(citation(candidates.pool[index])["name"], 60) for index in named]
     more = len(labels) - MAX_NAMED_LEFT_OUT
     end = f" and {more} more" if more > 0 else ""

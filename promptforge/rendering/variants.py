@@ -13,8 +13,8 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..packing.pack import CHARACTERS_PER_TOKEN
 from ..packing.types import (
+    CHARACTERS_PER_TOKEN,
     EMPTY_VARIANT,
     MAX_UNUSED_TOKENS,
     STUB_VARIANT,
@@ -175,8 +175,6 @@ class Shortener:
         whole, room = content_variant(variants), add_costs(empty, (bounds[0], bounds[1]))
         if page.may_fit(index, whole, room) and fits_within(page.item_cost(index, whole), room):
             return whole
-        if page.options.trim == "none":
-            return variants[-1]
         found = self.longest_within(index, bounds[0], bounds[1])
         if found is None:
             found = variants[-1] if variants[-1].name == "summary" else STUB_VARIANT

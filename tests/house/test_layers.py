@@ -130,7 +130,7 @@ def test_a_pure_package_reaches_for_nothing_outside(name: str) -> None:
 
 
 LOADED_WHEN_ASKED = {
-    "packing/pack.py": {"packing.passages", "packing.value"},
+    "packing/pack.py": {"packing.named", "packing.passages", "packing.value"},
     "rendering/page.py": {"rendering.query_passages", "rendering.variants"},
     "rendering/pipeline.py": {"selection.scoring"},
     "rendering/renderer.py": {"sources.records"},

@@ -73,33 +73,3 @@ def test_more_budget_never_drops_a_named_item_and_each_that_is_left_out_is_said(
         if now:
             assert all(f'"named {n}"' in said for n in range(len(named)) if n not in now)
         before = now
-
-
-def test_without_a_query_the_later_ones_go() -> None:
-    named = [{"name": f"n{n}", "content": f"Word {n} " * 900} for n in range(20)]
-    for budget in (100, 300, 700):
-        count = len(shown(render(named, budget), named))
-        assert 0 < count < 20
-        assert shown(render(named, budget), named) == set(range(count))
-
-
-def test_a_list_with_scores_competes_by_rank() -> None:
-    hits = [
-        {"name": f"n{n}", "content": f"Word {n} " * 60, "score": 1 - n / 1000} for n in range(1000)
-    ]
-    result = render(hits, 4000)
-    whole = [item for item in result.items if item.status == "included"]
-    assert len(whole) > 10 and len(whole) >= len([i for i in result.items if i.text]) - 1
-
-
-def test_named_items_grow_together_and_the_shortest_is_whole_first() -> None:
-    sizes = (20, 900, 120, 900)
-    named = [
-        {"name": f"n{n}", "content": " ".join(f"Sentence {n} {i}." for i in range(size))}
-        for n, size in enumerate(sizes)
-    ]
-    for query in (None, "Which sentence is 1 17?"):
-        items = render(named, 1500, query=query).items
-        assert [item.status for item in items] == ["included", "trimmed", "trimmed", "trimmed"]
-        tokens = [item.tokens for item in items]
-        assert max(tokens[1:]) < 1.3 * min(tokens[1:])

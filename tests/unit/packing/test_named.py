@@ -1,0 +1,78 @@
+"""What the user named is shown before anything competes, in short if need be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import promptforge as pf
+
+
+def render(records: list[dict[str, Any]], budget: int, **options: Any) -> pf.Result:
+    made = {"dedupe": False, "layout": "context", "max_tokens": budget, **options}
+    result = pf.render(records, **made)
+    assert result.tokens <= budget
+    return result
+
+
+def shown(result: pf.Result) -> set[int]:
+    return {index for index, item in enumerate(result.items) if item.text}
+
+
+def test_without_a_query_the_later_ones_go() -> None:
+    named = [{"name": f"n{n}", "content": f"Word {n} " * 900} for n in range(20)]
+    for budget in (100, 300, 700):
+        count = len(shown(render(named, budget)))
+        assert 0 < count < 20
+        assert shown(render(named, budget)) == set(range(count))
+
+
+def test_a_list_with_scores_competes_by_rank() -> None:
+    hits = [
+        {"name": f"n{n}", "content": f"Word {n} " * 60, "score": 1 - n / 1000} for n in range(1000)
+    ]
+    result = render(hits, 4000)
+    whole = [item for item in result.items if item.status == "included"]
+    assert len(whole) > 10 and len(whole) >= len([i for i in result.items if i.text]) - 1
+
+
+def test_named_items_grow_together_and_the_shortest_is_whole_first() -> None:
+    sizes = (20, 900, 120, 900)
+    named = [
+        {"name": f"n{n}", "content": " ".join(f"Sentence {n} {i}." for i in range(size))}
+        for n, size in enumerate(sizes)
+    ]
+    for query in (None, "Which sentence is 1 17?"):
+        items = render(named, 1500, query=query).items
+        assert [item.status for item in items] == ["included", "trimmed", "trimmed", "trimmed"]
+        tokens = [item.tokens for item in items]
+        assert max(tokens[1:]) < 1.3 * min(tokens[1:])
+
+
+def test_found_items_get_what_the_named_ones_leave_of_their_share() -> None:
+    named = [{"name": f"n{n}", "content": f"Word {n} " * 900} for n in range(2)]
+    hits = [
+        {"name": f"h{n}", "content": f"Hit {n} " * 60, "score": 0.5 - n / 100} for n in range(20)
+    ]
+    for found in (hits, [{**hit, "origin": "similarity"} for hit in hits]):
+        items = render([*named, *found], 2000).items
+        sizes = [sum(item.tokens for item in part) for part in (items[:2], items[2:])]
+        assert 1000 < sizes[0] < 1300 and 600 < sizes[1] < 900
+
+
+def test_a_section_with_a_maximum_holds_its_named_items_to_it() -> None:
+    named = [
+        {"name": f"n{n}", "kind": ("note", "text")[n % 2], "content": f"Word {n} " * 900}
+        for n in range(4)
+    ]
+    result = render(named, 1500, section_budgets={"note": {"max_tokens": 200}})
+    notes = [item for item in result.items if item.kind == "note"]
+    assert shown(result) == set(range(4)) and sum(item.tokens for item in notes) <= 200
+
+
+def test_what_a_query_asks_for_is_shown_within_a_named_item() -> None:
+    lines = [f"The pump of the {n}th house has a valve." for n in range(300)]
+    lines[200] = "Turn the crank to drain the cistern."
+    others = [{"name": f"n{n}", "content": f"Word {n} " * 900} for n in range(3)]
+    named = [*others, {"name": "manual", "content": "\n\n".join(lines)}]
+    result = render(named, 400, query="how is the cistern drained?")
+    assert "Turn the crank" in result.text and shown(result) == set(range(4))
