@@ -29,7 +29,6 @@ from ..syntax.syntaxes import (
     FRAMING_DESCRIPTIONS,
     SYNTAXES,
     format_of,
-    syntax_of,
 )
 from ..text.escape import SURROGATE
 from ..tokenizers.registry import describe_tokenizer, list_tokenizers
@@ -184,12 +183,12 @@ def _formats(templates: Templates) -> list[dict[str, Any]]:
 
     rows = [row for name in templates.layouts() if (row := _layout(templates, name))["formats"]]
     pages = [parts for parts in map(TemplateName.parse, templates.names()) if parts is not None]
-    endings = {format_of(page.ending): page.ending for page in pages if page.stem == "layout"}
+    found_pages = {format_of(page.ending): page for page in pages if page.stem == "layout"}
     found = []
-    for name in sorted(endings, key=lambda name: (name not in FORMAT_EXTENSIONS, name)):
-        ending = endings[name]
+    for name in sorted(found_pages, key=lambda name: (name not in FORMAT_EXTENSIONS, name)):
+        ending = found_pages[name].ending
         about = f"templates *.{ending}.j2"
-        syntax = syntax_of(ending).name
+        syntax = templates.syntax_of(f"{found_pages[name].layout}/layout.{ending}.j2").name
         if syntax != name:
             about += f", escaped as {syntax}"
         layouts = [row["name"] for row in rows if name in row["formats"]]

@@ -7,7 +7,7 @@ user's over the shipped one of its name, key by key.
 import functools
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -58,6 +58,8 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     base: Annotated[LibraryName | None,
         "Another layout: its templates stand in for missing ones; none: no layout."] = None
     description: Annotated[str, "One sentence for lists."] = ""
+    syntax: Annotated[Literal["markdown", "xml", "json", "yaml", "toon", "plain"] | None,
+        "Escapes templates with an ending that is no syntax; none: as plain text."] = None
     sections: Annotated[tuple[str, ...], "The keys of the first sections, in their order."] = ()
     titles: Annotated[dict[str, str], "Key of a section → its heading."] = {}
     languages: Annotated[dict[_Extension, _TagOrNone] | None,

@@ -18,8 +18,7 @@ from ..config.profiles import load_profile
 from ..errors import OptionError, PromptForgeError, did_you_mean, quote, suggest_name
 from ..files import YAML_SUFFIXES
 from ..files.access import read_utf8
-from ..syntax.syntaxes import FORMAT_EXTENSIONS
-from ..templating.autoescape import template_syntax
+from ..syntax.syntaxes import FORMAT_EXTENSIONS, known_syntax, unknown_syntax
 from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
 from ..yaml_reader import load_yaml
 from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
@@ -338,6 +337,7 @@ class _Check:
         self.found += (about_file(path, "PF825", why) for path, why in self.library.unreadable)
         self.found += self._unused_templates()
         self.found += self._names_of_templates()
+        self.found += self._undeclared_syntaxes()
         self.found += self._stray_files()
         for name, path in self.asked.items():
             if f"/{name}".endswith("/layout.yaml"):
@@ -433,6 +433,14 @@ class _Check:
             if parts is not None and parts.stem not in ("layout", "item") and not shipped:
                 yield from self._lacking_formats(parts, path)
 
+    def _undeclared_syntaxes(self) -> Iterator[Finding]:
+        """Yield pages in a format of the user's own that nothing says the syntax of."""
+        for pair in self._formats:
+            known = known_syntax(pair.ending) or self._templates.declared_syntax(pair.page)
+            if pair.page in self.asked and known is None:
+                message = unknown_syntax(pair.ending, pair.layout)
+                yield about_file(self.asked[pair.page], "PF130", message)
+
     def _is_broken(self, parts: TemplateName) -> bool:
         return self._layouts.settings(parts.layout) is None
 
@@ -504,7 +512,7 @@ class _Check:
 
     def _find_touching(self, layout: LayoutFormat) -> None:
         """Find a page of lines on which one item goes on in the line of another."""
-        if template_syntax(layout.page).is_parsed:
+        if self._templates.syntax_of(layout.page).is_parsed:
             return
         try:
             touching = items_touch(self._templates, layout)

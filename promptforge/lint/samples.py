@@ -98,7 +98,10 @@ def textless_templates(
     library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
 ) -> Iterator[Finding]:
     """Yield the templates of items that print neither content nor summary of a sample."""
-    settings = library.templates.layout(layout.layout, format_of(layout.ending))
+    try:
+        settings = library.templates.layout(layout.layout, format_of(layout.ending))
+    except PromptForgeError:  # said by then
+        return
     for stem, name in layout.items.items():
         if name not in asked:
             continue

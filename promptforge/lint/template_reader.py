@@ -19,7 +19,8 @@ from jinja2.visitor import NodeVisitor
 from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_mean, suggest_name
 from ..plugins import plugin_names
 from ..syntax.syntax import Syntax
-from ..templating.autoescape import TemplateReader, references, template_syntax
+from ..syntax.syntaxes import syntax_of
+from ..templating.autoescape import SyntaxOf, TemplateReader, references
 from ..templating.failures import (
     TemplateMistake,
     blank_tags,
@@ -33,7 +34,7 @@ from ..templating.language import FILTERS, LOOP_FIELDS, TEMPLATE_TESTS, Environm
 from ..templating.loader import Templates
 from .findings import Edit, Finding, LintedText
 
-_ENVIRONMENT = Environment(jinja2.DictLoader({}))
+_ENVIRONMENT = Environment(jinja2.DictLoader({}), syntax_of)
 
 
 class ParsedTemplate(NamedTuple):
@@ -43,12 +44,12 @@ class ParsedTemplate(NamedTuple):
     problems: list[TemplateMistake]
 
 
-def parse_template(text: str, name: str) -> ParsedTemplate:
+def parse_template(text: str, name: str, syntax_of: SyntaxOf = syntax_of) -> ParsedTemplate:
     """Return the tree of a template's text; never raises."""
     try:
         root = _ENVIRONMENT.tree(text, name)
         return ParsedTemplate(
-            root, [*_twice(root, text), *_near_tags(text), *_refusals(root, text, name)]
+            root, [*_twice(root, text), *_near_tags(text), *_refusals(root, text, name, syntax_of)]
         )
     except jinja2.TemplateSyntaxError as error:
         return ParsedTemplate(None, [locate_mistake(text, error)])
@@ -91,8 +92,8 @@ _NEAR_TAG = re.compile(
 class _Collector(TemplateReader):
     """Goes on after a refusal, so that one check says all of them."""
 
-    def __init__(self, name: str, text: str) -> None:
-        super().__init__(name, template_syntax(name), text)
+    def __init__(self, name: str, text: str, syntax_of: SyntaxOf) -> None:
+        super().__init__(name, text, syntax_of)
         self.text = text
         self.problems: list[TemplateMistake] = []
 
@@ -108,9 +109,11 @@ class _Collector(TemplateReader):
     warn = refuse
 
 
-def _refusals(root: nodes.Template, text: str, name: str) -> list[TemplateMistake]:
+def _refusals(
+    root: nodes.Template, text: str, name: str, syntax_of: SyntaxOf
+) -> list[TemplateMistake]:
     """Return everything that the engine refuses in a template before it runs."""
-    found = _Collector(name, text)
+    found = _Collector(name, text, syntax_of)
     plugins_there = dict(plugin_names("filters"))  # nothing more is known of them before they run
     check_filters(root, found, lambda node: node.name in plugins_there)
     for node in root.find_all(nodes.Filter):
@@ -621,7 +624,7 @@ class TemplateLibrary:
         except PromptForgeError as error:
             self.unreadable.append((str(found.path), str(error).removeprefix(f"{found.path}: ")))
             return None
-        parsed = parse_template(text, name)
+        parsed = parse_template(text, name, self.templates.syntax_of)
         links: list[tuple[nodes.Node, int, str]] = []
         if parsed.root is not None:
             links = [(node, node_offset(at), other) for node, at, other in references(parsed.root)]
@@ -743,7 +746,7 @@ class TemplateLibrary:
         def follow(target: str, seen: Mapping[str, Shape]) -> None:
             self.walk(target, seen, inside)
 
-        text, syntax = template.text.text, template_syntax(name)
+        text, syntax = template.text.text, self.templates.syntax_of(name)
         walked = walk_scopes(root, text, syntax, scope, outer, follow)
         self.findings += map(template.text.mistake, walked.problems)
         if parent is not None and name not in self._circular:

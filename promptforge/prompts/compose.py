@@ -19,7 +19,7 @@ from ..errors import TemplateError, quote
 from ..model import Result, ResultItem
 from ..syntax.plain_syntax import PLAIN
 from ..syntax.syntax import PRINTED_VALUE, Syntax
-from ..syntax.syntaxes import FORMAT_EXTENSIONS, syntax_of
+from ..syntax.syntaxes import FORMAT_EXTENSIONS
 from ..templating.language import Fields
 from ..templating.loader import PROMPTS_FOLDER, Templates
 from ..text.control_tokens import ControlTokens, TokenBreaker
@@ -334,7 +334,7 @@ class PromptTemplates:
         return self._found[part]
 
     def _syntax(self, part: str) -> Syntax:
-        return syntax_of(self.template(part).removesuffix(".j2"))
+        return self._templates.syntax_of(self.template(part))
 
     def print_part(
         self,

@@ -52,7 +52,7 @@ from ..packing.types import (
 from ..reasons import COMBINE
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
 from ..syntax.syntax import TAGGED
-from ..syntax.syntaxes import choose_framing
+from ..syntax.syntaxes import choose_framing, unknown_syntax
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
@@ -451,6 +451,8 @@ def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bo
         # for another format.
         severity: Severity = "info" if options.framing == TAGGED else "warning"
         diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
+    if not layout.is_syntax_known:
+        diagnostics.add("PF130", unknown_syntax(layout.ending, layout.name))
     tagged = framing == TAGGED
     if tagged and not layout.syntax.marks_lines:
         message = "framing: tagged leaves headings, fences and tags of a content to readers of"

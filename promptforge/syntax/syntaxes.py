@@ -14,6 +14,7 @@ SYNTAXES: tuple[Syntax, ...] = (MARKDOWN, XML, JSON, YAML, TOON, PLAIN)
 """In the order of lists. A new one is one module more, and its name here."""
 FORMAT_EXTENSIONS = {syntax.name: syntax.ending for syntax in SYNTAXES}
 """Shipped format → extension of its templates. The extension of any other format is its name."""
+BY_NAME = {syntax.name: syntax for syntax in SYNTAXES}
 _SHIPPED_FORMATS = {syntax.ending: syntax.name for syntax in SYNTAXES}
 _BY_ENDING = {end: syntax for syntax in SYNTAXES for end in (syntax.ending, *syntax.aliases)}
 FRAMING_DESCRIPTIONS = {
@@ -23,8 +24,8 @@ FRAMING_DESCRIPTIONS = {
 
 
 def known_syntax(ending: str) -> Syntax | None:
-    """Return the syntax of an ending such as `md` or `slides.md`; None for an unknown one."""
-    return _BY_ENDING.get(ending.rpartition(".")[2])
+    """Return the syntax of an ending such as `slides.md`, or of a name; None for an unknown one."""
+    return _BY_ENDING.get(ending.removesuffix(".j2").rpartition(".")[2])
 
 
 def syntax_of(ending: str) -> Syntax:
@@ -43,6 +44,13 @@ def format_of(ending: str) -> str:
     ('markdown', 'slides')
     """
     return _SHIPPED_FORMATS.get(ending, ending.split(".")[0])
+
+
+def unknown_syntax(ending: str, layout: str) -> str:
+    """Return the message about a format with an ending that says no syntax."""
+    last = ending.rpartition(".")[2]
+    way_out = f"write syntax: with one of {', '.join(BY_NAME)} into {layout}/layout.yaml"
+    return f'nothing says how values are escaped in "{last}", so it is plain text; {way_out}'
 
 
 def choose_framing(asked: str, syntax: Syntax, format: str) -> tuple[str, str | None]:

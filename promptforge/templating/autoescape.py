@@ -24,7 +24,6 @@ from ..syntax.syntax import (
     Syntax,
     with_marks,
 )
-from ..syntax.syntaxes import syntax_of
 from ..text.words import late_pattern
 
 # A link of Markdown or HTML in plain text, in JSON or YAML, an address in a style or a redirect.
@@ -36,6 +35,8 @@ _RAW_URL_MESSAGE = (
     "a reader takes this value for an address, and it is not encoded as one here; print links in"
     ' Markdown or HTML, as [name]({{ value }}) or href="{{ value }}"'
 )
+SyntaxOf = Callable[[str], Syntax]
+"""The name of a template → its syntax."""
 _ALLOWED = (
     *(nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If),
     *(nodes.CondExpr, nodes.Block, nodes.Include, nodes.FromImport, nodes.Macro, nodes.Assign),
@@ -79,12 +80,13 @@ class TemplateFacts(NamedTuple):
 class TemplateReader:
     """One walk through a parsed template: `check` its language, then `follow` its output."""
 
-    def __init__(self, name: str, syntax: Syntax, source: str) -> None:
+    def __init__(self, name: str, source: str, syntax_of: SyntaxOf) -> None:
         self.name = name
-        self.syntax = syntax
+        self.syntax = syntax_of(name)
         self.lines: set[LineParts] = set()
         self.parents: list[str] = []
         self._source = source
+        self._syntax_of = syntax_of
         self._steps = 0
         self._places: dict[int, list[str]] = {}
         """The places of the children of each `Output`, by its `id`; empty for template text."""
@@ -121,7 +123,7 @@ class TemplateReader:
         if not (isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)):
             return "the name of another template must be written out in quotes"
         other = node.template.value
-        if template_syntax(other) is not self.syntax:
+        if self._syntax_of(other) is not self.syntax:
             return f'"{other}" is of another syntax than this template, and so escaped otherwise'
         # Compiled later, and only if it is reached: so missing ones are no error here.
         self.parents.append(other)
@@ -273,11 +275,6 @@ class TemplateReader:
                     escape, line = f"{self.syntax.name}.{place}", child.lineno
                     filtered = nodes.Filter(child, escape, [], [], None, None, lineno=line)
                     output.nodes[number] = filtered
-
-
-def template_syntax(name: str) -> Syntax:
-    """Return the syntax of the template `name`, by its last ending before `.j2`."""
-    return syntax_of(name.removesuffix(".j2"))
 
 
 def _not_allowed(node: nodes.Node) -> str | None:

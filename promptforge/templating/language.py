@@ -40,7 +40,7 @@ from ..text.escape import (
 )
 from ..text.format import capitalize, decimals, percent, round_number, title, to_text, truncate
 from ..text.words import late_property
-from .autoescape import TemplateFacts, TemplateReader, template_syntax
+from .autoescape import SyntaxOf, TemplateFacts, TemplateReader
 from .limits import (
     FILTER_FUEL_PER_CHAR,
     METER_FUNCTIONS,
@@ -471,7 +471,8 @@ class CompiledTemplate:
 MAX_COMPILED_REMEMBERED = 64
 MAX_CHARS_REMEMBERED = 20_000
 """Characters of a template's text that is remembered: its tree takes a hundred times as many."""
-_lately_compiled: dict[tuple[type, str, str | None, str | None], CompiledTemplate] = {}
+_Key = tuple[type, str, str, str | None, Syntax]
+_lately_compiled: dict[_Key, CompiledTemplate] = {}
 """The templates compiled last, the newest at the end: a key in the editor changes one of many."""
 
 
@@ -497,7 +498,7 @@ class Environment(jinja2.Environment):
     code_generator_class: type[_CodeGenerator] = _CodeGenerator
     concat = staticmethod(join_output)
 
-    def __init__(self, loader: jinja2.BaseLoader) -> None:
+    def __init__(self, loader: jinja2.BaseLoader, syntax_of: SyntaxOf) -> None:
         super().__init__(
             loader=loader,
             trim_blocks=True,
@@ -522,6 +523,7 @@ class Environment(jinja2.Environment):
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
         self._compiled: dict[str, CompiledTemplate] = {}
+        self._syntax_of = syntax_of
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return a field of a mapping or of a loop; never an attribute of another object."""
@@ -572,16 +574,19 @@ class Environment(jinja2.Environment):
     def facts_of(self, source: str, name: str, filename: str) -> TemplateFacts:
         """Return the facts about a template, which is read and not yet compiled."""
         if name not in self._compiled:
-            known = _lately_compiled.get((type(self), source, name, filename))
+            known = _lately_compiled.get(self._key(source, name, filename))
             if known is None:
                 self._parse(source, name, filename)
             else:
                 self._compiled[name] = known
         return self.facts(name)
 
+    def _key(self, source: str, name: str, filename: str | None) -> _Key:
+        return type(self), source, name, filename, self._syntax_of(name)
+
     def compile(self, source: Any, name: Any = None, filename: Any = None, *_: Any) -> Any:
         """Return the code of a text; one that was compiled lately is not compiled again."""
-        key = type(self), source, name, filename
+        key = self._key(source, name or NAMELESS, filename)
         found = _lately_compiled.pop(key, None)
         if found is None:
             read = self._compiled.get(name)  # by `facts_of`, of the same text: its file is shipped
@@ -604,7 +609,7 @@ class Environment(jinja2.Environment):
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         root = self.tree(source, name, filename)
         known = name or NAMELESS
-        reader = TemplateReader(known, template_syntax(known), source)
+        reader = TemplateReader(known, source, self._syntax_of)
         check_filters(root, reader, lambda node: self._plug(node, reader))
         # The older name of the same: in Markdown `framed` is a fence.
         for node in root.find_all(nodes.Filter):

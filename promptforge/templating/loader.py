@@ -28,8 +28,9 @@ from ..files import (
     shipped_folder,
     template_files_of,
 )
-from ..syntax.syntax import PRINTED_TITLE, LineParts
-from ..syntax.syntaxes import FORMAT_EXTENSIONS, format_of, syntax_of
+from ..syntax.plain_syntax import PLAIN
+from ..syntax.syntax import PRINTED_TITLE, LineParts, Syntax
+from ..syntax.syntaxes import BY_NAME, FORMAT_EXTENSIONS, format_of, known_syntax
 from ..text.delimiters import TemplateLines
 from ..text.escape import Safe
 from ..text.words import late_property
@@ -107,7 +108,7 @@ class Templates:
         for name in self._names:
             if (parts := TemplateName.parse(name)) is not None:
                 self._by_layout[parts.layout].append((parts, name))
-        self._environment = Environment(jinja2.FunctionLoader(self._load))
+        self._environment = Environment(jinja2.FunctionLoader(self._load), self.syntax_of)
         self._tracing: TracingEnvironment | None = None
         self._facts: dict[str, TemplateFacts] = {}
         self._layouts: dict[tuple[str, str], Layout] = {}
@@ -220,6 +221,19 @@ class Templates:
             if (problem := refuse_unknown_trimmer(name)) is not None:
                 raise TemplateError(problem, where=self._settings_place(layout))
         return merged
+
+    def syntax_of(self, name: str) -> Syntax:
+        """Return the syntax of a template: its ending's, or else the one its layout declares."""
+        return known_syntax(name) or self.declared_syntax(name) or PLAIN
+
+    def declared_syntax(self, name: str) -> Syntax | None:
+        """Return the syntax in the settings of the folder of a template, if they say one."""
+        folder = name.rpartition("/")[0]
+        try:
+            settings = self.settings(folder) if self.is_layout(folder) else self.folder_settings("")
+        except PromptForgeError:  # said by the layout itself
+            return None
+        return BY_NAME.get(settings.syntax or "")
 
     def layout(self, layout: str, format: str) -> Layout:
         """Return `layout` in `format`; raises `OptionError` if it has no such format."""
@@ -365,7 +379,7 @@ class Templates:
         """Yield what the template `name` prints, each piece with its template and line."""
         if self._tracing is None:
             # Compiled apart: traced templates are slower, and few ask for them.
-            self._tracing = TracingEnvironment(jinja2.FunctionLoader(self._load))
+            self._tracing = TracingEnvironment(jinja2.FunctionLoader(self._load), self.syntax_of)
         template = self._tracing.get_template(name)
         pieces: Any = template.root_render_func(template.new_context(variables, shared=True))
         return iter(pieces)
@@ -436,7 +450,6 @@ class Layout:
         self.name = name
         self.format = format
         self.ending = ending
-        self.syntax = syntax_of(ending)
         self.settings = templates.settings(name)
         self.page_name = files["layout"]
         """The name of the page's template."""
@@ -444,6 +457,14 @@ class Layout:
         """The variables that the page uses."""
         self._templates = templates
         self._files = files
+        self.syntax = templates.syntax_of(self.page_name)
+        self.is_syntax_known = known_syntax(ending) or templates.declared_syntax(self.page_name)
+        """False where neither the ending nor the settings say it, so it is plain text."""
+        for other in self.files():
+            if templates.syntax_of(other) is not self.syntax:
+                message = f"its syntax is {self.syntax.name}, and that of {quote(other)} another"
+                way_out = "; say the same `syntax` in the layout.yaml of both folders"
+                raise TemplateError(message + way_out, where=self.page_name)
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
         self._trimmers: dict[str, Trimmers] = {}

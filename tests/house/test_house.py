@@ -127,3 +127,17 @@ def test_the_proofs_of_security_are_there() -> None:
     assert not named - {path.name for path in root.glob("tests/**/test_*.py")}
     campaigns = {path.stem for path in root.glob("tests/campaigns/*.py")}
     assert {"items", "budgets", "disguises", "templates"} <= campaigns
+
+
+def test_the_diffs_of_the_guide_are_lines_of_the_files() -> None:
+    root = PACKAGE.parent
+    guide = (root / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    diffs = re.findall(r"^```diff\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    assert len(diffs) == 2
+    gone, lines = [], set[str]()
+    for row in "".join(diffs).splitlines():
+        if row.startswith("+++ "):
+            lines = set((root / row.removeprefix("+++ ")).read_text("utf-8").splitlines())
+        elif row.removeprefix("+") not in lines:
+            gone.append(row)
+    assert not gone, "show what the files say now"

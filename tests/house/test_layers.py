@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from places import PACKAGE
+
+from promptforge.config.layouts import LayoutSettings
+from promptforge.config.options import Options
+from promptforge.syntax.syntaxes import SYNTAXES
 
 # The ground floor first. A folder is one entry: its files may import each other, without a circle.
 # Two entries of one floor do not import each other. No change adds a ninth floor.
@@ -242,3 +247,24 @@ def test_there_is_no_circle_among_files() -> None:
             needed.add(stem if stem in names else f"{found}.__init__")
         graph[name] = (needed & set(names)) - {name, "promptforge.__init__"}
     assert len(list(TopologicalSorter(graph).static_order())) == len(names)
+
+
+NAMES_OF_SYNTAXES = {"markdown", "xml", "json", "yaml", "toon", "plain"}
+MODULES_THAT_NAME_SYNTAXES = {"config/layouts.py", "config/options.py"}
+"""The values of `syntax` and `framing`; all else asks the `Syntax` of a layout or template."""
+
+
+def test_two_modules_name_the_syntaxes_beside_their_own() -> None:
+    found = set()
+    for path in MODULES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        # Texts and trimmers know these words as languages of contents.
+        if entry(path) not in {"syntax", "text", "trimming"} and len(texts & NAMES_OF_SYNTAXES) > 3:
+            found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == MODULES_THAT_NAME_SYNTAXES
+    assert {syntax.name for syntax in SYNTAXES} == NAMES_OF_SYNTAXES
+    framings = get_args(get_type_hints(Options)["framing"])
+    assert {"auto", "tagged", *(syntax.framing for syntax in SYNTAXES)} == {*framings}
+    declared = get_args(get_args(get_type_hints(LayoutSettings)["syntax"])[0])
+    assert {*declared} == NAMES_OF_SYNTAXES

@@ -73,6 +73,7 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
         "base",
         "description",
         "sections",
+        "syntax",
         "titles",
         "languages",
         "trim_end",

@@ -291,3 +291,14 @@ def test_a_template_folder_is_listed_three_folders_deep() -> None:
     targets.add(Path("templates"))
     found = [path.as_posix() for _, path in targets.stray_files()]
     assert found == [f"templates/{inner}layout.md.j2" for inner in ("", "a/", "a/b/c/")]
+
+
+def test_a_page_with_an_ending_that_is_no_syntax_is_found() -> None:
+    write({"templates/mine/layout.org.j2": PAGE, "templates/mine/item.org.j2": ITEM})
+    assert found() == ["templates/mine/layout.org.j2: PF130"]
+    write({"templates/mine/layout.yaml": "syntax: plain\n"})
+    assert found() == []
+    write({"templates/mine/layout.yaml": "syntax: jso\n"})
+    assert found() == [
+        *("templates/mine/layout.org.j2: PF130", "templates/mine/layout.yaml:1:9: PF832")
+    ]

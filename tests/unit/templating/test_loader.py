@@ -77,6 +77,52 @@ def test_the_first_comment_of_a_template_names_what_it_uses(name: str) -> None:
         assert source[match.end() :].startswith("{% extends "), "a line between would be printed"
 
 
+OWN = {"mine/layout.org.j2": "{{ items[0].text }}", "mine/item.org.j2": "{{ item.name }}"}
+NAMED = [{"content": "x", "name": 'a "b" <c>: d'}]
+
+
+@pytest.mark.parametrize(
+    ("syntax", "printed"),
+    [
+        ("json", '"a \\"b\\" <c>: d"'),
+        ("xml", 'a "b" &lt;c>: d'),
+        ("yaml", '"a \\"b\\" <c>: d"'),
+        ("toon", '"a \\"b\\" <c>: d"'),
+        ("markdown", 'a "b" &lt;c>: d'),
+        ("plain", 'a "b" <c>: d'),
+    ],
+)
+def test_a_format_of_ones_own_is_escaped_by_the_syntax_it_declares(
+    syntax: str, printed: str
+) -> None:
+    files = {**OWN, "mine/layout.yaml": f"syntax: {syntax}\n"}
+    result = pf.render(NAMED, templates=files, layout="mine", format="org")
+    assert (result.text, [d.code for d in result.warnings]) == (printed, [])
+    beside = {**OWN, "layout.yaml": f"syntax: {syntax}\n"}
+    assert pf.render(NAMED, templates=beside, layout="mine", format="org").text == printed
+
+
+def test_a_format_without_a_declared_syntax_is_plain_text_and_that_is_said() -> None:
+    result = pf.render(NAMED, templates=OWN, layout="mine", format="org")
+    assert result.text == 'a "b" <c>: d'
+    (said,) = result.warnings
+    assert said.code == "PF130" and "syntax: with one of markdown, xml, json" in said.message
+    known = {name.replace("org", "md"): text for name, text in OWN.items()}
+    known["mine/layout.yaml"] = "syntax: json\n"  # an ending that is known says it itself
+    made = pf.render(NAMED, templates=known, layout="mine", format="markdown")
+    assert (made.text, [*made.warnings]) == ('a "b" &lt;c>: d', [])
+
+
+def test_a_page_and_its_items_have_one_syntax() -> None:
+    files = {**OWN, "mine/layout.yaml": "syntax: json\n", "top/layout.yaml": "base: mine\n"}
+    pf.render(NAMED, templates=files, layout="top", format="org")
+    files |= {"top/layout.yaml": "base: mine\nsyntax: xml\n", "top/layout.org.j2": "<a/>"}
+    with pytest.raises(TemplateError, match=r"its syntax is xml, and that of .mine/item\.org\.j2"):
+        Templates([files]).layout("top", "org")
+    with pytest.raises(ProfileError, match="syntax"):
+        Templates([{**OWN, "mine/layout.yaml": "syntax: jsn\n"}]).layout("mine", "org")
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 def test_every_layout_has_every_format(layout: str, format: str) -> None:

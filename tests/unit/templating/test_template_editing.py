@@ -225,7 +225,11 @@ def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) 
     }
     text = look(
         folder,
-        {f"chunks/layout.{ending}.j2": page, f"chunks/item.{ending}.j2": items[format]},
+        {
+            f"chunks/layout.{ending}.j2": page,
+            f"chunks/item.{ending}.j2": items[format],
+            "chunks/layout.yaml": "syntax: plain\n",  # for the ending that says none
+        },
         "chunks",
         format,
     )
