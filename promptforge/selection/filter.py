@@ -29,7 +29,7 @@ from ..text.words import (
     terms_of_word,
 )
 from ..trimming.kinds import Trimmers, outline_of, without_empty_lines
-from .group import Entry, drop_duplicates, tail_of
+from .group import Entry, cut_apart, drop_duplicates, tail_of
 
 if TYPE_CHECKING:
     from .query import Question, Relevance
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
+MAX_CHARS_CUT_APART = 1 << 24
+"""Characters of texts that are looked through for what they have in common: the best."""
 MIN_ITEMS_COMPARED = 200
 """Fewer items are read anew as quickly."""
 MAX_ITEMS_CHANGED = 64
@@ -358,6 +360,10 @@ def select(
         left = list(left)
         drop_duplicates(left, texts, kept, ranks, dropped, joined)
         kept = _still(kept, dropped)
+    if options.dedupe and options.merge_overlaps:
+        left = list(left)
+        _cut_apart(left, kept, ranks, options, dropped, diagnostics)
+        kept = _still(kept, dropped)
     if options.packing == "repository" and not options.queries:
         from .repository import find_shared_comments
 
@@ -380,6 +386,27 @@ def select(
         if options.rerank == "mmr":
             _diversify(left, order, ranks, embed)
     return Candidates(left, ranks, kept, dropped, asked, merged, shared_comments, columns)
+
+
+def _cut_apart(
+    items: list[Item],
+    kept: Sequence[int],
+    ranks: Sequence[float],
+    options: Options,
+    dropped: dict[int, str],
+    diagnostics: Diagnostics,
+) -> None:
+    """Show what chunks of a source have in common once, in the best; say it of shortened ones."""
+    ranked = sorted(kept, key=lambda index: (-items[index].required, -ranks[index]))
+    most: float = MAX_CHARS_CUT_APART
+    if not options.queries:  # what is far behind the last with room has none
+        tokens = most if options.max_tokens is None else 4 * options.max_tokens
+        most = min(most, 4 * min(tokens, options.max_chars or most))
+    count = cut_apart(items, ranked, dropped, most)
+    if count:
+        texts = plural(count, "text begins or ends", "texts begin or end")
+        message = f"{texts} as a better one of its source ends or begins: that part is shown once"
+        diagnostics.add("PF131", message, severity="info")
 
 
 def _drop_low_worth(

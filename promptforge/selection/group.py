@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from operator import itemgetter
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from ..model import Item, path_with_lines
 from ..packing.types import Variant
 from ..reasons import DUPLICATE, MERGED
 from ..text.format import capitalize, to_text
+from ..text.words import late_pattern
 
 OTHER = "other"
 """The category of a kind without one, and the section of items without the metadata key."""
@@ -280,7 +281,106 @@ TAIL_CHARACTERS = 48
 
 The end, not the beginning: files begin with the same licence, chunks with the same heading.
 """
-tail_of = itemgetter(slice(-TAIL_CHARACTERS, None))
+_NO_PROSE = late_pattern(r"[{}=;<>\[\]_\\|]|(?:^|\n)[ \t]")
+_UNIT_END = late_pattern(r"(?<=[.!?…])[ \t]+|\n+")
+"""The white space after a sentence or a line."""
+MIN_SHARED_CHARACTERS = 30
+"""Characters of an overlap; fewer may be the same by chance."""
+MAX_HOLDERS = 8
+"""Texts with the same sentence that are compared at its place."""
+
+
+def tail_of(text: str) -> str:
+    """Return the last words of a text, the same for texts that differ in case and blanks alone."""
+    return " ".join(text[-TAIL_CHARACTERS:].lower().split()[-4:])
+
+
+def _fold(text: str) -> str:
+    """Return prose without differences of case and blanks; in a program these tell something."""
+    return text if _NO_PROSE.search(text) else " ".join(text.lower().split())
+
+
+def _units_of(text: str) -> tuple[list[str], list[int]]:
+    """Return the sentences and lines of a text, folded, and the place where each begins."""
+    lead = len(text) - len(text.lstrip())
+    starts = [lead, *(found.end() for found in _UNIT_END.finditer(text.rstrip(), lead))]
+    ends = [*starts[1:], len(text)]
+    return [_fold(text[a:b].rstrip()) for a, b in zip(starts, ends, strict=True)], starts
+
+
+class _Beginnings:
+    """The sentences of texts, the best text first: what begins a worse one as a better one ends."""
+
+    def __init__(self) -> None:
+        self._texts: list[list[str]] = []
+        self._holders: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        """Sentence → the texts with it, and its place in each."""
+
+    def add(self, units: list[str]) -> int:
+        """Add a text; return how many of its first sentences a better text ends with, or holds."""
+        found = 0
+        for skipped in range(min(2, len(units))):  # 1: a chunk may begin within a sentence
+            for text, place in self._holders.get(units[skipped], ()):
+                before = self._texts[text][place - 1] if place else ""
+                if not skipped or before.endswith(units[0]):
+                    run = _run_to_end(units[skipped:], self._texts[text][place:])
+                    found = max(found, skipped + run if run else 0)
+        for place, unit in enumerate(units):
+            if len(self._holders[unit]) < MAX_HOLDERS:
+                self._holders[unit].append((len(self._texts), place))
+        self._texts.append(units)
+        return found
+
+
+def _run_to_end(mine: list[str], theirs: list[str]) -> int:
+    """Return how many sentences of two texts are the same up to the end of one; else 0."""
+    run = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs)))  # noqa: B905
+    mine, theirs = mine[run:], theirs[run:]
+    if not mine or not theirs:
+        return run
+    if len(theirs) == 1 and mine[0].startswith(theirs[0]):
+        return run
+    return run + 1 if len(mine) == 1 and theirs[0].startswith(mine[0]) else 0
+
+
+def cut_apart(
+    items: list[Item], ranked: Iterable[int], dropped: dict[int, str], max_chars: float
+) -> int:
+    """Let each sentence at the edges of several texts of a source stand in the best one alone.
+
+    `ranked` are indices of `items`, the best first; so many characters of them are looked at. A
+    text that better ones have all of is `dropped`. Returns how many others were cut; the number of
+    steps grows with the characters.
+    """
+    sources: dict[Any, tuple[_Beginnings, _Beginnings]] = {}
+    count = 0
+    for index in ranked:
+        item, text = items[index], items[index].content or ""
+        max_chars -= len(text)
+        if max_chars < 0:
+            break
+        if item.start_line is not None or item.expanded is not None or not text.strip():
+            continue
+        source = item.kind, item.path, item.url
+        sources.setdefault(source, (_Beginnings(), _Beginnings()))
+        before, after = sources[source]
+        units, starts = _units_of(text)
+        front = before.add(units)
+        back = after.add([unit[::-1] for unit in reversed(units)])
+        start = starts[front] if front < len(units) else len(text)
+        if item.required or start < MIN_SHARED_CHARACTERS:
+            front = 0
+        end = starts[len(units) - back] if back else len(text)
+        if item.required or len(text) - end < MIN_SHARED_CHARACTERS:
+            back, end = 0, len(text)
+        if front + back >= len(units):
+            dropped[index] = DUPLICATE.name
+        elif front or back:
+            items[index] = msgspec.structs.replace(item, content=text[starts[front] : end].rstrip())
+            count += 1
+    return count
+
+
 MAX_CONTAINED_CHARACTERS = 1 << 20
 """Characters above which a text is not split into lines."""
 MAX_TEXTS_PER_LINE = 100
@@ -434,6 +534,7 @@ def drop_duplicates(
     for index, text, tail in zip(kept, texts, tails, strict=True):
         if tail not in twice or not text:  # an empty file is there, or it is not
             continue
+        text = _fold(text.strip())
         other = first.setdefault(text, index)
         if other == index:
             continue
@@ -547,10 +648,10 @@ class ContainedTexts:
     def _read(self, index: int) -> tuple[list[str], str] | None:
         """Return the lines of an item and the longest; None where it is not compared."""
         content = self._items[index].content or ""
-        if "\n" not in content or len(content) > MAX_CONTAINED_CHARACTERS:
+        if len(content) > MAX_CONTAINED_CHARACTERS:
             return None
-        lines = content.strip("\n").split("\n")
-        return lines, max(lines, key=len)
+        lines = _units_of(content)[0]
+        return (lines, max(lines, key=len)) if len(lines) > 1 else None
 
     def forget(self, index: int) -> None:
         """Read the lines of an item again when it is asked about next: its text has changed."""
@@ -566,8 +667,9 @@ class ContainedTexts:
         return min(holders, key=len)[:MAX_TEXTS_PER_LINE]
 
     def _text(self, index: int) -> str:
-        """Return an item's lines with a line end at both ends, so that only whole lines match."""
-        return "\n{}\n".format((self._items[index].content or "").strip("\n"))
+        """Return an item's sentences on lines, so that only whole ones match."""
+        read = self._known[index]
+        return "\n{}\n".format("\n".join(read[0]))
 
 
 def _is_whole(variant: Variant) -> bool:

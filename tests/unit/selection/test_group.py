@@ -278,3 +278,69 @@ def test_a_path_of_very_many_folders_makes_one_row() -> None:
 def test_of_files_with_equally_good_items_the_one_that_was_given_first_comes_first() -> None:
     given = [entry(0, 0.5, path="a"), entry(1, 0.9, path="b"), entry(2, 0.9, path="a")]
     assert keys(given, "file") == [("a", [0, 2]), ("b", [1])]
+
+
+# Sentences that several chunks have.
+
+SENTENCES = [f"Kettle number {n} boils {n} litres of water." for n in range(200)]
+WINDOWS = [" ".join(SENTENCES[n : n + 5]) for n in range(0, 197, 2)]
+PROSE = " ".join(SENTENCES)
+CUTS = [PROSE[n : n + 180] for n in range(0, len(PROSE), 120)]
+
+
+def shown(texts: list[str], order: list[int], **options: Any) -> str:
+    items = [
+        {"content": texts[n], "score": 1 - place / 1000, "origin": "similarity", "path": "a.md"}
+        for place, n in enumerate(order)
+    ]
+    return pf.render(items, max_tokens=None, format="plain", **options).text
+
+
+@pytest.mark.parametrize("texts", [WINDOWS, CUTS])
+@pytest.mark.parametrize("query", [None, "how many litres has kettle 77"])
+@given(st.randoms(use_true_random=False))
+@cases(10)
+@pytest.mark.slow
+def test_each_sentence_of_overlapping_chunks_is_shown_once(
+    texts: list[str], query: str | None, random: Any
+) -> None:
+    order = list(range(len(texts)))
+    random.shuffle(order)
+    text = shown(texts, order, query=query)
+    counts = [text.count(sentence) for sentence in SENTENCES]
+    assert max(counts) == 1
+    assert counts.count(1) == 200 if texts is WINDOWS else counts.count(1) > 150
+
+
+def test_what_chunks_have_in_common_can_be_kept_and_is_said() -> None:
+    items = [{"content": text, "path": "a.md"} for text in WINDOWS[:3]]
+    result = pf.render(items)
+    assert [result.text.count(each) for each in SENTENCES[:10]] == [1] * 9 + [0]
+    assert "PF131" in [warning.code for warning in result.warnings]
+    assert pf.render(items, merge_overlaps=False).text.count(SENTENCES[4]) == 3
+
+
+def test_nothing_is_cut_that_is_required_or_of_another_source() -> None:
+    first, second = WINDOWS[:2]
+    for one, other in (({}, {"path": "b.md"}), ({"required": True}, {"required": True})):
+        items = [
+            {"content": first, "path": "a.md", **one},
+            {"content": second, "path": "a.md", **other},
+        ]
+        assert pf.render(items).text.count(SENTENCES[4]) == 2
+
+
+def test_a_child_is_shown_in_its_parent() -> None:
+    child = "Beta two is there. Gamma three is far."
+    parent = f"Alpha one is here. {child} Delta four is near."
+    items = [{"content": child, "score": 0.9}, {"content": parent, "score": 0.4}]
+    assert pf.render(items).text.count("Gamma three") == 1
+
+
+def test_texts_that_differ_in_blanks_and_case_are_equal_but_programs() -> None:
+    same = [{"content": "Same text here."}, {"content": "  same text  here. \n"}]
+    assert pf.render(same).text.lower().count("text") == pf.render(same[:1]).text.lower().count(
+        "text"
+    )
+    programs = [{"content": "if a:\n  b\n  c"}, {"content": "if a:\n  b\nc"}]
+    assert pf.render(programs).text.count("if a") == 2
