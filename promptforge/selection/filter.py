@@ -397,9 +397,14 @@ def _cut_apart(
     diagnostics: Diagnostics,
 ) -> None:
     """Show what chunks of a source have in common once, in the best; say it of shortened ones."""
-    ranked = sorted(kept, key=lambda index: (-items[index].required, -ranks[index]))
+    ranked = sorted(kept, key=ranks.__getitem__, reverse=True)
+    required = [index for index in ranked if items[index].required]
+    if required:
+        ranked = [*required, *(index for index in ranked if not items[index].required)]
     most: float = MAX_CHARS_CUT_APART
-    if not options.queries:  # what is far behind the last with room has none
+    if options.queries:
+        most /= 4
+    else:  # what is far behind the last with room has none
         tokens = most if options.max_tokens is None else 4 * options.max_tokens
         most = min(most, 4 * min(tokens, options.max_chars or most))
     count = cut_apart(items, ranked, dropped, most)

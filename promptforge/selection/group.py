@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -282,17 +282,17 @@ TAIL_CHARACTERS = 48
 The end, not the beginning: files begin with the same licence, chunks with the same heading.
 """
 _NO_PROSE = late_pattern(r"[{}=;<>\[\]_\\|]|(?:^|\n)[ \t]")
-_UNIT_END = late_pattern(r"(?<=[.!?…])[ \t]+|\n+")
-"""The white space after a sentence or a line."""
 MIN_SHARED_CHARACTERS = 30
 """Characters of an overlap; fewer may be the same by chance."""
+MIN_SENTENCE_COMPARED = 12
+"""Characters of a sentence that is not the same by chance."""
 MAX_HOLDERS = 8
 """Texts with the same sentence that are compared at its place."""
 
 
 def tail_of(text: str) -> str:
-    """Return the last words of a text, the same for texts that differ in case and blanks alone."""
-    return " ".join(text[-TAIL_CHARACTERS:].lower().split()[-4:])
+    """Return the end of a text, the same whatever its case and the blanks after it."""
+    return text[-TAIL_CHARACTERS:].strip()[-24:].lower()
 
 
 def _fold(text: str) -> str:
@@ -300,12 +300,9 @@ def _fold(text: str) -> str:
     return text if _NO_PROSE.search(text) else " ".join(text.lower().split())
 
 
-def _units_of(text: str) -> tuple[list[str], list[int]]:
-    """Return the sentences and lines of a text, folded, and the place where each begins."""
-    lead = len(text) - len(text.lstrip())
-    starts = [lead, *(found.end() for found in _UNIT_END.finditer(text.rstrip(), lead))]
-    ends = [*starts[1:], len(text)]
-    return [_fold(text[a:b].rstrip()) for a, b in zip(starts, ends, strict=True)], starts
+def _units_of(text: str) -> list[str]:
+    """Return the sentences and lines of a text, each without the one character after it."""
+    return text.replace(". ", ".\n").replace("? ", "?\n").replace("! ", "!\n").split("\n")
 
 
 class _Beginnings:
@@ -343,6 +340,32 @@ def _run_to_end(mine: list[str], theirs: list[str]) -> int:
     return run + 1 if len(mine) == 1 and theirs[0].startswith(mine[0]) else 0
 
 
+def _sharing_a_sentence(
+    items: Sequence[Item], ranked: Iterable[int], max_chars: float
+) -> list[int]:
+    """Return the texts that have a sentence or line of another one."""
+    known: dict[str, int] = {}
+    found = set[int]()
+    looked: list[int] = []
+    for index in ranked:
+        item = items[index]
+        text = item.content or ""
+        max_chars -= len(text)
+        if max_chars < 0:
+            break
+        if item.start_line is not None or item.expanded is not None:
+            continue
+        units = _units_of(text.strip())
+        if not known.keys().isdisjoint(units):
+            shared = known.keys() & {unit for unit in units if len(unit) > MIN_SENTENCE_COMPARED}
+            if shared:
+                found.add(index)
+                found.update(map(known.__getitem__, shared))
+        known.update(dict.fromkeys(units, index))
+        looked.append(index)
+    return [index for index in looked if index in found]
+
+
 def cut_apart(
     items: list[Item], ranked: Iterable[int], dropped: dict[int, str], max_chars: float
 ) -> int:
@@ -352,23 +375,19 @@ def cut_apart(
     text that better ones have all of is `dropped`. Returns how many others were cut; the number of
     steps grows with the characters.
     """
-    sources: dict[Any, tuple[_Beginnings, _Beginnings]] = {}
+    sources: dict[Any, tuple[_Beginnings, _Beginnings]] = defaultdict(
+        lambda: (_Beginnings(), _Beginnings())
+    )
     count = 0
-    for index in ranked:
+    for index in _sharing_a_sentence(items, ranked, max_chars):
         item, text = items[index], items[index].content or ""
-        max_chars -= len(text)
-        if max_chars < 0:
-            break
-        if item.start_line is not None or item.expanded is not None or not text.strip():
-            continue
-        source = item.kind, item.path, item.url
-        sources.setdefault(source, (_Beginnings(), _Beginnings()))
-        before, after = sources[source]
-        units, starts = _units_of(text)
+        before, after = sources[item.kind, item.path, item.url]
+        lead = len(text) - len(text.lstrip())
+        units = _units_of(text.strip())
+        starts = list(accumulate((len(unit) + 1 for unit in units), initial=lead))
         front = before.add(units)
         back = after.add([unit[::-1] for unit in reversed(units)])
-        start = starts[front] if front < len(units) else len(text)
-        if item.required or start < MIN_SHARED_CHARACTERS:
+        if item.required or starts[front] < MIN_SHARED_CHARACTERS:
             front = 0
         end = starts[len(units) - back] if back else len(text)
         if item.required or len(text) - end < MIN_SHARED_CHARACTERS:
@@ -650,7 +669,7 @@ class ContainedTexts:
         content = self._items[index].content or ""
         if len(content) > MAX_CONTAINED_CHARACTERS:
             return None
-        lines = _units_of(content)[0]
+        lines = _units_of(content.strip())
         return (lines, max(lines, key=len)) if len(lines) > 1 else None
 
     def forget(self, index: int) -> None:

@@ -338,7 +338,7 @@ def test_a_child_is_shown_in_its_parent() -> None:
 
 
 def test_texts_that_differ_in_blanks_and_case_are_equal_but_programs() -> None:
-    same = [{"content": "Same text here."}, {"content": "  same text  here. \n"}]
+    same = [{"content": "Same text here."}, {"content": "  same text here. \n"}]
     assert pf.render(same).text.lower().count("text") == pf.render(same[:1]).text.lower().count(
         "text"
     )
