@@ -26,7 +26,9 @@ def finite(value: object) -> object:
         return {to_text(k): finite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [finite(v) for v in value]
-    return value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return to_text(value)  # raises, with the name of what is missing
 
 
 def json_value(value: object) -> Safe:

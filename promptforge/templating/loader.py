@@ -105,8 +105,8 @@ class Templates:
         every = set(self._shipped).union(*self.own)
         self._names = sorted(name for name in every if name.count("/") < 2 or _is_prompt_part(name))
         self._by_layout: defaultdict[str, list[tuple[TemplateName, str]]] = defaultdict(list)
-        for name in self._names:
-            if (parts := TemplateName.parse(name)) is not None:
+        for name, parts in zip(self._names, map(TemplateName.parse, self._names), strict=True):
+            if parts is not None:
                 self._by_layout[parts.layout].append((parts, name))
         self._environment = Environment(jinja2.FunctionLoader(self._load), self.syntax_of)
         self._tracing: TracingEnvironment | None = None

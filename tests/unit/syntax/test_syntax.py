@@ -26,6 +26,13 @@ def test_what_a_template_made_is_text_between_quotes(syntax: str, place: str) ->
     assert '"' not in syntax_of(syntax).places[place](Safe('a "quoted" <word>')).replace('\\"', "")
 
 
+@pytest.mark.parametrize("ending", ["json", "yaml", "toon"])
+def test_a_missing_value_is_named(ending: str) -> None:
+    files = {f"mine/layout.{ending}.j2": "{{ items[7].text }}", f"mine/item.{ending}.j2": "1"}
+    with pytest.raises(pf.TemplateError, match=r"there is no \[7\] here"):
+        pf.render([{"content": "x"}], templates=files, layout="mine", format=ending)
+
+
 def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
     pages = {"xml": '<a t="{{ item.text }}"/>'} | dict.fromkeys(
         ["json", "yaml"], '["{{ item.text }}"]'

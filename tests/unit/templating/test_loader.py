@@ -77,7 +77,8 @@ def test_the_first_comment_of_a_template_names_what_it_uses(name: str) -> None:
         assert source[match.end() :].startswith("{% extends "), "a line between would be printed"
 
 
-OWN = {"mine/layout.org.j2": "{{ items[0].text }}", "mine/item.org.j2": "{{ item.name }}"}
+LINES = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+OWN = {"mine/layout.org.j2": LINES, "mine/item.org.j2": "{{ item.name }}"}
 NAMED = [{"content": "x", "name": 'a "b" <c>: d'}]
 
 
@@ -97,20 +98,20 @@ def test_a_format_of_ones_own_is_escaped_by_the_syntax_it_declares(
 ) -> None:
     files = {**OWN, "mine/layout.yaml": f"syntax: {syntax}\n"}
     result = pf.render(NAMED, templates=files, layout="mine", format="org")
-    assert (result.text, [d.code for d in result.warnings]) == (printed, [])
+    assert (result.text, [d.code for d in result.warnings]) == (f"{printed}\n", [])
     beside = {**OWN, "layout.yaml": f"syntax: {syntax}\n"}
-    assert pf.render(NAMED, templates=beside, layout="mine", format="org").text == printed
+    assert pf.render(NAMED, templates=beside, layout="mine", format="org").text == f"{printed}\n"
 
 
 def test_a_format_without_a_declared_syntax_is_plain_text_and_that_is_said() -> None:
     result = pf.render(NAMED, templates=OWN, layout="mine", format="org")
-    assert result.text == 'a "b" <c>: d'
+    assert result.text == 'a "b" <c>: d\n'
     (said,) = result.warnings
     assert said.code == "PF130" and "syntax: with one of markdown, xml, json" in said.message
     known = {name.replace("org", "md"): text for name, text in OWN.items()}
     known["mine/layout.yaml"] = "syntax: json\n"  # an ending that is known says it itself
     made = pf.render(NAMED, templates=known, layout="mine", format="markdown")
-    assert (made.text, [*made.warnings]) == ('a "b" &lt;c>: d', [])
+    assert (made.text, [*made.warnings]) == ('a "b" &lt;c>: d\n', [])
 
 
 def test_a_page_and_its_items_have_one_syntax() -> None:
