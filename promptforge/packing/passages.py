@@ -133,20 +133,18 @@ class _ShownPassages:
         shown = list(best)
         for passage in shown:
             self._include(passage)
-        removed: list[ChosenPassage] = []
         while shown and not self._fits():
             unit = int(self.cost[0] <= self._limit[0])  # tokens or characters may be over
             over = self.cost[unit] - self._limit[unit]
             while shown and over > 0:
                 passage = shown.pop()
-                removed.append(passage)
                 over -= max(self._source.cost(passage, unit), 1)
                 self.numbers[passage.item].discard(passage.number)
                 if not self.numbers[passage.item]:
                     del self.numbers[passage.item]
         if not shown:
             self._fits()
-        rest = [*reversed(removed), *aside]
+        rest = [*best[len(shown) :], *aside]
         self._add(deque(rest))
         self._cut(rest)
 

@@ -275,19 +275,20 @@ class Session:
 
     def list_files(self) -> None:
         """List the files anew and count a change."""
-        self._seen = self._stamps()  # taken first: a later change is seen at the next look
-        self.stamp += 1
-        self._known = Templates(self.templates)
-        files = {}
-        for name in self._known.names():
-            if at := self._known.find(name):
-                file = _editable_file("templates", name, at.path, self.templates)
+        with _ONE_AT_A_TIME:  # else an older list could take the place of that with a saved file
+            self._seen = self._stamps()  # taken first: a later change is seen at the next look
+            self.stamp += 1
+            self._known = Templates(self.templates)
+            files = {}
+            for name in self._known.names():
+                if at := self._known.find(name):
+                    file = _editable_file("templates", name, at.path, self.templates)
+                    files[file.id] = file
+            for name, _, path in find_profiles(self.profiles):
+                file = _editable_file("profiles", name, path, self.profiles)
                 files[file.id] = file
-        for name, _, path in find_profiles(self.profiles):
-            file = _editable_file("profiles", name, path, self.profiles)
-            files[file.id] = file
-        self.files = files
-        self._vocabularies = self._tokenizer_files()
+            self.files = files
+            self._vocabularies = self._tokenizer_files()
 
     def _tokenizer_files(self) -> dict[Path, Stamp]:
         """Return the stamps of the tokenizers' files that options and the user's profiles name."""
@@ -537,7 +538,7 @@ def _words_in(kind: str, words: str) -> list[str]:
 
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Held from the look at a version to the end of the write: two tabs may save at one moment."""
+"""Held while files are listed, and from the look at a version to the end of the write."""
 
 
 class FileText(NamedTuple):

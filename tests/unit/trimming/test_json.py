@@ -307,7 +307,7 @@ def test_every_variant_of_lines_is_valid(values: list[Any], end: str) -> None:
 def test_hostile_texts() -> None:
     for text in (*STRINGS, *outside()):
         assert_laws(text)
-        assert_laws(json.dumps([text, {text: text * 3}] * 9, ensure_ascii=False))
+        assert_laws(json.dumps([text, {text: text * 3}] * 4, ensure_ascii=False))
 
 
 @pytest.mark.slow
