@@ -3,7 +3,7 @@
 `pytest` runs the quick tests, with few examples of each law. `-m "slow or not slow"` runs all
 tests, with all their examples.
 `--update-golden` rewrites `tests/golden/cases`, never where `CI` is set; `--effort N`: see
-`example_counts`.
+`example_counts`; `--passed FILE`: see `PassedTests`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -63,6 +65,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--effort", metavar="N", type=float, help="N times as many examples of every property"
     )
+    parser.addoption(
+        "--passed",
+        metavar="FILE",
+        type=Path,
+        help="the plain command writes what passed there; any other does not run that again",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -91,6 +99,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = (
         "false"  # its thread logs in the midst of other tests
     )
+    if config.option.passed and config.option.markexpr == QUICK and not _is_worker(config):
+        config.pluginmanager.register(PassedTests(config.option.passed))
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as a shell starts what is in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # tests send it to their processes
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(FromWorkers())
     settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
@@ -99,11 +113,38 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests with a browser: the processor time of its processes is not theirs to see."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+    if config.option.passed and config.option.markexpr != QUICK:
+        passed = set(json.loads(config.option.passed.read_text(encoding="utf-8")))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+        items[:] = [item for item in items if item.nodeid not in passed]
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Tell whether xdist has started this process."""
+    return hasattr(config, "workerinput")
+
+
+class PassedTests:
+    """The names of tests that need not run again: laws are not among them, nor what was skipped.
+
+    `.ci/run` runs the plain command before all tests, which have more examples and all extras.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._names: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed and "hypothesis" not in report.keywords:
+            self._names.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        self._path.write_text(json.dumps(self._names), encoding="utf-8")
 
 
 def pytest_collection_finish() -> None:

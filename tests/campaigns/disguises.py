@@ -42,7 +42,7 @@ def frame_lines(layout: str) -> tuple[str, ...]:
     held = {record["content"] for record in RECORDS}
     lines = dict.fromkeys(line for line in text.splitlines() if line.strip() and line not in held)
     # A line with one mark and values looks like any list.
-    return tuple(line for line in lines if not line.lstrip(" -").startswith("Vzx"))
+    return tuple(line for line in lines if not line.lstrip(" -").lower().startswith("vzx"))
 
 
 ENDS_OF_DIRECTION = "\u202c\u2069"
