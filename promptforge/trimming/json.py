@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -43,6 +44,10 @@ _MARK = "\0"
 _MARKS = re.compile("([\0-\7])")
 MAX_EMBEDDED = 7
 """Texts of JSON within each other that are read."""
+MIN_ROWS = 4
+TABLE_SHARE = 0.9
+"""Objects with the same keys, from this number on, are a table if it has so much less to read."""
+MAX_CHARS_TABLED = 1 << 17
 MIN_EMBEDDED_CHARS = 100
 """Characters of a text that is read as JSON; a shorter one is hardly ever cut."""
 
@@ -158,7 +163,23 @@ class _JsonVariants(TrimmedVariants):
         narrowest = self._writer(self._limits[-1]) if self._limits else None
         if narrowest and not _MARKS.search(narrowest.write(values, self._lines)):
             self._limits = []
+        if pieces and not self._lines and len(tidy) <= MAX_CHARS_TABLED:
+            self._add_table(values[0], len(tidy))
         self._keep([[]])
+
+    def _add_table(self, value: Any, size: int) -> None:
+        """Let all of the value in tables stand before what is cut, if it is clearly shorter."""
+        tabled = [_put_in_tables(value)]
+        most = _extent(tabled)
+        table = _Writer(most, self._marks).write(tabled, lines=False) if most else ""
+        if not table or len(table) >= TABLE_SHARE * size:
+            return
+        self._lossless.append(TrimmedText(table))
+
+        def length(limit: Limits) -> int:
+            return -len(self._writer(limit).write(self._values, lines=False))
+
+        self._limits = self._limits[bisect_left(self._limits, -len(table), key=length) :]
 
     def _keep(self, wanted: Sequence[Sequence[_Node]]) -> None:
         """Let nodes stay: the first of `wanted` within all limits, the others in the narrowest."""
@@ -295,6 +316,33 @@ def _open_embedded(values: list[Any]) -> None:
                     continue
                 container[place] = _Embedded([inner])
                 waiting.append((container[place], level + 1))
+
+
+def _put_in_tables(value: Any) -> Any:
+    """Return a value with `{"columns": […], "rows": [[…]]}` for each array of like objects."""
+    if isinstance(value, dict):
+        return {key: _put_in_tables(inner) for key, inner in value.items()}
+    if not isinstance(value, list):
+        return value
+    rows = list(map(_flatten, value)) if len(value) >= MIN_ROWS else [None]
+    columns = list(rows[0] or ())
+    if len(columns) < 2 or any(row is None or list(row) != columns for row in rows):
+        return type(value)(map(_put_in_tables, value))
+    cells = [list(map(_put_in_tables, row.values())) for row in rows if row]
+    return {"columns": columns, "rows": cells}
+
+
+def _flatten(row: Any) -> dict[str, Any] | None:
+    """Return an object with the fields of those in it beside its own, `customer.city`."""
+    if not isinstance(row, dict) or any("." in key for key in row):
+        return None
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict) and value and not any("." in name for name in value):
+            found |= {f"{key}.{name}": inner for name, inner in value.items()}
+        else:
+            found[key] = value
+    return found
 
 
 def _begins_as_json(text: str) -> bool:

@@ -44,7 +44,8 @@ def test_json_in_a_text_of_json_is_cut_and_stays_json(depth: int) -> None:
                 break
             inner = json.loads(inner[0]["text"])
         assert inner[0][0] in "…[" if isinstance(inner, (list, str)) else set(inner) == {"stock"}
-        assert MARKER in variant.text.replace("\\", "") or variant is found[0]
+        is_whole = variant is found[0] or "columns" in variant.text
+        assert MARKER in variant.text.replace("\\", "") or is_whole
 
 
 def test_a_text_of_json_alone_is_cut_too() -> None:
@@ -130,6 +131,54 @@ def assert_part(short: Any, whole: Any) -> None:
         assert type(short) is type(whole) and short == whole
 
 
+def out_of_tables(value: Any) -> Any:
+    """Return a value with the objects of each table in its place."""
+    if isinstance(value, list):
+        return list(map(out_of_tables, value))
+    if not isinstance(value, dict):
+        return value
+    if list(value) != ["columns", "rows"]:
+        return {key: out_of_tables(inner) for key, inner in value.items()}
+    found = []
+    for cells in value["rows"]:
+        row: dict[str, Any] = {}
+        for column, cell in zip(value["columns"], cells, strict=True):
+            key, _, inner = column.partition(".")
+            (row.setdefault(key, {}) if inner else row)[inner or key] = out_of_tables(cell)
+        found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("rows", [
+    [{"id": n, "name": f"kettle {n}", "ok": None} for n in range(60)],
+    [{"id": n, "at": {"city": "Oslo", "box": [n, 2.5]}, "parts": [{"a": 1}]} for n in range(60)],
+    [{"id": n, "in": [{"key": m, "value": "x"} for m in range(5)]} for n in range(9)],
+])  # fmt: skip
+@pytest.mark.parametrize("around", [False, True])
+def test_like_objects_are_a_table_before_anything_is_cut(rows: Any, around: bool) -> None:
+    value = {"count": len(rows), "results": rows} if around else rows
+    tidy, table, first, *_ = variants_of(json.dumps(value))
+    assert out_of_tables(json.loads(table.text)) == json.loads(tidy.text) == value
+    assert len(first.text) <= len(table.text) < 0.9 * len(tidy.text)
+    assert "columns" in table.text and MARKER not in table.text
+
+
+@pytest.mark.parametrize("rows", [
+    [{"id": n, "x": 1} if n % 7 else {"id": n} for n in range(60)],
+    [{"a.b": n, "a": {"b": 2}} for n in range(60)],
+    [n if n % 9 else {"id": n, "name": 3} for n in range(60)],
+])  # fmt: skip
+def test_objects_that_differ_in_their_keys_are_no_table(rows: Any) -> None:
+    for variant in variants_of(json.dumps(rows)):
+        assert not isinstance(json.loads(variant.text), dict)
+
+
+def test_a_budget_that_the_table_fits_shows_all_rows() -> None:
+    rows = [{"id": n, "name": f"kettle {n}", "boils": True} for n in range(200)]
+    text = pf.render([{"content": rows}], max_tokens=2400, layout="cited", format="plain").text
+    assert out_of_tables(json.loads(text)) == rows
+
+
 def assert_laws(text: str, marker: str = MARKER) -> None:
     text = text.encode("utf-16", "surrogatepass").decode(
         "utf-16", "surrogatepass"
@@ -147,7 +196,7 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
     for number in range(0, len(found), max(1, len(found) // 10)):
         variant = found[number].text
         variant.encode()
-        value = read(variant)
+        value = out_of_tables(read(variant))
         assert_part(value, whole)
         if marker and marker not in text and value != whole:
             assert variant.count(json.dumps(marker, ensure_ascii=False)[1:-1]) == 1
