@@ -266,7 +266,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of headings and separators: `tokens` less `overhead` and the items' own."""
     sections: tuple[SectionCost, ...]
     next_at: int | None
-    """The least known budget that brings back a dropped or trimmed item."""
+    """A budget that brings back an item; smaller ones, in steps of 2 %, bring back none."""
     next_item: str | None
     """Id of the item that it brings back."""
     step: int
@@ -292,6 +292,28 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Number of these items that are whole in the text with `options`."""
 
 
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """The reason why an item is not whole, as it was written down when packing refused it.
+
+    A limit raised by `missing` brings it in whole; packing was tried with that.
+    """
+
+    limit: str
+    """`budget`, `characters`, `window`, `named share`, `section NAME` or `max_items`."""
+    unit: str
+    """`tokens`, `characters` or `items`: what the other fields count."""
+    needs: int
+    """Its own part; once `missing` is known, with the part that items before it take first."""
+    room: int
+    """The rest of the limit at its turn."""
+    ahead: dict[str, int]
+    """The parts before it: `required`, `named`, `found` items, and `templates` around them."""
+    refused: dict[str, int]
+    """Variants that had no room, with what each takes."""
+    missing: int | None
+    """`needs` less `room`; `None`: not looked for, or this limit alone does not bring it in."""
+
+
 Status = Literal["included", "trimmed", "dropped"]
 
 
@@ -299,7 +321,7 @@ Status = Literal["included", "trimmed", "dropped"]
 class ResultItem:
     """One item after the rendering: its status, variant, cost and reason.
 
-    `tokens_full` and `fits_at` are worked out when they are first asked for.
+    `tokens_full`, `fits_at`, `too_small` and `decision` are worked out when first asked for.
     """
 
     id: str
@@ -326,28 +348,58 @@ class ResultItem:
     reason: str
     """Why: the name of a `Reason`, such as `fits` or `budget`."""
     fits_at: int | None = dataclasses.field(init=False, repr=False, compare=False)
-    """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
+    """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole.
+
+    Smaller ones, in steps of 2 %, were tried and are too small. Plain data has `None` for items
+    that come back far beyond the budget; `too_small` is known for them.
+    """
+    too_small: int | None = dataclasses.field(init=False, repr=False, compare=False)
+    """The largest budget that was tried and is too small."""
+    decision: Decision | None = dataclasses.field(init=False, repr=False, compare=False)
+    """When it lacks room or a place: the limit that kept it out, and what it needs of it."""
     rank: int | None
     """Its place in the order of packing, from 1; `None` for an item that was no candidate."""
     section: str | None
     """Key of its section; `None` when dropped."""
-    late: dataclasses.InitVar[Callable[[str], int | None]]
-    """Works out the fields that cost renderings, by their names."""
+    late: dataclasses.InitVar[Callable[[str, bool], Any]]
+    """Works out the fields that cost renderings, by their names; False: with few tries."""
 
-    def __post_init__(self, late: Callable[[str], int | None]) -> None:
+    def __post_init__(self, late: Callable[[str, bool], Any]) -> None:
         """Keep `late`."""
         self.__dict__["_late"] = late
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the values of all fields, so that a copy works out nothing."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        """Return the values of all fields as far as they are known after few tries."""
+        return {field.name: self.known(field.name) for field in dataclasses.fields(self)}
 
-    def __getattr__(self, name: str) -> int | None:
-        if name not in ("tokens_full", "fits_at"):
+    def __getattr__(self, name: str) -> Any:
+        if name not in LATE_FIELDS or "_late" not in self.__dict__:
             raise AttributeError(name)
-        value: int | None = self.__dict__["_late"](name)
-        self.__dict__[name] = value
+        value = self.__dict__["_late"](name, True)
+        if name != "too_small":
+            self.__dict__[name] = value
         return value
+
+    def known(self, name: str) -> Any:
+        """Return a field; one that costs many tries only as far as it is known after few."""
+        if name in self.__dict__ or name not in LATE_FIELDS or "_late" not in self.__dict__:
+            return getattr(self, name)
+        return self.__dict__["_late"](name, False)
+
+
+def budget_words(fits_at: int | None, too_small: int | None) -> str:
+    """Return the budget that brings an item back; where it is not known, what it exceeds.
+
+    >>> budget_words(1234, 1100), budget_words(None, 1100), budget_words(None, None)
+    ('1,234', '≥1,101', '')
+    """
+    if fits_at is not None:
+        return f"{fits_at:,}"
+    return "" if too_small is None else f"≥{too_small + 1:,}"
+
+
+LATE_FIELDS = ("tokens_full", "fits_at", "too_small", "decision")
+"""Fields of a `ResultItem` that are worked out when asked for."""
 
 
 class ResultSection(msgspec.Struct, frozen=True, kw_only=True):
@@ -403,7 +455,7 @@ STORED_ANSWERS = (
     "explicit_sources", "manifest",
 )  # fmt: skip
 """Answers of a report that a pickled result takes along."""
-STORED_IF_KNOWN = ("explanation", "remedies")
+STORED_IF_KNOWN = ("explanation", "remedies", "next_item")
 """Answers that cost many renderings: a pickled result has them if somebody asked before."""
 
 
@@ -499,6 +551,11 @@ class Result:
         """The source map of the text: spans that cover it, in order."""
         return self.report.map
 
+    @property
+    def next(self) -> ResultItem | None:
+        """The item that the smallest larger budget brings, at its `fits_at`."""
+        return self.report.next_item
+
     def explain(self) -> Explanation:
         """Return how the budget was spent, and the gain of 1,000 tokens more."""
         return self.report.explanation
@@ -576,7 +633,9 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""
-        return {name: msgspec.to_builtins(getattr(self, name)) for name in RESULT_FIELDS}
+        plain = {name: getattr(self, name) for name in RESULT_FIELDS}
+        plain["items"] = [item.__getstate__() for item in self.items]
+        return {name: msgspec.to_builtins(value) for name, value in plain.items()}
 
 
 RESULT_FIELDS: Sequence[str] = (

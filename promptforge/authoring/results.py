@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostic
-from ..model import Result, ResultItem, path_with_lines
+from ..model import LATE_FIELDS, Result, ResultItem, budget_words, path_with_lines
 from ..text.escape import to_label
 
 if TYPE_CHECKING:
@@ -151,8 +151,8 @@ def _points(result: Result) -> list[BudgetPoint]:
     now = result.max_tokens
     if now is None:
         return []
-    fits_at = {item.fits_at for item in result.items if item.fits_at is not None}
-    returns = sorted(budget for budget in fits_at if budget > now)
+    known = {item.known("fits_at") for item in result.items}
+    returns = sorted(known - {None})
     last = max(now + now // 2, min(returns[-1] if returns else 0, 4 * now), 10)
     back = (budget for budget in returns[:MAX_RETURNS_IN_CURVE] if budget <= last)
     budgets = curve_budgets(last, now, *back)
@@ -177,10 +177,15 @@ def _load(template: str) -> jinja2.Template:
         most_tokens=lambda item: max(item.tokens_full, item.tokens),
         name=_name,
         as_xml=lambda text: _NOT_XML.sub("\ufffd", text),
+        fits_at=_fits_at,
         number=lambda number: f"{number:.1f}".rstrip("0").rstrip("."),
         words=show_words,
     )
     return environment.get_template(template)
+
+
+def _fits_at(item: ResultItem) -> str:
+    return budget_words(item.known("fits_at"), item.known("too_small"))
 
 
 def _name(item: ResultItem) -> str:
@@ -215,6 +220,7 @@ class BuildItem(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     reason: str = ""
     fits_at: int | None = None
+    too_small: int | None = None
 
 
 class PartDigest(msgspec.Struct, frozen=True, kw_only=True):
@@ -342,8 +348,9 @@ def build_from_result(result: Result, *, brief: bool = False) -> Build:
     """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
     kept = ("text", "tokens", "sources", "manifest", "warnings")
     facts = {name: getattr(result, name) for name in kept}
-    names = [name for name in BuildItem.__struct_fields__ if not (brief and name == "fits_at")]
-    facts["items"] = [{name: getattr(item, name) for name in names} for item in result.items]
+    late = LATE_FIELDS if brief else ()
+    names = [name for name in BuildItem.__struct_fields__ if name not in late]
+    facts["items"] = [{name: item.known(name) for name in names} for item in result.items]
     # Through JSON, as a saved build comes: it has lists for tuples.
     return msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(facts))), Build)
 

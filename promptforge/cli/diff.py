@@ -12,7 +12,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +32,7 @@ from ..authoring.results import (
 from ..config.options import OPTION_VOCABULARY
 from ..errors import ItemError, OptionError, PromptForgeError, StrictError, quote, suggest_name
 from ..files.access import open_stream, read_bytes
-from ..model import Result
+from ..model import Result, budget_words
 from ..sources.workspace import is_stream
 from .explain import MAX_TABLE_ROWS, item_label
 from .flags import (
@@ -66,7 +65,7 @@ _SOURCE_FLAGS = (
     *("files", "documents", "man_pages", "techniques", "attack", "job"),
     *_FOLDER_WORDS,
 )
-FitsAt = dict[int, Callable[[], int | None]]
+FitsAt = dict[int, Callable[[str], int | None]]
 """`id` of an item of a build → the budget that brings it back."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -142,13 +141,13 @@ def _builds_of(
 
 
 def _fits_at(builds: Sequence[Build | BuildManifest], results: Mapping[int, Result]) -> FitsAt:
-    """Return, for each item of the builds made here, a function that finds its `fits_at`."""
+    """Return, for each item of the builds made here, a function that says its `fits_at`."""
     # The number of an item costs renderings: each of the few rows asks for its own.
     found: FitsAt = {}
     for number, result in results.items():
-        near = result.report.hints.near
         items = getattr(builds[number], "items", ())
-        found |= {id(item): partial(near, index) for index, item in enumerate(items)}
+        known = zip(items, result.items, strict=True) if items else ()
+        found |= {id(item): one.known for item, one in known}
     return found
 
 
@@ -424,11 +423,12 @@ def _change_row(change: ItemChange, fits_at: FitsAt) -> list[str]:
     dropped = [each for each in (change.b, change.a) if each and each.status == "dropped"]
     if not dropped:
         return [*row, "", ""]
-    budget = dropped[0].fits_at
-    if id(dropped[0]) in fits_at:
-        budget = fits_at[id(dropped[0])]()
-    number = f"{budget:,}" if budget is not None else ""
-    return [*row, printable(dropped[0].reason), number]
+    item = dropped[0]
+    budgets = item.fits_at, item.too_small
+    if id(item) in fits_at:
+        budgets = fits_at[id(item)]("fits_at"), fits_at[id(item)]("too_small")
+    number = budget_words(*budgets)
+    return [*row, printable(item.reason), number]
 
 
 def _verdict(builds: Sequence[Build | BuildManifest], found: Difference) -> Iterator[str]:

@@ -16,8 +16,8 @@ import click
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
-from ..model import Explanation, Gain, Remedy, Result, ResultItem, path_with_lines
-from ..reasons import BUDGET_REASONS, REASONS, Reason
+from ..model import Explanation, Gain, Remedy, Result, ResultItem, budget_words, path_with_lines
+from ..reasons import REASONS, Reason
 from ..text.format import plural
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
@@ -42,6 +42,8 @@ MAX_TABLE_ROWS = 60
 """Rows of a table; further dropped items are only counted."""
 MAX_NAME_COLUMNS = 40
 """Columns of a name inside a sentence."""
+MAX_DECISIONS = 5
+"""Items with a line on what they needed."""
 MAX_GAINED_NAMES = 3
 """Items that a row of gains names."""
 NO_PATH = "(no path)"
@@ -65,8 +67,9 @@ def explain_command(
 
     It takes the arguments of `render`. Items come in the order of packing: `in` is whole, `cut`
     shortened, `out` dropped. `tokens` is the cost of an item, `whole` its cost in full. With
-    `fits at` as --max-tokens it comes back whole. Flags that are said to bring an item back have
-    been tried. `worth` is the score of an item that comes in; a shortened one has its share.
+    `fits at` as --max-tokens it comes back whole; less than ≥N is too little. Flags that are said
+    to bring an item back have been tried. `worth` is the score of an item that comes in; a
+    shortened one has its share.
     """
     request = read_request(items, {**given, "output": output})
     for path in request.outputs:
@@ -168,11 +171,6 @@ def item_lines(report: Report, every: bool) -> Iterator[str]:
 
 def _row(report: Report, index: int) -> list[str]:
     item = report.item(index)
-    fits_at, near, beyond = "", report.hints.near(index), report.hints.beyond
-    if near is not None:
-        fits_at = f"{near:,}"
-    elif beyond is not None and item.reason in BUDGET_REASONS:
-        fits_at = f">{beyond:,}"  # the largest budget that was tried is still too small
     # A distance or a count of another system may be large; two decimals are for scores up to 1.
     score = f"{item.score:.3g}" if abs(item.score) >= 1000 else f"{item.score:.2f}"
     return [
@@ -185,7 +183,7 @@ def _row(report: Report, index: int) -> list[str]:
         f"{item.tokens:,}" if item.form else "-",
         f"{item.tokens_full:,}",
         item.reason,
-        fits_at,
+        budget_words(item.known("fits_at"), item.known("too_small")),
     ]
 
 
@@ -215,7 +213,30 @@ def _reason_lines(result: Result) -> Iterator[str]:
     reasons = [report.reason(i) for i in report.ranked if report.status(i) != "included"]
     labels = _labels(report, {remedy.item for remedy in remedies})
     options = report.page.options.plain()
-    return reason_lines(Counter(reasons), remedies, labels, options, report.hints.beyond)
+    yield from reason_lines(Counter(reasons), remedies, labels, options)
+    yield from _decision_lines(report)
+
+
+def _decision_lines(report: Report) -> Iterator[str]:
+    """Yield what the first items needed that lack room, and what stood before them."""
+    lost = [index for index in report.ranked if report.status(index) != "included"]
+    decided = 0
+    for index in lost:
+        item = report.item(index)
+        decision = item.known("decision")
+        if decision is None:
+            continue
+        unit = "" if decision.unit == "tokens" else f" {decision.unit}"
+        ahead = ", ".join(f"{group} {number:,}" for group, number in decision.ahead.items())
+        line = f"{decision.limit} left {decision.room:,}{unit} at its turn, of {decision.needs:,}"
+        line += f" needed; before it came {ahead or 'nothing'}"
+        yield shorten(item_label(item), screen_columns())
+        yield from _wrapped("    ", line)
+        decided += 1
+        if decided == MAX_DECISIONS:
+            break
+    if decided:
+        yield ""
 
 
 def reason_lines(
@@ -223,12 +244,11 @@ def reason_lines(
     remedies: Sequence[Remedy],
     labels: Mapping[str, str],
     options: Mapping[str, Any],
-    beyond: int | None,
 ) -> Iterator[str]:
     """Yield lines on each reason that occurs: its meaning, and flags that bring such items back.
 
     `counts` has the number of items by reason, `labels` the labels of the items of `remedies`,
-    `options` all options in force. `beyond` is the largest budget that was tried, in tokens.
+    `options` all options in force.
     """
     remedy_of = {remedy.reason: remedy for remedy in remedies}
     wide = max(map(len, counts), default=0)
@@ -240,8 +260,6 @@ def reason_lines(
         texts = [_meaning(about, options)]
         if about.lacks_room and (remedy is None or remedy.items < counts[reason]):
             texts.append("--max-tokens with the number under 'fits at' brings it back whole")
-            if beyond is not None:
-                texts.append(f">{beyond:,}: even that is too little; --json says the number")
         yield from _wrapped(f"{reason:<{wide}}  ", "; ".join(texts))
         if remedy is not None:
             line = _remedy(remedy, shorten(labels[remedy.item], MAX_NAME_COLUMNS))
@@ -362,7 +380,7 @@ def _section_name(title: str, key: str) -> str:
 
 
 def _gain_lines(result: Result) -> Iterator[str]:
-    """Yield the least budget that brings an item back, and the gain of a step of tokens more."""
+    """Yield the next budget that brings an item back, and the gain of a step of tokens more."""
     explanation, report = result.explain(), result.report
     gains, step = explanation.gains, f"{explanation.step:,} tokens more"
     ids = {name for gain in gains or () for name in gain.items[:MAX_GAINED_NAMES]}
@@ -371,7 +389,7 @@ def _gain_lines(result: Result) -> Iterator[str]:
     labels = _labels(report, ids)
     if explanation.next_at is not None and explanation.next_item is not None:
         yield ""
-        line = f"The least budget that brings something back: {explanation.next_at:,}"
+        line = f"The next budget that brings something back: {explanation.next_at:,}"
         room = screen_columns() - len(line) - 3
         if room > 8:  # less is no name any more
             line += f" ({shorten(labels[explanation.next_item], room)})"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 from ..reasons import BUDGET, BUDGET_REASONS, DUPLICATE, MAX_ITEMS, MERGED, SECTION_BUDGET
+from .turns import Turns
 from .types import (
     SHORTENED_VARIANTS,
     STUB_VARIANT,
@@ -53,6 +54,7 @@ class PageState:
         self.reasons: dict[int, str] = {}
         self.duplicate_of: dict[int, int] = {}
         self.cost: Cost = ZERO_COST
+        self.turns = Turns()
         self.limit_sections(section_limits)
 
     def limit_sections(self, section_limits: SectionLimits) -> None:
@@ -64,6 +66,7 @@ class PageState:
         """Show an item in a variant; the page then costs `cost`."""
         self.remove(index)
         self.chosen[index], self.cost = variant, cost
+        self.turns.changes.append((index, variant))
         self.reasons.pop(index, None)
         self._add_to_section(index, variant, 1)
 
@@ -71,6 +74,7 @@ class PageState:
         """Take an item off the page. The page's cost is then unknown."""
         variant = self.chosen.pop(index, None)
         if variant is not None:
+            self.turns.changes.append((index, None))
             self._add_to_section(index, variant, -1)
 
     def drop(self, index: int, reason: str) -> None:
@@ -490,7 +494,7 @@ class Packer(PageState):
                     places -= is_new
                 self._misses = 0
             elif index not in self.duplicate_of:
-                self._fail(index, is_new)
+                self._fail(index, step, limit, is_new, whole)
                 if whole and self.step_down:
                     misfits.append(index)
                 self._misses += not whole
@@ -509,11 +513,22 @@ class Packer(PageState):
         now, then = subtract_costs(limit, self.cost), subtract_costs(limit, before)
         return 2 * now[0] < then[0] or 2 * now[1] < then[1]
 
-    def _fail(self, index: int, is_new: bool) -> None:
+    def _fail(self, index: int, step: PackingStep, limit: Cost, is_new: bool, whole: bool) -> None:
+        if whole:
+            self._write_turn(index, step, limit)
         if is_new:
             if self._over_section_limit(index):
                 self.reasons[index] = SECTION_BUDGET.name
             self.stopped = self.first_only
+
+    def _write_turn(self, index: int, step: PackingStep, limit: Cost) -> None:
+        page, cost, before = self.page, self.cost, self.chosen.get(index)
+        if before is not None:
+            cost = subtract_costs(cost, page.item_cost(index, before))
+        allowance, section = self.allowance(index), None
+        if allowance < limit[0] - cost[0]:
+            section = self._section_limits.section[index]
+        self.turns.refuse(index, step, cost, limit, section)
 
     def _over_section_limit(self, index: int) -> bool:
         """Return True if an item exceeds its section's maximum in every variant."""

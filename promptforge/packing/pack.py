@@ -13,6 +13,7 @@ from ..reasons import BUDGET, MAX_ITEMS, SECTION_BUDGET
 from ..text.words import late_property
 from .in_order import NO_SECTION_LIMITS, Packer
 from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN, Shares
+from .turns import Turns
 from .types import (
     CHARACTERS_PER_TOKEN,
     STUB_VARIANT,
@@ -127,6 +128,8 @@ class Packed(NamedTuple):
     duplicates: dict[int, int]
     """Duplicate → the chosen item that contains its text; a merged one → the range it is in."""
     cost: Cost
+    turns: Turns
+    """Each change of the page, and the turn of each item without room."""
     overhead_fits: bool
     """False where even the page without items exceeds the limit: then nothing is printed."""
 
@@ -175,10 +178,12 @@ def pack(  # noqa: PLR0913  these are the options of packing
             continue
         beside = beside_stubs and not step.named
         if beside and _pack_beside_stubs(packer, step, step_limit, packing):
+            packer.turns.end(step, packer.cost, step_limit)
             continue
         rest = _pack_step(packer, step, step_limit, packing, passages)
         if stubs:
             packer.add_stubs(step, step_limit)
+        packer.turns.end(step, packer.cost, step_limit)
         if step.share == 1 and step.room is None:  # else it has had its share, or its room
             again.append(rest)
     packer.limit_sections(limits)  # a fixed set has kept them as the room of a step
@@ -189,7 +194,9 @@ def pack(  # noqa: PLR0913  these are the options of packing
         packer.cost = page.measure({})
     reasons = Reasons(walks, packer.chosen, packer.reasons)
     overhead_fits = fits_within(packer.cost, limit)
-    return Packed(packer.chosen, reasons, packer.duplicate_of, packer.cost, overhead_fits)
+    return Packed(
+        packer.chosen, reasons, packer.duplicate_of, packer.cost, packer.turns, overhead_fits
+    )
 
 
 def _make_packer(

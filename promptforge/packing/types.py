@@ -263,6 +263,8 @@ class PackingStep(NamedTuple):
     """All of them at least in short, within the whole limit; then all up to one length."""
     ranks: Sequence[float] = ()
     """By index. Of equal ranks all that fit whole come before any is shortened."""
+    section: str | None = None
+    """The section that `room` is for."""
 
     def level(self, index: int) -> object:
         """Return the rank of an item; without ranks each item is a level of its own."""

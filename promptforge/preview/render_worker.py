@@ -343,21 +343,23 @@ def _needs(result: Result, request: Request) -> Answer:
 def _account(result: Result, request: Request) -> Answer:
     """Say of the items in `request["rows"]` what they take whole, and which budget brings them.
 
-    `fits` of an item is None where no budget is known; `beyond` is the largest that was tried.
+    `fits` of an item is None where no budget is known; those up to `small` are too small.
     """
-    report, hints = result.report, result.report.hints
+    report, decisions, picked = result.report, result.report.decisions, request["picked"]
     rows = [index for index in request["rows"] if index < len(report.given)]
-    more = _so_far(result, "budgets", lambda: iter(hints.advance, False))["more"]
-    fits = [hints.so_far.get(index) if more else hints.near(index) for index in rows]
-    picked = request["picked"]
+    more = _so_far(result, "budgets", lambda: decisions.foreseen)["more"]
     if picked is not None and picked < len(report.given) and not more:  # one may take its time
-        rows, fits = [*rows, picked], [*fits, hints.at(picked)]
-    first = None if more else hints.first()
+        rows = [*rows, picked]
+        more = _so_far(result, ("budget", picked), lambda: decisions.search(report.kept(picked)))[
+            "more"
+        ]
+    first, kept = decisions.known_next(), list(map(report.kept, rows))
     return {
         "rows": rows,
         "full": [report.item(index).tokens_full for index in rows],
-        "fits": fits,
-        "beyond": hints.beyond,
+        "fits": list(map(decisions.known_budget, kept)),
+        "small": list(map(decisions.too_small, kept)),
+        "decisions": [msgspec.to_builtins(report.decision(index, asked=False)) for index in rows],
         "next": None if first is None else {"at": first[0], "index": first[1]},
         "more": more,
     }

@@ -369,12 +369,12 @@ class Packings:
             _say_overhead(packed, options, diagnostics)
         return page, packed
 
-    def repack(self, max_tokens: int) -> tuple[Page, Packed]:
-        """Pack into another budget; costs are remembered from one budget to the next.
+    def repack(self, limits: Mapping[str, Any]) -> tuple[Page, Packed]:
+        """Pack within other limits; costs are remembered from one packing to the next.
 
         Raises `BrokenDelimiterError` where that text would hold the tags of contents outside.
         """
-        options = msgspec.structs.replace(self._setting.options, max_tokens=max_tokens)
+        options = msgspec.structs.replace(self._setting.options, **limits)
         if not self._trial_pages:
             self._trial_pages = list(map(self._new_page, self._sets))
         for page in self._trial_pages:  # each budget has the fuel of a rendering
@@ -503,6 +503,7 @@ def plan_packing(
     in_section = frozenset(limits.section).union(*(members for members, _ in sure))
     if named and in_section:
         steps.append(PackingStep(named, named=True, share=0))
+    limited: list[PackingStep] = []
     if fixed_set and limits.most:
         # All items of a step give way together, so a section with a maximum is a step of its own
         # and has its room.
@@ -510,12 +511,13 @@ def plan_packing(
         sure = [(members, room) for members, room in sure if members[0] not in inside]
         for name, room in limits.most.items():
             these = [i for i in (*explicit, *found) if inside.get(i) == name]
-            sure.append((these, room))
+            limited.append(PackingStep(these, room=room, section=name))
         explicit = [i for i in explicit if i not in inside]
         similar = [i for i in similar if i not in inside]
         if max_items is not None:  # those in a step of their own have their places
             max_items -= sum(index in inside for index in found)
     steps += [PackingStep(members, room=room, ranks=ranks) for members, room in sure]
+    steps += limited
     searched = PackingStep(similar, ranks=ranks, most=max_items)
     steps += _share_out(page, options, (required, named, explicit), searched, in_section)
     return [step for step in steps if step.walk], limits

@@ -1,7 +1,7 @@
 """The report of one rendering: each item with its status and reason, and where the budget went.
 
 Everything costly is a cached property, so it is worked out when somebody asks for it and only once.
-Status and reason of an item never wait for `fits_at`: only it and `hints` try other budgets.
+Status and reason of an item never wait for `fits_at`: only it and `decisions` try other limits.
 The end of the module says what a user should know of a rendering, as diagnostics.
 """
 
@@ -30,6 +30,7 @@ from ..errors import (
     suggest_name,
 )
 from ..model import (
+    Decision,
     Explanation,
     Gain,
     Item,
@@ -69,7 +70,7 @@ from .context import citation, line_range
 from .page import Page, divide_named
 
 if TYPE_CHECKING:
-    from .budget_hints import BudgetHints
+    from .decisions import Decisions
 
 MORE_TOKENS = 1000
 """An explanation looks at a budget larger by so many tokens."""
@@ -102,8 +103,8 @@ class Report:
     tokens: int
     rerender: Callable[[Mapping[str, Any]], Result]
     """Render the same with other options."""
-    repack: Callable[[int], tuple[Page, Packed]]
-    """Pack the same candidates into another budget in tokens; much quicker than `rerender`."""
+    repack: Callable[[Mapping[str, Any]], tuple[Page, Packed]]
+    """Pack the same candidates within other limits; much quicker than `rerender`."""
 
     # --- items --------------------------------------------------------------------------------
 
@@ -125,7 +126,7 @@ class Report:
 
     @late_property
     def _ranks(self) -> dict[int, int]:
-        from .budget_hints import packing_order
+        from .remedies import packing_order
 
         return {index: rank for rank, index in enumerate(packing_order(self.page), 1)}
 
@@ -225,10 +226,17 @@ class Report:
             late=partial(self._late_field, index),
         )
 
-    def _late_field(self, index: int, name: str) -> int | None:
-        if name == "fits_at":
-            return self.hints.at(self.kept(index))
-        return self._full_tokens(index, self._item(index))
+    def _late_field(self, index: int, name: str, asked: bool) -> object:
+        if name == "tokens_full":
+            return self._full_tokens(index, self._item(index))
+        if name == "decision":
+            return self.decision(index, asked=asked)
+        kept, decisions = self.kept(index), self.decisions
+        if asked and name == "fits_at":
+            return decisions.fits_at(kept)
+        for _ in decisions.foreseen:
+            pass
+        return decisions.known_budget(kept) if name == "fits_at" else decisions.too_small(kept)
 
     def _full_tokens(self, index: int, item: Item) -> int:
         try:
@@ -239,36 +247,48 @@ class Report:
                 raise
             return self.page.counter.count(item.expanded or item.content or item.summary or "")
 
-    # --- other budgets ------------------------------------------------------------------------
+    # --- other limits -------------------------------------------------------------------------
 
     @late_property
-    def hints(self) -> BudgetHints:
-        """Budgets that bring back the items that this budget trimmed or dropped."""
-        from .budget_hints import BudgetHints
+    def decisions(self) -> Decisions:
+        """Why items lack room, and the limits that bring them back."""
+        from .decisions import Decisions
 
-        page = self.page.as_given()  # a budget that holds ranges apart holds them joined
         lost = {i for i, reason in self.packed.reasons.items() if reason in BUDGET_REASONS}
-        return BudgetHints(page, self.packed, lost | self.trimmed, self._whole_at, MORE_TOKENS)
+        lost |= self.trimmed
+        ranked = [index for index in self.ranked if index in lost]
+        return Decisions(self.page, self.packed, ranked, self._show)
 
-    def _whole_at(self, budget: int) -> frozenset[int]:
-        try:
-            page, packed = self.repack(budget)
-        except (BudgetError, TemplateError, BrokenDelimiterError):  # no such text can be made
-            return frozenset()
+    def _show(self, changes: Mapping[str, Any]) -> tuple[Page, Packed, frozenset[int]]:
+        page, packed = self.repack(changes)
         whole = frozenset(packed.chosen) - _trimmed(page, packed)
-        return whole | {i for i, first in _merged(packed) if first in whole}
+        return page, packed, whole | {i for i, first in _merged(packed) if first in whole}
+
+    def decision(self, index: int, *, asked: bool = True) -> Decision | None:
+        """Return why an item lacks room or a place; `None` for any other."""
+        return self.decisions.decide(self.kept(index), self.reason(index), asked=asked)
+
+    @late_property
+    def next(self) -> tuple[int, int] | None:
+        """The smallest larger budget that brings an item back, as far as tried, and the item."""
+        return self.decisions.find_next()
+
+    @late_property
+    def next_item(self) -> ResultItem | None:
+        """The item that `next` brings back."""
+        return None if self.next is None else self.items[self.next[1]]
 
     def worth_at(self, budget: int) -> tuple[float, int] | None:
         """Return worth and number of the items that another budget holds; None: no such text."""
         try:
-            placed = place_items(*self.repack(budget))
+            placed = place_items(*self.repack({"max_tokens": budget}))
         except (BudgetError, TemplateError, BrokenDelimiterError):  # required items do not fit
             return None
         return sum(item.worth for item in placed.values()), len(placed)
 
     def find_remedies(self) -> Iterator[Remedy]:
         """Yield, for each reason of dropped items, options that bring them back."""
-        from .budget_hints import find_remedies
+        from .remedies import find_remedies
 
         return find_remedies(self, lambda changes: self.rerender(changes).report)
 
@@ -284,12 +304,12 @@ class Report:
         placed = self.placed if self.text else {}
         gains = left = None
         if budget is not None:
-            more = place_items(*self.repack(budget + MORE_TOKENS))
+            more = place_items(*self.repack({"max_tokens": budget + MORE_TOKENS}))
             gains, left = tuple(_gains(placed, more, self.name)), budget - self.tokens
         between = 0
         if self.text:
             between = self.tokens - overhead - sum(item.tokens for item in placed.values())
-        next_at, next_index = self.hints.first() or (None, None)
+        next_at, next_index = self.next or (None, None)
         return Explanation(
             tokens=self.tokens,
             max_tokens=budget,

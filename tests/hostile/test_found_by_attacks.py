@@ -19,7 +19,7 @@ from shipped_words import marks
 import promptforge as pf
 from promptforge import plugins
 from promptforge.files import access
-from promptforge.rendering import budget_hints
+from promptforge.rendering import what_if
 from promptforge.selection import query
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating import language
@@ -346,10 +346,15 @@ def test_no_budget_is_looked_for_in_texts_that_take_minutes_to_pack(
     items = [{"content": f"refund {n} " * 400} for n in range(4)]
     result = pf.render(items, max_tokens=900, query="refund")
     assert all(item.fits_at for item in result.items if item.status != "included")
-    monkeypatch.setattr(budget_hints, "MAX_CHARACTERS_COUNTED", 9_000)
+    monkeypatch.setattr(what_if, "MAX_CHARACTERS_UNASKED", 9_000)
     result = pf.render(items, max_tokens=901, query="refund")
-    assert [item.fits_at for item in result.items] == [None] * 4
+    assert [item["fits_at"] for item in result.to_dict()["items"]] == [None] * 4
     assert {item.status for item in result.items} != {"included"}
+    monkeypatch.setattr(what_if, "MAX_CHARACTERS", 9_000)
+    result = pf.render(items, max_tokens=902, query="refund")
+    assert any(item.fits_at for item in result.items)
+    budgets = result.report.decisions.budgets
+    assert budgets is not None and budgets.tries <= 4 * what_if.MIN_TRIES
 
 
 @pytest.mark.parametrize("given", [json, json.dumps, codes, pytest])

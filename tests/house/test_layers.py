@@ -139,7 +139,7 @@ LOADED_WHEN_ASKED = {
     "rendering/page.py": {"rendering.query_passages", "rendering.variants"},
     "rendering/pipeline.py": {"selection.scoring"},
     "rendering/renderer.py": {"sources.records"},
-    "rendering/report.py": {"rendering.budget_hints", "rendering.source_map"},
+    "rendering/report.py": {"rendering.decisions", "rendering.remedies", "rendering.source_map"},
     "selection/filter.py": {
         *("selection.query", "selection.repository", "selection.scoring", "trimming.comments"),
     },

@@ -39,7 +39,7 @@ RESULT = [
 ENTRY = [
     "id", "kind", "name", "path", "start_line", "end_line",
     "line_range", "score", "status", "form", "text", "chars",
-    "tokens", "tokens_full", "reason", "fits_at",
+    "tokens", "tokens_full", "reason", "fits_at", "too_small", "decision",
 ]  # fmt: skip
 RECORDS: list[dict[str, Any]] = [
     {

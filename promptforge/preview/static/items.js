@@ -227,9 +227,8 @@ function back(row) {
     const words = `${row.status === "trimmed" ? "whole" : "back"} at ${count(at)}`;
     return make("button", { type: "button", class: "back", title: "Set the budget to this", onclick: () => act.budget(at) }, words);
   }
-  const { beyond } = page.told;
-  const unknown = beyond !== null && lacksRoom(row.reason);
-  return unknown ? make("span", { class: "quiet" }, `past ${count(beyond)}`) : null;
+  const small = page.told.small.get(row.index) ?? null;
+  return small === null ? null : make("span", { class: "quiet" }, `≥ ${count(small + 1)}`);
 }
 
 // A path is shortened in its folder, before its name is; any other name at its end.

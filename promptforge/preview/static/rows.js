@@ -25,7 +25,7 @@ export function take(page) {
     row.tint = `${hue(row.kind)}${place % 2 ? " odd" : ""}`;
   });
   // Filled in while the page stands: what items take whole, the budgets that bring them, remedies, the curve of worth.
-  page.told = { full: new Map(), fits: new Map(), known: new Set(), beyond: null, next: undefined, lines: {}, remedies: null, curve: null, failed: {}, begun: false };
+  page.told = { full: new Map(), fits: new Map(), small: new Map(), decisions: new Map(), known: new Set(), next: undefined, lines: {}, remedies: null, curve: null, failed: {}, begun: false };
   return page;
 }
 
@@ -33,12 +33,13 @@ export function tell(page, account) {
   const { told } = page;
   account.rows.forEach((index, place) => told.full.set(index, account.full[place]));
   if (account.lines) return Object.assign(told, { lines: account.lines });
-  // While more is being tried, a budget that is known brings its item back, but may not be the least.
   account.rows.forEach((index, place) => {
+    told.small.set(index, account.small[place]);
+    told.decisions.set(index, account.decisions[place]);
     if (account.fits[place] !== null || !account.more) told.fits.set(index, account.fits[place]);
     if (!account.more) told.known.add(index);
   });
-  return Object.assign(told, { begun: true, beyond: account.beyond, next: account.more ? undefined : account.next });
+  return Object.assign(told, { begun: true, next: account.more ? undefined : account.next });
 }
 
 // Of the items given, and of the first by rank that a larger budget may bring back, those whose budget is not told for good.

@@ -12,36 +12,18 @@ export function setUp(reasons) {
 export const short = (reason) => known[reason]?.short ?? reason;
 export const lacksRoom = (reason) => known[reason]?.lacks_room ?? false;
 
-// The item that took most of the room before this one had its turn.
-function taker(row, page) {
-  let best = null;
-  for (const { index, tokens } of page.shown) {
-    const other = page.rows[index];
-    if (index === row.index || (row.rank !== null && other.rank !== null && other.rank > row.rank)) continue;
-    if (best === null || tokens > best.here.tokens) best = other;
-  }
-  return best;
-}
-
-function because(other, row, page) {
-  if (other.reason === "required") return "because it is required";
-  if (page.options.query && other.status === "trimmed") return "because its passages answer the query";
-  if (other.worth > row.worth) return `because it ranks higher (${score(other.worth)} against ${score(row.worth)})`;
-  return other.rank !== null && row.rank !== null && other.rank < row.rank ? "because it came first" : "";
+// The record of packing: what the limit left at the item's turn, and what stood before it.
+function turn({ limit, unit, needs, room, ahead }) {
+  const before = Object.entries(ahead).map(([group, number]) => `${group} ${count(number)}`).join(", ");
+  return `${limit} left ${count(room)} of ${count(needs)} ${unit} needed${before ? `, after ${before}` : ""}`;
 }
 
 export function sentence(row, page) {
-  const full = page.told.full.get(row.index);
-  const needs = full === undefined ? "how much it needs is being worked out" : `needs ${count(full)}`;
-  const left = page.max_tokens === null ? null : Math.max(0, page.max_tokens - page.tokens);
+  const decision = page.told.decisions.get(row.index);
   if (row.status === "included") return row.reason === "required" ? "In, because it is required." : `In: it ${row.rank === null ? "fits" : `fits, as number ${count(row.rank)} in the order of packing`}.`;
-  if (row.status === "trimmed") return full === undefined ? "Shortened: the whole did not fit." : `Shortened to ${count(row.tokens)}: the whole ${needs}${left === null ? "" : `, and ${count(left)} ${left === 1 ? "is" : "are"} left`}.`;
-  if (row.reason === "budget") {
-    const other = taker(row, page);
-    const took = other ? `; ${shorten(other.label, 48)} took ${count(other.here.tokens)} ${because(other, row, page)}`.trimEnd() : "";
-    return `Out: ${needs}${left === null ? "" : `, ${count(left)} ${left === 1 ? "was" : "were"} left`}${took}.`;
-  }
-  return `${row.reason === "merged" ? "Joined" : "Out"}: ${page.reasons[row.reason] ?? short(row.reason)}.`;
+  const verb = row.status === "trimmed" ? `Shortened to ${count(row.tokens)}` : row.reason === "merged" ? "Joined" : "Out";
+  if (decision) return `${verb}: ${turn(decision)}.`;
+  return `${verb}: ${page.reasons[row.reason] ?? short(row.reason)}.`;
 }
 
 // Reasons of what is not whole in the text, the most frequent first.

@@ -47,7 +47,7 @@ def test_a_table_says_what_is_in_and_what_brings_the_rest_back() -> None:
     ]
     assert lines[3].split()[-2:] == ["budget", f"{back['c']}"]
     assert "4 items: 3 in, 0 cut, 1 out" in lines
-    assert f"The least budget that brings something back: {back['c']} (notes)" in lines
+    assert f"The next budget that brings something back: {back['c']} (notes)" in lines
     assert any(line.startswith("budget") and "--max-tokens" in line for line in lines)
     assert any(
         line.startswith("tokens ") and f"{result.tokens} of 230 (exact, o200k_base)" in line

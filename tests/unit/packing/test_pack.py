@@ -100,9 +100,9 @@ def test_never_over_and_everything_accounted_for(
 def test_equal_input_gives_an_equal_choice(
     scale: Words, budget: int, packing: Packing, trim: bool
 ) -> None:
-    assert pack(scale, budget, packing=packing, trim=trim) == pack(
-        scale, budget, packing=packing, trim=trim
-    )
+    one, other = (pack(scale, budget, packing=packing, trim=trim) for _ in range(2))
+    assert one._replace(turns=other.turns) == other
+    assert one.turns.changes == other.turns.changes
 
 
 @pytest.mark.slow

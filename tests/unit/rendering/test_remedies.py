@@ -121,7 +121,7 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(
     words = " ".join(said.out.split())
     for item in missing:
         assert f"{item['reason']} {REASONS[item['reason']].sentence.partition('{')[0]}" in words
-        assert item["fits_at"] or ways[item["reason"]]["options"]
+        assert item["fits_at"] or item["too_small"] or ways[item["reason"]]["options"]
     for way in ways.values():
         assert f"{as_flags(way['options'])} brings" in words
         lifted = {
@@ -214,9 +214,7 @@ def _more_is_true(before: pf.Result, after: pf.Result) -> None:
 def test_what_is_tried_in_vain_is_said() -> None:
     way = Remedy(reason="paths", items=3, item="x", options={}, back=0)
     lines = list(
-        reason_lines(
-            {"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None
-        )
+        reason_lines({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5})
     )
     assert (
         " ".join(lines[1].split())
@@ -230,9 +228,7 @@ def test_what_is_tried_in_vain_is_said() -> None:
         back=1,
     )
     lines = list(
-        reason_lines(
-            {"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None
-        )
+        reason_lines({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5})
     )
     said = "--no-dedupe --max-chars none and leaving out --paths brings name back, not the 2 others"
     assert " ".join(" ".join(lines[1:]).split()) == said
@@ -248,7 +244,7 @@ class Counted:
         return len(text.split()) + text.count("\n")
 
 
-@pytest.mark.parametrize("packing", ["score", "value"])
+@pytest.mark.parametrize("packing", ["score", pytest.param("value", marks=pytest.mark.slow)])
 def test_a_table_of_few_rows_costs_no_cost_of_thousands(packing: Any) -> None:
     records = [{"content": f"text {n} " * (3 + n % 7), "name": f"n{n}"} for n in range(2300)]
     counter = Counted()
@@ -256,19 +252,18 @@ def test_a_table_of_few_rows_costs_no_cost_of_thousands(packing: Any) -> None:
     before = counter.asked
     lines = list(item_lines(result.report, False))
     result.explain(), result.remedies()
-    assert counter.asked - before < before + 500, "the cost of every item was asked for"
+    assert counter.asked - before < 2 * len(records), "each try asked for the cost of every item"
     assert any("more (budget" in line for line in lines) and len(lines) == 63
-    back = {item.name: item.fits_at for item in result.items}
     rows = [line.split() for line in lines if line.startswith("out") and "more" not in line]
     assert len(rows) > 10
+    items = {item.name: item for item in result.items}
     for row in rows:
-        number = int(row[-1].strip(">").replace(",", ""))
-        assert (
-            number == 1100 < (back[row[2]] or 0)
-            if row[-1].startswith(">")
-            else number == back[row[2]]
-        )
-    assert all(item.fits_at for item in result.items if item.status != "included")
+        number = int(row[-1].strip("≥").replace(",", ""))
+        if row[-1].startswith("≥"):
+            assert items[row[2]].known("fits_at") is None
+            assert number == (items[row[2]].known("too_small") or 0) + 1 > 100
+        else:
+            assert number == items[row[2]].known("fits_at")
 
 
 def test_a_narrow_table_leaves_out_what_matters_least() -> None:

@@ -1,0 +1,308 @@
+"""The decisions on items that lack room, as packing wrote them down; and larger limits.
+
+`Decisions` reads the turns of a packing. It tries larger limits only for items that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from ..errors import BudgetError, TemplateError
+from ..model import Decision
+from ..packing.pack import Packed
+from ..packing.turns import Turn
+from ..packing.types import UNLIMITED, Cost, Variant, subtract_costs
+from ..reasons import MAX_ITEMS, SECTION_BUDGET
+from ..text.delimiters import BrokenDelimiterError
+from ..text.words import late_property
+from .page import Page
+from .what_if import MAX_VALUE, Outcome, Raises, tries_asked, tries_unasked
+
+BUDGET, CHARACTERS, WINDOW, SHARE = "budget", "characters", "window", "named share"
+"""Limits that bind an item; the others are `max_items` and `section NAME`."""
+_SECTION = "section "
+MAX_HEADING = 64
+"""Tokens, or characters, that a heading and a separator beside an item take at most, or so."""
+_UNITS = ("tokens", "characters", "items")
+
+Show = Callable[[Mapping[str, Any]], tuple[Page, Packed, Collection[int]]]
+"""Packs the same candidates with other options; returns the items that are whole then."""
+
+
+class Decisions:
+    """The decisions of one packing on the items that it dropped or shortened."""
+
+    def __init__(self, page: Page, packed: Packed, lost: Sequence[int], show: Show) -> None:
+        """Take the items that lack room, the first to come back first, and a packing to try."""
+        self._page, self._packed, self._show = page, packed, show
+        self.lost = lost
+        self._options = page.options
+        self._raises: dict[str, Raises] = {}
+        self._shown: dict[int, Mapping[int, Variant]] = {}
+        """Place of a turn → what the page held then."""
+        self._sums: dict[tuple[int, str], dict[str, int]] = {}
+        """Place of a turn and limit → what it counted of the page, by group."""
+
+    # --- budgets --------------------------------------------------------------------------------
+
+    @late_property
+    def budgets(self) -> Raises | None:
+        """Larger budgets in tokens; `None` where no item lacks tokens."""
+        if self._options.max_tokens is None or not self.lost:
+            return None
+        return self._raises_of(BUDGET)
+
+    def _budgets_of(self, index: int) -> Raises | None:
+        return self.budgets if index in self.lost else None
+
+    def fits_at(self, index: int) -> int | None:
+        """Return a budget that shows an item whole, as `Raises.find`; `None`: no budget does."""
+        budgets = self._budgets_of(index)
+        return None if budgets is None else budgets.find(index)
+
+    def search(self, index: int) -> Iterator[None]:
+        """Do what `fits_at` does; yield after each try."""
+        budgets = self._budgets_of(index)
+        if budgets is not None:
+            yield from budgets.search(index)
+
+    def known_budget(self, index: int) -> int | None:
+        """Return `fits_at` where it is known after the tries so far."""
+        budgets = self._budgets_of(index)
+        return None if budgets is None else budgets.known(index)
+
+    def too_small(self, index: int) -> int | None:
+        """Return the largest budget that was tried and is too small for an item."""
+        budgets = self._budgets_of(index)
+        return None if budgets is None else budgets.too_small(index)
+
+    def may_return(self, index: int) -> bool:
+        """Return True if some budget shows an item whole."""
+        budgets = self._budgets_of(index)
+        return budgets is not None and budgets.ever(index)
+
+    @late_property
+    def foreseen(self) -> Iterator[None]:
+        """The tries for all items together; whoever needs their outcome runs them to the end."""
+        if self.budgets is None:
+            return iter(())
+        tries = tries_unasked(len(self._page.candidates), self._characters)
+        return self.budgets.foresee(self.lost, tries)
+
+    @late_property
+    def _characters(self) -> int:
+        pool = self._page.candidates.pool
+        return sum(len(pool[i].expanded or pool[i].content or "") for i in self._page.candidates)
+
+    def find_next(self) -> tuple[int, int] | None:
+        """Return the smallest larger budget, as far as tried, that brings an item, and the item."""
+        return None if self.budgets is None else self.budgets.find_next(self.lost)
+
+    def known_next(self) -> tuple[int, int] | None:
+        """Return `find_next` as far as it is known after the tries so far."""
+        return None if self.budgets is None else self.budgets.known_next(self.lost)
+
+    # --- one item -------------------------------------------------------------------------------
+
+    def decide(self, index: int, reason: str, *, asked: bool = True) -> Decision | None:
+        """Return the decision on an item that lacks room or a place; `None` for any other.
+
+        Without `asked` no larger limit is tried for it: `missing` is `None` unless it is known.
+        """
+        turn = self._packed.turns.turn(index)
+        if turn is None or (index not in self.lost and reason != MAX_ITEMS.name):
+            return None
+        limit = self._limit_of(index, turn, reason)
+        if asked and self._missing(index, limit, asked) is None:
+            # That limit alone does not bring the item in; another one may.
+            others = (each for each in self._limits_of(index) if each != limit)
+            able = (each for each in others if self._missing(index, each, asked) is not None)
+            limit = next(able, limit)
+        return self._record(index, turn, limit, self._missing(index, limit, asked))
+
+    def _record(self, index: int, turn: Turn, limit: str, missing: int | None) -> Decision:
+        page, variants = self._page, self._page.variants(index)
+        unit = {MAX_ITEMS.name: 2, CHARACTERS: 1}.get(limit, 0)
+        ahead, most = self._ahead(index, turn, limit), self._bounds_of(limit)[0]
+        room = most - sum(ahead.values())
+        if limit in (BUDGET, WINDOW, SHARE, CHARACTERS):
+            most = int(min(turn.most[unit], MAX_VALUE))
+            room = most - int(self._cost_without(index, turn)[unit])
+        needs, refused = 1, dict[str, int]()
+        if unit < 2:
+            costs = [int(page.item_cost(index, variant)[unit]) for variant in variants]
+            needs, chosen = costs[0], self._packed.chosen.get(index)
+            longer = variants.index(chosen) if chosen in variants else len(variants)
+            names = [variant.name for variant in variants[:longer]]
+            refused = dict(zip(names, costs, strict=False))
+        if missing is not None:
+            needs = room + missing
+        return Decision(
+            limit=limit,
+            unit=_UNITS[unit],
+            needs=needs,
+            room=room,
+            ahead=ahead,
+            refused=refused,
+            missing=missing,
+        )
+
+    def _limit_of(self, index: int, turn: Turn, reason: str) -> str:
+        """Return the limit that left an item too little room."""
+        if reason == MAX_ITEMS.name:
+            return reason
+        section = turn.section or turn.step.section
+        if section is None and reason == SECTION_BUDGET.name:
+            section = self._section_of(index)
+        if section is not None and self._maximum_of(section) is not None:
+            return f"{_SECTION}{section}"
+        if turn.most[1] < UNLIMITED:
+            own = self._page.item_cost(index, self._page.variants(index)[0])
+            if own[0] <= turn.most[0] - turn.cost[0]:
+                return CHARACTERS
+        if turn.step.share < 1:
+            return SHARE
+        return WINDOW if self._options.max_tokens == self._options.window_room else BUDGET
+
+    def _limits_of(self, index: int) -> Iterator[str]:
+        """Yield the limits that may bind an item."""
+        options = self._options
+        if options.max_tokens is not None:
+            yield WINDOW if options.max_tokens == options.window_room else BUDGET
+        section = self._section_of(index)
+        if self._maximum_of(section) is not None:
+            yield f"{_SECTION}{section}"
+        if options.max_items is not None and self._group(index) == "found":
+            yield MAX_ITEMS.name
+        if options.max_chars is not None:
+            yield CHARACTERS
+
+    def _maximum_of(self, section: str) -> int | None:
+        budgets = self._options.section_budgets or {}
+        return budgets[section].max_tokens if section in budgets else None
+
+    def _section_of(self, index: int) -> str:
+        page = self._page
+        key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
+        return key(page.candidates.pool[index])
+
+    def _cost_without(self, index: int, turn: Turn) -> Cost:
+        """Return the cost of the page at the turn of an item, without it."""
+        shown = self._shown_at(turn).get(index)
+        if shown is None or not turn.at_end:
+            return turn.cost
+        return subtract_costs(turn.cost, self._page.item_cost(index, shown))
+
+    def _shown_at(self, turn: Turn) -> Mapping[int, Variant]:
+        if turn.place not in self._shown:
+            self._shown[turn.place] = self._packed.turns.shown_at(turn)
+        return self._shown[turn.place]
+
+    def _ahead(self, index: int, turn: Turn, limit: str) -> dict[str, int]:
+        """Return the sums of the page at the turn of an item that count for a limit, by group."""
+        key = turn.place, limit
+        if key not in self._sums:
+            self._sums[key] = self._sums_of(turn, limit)
+        ahead, before = dict(self._sums[key]), self._shown_at(turn).get(index)
+        if before is not None:
+            ahead[self._group(index)] -= self._counted(index, before, limit)
+        if limit in (BUDGET, WINDOW, SHARE, CHARACTERS):
+            around = int(self._cost_without(index, turn)[limit == CHARACTERS])
+            ahead = {"templates": max(around - sum(ahead.values()), 0), **ahead}
+        return {group: number for group, number in ahead.items() if number}
+
+    def _sums_of(self, turn: Turn, limit: str) -> dict[str, int]:
+        sums: dict[str, int] = {}
+        for index, variant in self._shown_at(turn).items():
+            group = self._group(index)
+            sums[group] = sums.get(group, 0) + self._counted(index, variant, limit)
+        return sums
+
+    def _counted(self, index: int, variant: Variant, limit: str) -> int:
+        """Return what an item on the page takes of a limit."""
+        if limit == MAX_ITEMS.name:
+            return int(self._group(index) == "found")
+        if limit.startswith(_SECTION) and self._section_of(index) != limit.removeprefix(_SECTION):
+            return 0
+        return int(self._page.item_cost(index, variant)[limit == CHARACTERS])
+
+    def _group(self, index: int) -> str:
+        item = self._page.candidates.pool[index]
+        if item.required:
+            return "required"
+        return "named" if item.origin == "explicit" else "found"
+
+    # --- larger limits --------------------------------------------------------------------------
+
+    def _missing(self, index: int, limit: str, asked: bool) -> int | None:
+        raises = self._raises_of(limit)
+        found = raises.find(index) if asked else raises.known(index)
+        return None if found is None else found - raises.now
+
+    def _raises_of(self, limit: str) -> Raises:
+        if limit not in self._raises:
+            now, end = self._bounds_of(limit)
+            tries = tries_asked(self._characters)
+            self._raises[limit] = Raises(partial(self._outcome, limit), now, end, tries)
+        return self._raises[limit]
+
+    def _bounds_of(self, limit: str) -> tuple[int, int | None]:
+        """Return the value of a limit and the largest one that makes sense."""
+        options = self._options
+        if limit == CHARACTERS:
+            return options.max_chars or 0, None
+        if limit == WINDOW:
+            return options.context_window or 0, None
+        if limit == SHARE:
+            most = options.max_tokens or 0
+            return int(options.explicit_share * most), most
+        if limit == MAX_ITEMS.name:
+            return options.max_items or 0, len(self._page.candidates)
+        if limit.startswith(_SECTION):
+            page, name = self._page, limit.removeprefix(_SECTION)
+            now = (options.section_budgets or {})[name].max_tokens or 0
+            members = [i for i in page.candidates.kept if self._section_of(i) == name]
+            costs = (page.item_cost(i, page.variants(i)[0])[0] for i in members)
+            return now, now + int(sum(costs)) + 1
+        return options.max_tokens or 0, options.window_room
+
+    def _changes(self, limit: str, value: int) -> dict[str, Any]:
+        """Return the options that set a limit to a value."""
+        options = self._options
+        if limit == CHARACTERS:
+            return {"max_chars": value}
+        if limit == WINDOW:
+            return {"context_window": value, "max_tokens": value - (options.reserve or 0)}
+        if limit == SHARE:
+            return {"explicit_share": value / (options.max_tokens or 1)}
+        if limit == MAX_ITEMS.name:
+            return {"max_items": value}
+        if limit.startswith(_SECTION):
+            budgets, name = options.section_budgets or {}, limit.removeprefix(_SECTION)
+            larger = msgspec.structs.replace(budgets[name], max_tokens=value)
+            return {"section_budgets": {**budgets, name: larger}}
+        return {"max_tokens": value}
+
+    def _outcome(self, limit: str, value: int) -> Outcome:
+        try:
+            page, packed, whole = self._show(self._changes(limit, value))
+        except (BudgetError, TemplateError, BrokenDelimiterError):  # no such text can be made
+            return Outcome((), has_spare=True)
+        left = [index for index in self.lost if index not in whole]
+        return Outcome(whole, has_spare=all(_has_room(page, packed, limit, value, i) for i in left))
+
+
+def _has_room(page: Page, packed: Packed, limit: str, value: int, index: int) -> bool:
+    """Return True if an item is not whole on a page although the limit has room for it."""
+    if limit not in (BUDGET, WINDOW, CHARACTERS):
+        return False
+    unit, room = int(limit == CHARACTERS), [UNLIMITED, UNLIMITED]
+    room[unit] = value - packed.cost[unit] - MAX_HEADING
+    variant = page.variants(index)[0]
+    if not page.may_fit(index, variant, (room[0], room[1])):
+        return False
+    return page.item_cost(index, variant)[unit] <= room[unit]

@@ -1,0 +1,159 @@
+"""Decisions are true: what a limit lacks brings the item in, and a smaller budget does not."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+from promptforge.model import Decision
+
+WORDS = (
+    "retry",
+    "archive",
+    "file",
+    "error",
+    "request",
+    "server",
+    "limit",
+    "token",
+    "page",
+    "cache",
+)
+
+
+def _text(rng: random.Random, words: int) -> str:
+    lines = [" ".join(rng.choices(WORDS, k=12)).capitalize() + "." for _ in range(words // 12 + 1)]
+    return "\n".join(lines)
+
+
+def _mix(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return items of all origins and kinds, and options that limit them."""
+    rng = random.Random(seed)
+    items = []
+    for number in range(rng.randint(5, 30)):
+        item: dict[str, Any] = {
+            "id": f"i{number}",
+            "content": _text(rng, rng.choice([10, 30, 60, 120, 250, 500])),
+            "score": round(rng.random(), 2),
+            "kind": rng.choice(["document", "code", "man_page", "text"]),
+            "path": f"src/f{rng.randint(0, 20)}.md",
+        }
+        if rng.random() < 0.4:
+            item["origin"] = "similarity"
+        if rng.random() < 0.2:
+            item["summary"] = _text(rng, 10)
+        items.append(item)
+    options: dict[str, Any] = {
+        "max_tokens": rng.choice([300, 800, 1500, 3000]),
+        "combine": "combined",
+        "min_score": None,
+        "packing": rng.choice(["score"] * 5 + ["value", "whole", "longest_first", "repository"]),
+        "sources": rng.random() < 0.3,
+    }
+    if rng.random() < 0.5:
+        options["query"] = " ".join(rng.choices(WORDS, k=3))
+    if rng.random() < 0.3:
+        options |= {"group_by": "kind", "section_budgets": {"document": {"max_tokens": 200}}}
+    if rng.random() < 0.3:
+        options["max_items"] = rng.choice([3, 8])
+    return items, options
+
+
+def _raised(options: dict[str, Any], decision: Decision) -> dict[str, Any]:
+    """Return options with the named limit raised by what is missing."""
+    assert decision.missing == decision.needs - decision.room > 0
+    if decision.limit == "budget":
+        return {**options, "max_tokens": options["max_tokens"] + decision.missing}
+    if decision.limit == "max_items":
+        return {**options, "max_items": options["max_items"] + decision.missing}
+    name = decision.limit.removeprefix("section ")
+    most = options["section_budgets"][name]["max_tokens"] + decision.missing
+    return {**options, "section_budgets": {name: {"max_tokens": most}}}
+
+
+def _is_whole(items: list[dict[str, Any]], options: dict[str, Any], name: str) -> bool:
+    shown = next(i for i in pf.render(items, **options).items if i.id == name)
+    return shown.status == "included" or shown.reason == "merged"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 200, 40))
+def test_what_is_missing_brings_an_item_in_and_less_does_not(start: int) -> None:
+    raised = crowded = budgets = asked = 0
+    for seed in range(start, start + 40):
+        items, options = _mix(seed)
+        rng, result = random.Random(seed), pf.render(items, **options)
+        lost = [item for item in result.items if item.known("decision") is not None]
+        for item in lost and [rng.choice(lost)]:
+            decision, now = item.decision, options["max_tokens"]
+            asked += 1
+            if decision is not None and decision.missing is not None:
+                raised += _is_whole(items, _raised(options, decision), item.id)
+            if item.fits_at is None:
+                continue
+            budgets += 1
+            assert _is_whole(items, {**options, "max_tokens": item.fits_at}, item.id)
+            below = [rng.randint(now, max(now, int(item.fits_at / 1.02))) for _ in range(20)]
+            crowded += any(
+                _is_whole(items, {**options, "max_tokens": budget}, item.id)
+                for budget in below
+                if budget <= item.fits_at / 1.02
+            )
+    assert asked > 20 and raised >= 0.9 * asked
+    # Between two budgets that were tried, an item may fit into a gap.
+    assert crowded <= 0.08 * budgets
+
+
+RECORDS = [
+    {"id": "long", "content": "A long sentence stands here. " * 20, "score": 0.9},
+    {"id": "short", "content": "A short one.", "score": 0.5, "summary": "One."},
+]
+
+
+def test_a_decision_says_what_a_limit_left_and_what_stood_before() -> None:
+    long, short = pf.render(RECORDS, max_tokens=60).items
+    assert (long.status, short.status) == ("trimmed", "dropped")
+    own, other = long.decision, short.decision
+    assert own is not None and own.missing is not None and other is not None
+    assert (own.limit, own.unit, own.ahead) == ("budget", "tokens", {})
+    assert (own.refused, own.needs) == ({"content": long.tokens_full}, own.room + own.missing)
+    assert 60 + own.missing == long.fits_at
+    assert other.ahead == {"named": long.tokens} and other.room == 60 - long.tokens
+    assert [*other.refused] == ["content", "summary"]
+    assert 60 + (other.missing or 0) == short.fits_at
+
+
+def test_each_limit_has_its_name_and_its_unit() -> None:
+    def said(**options: Any) -> list[tuple[str, str]]:
+        result = pf.render(RECORDS, **options)
+        decisions = [item.decision for item in result.items]
+        return [(each.limit, each.unit) for each in decisions if each is not None]
+
+    assert said(max_chars=100) == [("characters", "characters")] * 2
+    assert said(context_window=70, reserve=10) == [("window", "tokens")] * 2
+    limits = {"section_budgets": {"text": {"max_tokens": 30}}, "group_by": "kind"}
+    assert said(max_tokens=900, **limits) == [("section text", "tokens")] * 2
+    found = [{**record, "origin": "similarity"} for record in RECORDS]
+    past = pf.render(found, max_items=1, min_score=None).items[1].decision
+    assert past is not None
+    facts = (past.limit, past.unit, past.room, past.needs, past.missing)
+    assert facts == ("max_items", "items", 0, 1, 1)
+    assert said(max_tokens=900) == []
+
+
+def test_where_two_limits_bind_none_alone_is_said_to_help() -> None:
+    item = pf.render(RECORDS, max_tokens=60, max_chars=300).items[0]
+    assert item.decision is not None and item.decision.missing is None
+    assert item.fits_at is None and item.decision.needs == item.tokens_full
+
+
+def test_the_next_item_is_the_one_that_the_smallest_budget_brings() -> None:
+    result = pf.render(RECORDS, max_tokens=60)
+    first = result.next
+    assert first is not None
+    budgets = [item.fits_at for item in result.items if item.fits_at is not None]
+    assert first.fits_at == min(budgets) == result.explain().next_at
+    assert pf.render(RECORDS, max_tokens=900).next is None
