@@ -78,7 +78,7 @@ def account(result: pf.Result) -> dict[str, Any]:
             i.form,
             i.tokens,
             i.tokens_full,
-            i.fits_at,
+            i.known("fits_at"),
             i.chars,
             i.rank,
             i.section,

@@ -25,7 +25,7 @@ class Turn(NamedTuple):
     most: Cost
     """The most that the page might cost."""
     section: str | None = None
-    """The section whose maximum left it no room; `None`: the page had none."""
+    """The section that left it no room by its maximum; `None`: the page had none."""
     at_end: bool = False
     """True for the end of a step: the cost has the item too, if it is shown."""
 

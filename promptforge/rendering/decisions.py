@@ -87,7 +87,7 @@ class Decisions:
 
     @late_property
     def foreseen(self) -> Iterator[None]:
-        """The tries for all items together; whoever needs their outcome runs them to the end."""
+        """The tries for all items together; to be run to the end."""
         if self.budgets is None:
             return iter(())
         tries = tries_unasked(len(self._page.candidates), self._characters)

@@ -182,7 +182,7 @@ def test_the_page_says_what_render_says() -> None:
         told = dict(zip(every, told_of, strict=False))
         assert told == {name: getattr(item, name) for name in told}
     assert account["full"] == [item.tokens_full for item in result.items]
-    assert account["fits"] == [item.fits_at for item in result.items]
+    assert account["fits"] == [item.known("fits_at") for item in result.items]
     decisions = [item.known("decision") for item in result.items]
     assert account["decisions"] == msgspec.to_builtins(decisions) and any(decisions)
     assert page["overhead"] == result.explain().overhead

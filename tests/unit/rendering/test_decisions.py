@@ -80,17 +80,17 @@ def _is_whole(items: list[dict[str, Any]], options: dict[str, Any], name: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 200, 40))
+@pytest.mark.parametrize("start", range(0, 60, 20))
 def test_what_is_missing_brings_an_item_in_and_less_does_not(start: int) -> None:
-    raised = crowded = budgets = asked = 0
-    for seed in range(start, start + 40):
+    raised = lacking = crowded = budgets = 0
+    for seed in range(start, start + 20):
         items, options = _mix(seed)
         rng, result = random.Random(seed), pf.render(items, **options)
         lost = [item for item in result.items if item.known("decision") is not None]
         for item in lost and [rng.choice(lost)]:
             decision, now = item.decision, options["max_tokens"]
-            asked += 1
             if decision is not None and decision.missing is not None:
+                lacking += 1
                 raised += _is_whole(items, _raised(options, decision), item.id)
             if item.fits_at is None:
                 continue
@@ -102,9 +102,9 @@ def test_what_is_missing_brings_an_item_in_and_less_does_not(start: int) -> None
                 for budget in below
                 if budget <= item.fits_at / 1.02
             )
-    assert asked > 20 and raised >= 0.9 * asked
+    assert lacking >= 10 and raised >= 0.95 * lacking
     # Between two budgets that were tried, an item may fit into a gap.
-    assert crowded <= 0.08 * budgets
+    assert budgets >= 8 and crowded <= 2
 
 
 RECORDS = [
@@ -114,14 +114,15 @@ RECORDS = [
 
 
 def test_a_decision_says_what_a_limit_left_and_what_stood_before() -> None:
-    long, short = pf.render(RECORDS, max_tokens=60).items
+    result = pf.render(RECORDS, max_tokens=60)
+    long, short = result.items
     assert (long.status, short.status) == ("trimmed", "dropped")
     own, other = long.decision, short.decision
     assert own is not None and own.missing is not None and other is not None
     assert (own.limit, own.unit, own.ahead) == ("budget", "tokens", {})
     assert (own.refused, own.needs) == ({"content": long.tokens_full}, own.room + own.missing)
     assert 60 + own.missing == long.fits_at
-    assert other.ahead == {"named": long.tokens} and other.room == 60 - long.tokens
+    assert other.ahead == {"named": long.tokens} and other.room == 60 - result.tokens
     assert [*other.refused] == ["content", "summary"]
     assert 60 + (other.missing or 0) == short.fits_at
 
