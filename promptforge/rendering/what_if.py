@@ -22,7 +22,7 @@ MIN_TRIES, MAX_CHARACTERS = 16, 1 << 24
 """Tries for an item in any case, and characters of the candidates in all of them together."""
 MAX_VALUE = 1 << 40
 """No limit is raised beyond."""
-MIN_TRIES_UNASKED, MAX_TRIES_UNASKED, TRIES_OF_CANDIDATES = 12, 240, 1200
+MIN_TRIES_UNASKED, MAX_TRIES_UNASKED, TRIES_OF_CANDIDATES = 12, 100, 800
 """Tries for a table of all items: the more candidates, the fewer."""
 MAX_CHARACTERS_UNASKED = 1 << 24
 """Characters of the candidates in all these tries together."""

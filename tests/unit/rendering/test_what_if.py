@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import pytest
+
 from promptforge.rendering.what_if import (
     MAX_EXACT_TRIES,
     Outcome,
@@ -45,6 +47,7 @@ def test_a_table_of_all_items_takes_so_many_tries() -> None:
     assert unknown and all(found.too_small(n) is not None for n in unknown)
 
 
+@pytest.mark.slow
 def test_a_loop_over_thousands_of_items_is_not_exact_to_the_token() -> None:
     found = Raises(lambda value: Outcome(range(value // 7), value > 20_000), 100)
     values = [found.find(n) for n in range(2800)]
@@ -61,5 +64,5 @@ def test_large_texts_are_packed_few_times() -> None:
 
 def test_more_characters_get_fewer_tries() -> None:
     assert tries_asked(10**9) == 16 and tries_asked(1000) > 10**4
-    assert tries_unasked(4, 1000) == 240 and tries_unasked(10**4, 1000) == 12
+    assert tries_unasked(4, 1000) == 100 and tries_unasked(10**4, 1000) == 12
     assert tries_unasked(4, 10**9) == 0
