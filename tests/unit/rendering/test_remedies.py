@@ -105,6 +105,7 @@ SITUATIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", SITUATIONS, ids=str)
 def test_of_every_missing_item_it_is_said_what_brings_it_back(
     options: dict[str, Any], tmp_path: Path
