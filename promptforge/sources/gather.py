@@ -23,6 +23,7 @@ from ..files import is_pattern, is_url, list_url, local_copy
 from ..files.access import StrPath, show_path
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
+from ..text.detection import detect_language
 from ..text.format import plural
 from ..text.languages import DATA_LANGUAGES, language_of
 from ..text.words import late_pattern
@@ -382,6 +383,11 @@ def load_stream(
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as a text, for it holds no items; --name app.py would tell its language"
+        language = detect_language(text)
+        if language:
+            message = (
+                f"read as {language} by its content, for it holds no items; --name FILE decides"
+            )
         items = _named(partial(change_items, text))
         if not items and stream_name is None and _FAILURE.search(text):
             items = [Item(kind="log", content=text, name="standard input", language="text")]
