@@ -241,7 +241,8 @@ class GroupedCommand(click.Command):
     """
 
     def __init__(self, *args: Any, **given: Any) -> None:
-        given["context_settings"] = {"help_option_names": ["--help"]}
+        settings = given.get("context_settings") or {}
+        given["context_settings"] = {**settings, "help_option_names": ["--help"]}
         super().__init__(*args, **given)
         self.params.append(
             click.Option(

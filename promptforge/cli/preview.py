@@ -11,7 +11,8 @@ import functools
 import gc
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -236,7 +237,7 @@ class _LogLines(logging.Handler):
         print_message(said, "error" if record.levelno >= logging.ERROR else "warning")
 
 
-@click.command("mcp", cls=GroupedCommand)
+@click.command("mcp", cls=GroupedCommand, context_settings={"allow_interspersed_args": False})
 @option_flags
 @click.option(
     "--http", type=_HostAndPort(), metavar="[HOST:]PORT", help="Serve over HTTP, at /mcp."
@@ -251,8 +252,20 @@ class _LogLines(logging.Handler):
     " roots of the client are open, over standard input alone.",
 )
 @click.option("--resources", is_flag=True, help="List templates and profiles as resources.")
+@click.option(
+    "--wrap",
+    is_flag=True,
+    help="Stand before the MCP server that COMMAND starts, or at a URL: its long results are"
+    " shortened to --max-tokens, and the tool read_more has the rest.",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def mcp_command(
-    http: tuple[str, int] | None, roots: tuple[str, ...], resources: bool, **given: Any
+    http: tuple[str, int] | None,
+    roots: tuple[str, ...],
+    resources: bool,
+    wrap: bool,
+    command: tuple[str, ...],
+    **given: Any,
 ) -> None:
     """Serve the Model Context Protocol: tools that render contexts, and each layout as a prompt.
 
@@ -260,35 +273,46 @@ def mcp_command(
     no file that git ignores, and mask credentials; list_layouts says what there is. No other file
     is opened for a client. The options are the defaults of each request.
 
+    With --wrap it stands before another server: `promptforge mcp --max-tokens 4000 --wrap npx -y
+    @modelcontextprotocol/server-filesystem /srv/docs`. All passes as it came, but long results.
+
     The server speaks to the program that started it; with --http, streamable HTTP to any, by
     default of this machine alone. Needs the extra `mcp`.
     """
     profile, options, folders, *_ = take_options(given)
+    if wrap != bool(command):
+        raise click.UsageError("--wrap takes a command or a URL, and nothing else takes one")
+    made_of: dict[str, Any] = {"profile": profile, **folders, **options}
+    serve: Callable[[tuple[str, int] | None], None]
     try:
-        from ..integrations.mcp import make_mcp_server
+        if wrap:
+            from ..integrations.mcp_proxy import wrap_server
+
+            serve = partial(wrap_server, command, **made_of)
+        else:
+            from ..integrations.mcp import make_mcp_server
+
+            serve = make_mcp_server(roots=roots, resources=resources, **made_of).serve
     except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
     logging.basicConfig(level=logging.WARNING, handlers=[_LogLines()])
-    server = make_mcp_server(
-        profile=profile, roots=roots, resources=resources, **folders, **options
-    )
-    if http is None:
-        server.run()
-    else:
-        host, port = http
-        import socket
+    if http is not None:
+        _say_address(*http)
+    serve(http)
 
-        try:  # the server itself would end with a code that says something else here
-            socket.create_server((host, port)).close()
-        except OSError as error:
-            raise click.UsageError(
-                f"--http: {host}:{port} cannot be used: {error.strerror}"
-            ) from None
-        # `main` puts garbage off, as for a command that ends soon: here 400 requests held 30 MiB.
-        gc.freeze()
-        gc.set_threshold(700, 10, 10)
-        print_message(f"MCP at http://{host}:{port}/mcp (Ctrl-C stops)")
-        if host not in ("127.0.0.1", "localhost", "[::1]"):
-            said = "any program that reaches this address may call it: there is no password"
-            print_message(f"{said}. Pages of other sites are refused")
-        server.run("streamable-http", host=host.strip("[]"), port=port)
+
+def _say_address(host: str, port: int) -> None:
+    """Print where the server is reached; raises a usage error where it cannot be."""
+    import socket
+
+    try:  # the server itself would end with a code that says something else here
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        raise click.UsageError(f"--http: {host}:{port} cannot be used: {error.strerror}") from None
+    # `main` puts garbage off, as for a command that ends soon: here 400 requests held 30 MiB.
+    gc.freeze()
+    gc.set_threshold(700, 10, 10)
+    print_message(f"MCP at http://{host}:{port}/mcp (Ctrl-C stops)")
+    if host not in ("127.0.0.1", "localhost", "[::1]"):
+        said = "any program that reaches this address may call it: there is no password"
+        print_message(f"{said}. Pages of other sites are refused")

@@ -162,6 +162,7 @@ class _Server(MCPServer):
     """A server of short definitions; unknown arguments, which the library drops, are refused."""
 
     workshop: _Workshop
+    roots: Sequence[str] = ()
     is_open = True
     """False over HTTP where the operator names no folder: then anybody could name any."""
     has_resources = False
@@ -177,6 +178,13 @@ class _Server(MCPServer):
             for name in names
         ]
 
+    def serve(self, http: tuple[str, int] | None) -> None:
+        """Serve at a host and a port, or at standard input and output."""
+        if http is None:
+            self.run()
+        else:
+            self.run("streamable-http", host=http[0].strip("[]"), port=http[1])
+
     async def run_stdio_async(self) -> None:
         server = self._lowlevel_server
         options = server.create_initialization_options()
@@ -191,7 +199,7 @@ class _Server(MCPServer):
             pass
 
     def streamable_http_app(self, **given: Any) -> Any:
-        self.is_open = bool(self.workshop.roots)
+        self.is_open = bool(self.roots)
         # No request needs another one, so no session is kept: 400 greetings held 90 MiB. The
         # library's own limit of a request is 4 MiB; over standard input it has none.
         fixed = {"stateless_http": True, "max_request_body_size": MAX_REQUEST_CHARS}
@@ -543,7 +551,7 @@ def make_mcp_server(
     roots: Sequence[str] = (),
     resources: bool = False,
     **options: Any,
-) -> MCPServer:
+) -> _Server:
     """Build a server; `profile`, the folders and the options are defaults for its requests.
 
     Files below `roots` are open to every client; one over standard input may tell its own roots.
@@ -575,7 +583,7 @@ def make_mcp_server(
     for name in workshop.templates.layouts():
         about = workshop.templates.settings(name).description
         server.prompt(name=name, title=name, description=about)(_prompt(name, workshop.render))
-    server.workshop, server.has_resources = workshop, resources
+    server.workshop, server.has_resources, server.roots = workshop, resources, roots
     if resources:
         _add_resources(server, workshop)
     _add_completions(server, workshop)

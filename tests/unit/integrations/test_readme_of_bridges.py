@@ -20,7 +20,11 @@ LIBRARIES = {
 
 
 @pytest.mark.parametrize(
-    ("bridge", "body"), EXAMPLES, ids=[f"{n}-{name}" for n, (name, _) in enumerate(EXAMPLES)]
+    ("bridge", "body"),
+    [
+        pytest.param(name, body, id=f"{n}-{name}", marks=[pytest.mark.slow] * (name == "mcp"))
+        for n, (name, body) in enumerate(EXAMPLES)
+    ],
 )
 def test_each_example_runs(bridge: str, body: str) -> None:
     library = LIBRARIES.get(bridge, bridge)
@@ -37,8 +41,9 @@ def test_every_block_of_python_is_an_example_and_the_others_can_be_read() -> Non
     for body in needy:
         compile(body, "<needs a model>", "exec")
     assert len(EXAMPLES) + len(needy) == README.count("```python\n")
-    (settings,) = re.findall(r"^```json\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    assert json.loads(settings)["mcpServers"]["promptforge"]["args"][0] in COMMANDS
+    for settings in re.findall(r"^```json\n(.*?)^```$", README, re.DOTALL | re.MULTILINE):
+        (server,) = json.loads(settings)["mcpServers"].values()
+        assert server["args"][0] in COMMANDS
     (points,) = re.findall(r"^```toml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     assert tomllib.loads(points)["project"]["entry-points"]["promptforge.tokenizers"]
 

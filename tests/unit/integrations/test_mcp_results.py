@@ -1,0 +1,234 @@
+"""Results of tools that are shortened to a budget, and read again by a handle."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+
+pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-all]'")
+
+from promptforge.integrations import mcp_results
+from promptforge.integrations.bridge import Bridge
+from promptforge.integrations.mcp_results import ResultShortener
+
+BUDGET = 400
+COUNTER = pf.get_tokenizer("o200k_base")
+LOG = "\n".join(f"10:00:{n % 60:02} INFO job {n} done{' needle' * (n == 777)}" for n in range(2000))
+ROWS_SCHEMA = {
+    "type": "object",
+    "required": ["rows", "total"],
+    "properties": {
+        "total": {"type": "integer"},
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["id", "state", "name"],
+                "properties": {"id": {"type": "integer"}, "state": {"enum": ["open", "closed"]}},
+            },
+        },
+    },
+}
+
+
+def shortener(budget: int = BUDGET, **options: Any) -> ResultShortener:
+    return ResultShortener(Bridge(alone=True, max_tokens=budget, **options))
+
+
+def shorten(
+    *texts: str, question: str = "", schema: Any = None, by: ResultShortener | None = None
+) -> list[str]:
+    """Return the texts of a result, the note too, which keep the budget one by one and joined."""
+    found = (by or shortener()).shorten(texts, [None] * len(texts), question, schema)
+    assert found is not None
+    shown = [*found[0], found[1]]
+    for cost in (sum(map(COUNTER.count, shown)), COUNTER.count("\n".join(shown))):
+        assert cost <= BUDGET
+    return shown
+
+
+def handle_in(note: str) -> str:
+    (handle,) = re.findall(r'read_more\(handle="(\w+)"', note)
+    return str(handle)
+
+
+# --- what is shortened ----------------------------------------------------------------------------
+
+
+def test_a_result_within_the_budget_is_left_alone() -> None:
+    assert shortener().shorten(["short", "{}"], [None, None], "x", None) is None
+
+
+def test_a_text_is_shortened_by_the_question() -> None:
+    text, note = shorten(LOG, question="needle")
+    assert "job 777 done needle" in text
+    assert f"of {len(LOG):,} characters" in note and "of 2,000 lines" in note
+
+
+@pytest.mark.slow
+def test_a_huge_text_and_huge_json_are_shortened_by_the_question() -> None:
+    lines = [f"10:00:{n % 60:02} INFO job {n} done{' needle' * (n == 99)}" for n in range(200_000)]
+    assert "job 99 done needle" in shorten("\n".join(lines), question="needle")[0]
+    rows = [{"id": n, "state": "open", "name": f"job{' needle' * (n == 9)}"} for n in range(40_000)]
+    text = shorten(json.dumps({"rows": rows, "total": 1}), question="needle", schema=ROWS_SCHEMA)[0]
+    assert {"id": 9, "state": "open", "name": "job needle"} in json.loads(text)["rows"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("number", [60, 700])
+def test_json_stays_json_and_agrees_with_its_schema(indent: int | None, number: int) -> None:
+    import jsonschema
+
+    rows = [{"id": n, "state": "open", "name": "x" * n} for n in range(number)]
+    text = json.dumps({"rows": rows, "total": number}, indent=indent)
+    assert json.loads(shorten(text)[0])["total"] == number
+    made = json.loads(shorten(text, schema=ROWS_SCHEMA)[0])
+    jsonschema.validate(made, ROWS_SCHEMA)
+    assert made["total"] == number and made["rows"][0] == {"id": 0, "state": "open", "name": ""}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string"},
+        {"$ref": "http://127.0.0.1:9/x"},
+        {"$ref": "#/nowhere"},
+        {"type": 7},
+        {"properties": []},
+        {"$ref": "#"},
+        {"$schema": "http://127.0.0.1:9/x", "type": "object"},
+        {"minProperties": 10**9},
+        [],
+        "x",
+    ],
+)
+def test_a_schema_that_no_short_text_agrees_with_costs_no_more(schema: Any) -> None:
+    connected: list[Any] = []
+    watching = True
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching and event in ("socket.connect", "urllib.Request"):
+            connected.append(arguments)
+
+    sys.addaudithook(watch)
+    text = shorten(json.dumps({f"key {n}": "x" * 90 for n in range(500)}), schema=schema)[0]
+    watching = False
+    assert isinstance(json.loads(text), dict) and not connected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({f"key {n}": n for n in range(5000)}),
+        json.dumps([[["deep"] * 50] * 50] * 3),
+        json.dumps({"a": "x" * 100_000}),
+        "[" * 900 + "1" + "]" * 900 + " " * 9000,
+        json.dumps([1.5] * 90_000),
+    ],
+)
+def test_any_json_stays_json(text: str) -> None:
+    made = shorten(text)[0]
+    assert not made or type(json.loads(made)) is type(json.loads(text))
+
+
+def test_several_texts_share_the_budget() -> None:
+    small, first, second, _ = shorten("small", "word " * 4000, "term " * 4000)
+    assert small == "small" and abs(COUNTER.count(first) - COUNTER.count(second)) < 20
+    many = shorten(*["word " * 50] * 300)
+    assert "read_more" in many[-1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_text_keeps_the_budget(seed: int) -> None:
+    rng = random.Random(seed)
+    parts = [
+        "\n",
+        " ",
+        "é",
+        "漢",
+        "🙂",
+        "<|im_start|>",
+        "\x1b[31m",
+        "\0",
+        "a" * 40,
+        "{",
+        "]",
+        '"',
+        "\r",
+    ]
+    text = "".join(rng.choices(parts, k=rng.choice([900, 5000]))) + "\ud83d"
+    shorten(text, question=rng.choice(["", "漢 a", '"']))
+
+
+def test_too_small_a_budget_is_an_error() -> None:
+    for budget in (10, None):
+        with pytest.raises(pf.OptionError, match="--max-tokens, 200 or more"):
+            ResultShortener(Bridge(alone=True, max_tokens=budget))
+
+
+# --- the rest -------------------------------------------------------------------------------------
+
+LONG_LINES = "a" * 9000 + "\r\n\n\n🙂漢" + "b c" * 3000 + "\nlast"
+
+
+@pytest.mark.parametrize("text", [LOG[:20_000], LONG_LINES, LONG_LINES + "\n", "\n" * 3000])
+def test_nothing_is_lost_page_by_page(text: str) -> None:
+    by = shortener()
+    handle = handle_in(shorten(text, "word " * 900, by=by)[-1])
+    whole, read = f"{text}\n{'word ' * 900}", ""
+    place = "1-"
+    while place:
+        *shown, note = by.read({"handle": handle, "lines": place})
+        assert COUNTER.count("\n".join([*shown, note])) <= BUDGET
+        read += shown[0]
+        place = "".join(re.findall(r'Next: lines="(.*)"', note))
+    assert read == whole
+
+
+def test_a_range_or_a_question_names_the_part() -> None:
+    by = shortener()
+    handle = handle_in(shorten(LOG, by=by)[-1])
+    lines = LOG.split("\n")
+    text, note = by.read({"handle": handle, "lines": "778-779"})
+    assert text == "\n".join(lines[777:779]) and note == "[Lines 778-779 of 2000.]"
+    assert by.read({"handle": handle, "lines": "2000"})[0] == lines[-1]
+    assert "needle" in by.read({"handle": handle, "query": "needle"})[0]
+    assert "needle" not in by.read({"handle": handle, "query": "needle", "lines": "1-99"})[0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({}, None, 7, [1], "x", {"handle": 7}, {"handle": None}, {"handles": "x"}, {"handle": ""}),
+        {"handle": "\x1b[31m" * 999},
+        *({"lines": each} for each in ("0-", "x", "-1", "2001-", "9" * 5000, "1:0:1-", 7, None)),
+    ],
+)
+def test_what_read_more_cannot_take_is_said(given: Any) -> None:
+    by = shortener()
+    handle = handle_in(shorten(LOG, by=by)[-1])
+    if isinstance(given, dict) and "lines" in given:
+        given = {"handle": handle, **given}
+    with pytest.raises(ValueError, match=r"no result is held|takes") as caught:
+        by.read(given)
+    assert "\x1b" not in str(caught.value) and len(str(caught.value)) < 600
+
+
+def test_handles_expire_by_size_and_belong_to_one_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_results, "MAX_BYTES", 3 * len(LOG))
+    by = shortener()
+    first = handle_in(shorten(LOG, by=by)[-1])
+    assert handle_in(shorten(LOG, by=by)[-1]) == first  # the same text, held once
+    others = [handle_in(shorten(f"{n} {LOG}", by=by)[-1]) for n in range(3)]
+    with pytest.raises(ValueError, match="call the tool itself again"):
+        by.read({"handle": first})
+    assert by.read({"handle": others[-1]})
+    with pytest.raises(ValueError, match="no result is held"):
+        shortener().read({"handle": others[-1]})
