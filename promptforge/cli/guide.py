@@ -9,7 +9,7 @@ import click
 from ..errors import suggest_name
 from ..files import shipped_folder
 from ..files.access import read_utf8
-from .output import write_text
+from .output import write_output
 
 _PACKAGE = Path(__file__).parent.parent
 _ELSEWHERE = {
@@ -42,4 +42,4 @@ def guide_command(topic: str) -> None:
     if topic not in pages:
         names = sorted({*pages} - {_INDEX})
         raise click.UsageError(f'there is no page "{topic}"{suggest_name(topic, names)}')
-    write_text(read_utf8(pages[topic], _MAX_PAGE_BYTES))
+    write_output(read_utf8(pages[topic], _MAX_PAGE_BYTES))

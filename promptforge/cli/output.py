@@ -20,7 +20,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -42,6 +42,9 @@ from ..files.access import (
 )
 from ..text.escape import show_invisible, to_label
 from .flags import FOLLOW_FLAG
+
+if TYPE_CHECKING:
+    from ..tokenizers.counters import Counter as TokenCounter
 
 JSON_VERSION = 1
 """Version of the JSON that `--json` prints."""
@@ -164,15 +167,17 @@ def write_all_files(texts: Mapping[str, str]) -> None:
         raise
 
 
-def write_text(text: str, path: str | None = None) -> None:
-    """Write a context or a prompt, and after its last line a line end.
+def ended_within(text: str, tokens: int, max_tokens: int | None, counter: TokenCounter) -> str:
+    """Return a text with a line end after its last line, without one where that is too much.
 
-    The line end belongs to the pipe or file, not to the text: it is not counted. So `>>` joins no
-    heading to a fence. An empty text stays empty.
+    The budget holds for the bytes that leave the program, in a file or through a pipe. An empty
+    text stays empty. `tokens` are those of the text.
     """
-    if text and not text.endswith("\n"):
-        text += "\n"
-    write_output(text, path)
+    if not text or text.endswith("\n"):
+        return text
+    if max_tokens is not None and counter.count_with_line_end(text, tokens) > max_tokens:
+        return text
+    return f"{text}\n"
 
 
 def copy_text(text: str) -> str:

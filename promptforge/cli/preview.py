@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import Diagnostics, ProfileError, TemplateError, pip_install
+from ..tokenizers.registry import get_tokenizer
 from .flags import (
     GroupedCommand,
     complete_path,
@@ -28,7 +29,14 @@ from .flags import (
     text_flags,
 )
 from .inputs import CommandRequest, exit_code, read_prompt_request, require_trust, take_options
-from .output import print_diagnostics, print_message, typed_access, write_json, write_text
+from .output import (
+    ended_within,
+    print_diagnostics,
+    print_message,
+    typed_access,
+    write_json,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from ..model import Item
@@ -64,8 +72,8 @@ def prompt_command(
     """Make a whole prompt: system text, instructions, context, history and question.
 
     All share the window of the profile, less its reserve. With --to text the prompt is printed,
-    else the keywords of the provider's call as JSON. --json prints the whole account. The line end
-    after the last line is no part of the prompt, and is not counted.
+    else the keywords of the provider's call as JSON. --json prints the whole account. The text ends
+    in a line end where the window has room for it.
     """
     from ..prompts.prompt import format_prompt
     from ..prompts.providers import check_shape
@@ -87,7 +95,12 @@ def prompt_command(
     if as_json:
         write_json(prompt.to_dict(), output)
     else:
-        write_text(format_prompt(prompt), output)
+        text, most = format_prompt(prompt), prompt.window
+        counter = get_tokenizer(prompt.manifest["tokenizer"]["name"])
+        tokens = counter.count(text)
+        if most is not None:
+            most -= max(0, prompt.tokens - tokens)  # what the LLM adds to the text
+        write_output(ended_within(text, tokens, most, counter), output)
     return exit_code(prompt)
 
 

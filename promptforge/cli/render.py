@@ -35,6 +35,7 @@ from .inputs import CommandRequest, exit_code, read_request, take_options
 from .output import (
     check_output,
     copy_text,
+    ended_within,
     is_terminal,
     print_diagnostics,
     print_message,
@@ -119,21 +120,12 @@ def render_command(
 
 
 def _end_within_budget(result: Result) -> str:
-    """Return the text with a line end after its last line, without one where that is too much.
-
-    The budget holds for the bytes that leave the program, in a file or through a pipe.
-    """
+    """Return the text with a line end after its last line, if the budget has room for it."""
     text, page = result.text, result.report.page
-    if not text or text.endswith("\n"):
+    max_chars = page.options.max_chars
+    if max_chars is not None and len(text) >= max_chars:
         return text
-    ended = f"{text}\n"
-    if result.max_tokens is not None:
-        tokens = page.counter.count_with_line_end(text, result.tokens)
-        if tokens > result.max_tokens:
-            return text
-    if page.options.max_chars is not None and len(ended) > page.options.max_chars:
-        return text
-    return ended
+    return ended_within(text, result.tokens, result.max_tokens, page.counter)
 
 
 MAX_PARTS_NAMED = 20

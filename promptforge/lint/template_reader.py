@@ -190,7 +190,7 @@ SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISH
 """An item on a page."""
 SECTION_SHAPE = _with_fields("a section", ("key", "title"), items=list_of(SHOWN_ITEM_SHAPE))
 SOURCE_SHAPE = _with_fields(
-    "a source", ("id", "name", "kind", "path", "url", "line", "score", "place", "first")
+    "a source", ("id", "name", "kind", "path", "url", "line", "score", "place")
 )
 TREE_SHAPE = _with_fields(
     "a folder or file",
@@ -207,7 +207,7 @@ _PART = _with_fields("a part", ("name", "role"), text=FINISHED_TEXT_SHAPE)
 PAGE_VARIABLES: Mapping[str, Shape] = {
     "items": list_of(SHOWN_ITEM_SHAPE),
     **dict.fromkeys(("sections", "explicit", "similarity"), list_of(SECTION_SHAPE)),
-    "sources": list_of(SOURCE_SHAPE),
+    **dict.fromkeys(("sources", "places"), list_of(SOURCE_SHAPE)),
     "tree": list_of(TREE_SHAPE),
     **dict.fromkeys(("header", "footer", "separator"), FINISHED_TEXT_SHAPE),
     **dict.fromkeys(("total", "query", "missing_sources"), VALUE_SHAPE),

@@ -315,7 +315,8 @@ class PageState:
         self.page.prepare_costs([*alone], room)
         if self.count_fitting(((i, variants(i)[0]) for i in alone), room) < len(alone):
             return False
-        self.clear(walk, again)
+        if self.chosen:  # else no page is printed for it: a template may want an item
+            self.clear(walk, again)
         found, duplicate_of = self.distinct(walk)
         shown = self.show(found, limit)
         if shown:

@@ -97,19 +97,32 @@ def _level(
     if not packer.show(longer, packer.limit):
         packer.show(before, packer.limit)
 
+    answering = list[int]()
     if passages is not None:
-        for index in passages.divided(_cut(packer, walk))[:MAX_ITEMS_ANSWERING]:
+        answering = passages.divided(_cut(packer, walk))[:MAX_ITEMS_ANSWERING]
+        for index in answering:
             _answer(packer, index, _room_up_to_longest(packer, walk, index, limit), passages)
-    # A text has no variant of just the common length: first up to that, then whoever takes more.
+    if not shares.leaves_little(packer.cost):
+        _lengthen(packer, walk, limit, answering)
+
+
+def _lengthen(packer: Packer, walk: Sequence[int], limit: Cost, answering: Sequence[int]) -> None:
+    """Show items longer while there is room, at first none longer than the longest.
+
+    Items that answer grow to a whole alone: more of one might cost its answer.
+    """
     misses, cut = 0, _cut(packer, walk)
     for place, index in enumerate([*cut, *cut]):
-        if shares.leaves_little(packer.cost) or misses == MAX_LENGTHENED_IN_VAIN:
+        if misses == MAX_LENGTHENED_IN_VAIN:
             break
         if index in packer.chosen:
             most = limit
             if place < len(cut):
                 most = _room_up_to_longest(packer, walk, index, limit)
-            misses += not (packer.take_whole(index, most) or packer.take_shortened(index, most))
+            longer = packer.take_whole(index, most)
+            if not longer and index not in answering:
+                longer = packer.take_shortened(index, most)
+            misses += not longer
 
 
 def _cut(packer: Packer, walk: Sequence[int]) -> list[int]:

@@ -396,7 +396,9 @@ class _PromptMaker:
         # The nonce of tagged contents must be absent from the prompt's other texts too.
         beside = [*self.parts.texts.values()]
         beside += (text for message in self.parts.history for text in message_texts(message))
-        return self.renderer._render(list(self.parts.items), (), asked, current, beside)[0]
+        return self.renderer._render(
+            list(self.parts.items), (), asked, current, beside, self.cites
+        )[0]
 
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
         """Fit the prompt; return it with the provider's count, if one was asked for."""

@@ -169,6 +169,8 @@ class Setting:
     """With a nonce, contents stand verbatim between tags that carry it."""
     listed: Sequence[str] = ()
     """Paths of files that lie beside the items and were not read, for the tree."""
+    apart: bool = False
+    """True where each item is sent apart: contents are not marked."""
 
     @late_property
     def trimmers(self) -> Trimmers:
@@ -208,13 +210,14 @@ class ItemViews:
         # or for a title. Titles come from items: they may not pass for lines of the templates
         # either, so there a title is escaped, and the escaped one is what contents must not equal.
         lines = [separator, options.header or "", options.footer or "", options.marker]
-        tank.own_lines = own = layout.template_lines(list(filter(str.strip, lines)))
+        on = [name for name in ("sources", "tree") if getattr(options, name)]
+        tank.own_lines = own = layout.template_lines(list(filter(str.strip, lines)), on)
         self._own_lines = None
-        if nonce is None:
+        if nonce is None and not setting.apart:
             printed = list(lines)
             for title in map(plain_line, titles if layout.prints_titles else ()):
                 printed.append("\\" + title if own and own.match(title) else title)
-            self._own_lines = layout.template_lines(list(filter(str.strip, printed)))
+            self._own_lines = layout.template_lines(list(filter(str.strip, printed)), on)
         flags = dict(self._flags)
         if not layout.uses("query"):
             flags["query"] = None  # so that another query finds the same views

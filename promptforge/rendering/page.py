@@ -457,11 +457,14 @@ class Page:
             self._order = self._in_order(indices)
         variables["items"] = [self.views.view(index, chosen[index]) for index in self._order]
         variables["total"] = len(self.candidates)
-        variables["sources"] = variables["missing_sources"] = None
+        variables |= dict.fromkeys(("sources", "places", "missing_sources"))
         if self._shows_sources:
-            variables["sources"] = self._source_fields()
-            left_out = len(self._every_place) - len({*map(self._place, self._order)})
-            variables["missing_sources"] = left_out
+            variables["sources"] = self._source_fields(self._order)
+            first: dict[str, int] = {}
+            for index in self._order:
+                first.setdefault(self._place(index), index)
+            variables["places"] = self._source_fields(first.values())
+            variables["missing_sources"] = len(self._every_place) - len(first)
         variables["tree"] = self._tree_fields(chosen) if self.options.tree else None
         for origin in {"explicit", "similarity"} & self.layout.page_uses:
             these = self.sections([i for i in indices if self._items[i].origin == origin])
@@ -476,17 +479,15 @@ class Page:
     def _every_place(self) -> frozenset[str]:
         return frozenset(map(self._place, self.candidates.kept))
 
-    def _source_fields(self) -> list[Fields]:
-        """Return the sources of the page; the first of each place is marked."""
-        found, seen = list[Fields](), set[str]()
-        for index in self._order:
-            item, key = self.views.break_up_labels(self._items[index])[0], self._place(index)
+    def _source_fields(self, indices: Iterable[int]) -> list[Fields]:
+        found = []
+        for index in indices:
+            item = self.views.break_up_labels(self._items[index])[0]
             fields = citation(item)
             place = item.path or fields["name"]
-            if item.url and not item.path and place != item.url:
+            if item.url and place not in (item.path, item.url):
                 place = f"{place} ({item.url})"
-            found.append(Fields(fields, place=place, first=key not in seen))
-            seen.add(key)
+            found.append(Fields(fields, place=place))
         return found
 
     def break_up(self, parts: list[str], chosen: Mapping[int, Variant]) -> list[str]:

@@ -84,6 +84,8 @@ class Request(NamedTuple):
     """When it began, by `time.perf_counter`."""
     beside: Sequence[str] = ()
     """Texts that will stand beside the result's: no nonce may occur in them."""
+    apart: bool = False
+    """True where each item is sent apart, so no line of it passes for one of the page."""
     bare: bool = False
     """True where it is known that no item has metadata."""
     listed: Sequence[str] = ()
@@ -121,7 +123,8 @@ class Pipeline:
         if not lasting or len(diagnostics):
             return self._make_framed(request, diagnostics)
         counter = get_tokenizer(request.options.tokenizer)
-        key = self, request.templates, request.options, request.beside, counter, request.listed
+        asked = request.options, request.beside, request.apart, request.listed
+        key = self, request.templates, counter, *asked
         parts = _parts_of(request.items)
         request = request._replace(bare=parts is request.items)
         last = _LAST.made
@@ -158,6 +161,7 @@ class Pipeline:
         items, every = self._select(request, layout, options, diagnostics)
         nonce = pick_nonce(_texts(layout, options, every.pool, request.beside)) if tagged else None
         setting = self._setting(layout, options, controls, nonce, request.listed)
+        setting = replace(setting, apart=request.apart)
         packings = Packings(every, setting)
         page, packed = packings.first(diagnostics)
 

@@ -178,6 +178,7 @@ class ContextRenderer:
         options: Mapping[str, Any],
         current: TemplateSet | None = None,
         beside: Sequence[str] = (),
+        apart: bool = False,
     ) -> tuple[Result, Options]:
         """Return the result and the options in force; the caller logs the diagnostics.
 
@@ -189,7 +190,7 @@ class ContextRenderer:
         chosen = self._settle(current, {**self._given, **options})
         loaded = load_items(items, diagnostics)
         listed: Sequence[str] = getattr(items, "listed", ()) if chosen.tree else ()
-        request = Request(current.templates, chosen, loaded, started, beside, listed=listed)
+        request = Request(current.templates, chosen, loaded, started, beside, apart, listed=listed)
         try:
             # A copy, since the second attempt says again what the failed one said.
             return self._pipeline.make(request, diagnostics.copy()), chosen

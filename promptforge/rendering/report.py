@@ -62,7 +62,7 @@ from ..reasons import (
 from ..syntax.syntax import Syntax
 from ..templating.loader import Templates
 from ..text.delimiters import BrokenDelimiterError
-from ..text.escape import INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
+from ..text.escape import MAX_LABEL_CHARACTERS, show_line
 from ..text.format import plural
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
@@ -690,7 +690,7 @@ def _say_of_labels(item: Item, syntax: Syntax, diagnostics: Diagnostics) -> None
         value = getattr(item, field) or ""
         if item.name == "" and field == "name":
             said.append(("PF201", "name: empty; another label of the item is its title", "info"))
-        if not value.isprintable() and INVISIBLE_CHARACTER.search(value):
+        if not value.isprintable() and show_line(value) != value:
             message = f"characters that cannot be seen are shown as escapes: {quote(value)}"
             said.append(("PF701", f"{field}: {message}", "warning"))
         if len(value) > MAX_LABEL_CHARACTERS:

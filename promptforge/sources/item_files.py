@@ -130,6 +130,14 @@ def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item
     return load_records(records, where=where, diagnostics=diagnostics, locate=locate)
 
 
+_ERRORS = frozenset({"error", "errors", "error_message", "message", "msg", "detail", "exception"})
+_ABOUT_ERRORS = _ERRORS | {
+    *("error_code", "details", "reason", "status", "statusCode", "status_code", "code", "type"),
+    *("title", "path", "ok", "timestamp", "time", "took", "request_id", "requestId", "success"),
+}
+"""Keys of an error that a store or server answers; an object with others may be a text."""
+
+
 def _is_no_record(record: dict[str, Any]) -> bool:
     """Tell whether an object alone is no item and no response of a store.
 
@@ -204,6 +212,10 @@ class _RecordFile(NamedTuple):
         if key is None or value.keys() & self.kind.fields:  # one record alone
             if self.kind is _ITEMS and _is_no_record(value):
                 message = f"holds no items; {self.kind.expected}"
+                if _ERRORS & value.keys() and _ABOUT_ERRORS.issuperset(value):
+                    shown = quote(json.dumps(value), 120)
+                    message = f"the error of a store or server, and no items: {shown}"
+                    raise ItemError(message, where=f"{self.where}:1")
                 raise NoItemsError(message, where=self.where)
             return [value], None
         others = len(value) - 1

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.control_tokens import ControlTokens
-from ..text.escape import INVISIBLE_IN_CONTENT, SURROGATE, Content
+from ..text.escape import SURROGATE, Content, count_invisible
 from ..text.format import plural
 from .syntax import Syntax
 
@@ -93,7 +93,7 @@ def _carriable(body: str, syntax: Syntax, notes: list[tuple[str, str]]) -> str:
     if not was_ascii:
         body, count = SURROGATE.subn("\ufffd", body)
         counts.append(("PF302", "lone surrogates replaced by U+FFFD", count))
-        invisible = len(INVISIBLE_IN_CONTENT.findall(body))
+        invisible = count_invisible(body)
         what = "invisible or direction-changing characters in the content"
         counts.append(("PF702", what, invisible))
     if "\r" in body and not syntax.keeps_returns:

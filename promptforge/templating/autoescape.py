@@ -75,6 +75,10 @@ class TemplateFacts(NamedTuple):
     """Its own lines, as texts and `PRINTED_VALUE`s."""
     parents: tuple[str, ...]
     """Templates it extends, includes or imports from."""
+    optional: tuple[tuple[str, str], ...] = ()
+    """Templates that it includes only with an option, sources or tree, and the option."""
+    switched: tuple[tuple[str, frozenset[LineParts]], ...] = ()
+    """Such options, and the lines of the templates that are included only with them."""
 
 
 class TemplateReader:

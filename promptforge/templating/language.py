@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -465,7 +465,27 @@ class CompiledTemplate:
         for node in self.tree.find_all(nodes.Name):
             used[node.ctx].add(node.name)
         names = frozenset(used["load"] - used["store"] - used["param"])
-        return TemplateFacts(names, frozenset(self.reader.lines), tuple(self.reader.parents))
+        reader = self.reader
+        optional = tuple(_optional_includes(self.tree, names, reader.parents))
+        return TemplateFacts(names, frozenset(reader.lines), tuple(reader.parents), optional)
+
+
+def _optional_includes(
+    tree: nodes.Template, names: Collection[str], parents: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the templates that are included only where an option gives something to print."""
+    found = dict[tuple[str, str], int]()
+    for node in tree.find_all(nodes.If):
+        asked = node.test
+        if isinstance(asked, nodes.Not) and isinstance(asked.node, nodes.Test):
+            asked = asked.node.node if asked.node.name == "none" else asked
+        if isinstance(asked, nodes.Name) and asked.name in {"sources", "tree"} & {*names}:
+            for part in node.body:
+                for include in [part, *part.find_all(nodes.Include)]:
+                    if isinstance(include, nodes.Include):
+                        pair = include.template.value, asked.name  # type: ignore[attr-defined]
+                        found[pair] = found.get(pair, 0) + 1
+    yield from (pair for pair, count in found.items() if parents.count(pair[0]) == count)
 
 
 MAX_COMPILED_REMEMBERED = 64

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -356,10 +356,18 @@ class Templates:
             else:
                 self.compile(name)
                 own = self._environment.facts(name)
-            parents = [self.facts(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
-            names = own.names.union(*(parent.names for parent in parents))
-            lines = own.lines.union(*(parent.lines for parent in parents))
-            self._facts[name] = TemplateFacts(names, lines, own.parents)
+            parents = {n: self.facts(n, (*seen, name)) for n in dict.fromkeys(own.parents)}
+            names = own.names.union(*(parent.names for parent in parents.values()))
+            lines, switched = own.lines, list[tuple[str, frozenset[LineParts]]]()
+            option_of = dict(own.optional)
+            for each, parent in parents.items():
+                switched += parent.switched
+                if each in option_of:
+                    switched.append((option_of[each], parent.lines))
+                else:
+                    lines |= parent.lines
+            facts = TemplateFacts(names, lines, own.parents, own.optional, tuple(switched))
+            self._facts[name] = facts
         return self._facts[name]
 
     def print(self, name: str, variables: dict[str, Any], mend: Mend | None = None) -> Safe:
@@ -470,8 +478,11 @@ class Layout:
         self._trimmers: dict[str, Trimmers] = {}
         self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
+        self._switched: list[tuple[str, frozenset[LineParts]]] = []
         if self.syntax.marks_lines:
-            self._lines = self._lines.union(*(templates.facts(n).lines for n in self.files()))
+            facts = [templates.facts(name) for name in self.files()]
+            self._lines = self._lines.union(*(each.lines for each in facts))
+            self._switched = [pair for each in facts for pair in each.switched]
         self.prints_titles = (PRINTED_TITLE,) in self._lines
         """In plain text a section's title is a whole line, so no line of content may equal it."""
         self._template_lines: dict[tuple[str, ...], TemplateLines] = {}
@@ -530,19 +541,23 @@ class Layout:
             self._source_text = "\n".join(self._templates.source(name)[0] for name in names)
         return self._source_text
 
-    def template_lines(self, lines: Sequence[str]) -> TemplateLines | None:
+    def template_lines(
+        self, lines: Sequence[str], options: Collection[str] = ()
+    ) -> TemplateLines | None:
         """Return the lines that belong to the templates of plain text; `None` in other syntaxes.
 
-        `lines` are more of them, from options: header, marker, titles.
+        `lines` are more of them, from options: header, marker, titles. `options` are those that are
+        on and have lines of their own: sources, tree.
         """
         if not self.syntax.marks_lines:
             return None
-        key = tuple(lines)
+        key = (*lines, *options)
         if key not in self._template_lines:
             if len(self._template_lines) >= MAX_REMEMBERED:
                 self._template_lines.clear()
-            own = {(line,) for text in key for line in text.split("\n")}
-            self._template_lines[key] = TemplateLines(self._lines | own)
+            own = {(line,) for text in lines for line in text.split("\n")}
+            on = (these for option, these in self._switched if option in options)
+            self._template_lines[key] = TemplateLines(self._lines.union(own, *on))
         return self._template_lines[key]
 
     def item_template(self, kind: str) -> jinja2.Template:

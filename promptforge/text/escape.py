@@ -111,6 +111,10 @@ INVISIBLE_CHARACTER = late_pattern(
 _JOINED = late_pattern(
     "[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
 )
+# In words of Persian, Indic and their neighbours they shape the letters on both sides.
+_IN_WORD = late_pattern(
+    "[\u0620-\u109f\u1780-\u17d3][\u200c\u200d](?=[\u0620-\u109f\u1780-\u17d3])"
+)
 SURROGATE = late_pattern("[\ud800-\udfff]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -129,6 +133,8 @@ def _show(match: re.Match[str]) -> str:
             return char
         if char == "\u200d" and _JOINED.match(match.string, max(0, match.start() - 2)):
             return char
+    if char in "\u200c\u200d" and _IN_WORD.match(match.string, max(0, match.start() - 1)):
+        return char
     return _SHORT.get(char) or code_of(char)
 
 
@@ -154,6 +160,13 @@ def to_label(value: object) -> str:
 INVISIBLE_IN_CONTENT = late_pattern(
     INVISIBLE_CHARACTER.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f")
 )
+
+
+def count_invisible(text: str) -> int:
+    """Return how many characters of a content are not seen, but for joiners in their words."""
+    return sum(_show(match) != match[0] for match in INVISIBLE_IN_CONTENT.finditer(text))
+
+
 _INVISIBLE_IN_LINES = late_pattern(f"\r|{INVISIBLE_IN_CONTENT.pattern}")
 
 

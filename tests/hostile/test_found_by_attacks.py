@@ -76,11 +76,11 @@ def test_what_is_no_list_of_items_is_an_error(items: object) -> None:
 
 
 def test_a_frame_that_does_not_fit_is_said_and_to_a_strict_run_an_error() -> None:
-    given: dict[str, Any] = {"layout": "documents", "format": "xml", "max_tokens": 1}
+    given: dict[str, Any] = {"layout": "documents", "format": "json", "max_tokens": 1}
     result = pf.render([{"content": "x"}], **given)
     assert result.text == "" and "PF110" in codes(result)
     with pytest.raises(
-        pf.BudgetError, match="the template's own text needs 6 tokens and the budget is 1"
+        pf.BudgetError, match=r"the template's own text needs \d+ tokens and the budget is 1"
     ):
         pf.render([{"content": "x"}], on_error="raise", **given)
 

@@ -368,6 +368,17 @@ def test_the_budget_holds_for_the_bytes_of_a_file() -> None:
 
 
 @pytest.mark.slow
+def test_the_window_holds_for_the_line_end_of_a_prompt() -> None:
+    Path("words.txt").write_text("alpha beta " * 40)
+    words = ("prompt", "--file", "words.txt", "--user", "Why?", "--to", "text", "-q")
+    bare = ("--message-tokens", "0", "--prompt-tokens", "0", "--reserve", "0")
+    count = pf.get_tokenizer("o200k_base").count
+    for window in range(60, 80):
+        assert count(run(*words, *bare, "--context-window", str(window)).out) <= window
+    assert run(*words, *bare).out.endswith("\n")
+
+
+@pytest.mark.slow
 def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
     Path("folder").mkdir()
     Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(5_000)))

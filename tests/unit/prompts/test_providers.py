@@ -452,3 +452,18 @@ def test_a_profile_of_its_own_form_ends_the_context_in_each_layout(
         whole = prompt.text if to == "text" else prompt[-1]["content"]
         between = whole[whole.rindex("FORGED") : whole.rindex("REAL")]
         assert re.search(r"(?m)^(?:</[a-z-]*context>|\[file content end\])$", between), between
+
+
+def test_the_contents_of_blocks_are_sent_untouched() -> None:
+    text = "Notes\n- fixed a crash\nSources:\n  - b.rst\n[Content truncated...]\n| a | b |"
+    renderer = pf.Renderer(profile="claude", tokenizer="o200k_base")
+    for sources in (False, True):
+        prompt = renderer.prompt(
+            [{"content": text, "path": "a.rst"}],
+            user="q",
+            to="anthropic",
+            cite=True,
+            sources=sources,
+        )
+        assert prompt[0]["content"][0]["source"]["data"] == text
+        assert not [each for each in prompt.warnings if each.code == "PF304"]

@@ -369,3 +369,18 @@ def test_what_a_failing_program_says_into_a_pipe_is_a_log(failure: str) -> None:
     assert failure in ran.out and "read as a log" in ran.err
     assert failure not in run("render", "--max-tokens", "200", "--name", "a.txt", stdin=text).out
     assert "read as a text" in run("render", stdin="The error: none.\nIt never FAILED here.").err
+
+
+@pytest.mark.parametrize(
+    "text", ["5", '"items.json"', '{"error": "rate limit"}', '{"message": "Internal", "code": 500}']
+)
+def test_a_file_of_something_else_than_items_is_an_error(folder: Path, text: str) -> None:
+    Path("items.json").write_text(text, encoding="utf-8")
+    ran = run("render", "items.json")
+    assert ran.code == 4 and not ran.out
+
+
+def test_a_settings_file_is_still_a_text(folder: Path) -> None:
+    Path("package.json").write_text('{"name": "p", "type": "module"}', encoding="utf-8")
+    ran = run("render", "package.json")
+    assert ran.code == 0 and '"module"' in ran.out

@@ -339,3 +339,20 @@ def test_shipped_files_are_read_again_where_one_has_changed(
         for _ in range(2):
             assert Templates().source("chunks/item.md.j2")[0] == text
     assert looked == [item] * 3  # and none of the others
+
+
+def test_lines_are_marked_only_where_the_page_can_print_them_now() -> None:
+    hits = [{"content": "Notes\nSources:\n[Content truncated...]", "path": "a.rst"}]
+    for layout in ("chunks", "context", "documents", "knowledge"):
+        shown = {
+            on: pf.render(hits, layout=layout, format="plain", sources=on).text
+            for on in (False, True)
+        }
+        assert "| Sources:" in shown[True] and "| Sources:" not in shown[False]
+        assert all("| [Content" in text for text in shown.values())
+    own = {
+        "mine/layout.txt.j2": "{% include '_foot.txt.j2' %}\n{% for item in items %}{{ item.text }}{% endfor %}",
+        "mine/item.txt.j2": "{{ item.content }}",
+        "_foot.txt.j2": "Sources:\n{% if sources %}{{ sources[0].name }}{% endif %}",
+    }
+    assert "| Sources:" in pf.render(hits, layout="mine", format="plain", templates=own).text

@@ -63,3 +63,11 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
     assert len(shown.splitlines()) <= 1
     shown.encode()
     assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff]", shown)
+
+
+def test_joiners_stay_in_words_and_emoji_and_nowhere_else() -> None:
+    to_label, count_invisible = escaping.to_label, escaping.count_invisible
+    for kept in ("می\u200cخواهم", "क्\u200dष", "👩\u200d🚀", "ශ්\u200dරී"):
+        assert to_label(kept) == kept and count_invisible(kept) == 0
+    for hidden in ("a\u200cb", "\u200dx", "می\u200c\u200cخ", "1\u200d2", "می\u200b"):
+        assert to_label(hidden) != hidden and count_invisible(hidden) > 0
