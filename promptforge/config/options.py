@@ -32,7 +32,7 @@ FenceTag = Annotated[str, matching("[A-Za-z0-9_+#.-]+", "a language tag such as 
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
-_Part = Literal["system", "instructions", "context", "history", "question"]
+_Part = Literal["system", "instructions", "history", "context", "question"]
 PROMPT_PARTS: tuple[_Part, ...] = get_args(_Part)
 """The parts of a whole prompt, in their default order."""
 REPEATABLE_PARTS = ("instructions", "question")
@@ -69,7 +69,7 @@ _Tokenizer = Annotated[
 ]
 PROMPT_OPTIONS = (
     "prompt", "prompt_order", "system_role", "history_share", "compact_at", "compact_to",
-    "keep_tools", "message_tokens", "call_tokens",
+    "keep_tools", "recall_share", "message_tokens", "call_tokens",
     "prompt_tokens", "image_tokens", "images", "page_tokens", "second_tokens", "cite",
     "citation", "cache_after",
 )  # fmt: skip
@@ -202,6 +202,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Share of that to which they are shortened then, the oldest first."] = 0.5
     keep_tools: Annotated[tuple[str, ...] | None,
         "Tools with results that are shortened last; none: no tool."] = None
+    recall_share: Annotated[_Share,
+        "Share of the room of a shortened history for passages of it that answer the"
+        " question."] = 0.1
     message_tokens: Annotated[_Count,
         "Most tokens that the LLM's chat template adds to each message."] = 8
     call_tokens: Annotated[_Count,
@@ -292,8 +295,8 @@ OPTION_GROUPS = {
     "Texts of a prompt": "prompt prompt_order system_role cite citation cache_after",
     "Size": (
         "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
-        " reserve history_share compact_at compact_to keep_tools message_tokens call_tokens"
-        " prompt_tokens"
+        " reserve history_share compact_at compact_to keep_tools recall_share"
+        " message_tokens call_tokens prompt_tokens"
     ),
     "What is chosen": (
         "query rerank min_score min_worth max_age score_order packing trim stubs dedupe"

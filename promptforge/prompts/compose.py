@@ -117,9 +117,19 @@ class Composer:
         """Return True if the context and the question become one text of one message."""
         return not (self.one_text or self.splits_texts)
 
-    def compose(self, context: PromptContext | None, history: Sequence[Message]) -> ComposedPrompt:
-        """Return the prompt with this context and history; raises `TemplateError`."""
-        given = self._given_parts(context, history)
+    def compose(
+        self,
+        context: PromptContext | None,
+        history: Sequence[Message],
+        recall: str = "",
+        at: int = -1,
+    ) -> ComposedPrompt:
+        """Return the prompt with this context and history; raises `TemplateError`.
+
+        `recall` are passages of earlier turns; they stand before the question, which may be the
+        message `at` of the history.
+        """
+        given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
         printed = [(part, self._print(part, boundary)) for part in given]
         whole = None
@@ -129,6 +139,8 @@ class Composer:
             whole = str.__str__(self.templates.print_whole(printed, boundary))
             messages = [Message("user", (TextBlock(whole),))]
         else:
+            if at >= 0:
+                printed = _with_recall(printed, at)
             parts = tuple(_to_messages(part, text) for part, text in printed)
             messages = self._join(parts)
         tokens = self.options.prompt_tokens + sum(map(self.message_cost, messages))
@@ -234,10 +246,13 @@ class Composer:
         return sorted(set(map(self.templates.template, names)))
 
     def _given_parts(
-        self, context: PromptContext | None, history: Sequence[Message]
+        self, context: PromptContext | None, history: Sequence[Message], recall: str = ""
     ) -> list[PromptSegment]:
         parts = []
         for name in self.options.prompt_order:
+            if name == "question" and recall and self.texts.get(name):
+                parts.append(PromptSegment("recall", "user", recall))
+                recall = ""
             if name == "history":
                 if history:
                     parts.append(PromptSegment(name, "", "", tuple(history)))
@@ -248,6 +263,8 @@ class Composer:
             elif self.texts.get(name):
                 role = self.options.system_role if name == "system" else "user"
                 parts.append(PromptSegment(name, role, self.texts[name]))
+        if recall:
+            parts.append(PromptSegment("recall", "user", recall))
         return parts
 
     def _boundary(self, parts: Sequence[PromptSegment]) -> str:
@@ -282,6 +299,22 @@ def _further_answers(message: Message) -> int:
     """Return the texts of an assistant but one: each is a message to OpenAI's Responses."""
     texts = sum(isinstance(block, TextBlock) for block in message.blocks)
     return max(0, texts - 1) if message.role == "assistant" else 0
+
+
+def _with_recall(
+    printed: list[tuple[PromptSegment, str]], at: int
+) -> list[tuple[PromptSegment, str]]:
+    """Move the last part, recalled passages, into the message `at` of the history."""
+    *others, (_, recalled) = printed
+    made = []
+    for part, text in others:
+        if part.name == "history":
+            messages = list(part.messages)
+            blocks = (TextBlock(recalled), *messages[at].blocks)
+            messages[at] = Message("user", blocks)
+            part = part._replace(messages=tuple(messages))
+        made.append((part, text))
+    return made
 
 
 def _to_messages(part: PromptSegment, text: str) -> PromptSegment:
@@ -478,7 +511,7 @@ class PromptTemplates:
         """Print all parts around nothing, in every role and with every kind of message."""
         parts = [
             PromptSegment(name, role, _HOLE, _every_message() if name == "history" else ())
-            for name in PROMPT_PARTS
+            for name in (*PROMPT_PARTS, "recall")
             if one_text or (name != "history" and not self._syntax(name).is_parsed)
             for role in _ROLES_OF.get(name, ("user",))
         ]

@@ -52,6 +52,8 @@ class FittedHistory(NamedTuple):
     messages: tuple[Message | None, ...]
     """Each message as it stays, at its place; None for one that is gone."""
     tokens: int
+    room: int
+    """The tokens that it was fitted into."""
     shortened: int = 0
     """Blocks with shorter texts."""
     one_line: int = 0
@@ -120,13 +122,14 @@ class HistoryFitter:
         """True if the newest turn has a question that the user asked in the history."""
         return bool(self.turns) and self.messages[self.turns[-1].start].role == "user"
 
-    def fit(self, room: int, question: int | None = None) -> FittedHistory:
+    def fit(self, room: int, question: int | None = None, reserve: int = 0) -> FittedHistory:
         """Return the history in at most `room` tokens, if that can be.
 
         `question` are the tokens of one that is asked after the history; they count as well. None:
-        the newest turn is the one to be answered.
+        the newest turn is the one to be answered. `reserve` tokens stay free once the history does
+        not fit whole.
         """
-        replay = _Replay(self, room)
+        replay = _Replay(self, room, reserve)
         last = len(self.messages) - 1
         for n in range(len(self.messages)):
             replay.add(n)
@@ -146,11 +149,12 @@ class HistoryFitter:
 class _Replay:
     """Takes the messages of a history one by one, and decides as each request did."""
 
-    def __init__(self, fitter: HistoryFitter, room: int) -> None:
+    def __init__(self, fitter: HistoryFitter, room: int, reserve: int) -> None:
         self._fitter, self._means = fitter, fitter.means
-        self._room = max(0, room)
-        rules = fitter.rules
-        self._high = min(self._room, int(self._room * rules.compact_at))
+        self._given_room, rules = room, fitter.rules
+        self._first_high = int(max(0, room) * rules.compact_at)
+        self._room = max(0, room - reserve)
+        self._high = int(self._room * rules.compact_at)
         self._low = int(self._high * rules.compact_to)
         self._first = max(MIN_TOKENS_SHORTENED, self._room // FIRST_DIVISOR)
         later = (min(self._room // n, most) for n, most in LATER_DIVISORS.items())
@@ -186,7 +190,7 @@ class _Replay:
         `question`: see `HistoryFitter.fit`.
         """
         more = question or 0
-        if self.total + more <= self._high:
+        if self.total + more <= (self._high if self._over else self._first_high):
             return
         is_first, self._over = not self._over, True
         self.total += more
@@ -205,7 +209,13 @@ class _Replay:
         steps = self._fitter.steps[-1] if self._fitter.runs else ()
         steps_gone = sum(all(self._now[n] is None for n in step) for step in steps[1:])
         return FittedHistory(
-            tuple(self._now), self.total, len(changed) - lines, lines, self._turns_gone, steps_gone
+            tuple(self._now),
+            self.total,
+            self._given_room,
+            len(changed) - lines,
+            lines,
+            self._turns_gone,
+            steps_gone,
         )
 
     # --- the batch ---

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TokenizerError, quote
-from ..model import Result
+from ..model import Item, Result
 from .compose import ComposedPrompt, Composer, PromptContext
 from .ladder import FittedHistory, HistoryFitter
 from .messages import Message
+from .recall import choose_hidden, find_hidden
 
 ROOM_STEPS = 16
 """The history gets the rest of the context by 16ths of the room, so that its cut moves seldom."""
+RECALL_OVERHEAD_TOKENS = 24
+"""Tokens around recalled passages: their heading, and a joint with the question."""
 UNLIMITED_TOKENS = 1 << 62
 """The room of a history without a window."""
 SPARE_SHARE_DIVISOR = 50
@@ -60,6 +63,10 @@ class WindowFitter:
     """Tokens of the context at most."""
     share: float
     """The part of the room that is promised to the history."""
+    recall_share: float
+    """The part of the room of the history for passages of what it no longer shows."""
+    recall: Callable[[str, list[Item], int], str]
+    """Renders passages: question, items, tokens → text."""
 
     def fit(self, window: int | None) -> FittedPrompt:
         """Return the prompt in at most `window` tokens (`None`: no limit).
@@ -105,10 +112,21 @@ class WindowFitter:
 
     def _fit_history(self, room: int) -> FittedHistory:
         asked: int | None = self.composer.question_cost()
-        if not asked and self.history.runs:
+        if self._runs:
             asked = None
         # The question counts as it will when it stands in the history of the next prompt.
-        return self.history.fit(room + (asked or 0), asked)
+        room += asked or 0
+        return self.history.fit(room, asked, self._reserve(room))
+
+    @property
+    def _runs(self) -> bool:
+        """True if the question to be answered stands in the history."""
+        return self.history.runs and not self.composer.texts.get("question")
+
+    def _reserve(self, room: int) -> int:
+        if room >= UNLIMITED_TOKENS or len(self.history.turns) - self._runs < 1:
+            return 0
+        return int(room * self.recall_share)
 
     def _fit_required(self, least: FittedHistory, room: int, window: int) -> FittedPrompt:
         """Fit required items that need the room promised to the history."""
@@ -122,21 +140,44 @@ class WindowFitter:
         assert self.render is not None
         return self.render(limit if self.cap is None else min(limit, self.cap))
 
-    def _compose(self, result: Result | None, history: FittedHistory) -> FittedPrompt:
+    def _compose(
+        self, result: Result | None, history: FittedHistory, recalled: str = ""
+    ) -> FittedPrompt:
         context = None
         if result is not None:
             context = self.show(result)
-        return FittedPrompt(self.composer.compose(context, history.kept), result, history)
+        at = -1
+        if recalled and self._runs:
+            # It stands with its question, as it did when that was asked.
+            first = self.history.steps[-1][0]
+            asked = max(n for n in first if self.history.messages[n].role == "user")
+            at = sum(message is not None for message in history.messages[:asked])
+        composed = self.composer.compose(context, history.kept, recalled, at)
+        return FittedPrompt(composed, result, history)
+
+    def _recall(self, history: FittedHistory) -> str:
+        """Return passages of what the history no longer shows that answer the question."""
+        question = self.composer.texts.get("question") or self.history.question_of(-1)
+        tokens = self._reserve(history.room) - RECALL_OVERHEAD_TOKENS
+        if not history.changed or tokens <= 0 or not question:
+            return ""
+        hidden = list(find_hidden(self.history, history, not self._runs))
+        items = choose_hidden(question, hidden)
+        return self.recall(question, items, tokens) if items else ""
 
     def _shrink(self, result: Result | None, limit: int, room: int, window: int) -> FittedPrompt:
         """Shorten the context and then the history until the prompt keeps the window."""
         # Tokens of joined texts are no sums, so only the finished prompt can tell.
         history = self._fit_history(room)
+        recalled = self._recall(history)
         while True:
-            fitted = self._compose(result, history)
+            fitted = self._compose(result, history, recalled)
             over = fitted.composed.tokens - window
             if over <= 0:
                 return fitted
+            if recalled:
+                recalled = ""
+                continue
             # The context gives first, because history was promised its share.
             if result is not None and result.tokens and limit > 0:
                 limit = max(0, min(limit, result.tokens) - over)

@@ -1,0 +1,86 @@
+"""Find again what the history no longer shows: earlier results that may answer the question."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ..model import Item
+from ..text.words import STOP_WORDS, late_pattern
+from .ladder import FittedHistory, HistoryFitter
+from .messages import Message, TextBlock, ToolCall, ToolOutput
+
+MIN_SHARE_OF_WORDS = 0.35
+"""A text is recalled if it holds this share of the weight of the question's words. Of 142 turns of
+sessions 45 of 47 that asked for something earlier reach it, and 38 of 95 that did not."""
+MIN_SHARE_OF_BEST = 0.7
+"""And this share of what the best text holds."""
+MAX_TEXTS_REMEMBERED = 2048
+_WORD = late_pattern(r"\w{2,}")
+_PATHS = ("path", "file_path", "file", "filename")
+
+
+class Hidden(NamedTuple):
+    """A text of an earlier turn that the fitted history does not show whole."""
+
+    text: str
+    call: ToolCall | None
+    """The call that it answers; None for a text of the user or the assistant."""
+    turn: int
+
+    @property
+    def label(self) -> str:
+        """The words that name it: its call and its turn."""
+        if self.call is None:
+            return f"turn {self.turn}"
+        arguments = self.call.arguments if len(self.call.arguments) <= MAX_LABEL_CHARS else "…"
+        return f"{self.call.name}({arguments}), turn {self.turn}"
+
+    def item(self, score: float) -> Item:
+        """Return it as an item that a search found."""
+        given: Any = json.loads(self.call.arguments) if self.call is not None else {}
+        path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
+        return Item(content=self.text, name=self.label, path=path, origin="similarity", score=score)
+
+
+MAX_LABEL_CHARS = 120
+"""Longer arguments of a call do not name it."""
+
+
+def find_hidden(history: HistoryFitter, fitted: FittedHistory, asked: bool) -> Iterator[Hidden]:
+    """Yield what is gone or shorter of turns before the question; `asked`: it stands after all."""
+    for number, turn in enumerate(history.turns[: None if asked else -1], 1):
+        for n in turn:
+            shown = fitted.messages[n]
+            for at, block in enumerate(history.messages[n].blocks):
+                if not isinstance(block, ToolOutput | TextBlock) or not block.text.strip():
+                    continue
+                if shown is None or _text(shown, at) != block.text:
+                    yield Hidden(block.text, history.calls.get((n, at)), number)
+
+
+def choose_hidden(question: str, hidden: Collection[Hidden]) -> list[Item]:
+    """Return those that hold the most of the question's words, as items; none if none does."""
+    asked = _words(question)
+    held = [_words(each.text) | _words(each.label) for each in hidden]
+    weights = {
+        word: math.log(1 + (len(held) + 1) / (0.5 + sum(word in words for words in held)))
+        for word in asked
+    }
+    scores = [sum(weights[word] for word in asked & words) for words in held]
+    total = sum(weights.values()) or 1.0
+    least = max(MIN_SHARE_OF_WORDS * total, MIN_SHARE_OF_BEST * max(scores, default=0.0))
+    found = zip(hidden, scores, strict=True)
+    return [each.item(score / total) for each, score in found if score and score >= least]
+
+
+def _text(message: Message, at: int) -> str:
+    return getattr(message.blocks[at], "text", "")
+
+
+@lru_cache(maxsize=MAX_TEXTS_REMEMBERED)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(text)) - STOP_WORDS
