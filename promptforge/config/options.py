@@ -470,6 +470,7 @@ class OptionKeywords(TypedDict, total=False):
     compact_at: float
     compact_to: float
     keep_tools: str | Sequence[str] | None
+    recall_share: float
     message_tokens: int
     call_tokens: int
     prompt_tokens: int

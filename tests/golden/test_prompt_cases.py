@@ -64,15 +64,15 @@ def place(found: list[tuple[str, str]], text: str) -> list[int]:
 
 def test_claude_has_its_documents_above_the_question_in_its_own_tags() -> None:
     found = texts("claude")
-    assert [role for role, _ in found] == ["system", "user", "user", "user", "assistant", "user"]
-    assert found[1][1].startswith(
+    assert [role for role, _ in found] == ["system", "user", "assistant", "user", "user", "user"]
+    assert found[3][1].startswith(
         '<documents>\n<document index="1">\n<source>docs/guide.md</source>\n<document_content>\n'
     )
-    assert found[2][1] == "Answer in one sentence. Use <b> for names.", (
+    assert found[4][1] == "Answer in one sentence. Use <b> for names.", (
         "what the caller wrote is left as it is"
     )
     assert found[-1] == ("user", "Is greet() polite?")
-    quotes = texts("claude-quotes")[1][1]
+    quotes = "\n".join(text for _, text in texts("claude-quotes"))
     assert (
         quotes.index("</documents>")
         < quotes.index("<quotes> tags")
@@ -94,7 +94,7 @@ def test_gpt_has_a_developer_and_the_context_near_the_end() -> None:
     assert before < place(old, "## Document 1")[0] < after < place(old, "Is greet() polite?")[0]
 
 
-def test_gemini_has_the_context_first_and_the_question_last() -> None:
+def test_gemini_has_the_context_above_the_question_and_that_last() -> None:
     found = texts("gemini")
     assert (
         place(found, "<documents>")[0]

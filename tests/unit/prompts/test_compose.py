@@ -85,8 +85,8 @@ def test_a_prompt_of_all_parts() -> None:
     )
     assert prompt.text == (
         "<system>\nS\n</system>\n\n<instructions>\nI\n</instructions>\n\n"
-        "<context>\n### text\n\n```text\nx = 1\n```\n"
-        "</context>\n\n<history>\n<user>\nhi\n</user>\n<assistant>\nhello\n</assistant>\n</history>\n\n"
+        "<history>\n<user>\nhi\n</user>\n<assistant>\nhello\n</assistant>\n</history>\n\n"
+        "<context>\n### text\n\n```text\nx = 1\n```\n</context>\n\n"
         "<question>\nQ\n</question>"
     )
 

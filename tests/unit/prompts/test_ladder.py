@@ -137,6 +137,32 @@ def test_a_long_text_of_the_user_is_shortened_last() -> None:
     assert "why does it fail?" in prompt[0]["content"] and prompt.tokens <= 1_000
 
 
+# --- recall ---
+
+
+@pytest.mark.slow
+def test_passages_of_earlier_results_come_back_with_a_question_about_them() -> None:
+    history: Messages = []
+    for n in range(30):
+        rows = orders(30, n, at_20={"depot": f"DEPOT-{n}", "opens": f"at {n} o'clock sharp"})
+        history += [asked(f"task {n}: go on"), *step(f"c{n}", rows, page=n)]
+        history.append({"role": "assistant", "content": f"answer {n}"})
+    renderer = pf.Renderer(profile="gpt", context_window=6_000, reserve=0)
+    prompt = renderer.prompt(history=history, user="When opens DEPOT-3?", to="openai")
+    part = next(part for part in prompt.parts if part.name == "recall")
+    assert prompt.tokens <= 6_000 and 0 < part.tokens <= 600
+    recalled, question = prompt[-1]["content"]
+    assert "at 3 o'clock sharp" in recalled["text"] and question["text"] == "When opens DEPOT-3?"
+    assert 'fetch({"page": 3}), turn 4' in recalled["text"].replace("\\", "")
+    without = renderer.prompt(history=history, user="When opens DEPOT-3?", recall_share=0.0)
+    assert "at 3 o'clock sharp" not in without.text
+    # The message stands as it was sent while its turn runs.
+    running = [*history, asked("When opens DEPOT-3?"), *step("c99", "{}")]
+    assert renderer.prompt(history=running, to="openai")[-3] == prompt[-1]
+    other = renderer.prompt(history=history, user="Thank you, well done!", to="openai")
+    assert all(part.name != "recall" for part in other.parts)
+
+
 # --- laws ---
 
 WORDS = st.integers(0, 220).map(lambda n: "alpha beta " * n + f"end{n}")
@@ -189,7 +215,7 @@ def test_law_a_longer_history_begins_alike_until_the_next_batch(
 ) -> None:
     ends = [n for n, m in enumerate(history) if m["role"] != "assistant"]
     ends = [n for n in ends if n + 1 == len(history) or history[n + 1]["role"] == "assistant"]
-    made = [cut(history[: end + 1], window) for end in ends]
+    made = [cut(history[: end + 1], window, recall_share=0.0) for end in ends]
     changed = 0
     for before, after in pairwise(made):
         if before is None or after is None:

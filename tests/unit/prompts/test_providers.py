@@ -324,7 +324,6 @@ def test_the_ends_of_stable_prefixes_are_marked() -> None:
     assert [block.get("cache_control") for block in claude["messages"][0]["content"]] == [
         mark,
         None,
-        None,
     ]
     assert claude["messages"][-2]["content"][-1]["cache_control"] == mark
     assert json.dumps(claude).count("cache_control") == 3
