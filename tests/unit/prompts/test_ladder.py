@@ -73,6 +73,7 @@ def test_a_result_of_100_000_tokens_is_shortened_by_its_question(to: str) -> Non
     assert said == "1 text of the history was shortened to keep the window"
 
 
+@pytest.mark.slow
 def test_of_twelve_turns_only_the_large_result_is_shortened() -> None:
     history: Messages = []
     for n in range(12):
