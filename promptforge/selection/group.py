@@ -669,8 +669,8 @@ class ContainedTexts:
         content = self._items[index].content or ""
         if len(content) > MAX_CONTAINED_CHARACTERS:
             return None
-        lines = _units_of(content.strip())
-        return (lines, max(lines, key=len)) if len(lines) > 1 else None
+        lines = _units_of(content.strip("\n"))
+        return (lines, max(lines, key=len)) if "\n" in content or len(lines) > 1 else None
 
     def forget(self, index: int) -> None:
         """Read the lines of an item again when it is asked about next: its text has changed."""
@@ -687,8 +687,8 @@ class ContainedTexts:
 
     def _text(self, index: int) -> str:
         """Return an item's sentences on lines, so that only whole ones match."""
-        read = self._known[index]
-        return "\n{}\n".format("\n".join(read[0]))
+        units = _units_of((self._items[index].content or "").strip("\n"))
+        return "\n{}\n".format("\n".join(units))
 
 
 def _is_whole(variant: Variant) -> bool:
