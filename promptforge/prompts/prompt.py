@@ -208,9 +208,10 @@ class Renderer(ContextRenderer):
 
         Its parts are the `system` text, `instructions`, the context made of `items`, `history` and
         the question of the `user`; `prompt_order` orders them. `history` is a list of messages as
-        OpenAI, Anthropic or Gemini have them, or with `role` and `content`; its oldest turns go
-        when room is short. `to` is the shape that comes out: `text roles openai openai-responses
-        anthropic gemini bedrock`.
+        OpenAI, Anthropic or Gemini have them, or with `role` and `content`. When room is short,
+        results of tools are shortened by the question of their own turn, the oldest first; then
+        the oldest turns go. Passages of them that answer the question stand before it. `to` is
+        the shape that comes out: `text roles openai openai-responses anthropic gemini bedrock`.
 
         `max_tokens` and `max_chars` limit the context alone; the default of `max_tokens` counts
         only if no window is known. The question is also the `query`, unless one is given
