@@ -15,11 +15,9 @@ from .in_order import NO_SECTION_LIMITS, Packer
 from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN, Shares
 from .turns import Turns
 from .types import (
-    CHARACTERS_PER_TOKEN,
     STUB_VARIANT,
     UNLIMITED,
     ZERO_COST,
-    BestFirst,
     Cost,
     PackablePage,
     PackingStep,
@@ -29,7 +27,6 @@ from .types import (
     budget_unit,
     content_variant,
     fits_within,
-    min_cost,
     subtract_costs,
 )
 
@@ -54,25 +51,8 @@ FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last", "d
 """Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
 
 
-OUTLINE_SHARE = 0.7
-"""Share of the room for outlines, with `repository`, before files are shown whole."""
-IMPORTANT_SHARE = 0.03
-"""Least share of the best one's rank that important items have: tests and data mostly have less."""
-MIN_OUTLINE_TOKENS = 100
-"""Tokens that an outline may have; twice, four times as many … where all important items have room
-for it."""
-LONG_OUTLINES = 8
-"""Of so many outlines one, the most important, may have four times as many tokens, or the tenth
-below."""
-WHOLE_OF_LIMIT = 0.1
-"""Share of the limit that a file may take to be shown whole before more files are outlined."""
 MAX_SHARED_COST = 4
 """Tokens, or characters, that the end of an item may share with the page around it."""
-MAX_OUTLINES_IN_VAIN = 8
-"""Outlines without room, one after the other or not, that end the search for one with room."""
-NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
-"""Share of the room for the bare names of the next best files, and its tokens at the most, with
-`repository` and a query."""
 
 
 MAX_JOINS = 4
@@ -224,7 +204,9 @@ def _pack_step(
     if packing in FIXED_SET_PACKINGS:
         _pack_fixed_set(packer, step, limit, packing)
     elif packing == "repository":
-        _pack_repository(packer, step, limit, passages)
+        from .overview import pack_repository
+
+        pack_repository(packer, step, limit, passages)
     elif packing == "value":
         from .value import pack_most_worth
 
@@ -346,182 +328,6 @@ def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
         left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
         if left <= CLOSE_ENOUGH_TOKENS or not (longer or variant):
             return
-
-
-# --- a repository: many outlines, some files whole ------------------------------------------------
-
-
-def _pack_repository(
-    packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource | None
-) -> None:
-    """Outline many items, the best first; show whole what has room, then outline more.
-
-    With passages show these instead, and name the next best items.
-    """
-    if passages is not None:
-        from .passages import pack_passages
-
-        pack_passages(packer, step, _without_names(limit), passages)
-        packer.add_stubs(step, limit)
-        _lengthen_names(packer, step.walk, limit)
-        return
-    walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
-    places, page = packer.free_places(step), packer.page
-    if not packer.show_all(walk[:places], limit) and packer.shorten:
-        important: Sequence[int] = walk
-        if isinstance(step.walk, BestFirst) and len(step.walk):
-            important = step.walk.of_rank(IMPORTANT_SHARE, place=1)  # the first is a README's
-        most = _outline_size(limit, len(important))
-        shown = _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
-        _show_longer(packer, shown, limit)
-        shown += _show_outlines(packer, step, important, limit, 1, most)
-        longest = min(4 * most, WHOLE_OF_LIMIT * limit[budget_unit(limit)])
-        _show_longer(packer, shown[: 1 + len(shown) // LONG_OUTLINES], limit, longest)
-        _show_longer(packer, shown[1:], limit, 2 * most)
-        shown += _show_outlines(packer, step, walk, limit, 1, most)
-        # These have their places. The first, a README perhaps, has had its share already.
-        # A comment that another one shows is not worth the room that their texts lack.
-        longer = [
-            i for i in shown[1:] or shown if packer.chosen[i] != page.without_shared_comment(i)
-        ]
-        packer.pack(step._replace(walk=longer, most=None), limit)
-        packer.step_down, stepping_down = not shown, packer.step_down
-        packer.pack(step, limit)
-        packer.step_down = stepping_down
-        if packer.free_places(step) == 0:
-            left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
-            packer.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
-    else:
-        packer.pack(step, limit)
-
-
-def _lengthen_names(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
-    """Show some content of the first bare names while there is room: of one file, say."""
-    for index in walk:
-        variant = packer.chosen.get(index)
-        if variant != STUB_VARIANT:
-            continue
-        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
-        if left <= CLOSE_ENOUGH_TOKENS or not packer.take_shortened(index, limit):
-            return
-
-
-def _without_names(limit: Cost) -> Cost:
-    """Return a limit less the room for the bare names of the next best items."""
-    unit = budget_unit(limit)
-    most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
-    less = [0.0, 0.0]
-    less[unit] = min(NAMES_SHARE * limit[unit], most)
-    return subtract_costs(limit, (less[0], less[1]))
-
-
-def _outline_size(limit: Cost, items: int) -> float:
-    """Return the tokens, or characters, that the outline of each of some items may have."""
-    unit = budget_unit(limit)
-    most = MIN_OUTLINE_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
-    # Powers of two: outlines are remembered by their size, so a budget a little larger finds
-    # those of the budget before.
-    while 2 * most <= OUTLINE_SHARE * limit[unit] / max(1, items) < UNLIMITED:
-        most *= 2
-    return most
-
-
-def _show_outlines(
-    packer: Packer,
-    step: PackingStep,
-    walk: Sequence[int],
-    limit: Cost,
-    share: float,
-    most_of_outline: float,
-) -> list[int]:
-    """Show the outlines of the first items, within a share of the room; return the items."""
-    page, unit = packer.page, budget_unit(limit)
-    packer.cost = page.measure(packer.chosen)
-    room = share * (limit[unit] - packer.cost[unit])
-    bounds = [UNLIMITED, UNLIMITED]
-    bounds[unit] = most_of_outline
-    most = list(limit)
-    most[unit] = packer.cost[unit] + room
-    places = packer.free_places(step)
-    costs, misses = dict[int, Cost](), 0
-    for index in walk:
-        if misses == MAX_OUTLINES_IN_VAIN or (places is not None and len(costs) >= places):
-            break
-        if index in packer.chosen or index in packer.duplicate_of:
-            continue
-        room_for_it = list(bounds)
-        if index == step.walk[0] and most_of_outline < WHOLE_OF_LIMIT * limit[unit] < UNLIMITED:
-            room_for_it[unit] = WHOLE_OF_LIMIT * limit[unit]
-        variant = page.outline_within(index, room_for_it[0], room_for_it[1])
-        if variant is None:
-            continue
-        variant, cost = _whole_if_cheaper(packer, index, variant)
-        # An outline that is too long says little of the next one: some misses are let pass.
-        if cost[unit] > room or cost[0] > packer.allowance(index):
-            misses += 1
-            if places is not None:  # the first ones have the places
-                break
-            continue
-        room -= cost[unit]
-        costs[index] = cost
-        packer.put(index, variant, packer.cost)
-    packer.take_back(costs, {index: n for n, index in enumerate(costs)}, (most[0], most[1]))
-    if not costs:
-        packer.cost = page.measure(packer.chosen)
-    return list(costs)
-
-
-def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Variant, Cost]:
-    """Return an outline, or the whole text where it costs no more: an outline has marks."""
-    page = packer.page
-    cost = page.item_cost(index, outline)
-    whole = content_variant(page.variants(index))
-    if page.may_fit(index, whole, cost):
-        whole_cost = page.item_cost(index, whole)
-        holder, held = page.duplicates(index, packer.chosen)
-        if fits_within(whole_cost, cost) and holder is None and not held:
-            return whole, whole_cost
-    return outline, cost
-
-
-def _show_longer(
-    packer: Packer, items: Sequence[int], limit: Cost, most_of_outline: float | None = None
-) -> None:
-    """Show whole those of outlined items that have room, in their order; measured once.
-
-    With `most_of_outline` show longer outlines instead.
-    """
-    page = packer.page
-    longer: dict[int, Variant] = {}
-    bounds = [UNLIMITED, UNLIMITED]
-    bounds[budget_unit(limit)] = most_of_outline or 0
-    left = subtract_costs(limit, packer.cost)
-    most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
-    for index in items:
-        shown = packer.chosen[index]
-        before = page.item_cost(index, shown)
-        room = add_costs(left, before)
-        if most_of_outline is None:
-            variant, room = page.without_shared_comment(index), min_cost(room, most)
-        else:
-            outline = page.outline_within(index, bounds[0], bounds[1])
-            if shown.name in ("content", "expanded") or outline is None:
-                continue
-            if len(outline.text) <= len(shown.text):  # it has had the longer one
-                continue
-            variant = outline
-        if not page.may_fit(index, variant, room):
-            continue
-        cost = page.item_cost(index, variant)
-        if not fits_within(cost, room) or cost[0] > packer.allowance(index):
-            continue
-        holder, held = page.duplicates(index, packer.chosen)
-        if holder is None and not held:
-            longer[index] = variant
-            left = subtract_costs(left, subtract_costs(cost, before))
-    # Costs only roughly add up: the least important ones go until the measured page fits.
-    while longer and not packer.show(longer, limit):
-        longer.popitem()
 
 
 # --- a fixed set: every attribution stays ---------------------------------------------------------

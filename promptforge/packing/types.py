@@ -149,6 +149,14 @@ class PackablePage(Protocol):
         """Return as many signatures or headings as are within both bounds, without their texts."""
         ...
 
+    def declarations(self, index: int) -> Sequence[tuple[float, int]]:
+        """Return the worth of each declaration of an item by the use of its name, and its size."""
+        ...
+
+    def outline_of_worth(self, index: int, least: float) -> Variant | None:
+        """Return the declarations of an item that are worth no less, if there are any."""
+        ...
+
     def without_shared_comment(self, index: int) -> Variant:
         """Return an item whole, but for a comment that it begins with and another one shows."""
         ...

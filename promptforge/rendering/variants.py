@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,6 +70,9 @@ class Shortener:
         self._skeletons: dict[int, TrimmedVariants] = {}
         self._outlines: dict[tuple[int, float, float], Variant | None] = {}
         self._longest: dict[tuple[int, float, float], Variant | None] = {}
+        self._declared: dict[int, dict[int, float]] = {}
+        """Item → number of a piece with a declaration → its worth."""
+        self._declaring: dict[int, Pieces] = {}
         self._without_comment: dict[int, Variant] = {}
         self._beside: list[float] = []
         """Tokens that items cost on the page beyond their own, of each page measured."""
@@ -221,16 +224,49 @@ class Shortener:
         key = (index, tokens, chars)
         if key not in self._outlines:
             if index not in self._skeletons:
-                whole = content_variant(self._page.variants(index))
-                pieces = self._pieces(index, whole) if self._may_divide(index, whole) else None
+                pieces = self._divided(index)
                 self._skeletons[index] = TrimmedVariants(0, lambda _: _NO_TEXT)
-                if isinstance(pieces, Pieces):
+                if pieces is not None:
                     self._skeletons[index] = self._page.numbered(index, pieces).outlines()
             if outlines := self._skeletons[index]:
                 self._outlines[key] = self._longest_of({}, outlines, tokens, chars)
             else:
                 self._outlines[key] = self.longest_within(index, tokens, chars)
         return self._outlines[key]
+
+    def _divided(self, index: int) -> Pieces | None:
+        if index in self._declaring:
+            return self._declaring[index]
+        whole = content_variant(self._page.variants(index))
+        pieces = self._pieces(index, whole) if self._may_divide(index, whole) else None
+        return pieces if isinstance(pieces, Pieces) else None
+
+    def declarations(self, index: int) -> Sequence[tuple[float, int]]:
+        """Return the worth of each declaration of a program by the use of its name, and its size.
+
+        None of a text that is no program.
+        """
+        if index not in self._declared:
+            self._declared[index] = {}
+            setting, item = self._page.setting, self._page.candidates.pool[index]
+            is_program = setting.trimmers.is_program(item.kind, setting.language(item))
+            pieces = self._divided(index) if item.kind == "code" and is_program else None
+            if pieces is not None:
+                from ..trimming.declarations import rate_declarations
+
+                worths = rate_declarations(pieces.parts, self._page.candidates.holders)
+                self._declared[index] = worths
+                self._declaring[index] = pieces
+        parts = self._declaring[index].parts if index in self._declaring else ()
+        return [(worth, len(parts[n].text.strip())) for n, worth in self._declared[index].items()]
+
+    def outline_of_worth(self, index: int, least: float) -> Variant | None:
+        """Return the declarations of a program that are worth no less, if there are any."""
+        kept = {n for n, worth in self._declared.get(index, {}).items() if worth >= least}
+        if not kept:
+            return None
+        pieces = self._page.numbered(index, self._declaring[index])
+        return Variant("outline", pieces.compact().outline_text(kept))
 
     def without_shared_comment(self, index: int) -> Variant:
         """Return an item whole, but for a comment that it begins with and another one shows."""
@@ -243,8 +279,8 @@ class Shortener:
         start, end = self._page.candidates.shared_comments.get(index, (0, 0))
         if not end or whole.name != "content" or not self._may_divide(index, whole):
             return whole
-        pieces = self._pieces(index, whole)
-        if not isinstance(pieces, Pieces):
+        pieces = self._divided(index)
+        if pieces is None:
             return whole
         pieces = pieces.with_first_to_go(start, end)
         begins = accumulate((len(part.text) for part in pieces.parts[:-1]), initial=0)

@@ -213,6 +213,8 @@ class Candidates(Mapping[int, Entry]):
     """Index of a range that was given twice → the item that is kept of it."""
     shared_comments: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """Index of a file → the place of a comment that another file shows; without a query only."""
+    holders: Mapping[str, int] = field(default_factory=dict)
+    """Word → the number of files that hold it, where files are ranked by importance."""
     given: Columns | None = None
     """The items as they were given."""
 
@@ -354,6 +356,7 @@ def select(
     ranks = rank_items(columns, options.score_order)
     merged: dict[int, int] = {}
     shared_comments: dict[int, tuple[int, int]] = {}
+    holders: Mapping[str, int] = {}
     if options.dedupe and not (len(kept) == len(left) and columns.all_differ):
         texts = [item.content or item.summary or "" for item in left]
         joined = merged if options.merge_overlaps else None
@@ -367,7 +370,7 @@ def select(
     if options.packing == "repository" and not options.queries:
         from .repository import find_shared_comments
 
-        _rank_by_importance(left, kept, ranks, options, language)
+        holders = _rank_by_importance(left, kept, ranks, options, language)
         places = find_shared_comments([left[index] for index in kept])
         shared_comments = {i: place for i, place in zip(kept, places, strict=True) if place[1]}
     asked: Relevance | None = None
@@ -385,7 +388,8 @@ def select(
             order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
         if options.rerank == "mmr":
             _diversify(left, order, ranks, embed)
-    return Candidates(left, ranks, kept, dropped, asked, merged, shared_comments, columns)
+    about = (asked, merged, shared_comments, holders)
+    return Candidates(left, ranks, kept, dropped, *about, given=columns)
 
 
 def _cut_apart(
@@ -452,18 +456,22 @@ def _rank_by_importance(
     ranks: MutableSequence[float],
     options: Options,
     language: Language,
-) -> None:
-    """Rank items of equal score by importance; scores that differ are the caller's word."""
+) -> Mapping[str, int]:
+    """Rank items of equal score by importance; scores that differ are the caller's word.
+
+    Return the number of files that hold each word.
+    """
     characters = sum(len(items[index].content or "") for index in kept)
     # Where each character may be a token, and all fit, there is nothing to choose.
     needless = options.max_chars is None and characters <= (options.max_tokens or math.inf)
     if needless or len({ranks[index] for index in kept}) > 1:
-        return
+        return {}
     from .repository import file_importance
 
-    importance = file_importance([items[index] for index in kept], language)
-    for index, number in zip(kept, importance, strict=True):
+    found = file_importance([items[index] for index in kept], language)
+    for index, number in zip(kept, found.ranks, strict=True):
         ranks[index] = number
+    return found.holders
 
 
 def is_file(item: Item) -> bool:

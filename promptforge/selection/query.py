@@ -34,7 +34,10 @@ _READ_FIELDS = operator.attrgetter(
 )
 MIN_NAME_CHARACTERS = 4
 """Shorter names are mostly words of the language, or counters."""
-_DEFINING = "(?:def|class|func|fn|function|interface|struct|trait|enum|type|record|module|macro)"
+_DEFINING = (
+    "(?:def|class|func|fun|fn|function|protocol|interface|struct|trait|enum|type|record|module"
+    "|macro)"
+)
 # It begins with a line end, which the machine finds ten times as fast as one of many words.
 DEFINING_WORD = late_pattern(
     rf"\n[ \t]*+(?:{_DEFINING}|(?:(?:export|default|declare|public|private|protected|internal"

@@ -42,6 +42,7 @@ from .query import (
     Question,
     Relevance,
 )
+from .roles import Role, below_shared_folder, find_asides, find_logs, role_of
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 """Lines of a chunk: a seam ends it after the least; at the most it ends at the last seam or there.
@@ -65,6 +66,8 @@ most stands before what answers; `python -m tests.benchmarks.answers --sets tuni
 ASIDE_WEIGHT = 0.3
 """Worth of a chunk of a test, an example or a file that was copied in, beside that of a program, if
 the query says nothing of tests: they repeat the words of what they are about, and seldom answer."""
+LOG_WEIGHT = 0.1
+"""The same of a list of changes, unless the query asks for changes."""
 DAMPING = 0.85
 """Share of its rank that a file passes on; the usual figure."""
 ROUNDS = 30
@@ -93,6 +96,7 @@ MAX_CHARACTERS_TAGGED = 4 << 20
 """Characters of a repository that are parsed for names; in the rest, patterns find them."""
 
 _TEST_TERM = "test"
+_LOG_TERMS = frozenset({"chang", "changelog", "releas", "version", "upgrad"})
 _LIMITING_WORDS = frozenset({"again", "few", "most"})
 """Stop words that a program says otherwise: "at most" is its `limit`, "again" its `retry`."""
 _NAME = late_pattern(rf"[^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}}")
@@ -117,22 +121,6 @@ _IMPORT = late_pattern(
     r"(?:static[ \t]+)?([\w.:\\]{1,200})(?:[ \t]+import[ \t]+(\([^)]{1,2000}\)|[^\n(]{1,300}))?",
     re.MULTILINE,
 )
-_TEST_PATH = late_pattern(
-    r"(?i)(?:^|/)(?:tests?|__tests__|specs?|testing|testdata|fixtures|examples?|samples?"
-    r"|bench(?:mark)?s?|vendor|third_party|node_modules)/"
-    r"|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec)\.[^/.]+$"
-)
-_BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
-"""The end of a module that was built, or written, for one of two systems of modules."""
-_MANUAL_PATH = late_pattern(r"(?i)docs?/")
-"""The place of programs that make a manual."""
-_MAIN_PATH = late_pattern(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
-_ENTRY_PATH = late_pattern(r"(?i)readme(\.\w+)?")
-_MANIFEST_PATH = late_pattern(
-    r"(?i)pyproject\.toml|setup\.(?:py|cfg)|package\.json|deno\.jsonc?|cargo\.toml|go\.mod|pom\.xml"
-    r"|build\.gradle(?:\.kts)?|composer\.json|gemfile|[^/]+\.(?:gemspec|csproj|cabal)|mix\.exs"
-    r"|package\.swift|cmakelists\.txt|build\.sbt|pubspec\.yaml"
-)
 # A line with a comment, a comment of several lines, or a blank line.
 _MARKED_COMMENT = r"[ \t]*(?>/\*(?s:.*?)\*/|<!--(?s:.*?)-->)[ \t]*\r?\n|[ \t]*\r?\n"
 _COMMENT_OF_DOCUMENT = late_pattern(_MARKED_COMMENT)
@@ -147,6 +135,8 @@ _NO_PROGRAM_KINDS = _CHANGE_KINDS | {"document", "file"}
 _OF_FOLDER = frozenset({"__init__", "index", "mod", "lib"})
 """Stems of files that stand for their folder."""
 _SOURCE_ROOTS = frozenset({"src", "lib", "python"})
+_PACKAGE_LANGUAGES = frozenset({"go", "java", "kotlin", "csharp", "swift", "scala", "php"})
+"""Languages where files of one package, or of all, see each other's names without an import."""
 
 
 class Chunk(NamedTuple):
@@ -331,11 +321,14 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
         if each.file == after.file:
             worths[number] += NEIGHBOUR_SHARE * alone[number + 1]
             worths[number + 1] += NEIGHBOUR_SHARE * alone[number]
-    if _TEST_TERM not in wanted:
-        aside = _find_asides(_below_shared_folder([path for path, _ in files]))
-        for number, each in enumerate(chunks):
-            if each.file in aside:
-                worths[number] *= ASIDE_WEIGHT
+    paths = below_shared_folder([path for path, _ in files])
+    aside = find_asides(paths) if _TEST_TERM not in wanted else ()
+    logs = find_logs(paths) if _LOG_TERMS.isdisjoint(wanted) else ()
+    for number, each in enumerate(chunks):
+        if each.file in logs:
+            worths[number] *= LOG_WEIGHT
+        elif each.file in aside:
+            worths[number] *= ASIDE_WEIGHT
     _follow_names(files, chunks, worths)
     order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
     return [
@@ -523,66 +516,46 @@ class RepositoryRelevance(Relevance):
         return list(accumulate((len(part.text) for part in pieces.parts[:-1]), initial=0))
 
 
+class Importance(NamedTuple):
+    """The importance of files, and the use of names in them."""
+
+    ranks: list[float]
+    holders: Mapping[str, int]
+    """Word → the number of files that hold it."""
+
+
 def file_importance(
     items: Sequence[Item], language: Callable[[Item], str | None] = lambda item: item.language
-) -> list[float]:
+) -> Importance:
     """Return the importance of each item, the greatest for what the others use most.
 
     Files that are named beside a folder come before all, then changes, for somebody has asked for
-    them; then a README at the top, and the file
-    that says what the repository is built of. Equal items in equal order get equal numbers. With
-    the extra `tree-sitter` a syntax tree tells the names that a program defines, else words such
-    as `def` and `struct`.
+    them; then a README at the top, and the file that says what the repository is built of. Equal
+    items in equal order get equal numbers. With the extra `tree-sitter` a syntax tree tells the
+    names that a program defines, else words such as `def` and `struct`.
     """
     if not items:
-        return []
-    links = _link(items, language)
-    paths = _below_shared_folder([item.path or "" for item in items])
-    weights = [_weight(item, path, language(item)) for item, path in zip(items, paths, strict=True)]
-    for number in _find_asides(paths):
+        return Importance([], {})
+    links, holders = _link(items, language)
+    paths = below_shared_folder([item.path or "" for item in items])
+    roles = [role_of(path) for path in paths]
+    weights = [_weight(item, role, language(item)) for item, role in zip(items, roles, strict=True)]
+    for number in find_asides(paths):
         weights[number] *= TEST_WEIGHT
     ranks = _page_rank(links, weights)
     for number, (item, weight) in enumerate(zip(items, weights, strict=True)):
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
     most = max(ranks)
-    for number, (item, path) in enumerate(zip(items, paths, strict=True)):
+    for number, (item, role) in enumerate(zip(items, roles, strict=True)):
         if item.metadata.get("named") is True:
             ranks[number] = 3 * most
-        elif item.kind in _CHANGE_KINDS:
+        elif item.kind in _CHANGE_KINDS and role != "patch":
             ranks[number] = 2 * most
-        elif _ENTRY_PATH.fullmatch(path):
+        elif role == "entry":
             ranks[number] += most
-        elif _MANIFEST_PATH.fullmatch(path):
+        elif role == "manifest":
             ranks[number] = most
-    return ranks
-
-
-def _below_shared_folder(paths: Sequence[str]) -> list[str]:
-    """Return paths without the folder that all lie in.
-
-    So `examples/shop` has a README at its top, and of its files the tests alone are tests.
-    """
-    folders = [path.split("/")[:-1] for path in paths if path]
-    depth = 0
-    for names in zip(*folders, strict=False):
-        if len(set(names)) > 1:
-            break
-        depth += 1
-    return [path.split("/", depth)[-1] for path in paths]
-
-
-def _find_asides(paths: Sequence[str]) -> set[int]:
-    """Return the numbers of tests, examples, files from elsewhere, and builds beside the first.
-
-    A package has `pool.js` and the same as `pool.cjs`.
-    """
-    known = set(paths)
-    first_builds = [_BUILD_SUFFIX.sub(r".\1\2", path) for path in paths]
-    return {
-        number
-        for number, (path, first) in enumerate(zip(paths, first_builds, strict=True))
-        if _TEST_PATH.search(path) or (first != path and first in known)
-    }
+    return Importance(ranks, holders)
 
 
 def _is_program(item: Item, language: str | None) -> bool:
@@ -591,12 +564,12 @@ def _is_program(item: Item, language: str | None) -> bool:
     return item.kind == "code" or language is None or is_program(item.kind, language)
 
 
-def _weight(item: Item, path: str, language: str | None) -> float:
+def _weight(item: Item, role: Role, language: str | None) -> float:
     program = _is_program(item, language)
     weight = 1.0 if program else DATA_WEIGHT
-    if program and _MAIN_PATH.search(path):
+    if program and role == "main":
         weight = MAIN_WEIGHT
-    if path.endswith(".svg") or (program and _MANUAL_PATH.match(path)):
+    if role == "picture" or (program and role == "manual"):
         return weight * TEST_WEIGHT
     return weight
 
@@ -608,8 +581,13 @@ def _lately(item: Item) -> float:
     return LATELY_WEIGHT * COMMITS_HALVED / (COMMITS_HALVED + age)
 
 
-def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list[dict[int, float]]:
-    """Return for each file the files that it uses, with the share of its rank for each."""
+def _link(
+    items: Sequence[Item], language: Callable[[Item], str | None]
+) -> tuple[list[dict[int, float]], Mapping[str, int]]:
+    """Return for each file the files that it uses, with the share of its rank for each.
+
+    Also return the number of files that hold each word.
+    """
     files = _Files([item.path or "" for item in items])
     telling = {
         name: held
@@ -617,6 +595,9 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
         if len(held) <= MAX_DEFINING_FILES
     }
     found_anywhere = set(filter(_SEAM.search, telling))
+    # Files of one package import nothing: there `Engine` is found by its name alone.
+    capitalized = {name for name in telling if name[0].isupper()}
+    holders: Counter[str] = Counter()
     defined: list[set[str]] = [set() for _ in items]
     for name, held in telling.items():
         for number in held:
@@ -630,7 +611,10 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
             imported = files.imported(text, item.path or "", quoted=quoted) - {number}
         weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
         words = set(split_words(text))
+        holders.update(words)
         used = words & found_anywhere
+        if language(item) in _PACKAGE_LANGUAGES:
+            used |= words & capitalized
         used.update(*(words & defined[other] for other in imported))
         # Sorted: sums of fractions depend on their order.
         for name in sorted(used):
@@ -638,11 +622,12 @@ def _link(items: Sequence[Item], language: Callable[[Item], str | None]) -> list
             if number in held:
                 continue
             share = (0.1 if name[0] == "_" else 1.0) / len(held)
-            for other in held if name in found_anywhere else imported.intersection(held):
+            anywhere = name in found_anywhere or language(item) in _PACKAGE_LANGUAGES
+            for other in held if anywhere else imported.intersection(held):
                 weights[other] = weights.get(other, 0.0) + share
         total = max(MIN_LINKS_WEIGHT, sum(weights.values()))
         links.append({other: weight / total for other, weight in weights.items()})
-    return links
+    return links, holders
 
 
 def _definitions(

@@ -28,7 +28,7 @@ from ..files import is_pattern
 from ..files.access import StrPath, show_path
 from ..model import Item, copy_plain
 from ..text.format import plural
-from ..text.languages import DATA_LANGUAGES, is_code, language_of, language_of_script
+from ..text.languages import DATA_LANGUAGES, is_code, language_of, language_of_text
 from ..text.words import (
     inverse_document_frequency,
     late_pattern,
@@ -241,7 +241,7 @@ def file_item(
                 )
             said.add("PF611", message, where=show_path(path), severity="info")
         return Item(kind="file", content=found.text, path=path, language="markdown")
-    language = language_of(path) or language_of_script(text)
+    language = language_of_text(path, text)
     kind = "code" if is_code(language) else "file"
     if language == "diff":
         kind = "diff"

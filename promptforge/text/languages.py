@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from .characters import freeze
 from .words import late_pattern
 
 _LANGUAGE_SUFFIXES = {
@@ -51,6 +52,7 @@ _SUFFIXES, _FENCES = (
     for table in (_LANGUAGE_SUFFIXES, _LANGUAGE_TAGS)
 )
 _RANK = {tag: rank for rank, tag in enumerate(_FENCE_TAGS.split())}
+_CPP = late_pattern(r"\n(?:class|namespace|template)[ \t<]|\n[ \t]*(?:public|private):")
 _HASHBANG = late_pattern(
     r"#![ \t]*/[^\s]{0,99}/(?:env[ \t]+(?:-S[ \t]+)?)?([a-z]+[0-9]?)(?:[.0-9]{0,9})(?=\s|\Z)"
 )
@@ -91,6 +93,14 @@ def _fence_of(tags: set[str]) -> str | None:
     # Only tags of the fixed list pass, whatever `identify` says.
     fences = {_FENCES.get(tag, tag) for tag in tags}
     return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=None)
+
+
+def language_of_text(path: str, text: str) -> str | None:
+    """Return the language of a file by its name; else by its text, as of a header or a script."""
+    language = language_of(path)
+    if language == "c" and path.endswith(".h") and _CPP.search(freeze(f"\n{text}")):
+        return "cpp"
+    return language or language_of_script(text)
 
 
 def language_of_script(text: str) -> str | None:

@@ -64,6 +64,11 @@ _OPAQUE = late_pattern(
     r"string|heredoc|interpolation|comment|token_tree|^template_(?:literal|substitution)|expansion|"
     r"substitution|regex"
 )
+_MACRO = late_pattern(
+    r"\b((?:class|struct) )([A-Z][A-Z0-9_]{2,})(?= \w)|\n([ \t]*)((?:[A-Z0-9]+_)+"
+    r"(?:API|EXPORTS?|INLINE|EXTERN|PUBLIC|CONSTEXPR\w*|DLL))(?=[ \t]+\w)"
+)
+"""Macros that a grammar of C++ takes for a type or a name: `class ACME_API Pool {`."""
 _OPENING = {"}": "{", "done": "do", "end": "do", "#endif": ""}
 """Closing delimiter → the opening one; `end` may have none, `#endif` has a condition instead."""
 _WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
@@ -106,6 +111,8 @@ def parse_syntax(text: str, language: str | None) -> Node | None:
     None without a grammar, or where parsing takes more than its share.
     """
     grammar = _load_grammar(language or "")
+    if language == "cpp":
+        text = _MACRO.sub(_blank_out, text)
     data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?"
     if grammar is None or len(data) > MAX_BYTES_PARSED:
         return None
@@ -121,6 +128,12 @@ def parse_syntax(text: str, language: str | None) -> Node | None:
     except PromptForgeError:  # it failed, or was told to stop
         return None
     return None if effort.spent else root
+
+
+def _blank_out(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[1] + " " * len(found[2])
+    return "\n" + found[3] + " " * len(found[4])
 
 
 @lru_cache(maxsize=64)

@@ -107,5 +107,11 @@ class Words:
     def least_variant(self, index: int) -> Variant:
         return self.longest_within(index, 4, UNLIMITED) or self.variants(index)[0]
 
+    def declarations(self, index: int) -> Sequence[tuple[float, int]]:
+        return ()
+
+    def outline_of_worth(self, index: int, least: float) -> Variant | None:
+        return None
+
     def without_shared_comment(self, index: int) -> Variant:
         return self.variants(index)[0]

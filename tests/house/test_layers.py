@@ -135,7 +135,8 @@ def test_a_pure_package_reaches_for_nothing_outside(name: str) -> None:
 
 
 LOADED_WHEN_ASKED = {
-    "packing/pack.py": {"packing.named", "packing.passages", "packing.value"},
+    "packing/pack.py": {"packing.named", "packing.overview", "packing.passages", "packing.value"},
+    "packing/overview.py": {"packing.passages"},
     "rendering/page.py": {"rendering.query_passages", "rendering.variants"},
     "rendering/pipeline.py": {"selection.scoring"},
     "rendering/renderer.py": {"sources.records"},
@@ -145,6 +146,7 @@ LOADED_WHEN_ASKED = {
     },
     "templating/autoescape.py": {"templating.failures"},
     "templating/loader.py": {"templating.failures"},
+    "rendering/variants.py": {"trimming.declarations"},
     "trimming/kinds.py": {"trimming.pieces"},
 }
 """Module → what it imports late: a plain rendering does without it."""

@@ -42,7 +42,7 @@ def _render(items: list[pf.Item], **options: Any) -> pf.Result:
 
 def test_what_all_use_is_the_most_important() -> None:
     items = _repository()
-    importance = file_importance(items)
+    importance = file_importance(items).ranks
     assert max(importance) == importance[-1]
 
 
@@ -55,14 +55,14 @@ def test_importance_passes_on() -> None:
         pf.Item(content="def central_place(): return needed_deeply()", path="central.py"),
         *(pf.Item(content=f"x_{n} = central_place()", path=f"user_{n}.py") for n in range(5)),
     ]
-    importance = file_importance(items)
+    importance = file_importance(items).ranks
     assert importance[2] > importance[1]
 
 
 def test_what_a_repository_is_built_of_comes_after_its_readme() -> None:
     paths = ["sub/package.json", "package.json", "README.md", "data.json"]
     items = [*(pf.Item(content="{}", path=path, kind="file") for path in paths), *_repository()]
-    importance = file_importance(items)
+    importance = file_importance(items).ranks
     order = sorted(range(len(items)), key=lambda index: -importance[index])
     assert [items[index].path for index in order[:3]] == [
         "README.md",
@@ -79,7 +79,7 @@ def test_a_folder_is_the_same_repository_from_elsewhere(lead: str) -> None:
         pf.Item(content="x = 1\n", path=f"{lead}tests/b.py", kind="code", language="python"),
         pf.Item(content="x = 1\n", path=f"{lead}b.py", kind="code", language="python"),
     ]
-    readme, manifest, data, data_of_tests, test, program = file_importance(items)
+    readme, manifest, data, data_of_tests, test, program = file_importance(items).ranks
     assert readme > manifest == program > data > data_of_tests
     assert program > test
 
@@ -87,20 +87,20 @@ def test_a_folder_is_the_same_repository_from_elsewhere(lead: str) -> None:
 def test_a_module_that_was_built_twice_is_shown_once() -> None:
     names = ["a.js", "a.cjs", "a.mjs", "a.d.ts", "a.d.cts", "b.mjs", "c.ts"]
     items = [pf.Item(content="x = 1\n", path=f"dist/{name}", kind="code") for name in names]
-    found = file_importance(items)
+    found = file_importance(items).ranks
     assert found[0] == found[3] == found[5] == found[6] > found[1] == found[2] == found[4]
 
 
 def test_a_picture_is_less_than_a_text() -> None:
     paths = ["a/flow.svg", "b/a.json", "c.py"]
-    found = file_importance([pf.Item(content="{}", path=path, kind="file") for path in paths])
+    found = file_importance([pf.Item(content="{}", path=path, kind="file") for path in paths]).ranks
     assert found[0] < found[1]
 
 
 def test_a_name_that_many_files_define_points_at_none() -> None:
     items = [pf.Item(content="def main(): return main()", path=f"{n}/cli.py") for n in range(20)]
-    assert len(set(file_importance(items))) == 1
-    assert file_importance([]) == []
+    assert len(set(file_importance(items).ranks)) == 1
+    assert file_importance([]).ranks == []
 
 
 def test_outlines_of_many_files_and_the_most_important_whole() -> None:
@@ -176,7 +176,7 @@ def test_other_limits_hold_too(limits: dict[str, Any]) -> None:
 def test_what_a_program_imports_gains_most(path: str, text: str, target: str) -> None:
     others = ["other/json.py", "deep/re.py", "else/util.py", "src/lib.rs"]
     items = [pf.Item(kind="code", content="", path=name) for name in [*others, target]]
-    importance = file_importance([*items, pf.Item(kind="code", content=text, path=path)])
+    importance = file_importance([*items, pf.Item(kind="code", content=text, path=path)]).ranks
     assert max(importance) == importance[4]
 
 
@@ -186,7 +186,7 @@ def test_a_module_of_the_standard_library_is_no_file_of_its_name() -> None:
         pf.Item(kind="code", content="", path="app/trimming/json.py"),
         pf.Item(kind="code", content="", path="app/trimming/text.py"),
     ]
-    importance = file_importance(items)
+    importance = file_importance(items).ranks
     assert importance[1] == importance[2]
 
 
@@ -198,7 +198,7 @@ def test_tests_and_data_come_after_programs_and_what_changed_lately_before_equal
         pf.Item(kind="code", content="", path="new.py", metadata={"commits_ago": 1}),
         pf.Item(kind="file", content="# All of it", path="README.md"),
     ]
-    importance = file_importance(items)
+    importance = file_importance(items).ranks
     order = sorted(range(5), key=lambda number: -importance[number])
     assert [items[number].path for number in order[:3]] == ["README.md", "new.py", "old.py"]
 
@@ -269,7 +269,7 @@ def test_changes_come_first_for_somebody_has_asked_for_them() -> None:
 def test_a_program_that_a_user_starts_comes_before_its_equals() -> None:
     paths = ["a/other.py", "a/cli.py", "a/more.py"]
     items = [pf.Item(kind="code", content="x = 1", path=path) for path in paths]
-    importance = file_importance(items)
+    importance = file_importance(items).ranks
     assert max(importance) == importance[1]
 
 

@@ -1,0 +1,295 @@
+"""`packing: repository`: the declarations that matter of many files, some files whole.
+
+With a query the passages that answer are shown, and the names of the next best files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..reasons import MAX_ITEMS
+from .shares import CLOSE_ENOUGH_TOKENS
+from .types import (
+    CHARACTERS_PER_TOKEN,
+    STUB_VARIANT,
+    UNLIMITED,
+    BestFirst,
+    Cost,
+    PackingStep,
+    Variant,
+    add_costs,
+    budget_unit,
+    content_variant,
+    fits_within,
+    min_cost,
+    subtract_costs,
+)
+
+if TYPE_CHECKING:
+    from .in_order import Packer
+    from .passages import PassageSource
+
+OUTLINE_SHARE = 0.7
+"""Share of the room for outlines before files are shown whole."""
+DECLARED_SHARE, TOKENS_PER_FILE = 0.75, 60
+"""Share of the room for declarations, the best of all files, and its tokens for each file read."""
+FILE_OVERHEAD, MAX_CUTS = 30, 5
+"""Tokens of a file beside its declarations, about; times that their number is put right."""
+IMPORTANT_SHARE = 0.03
+"""Least share of the best one's rank that important items have: tests and data mostly have less."""
+MIN_OUTLINE_TOKENS = 100
+"""Tokens that an outline may have; twice, four times as many … where all important items have room
+for it."""
+LONG_OUTLINES = 8
+"""Of so many outlines one, the most important, may have four times as many tokens, or the tenth
+below."""
+WHOLE_OF_LIMIT = 0.1
+"""Share of the limit that a file may take to be shown whole before more files are outlined."""
+MAX_OUTLINES_IN_VAIN = 8
+"""Outlines without room, one after the other or not, that end the search for one with room."""
+NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
+"""Share of the room for the bare names of the next best files, and its tokens at the most, with
+`repository` and a query."""
+
+
+def pack_repository(
+    packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource | None
+) -> None:
+    """Outline many items, the best first; show whole what has room, then outline more.
+
+    With passages show these instead, and name the next best items.
+    """
+    if passages is not None:
+        from .passages import pack_passages
+
+        pack_passages(packer, step, _without_names(limit), passages)
+        packer.add_stubs(step, limit)
+        _lengthen_names(packer, step.walk, limit)
+        return
+    walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
+    places, page = packer.free_places(step), packer.page
+    if not packer.show_all(walk[:places], limit) and packer.shorten:
+        important: Sequence[int] = walk
+        if isinstance(step.walk, BestFirst) and len(step.walk):
+            important = step.walk.of_rank(IMPORTANT_SHARE, place=1)  # the first is a README's
+        most = _outline_size(limit, len(important))
+        shown = _show_declarations(packer, step, walk, limit)
+        shown += _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
+        _show_longer(packer, shown, limit)
+        shown += _show_outlines(packer, step, important, limit, 1, most)
+        longest = min(4 * most, WHOLE_OF_LIMIT * limit[budget_unit(limit)])
+        _show_longer(packer, shown[: 1 + len(shown) // LONG_OUTLINES], limit, longest)
+        _show_longer(packer, shown[1:], limit, 2 * most)
+        shown += _show_outlines(packer, step, walk, limit, 1, most)
+        # These have their places. The first, a README perhaps, has had its share already.
+        # A comment that another one shows is not worth the room that their texts lack.
+        longer = [
+            i for i in shown[1:] or shown if packer.chosen[i] != page.without_shared_comment(i)
+        ]
+        packer.pack(step._replace(walk=longer, most=None), limit)
+        packer.step_down, stepping_down = not shown, packer.step_down
+        packer.pack(step, limit)
+        packer.step_down = stepping_down
+        if packer.free_places(step) == 0:
+            left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
+            packer.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
+    else:
+        packer.pack(step, limit)
+
+
+def _show_declarations(
+    packer: Packer, step: PackingStep, walk: Sequence[int], limit: Cost
+) -> list[int]:
+    """Show of the first files the declarations that others use most; return the files.
+
+    They are worth their file's rank and the use of their names: so a large file has its main names
+    before many small ones stand there whole.
+    """
+    page, unit, ranks = packer.page, budget_unit(limit), step.ranks
+    packer.cost = page.measure(packer.chosen)
+    room = DECLARED_SHARE * (limit[unit] - packer.cost[unit])
+    scale = CHARACTERS_PER_TOKEN if unit else 1
+    places = packer.free_places(step)
+    if not ranks or not 0 < room < UNLIMITED:
+        return []
+    files = list(walk[: int(room / TOKENS_PER_FILE / scale) + 1][:places])
+    rows = sorted(
+        (-ranks[index] * worth, index, size)
+        for index in files
+        for worth, size in page.declarations(index)
+        if worth > 0
+    )
+    target, taken = room, dict[int, tuple[Variant, Cost]]()
+    for _ in range(MAX_CUTS):
+        least = _least_worth(rows, target / scale)
+        outlined = {index for value, index, _ in rows if -value >= least}
+        taken = {}
+        for index in filter(outlined.__contains__, files):
+            variant = page.outline_of_worth(index, least / ranks[index])
+            if variant is not None:
+                taken[index] = _whole_if_cheaper(packer, index, variant)
+        used = sum(cost[unit] for _, cost in taken.values())
+        if used <= room:
+            break
+        target *= 0.97 * room / used
+    costs = dict[int, Cost]()
+    for index, (variant, cost) in taken.items():
+        if cost[0] <= packer.allowance(index) and sum(c[unit] for c in costs.values()) <= room:
+            costs[index] = cost
+            packer.put(index, variant, packer.cost)
+    packer.take_back(costs, {index: n for n, index in enumerate(costs)}, limit)
+    if not costs:
+        packer.cost = page.measure(packer.chosen)
+    return list(costs)
+
+
+def _least_worth(rows: Sequence[tuple[float, int, int]], tokens: float) -> float:
+    """Return the worth of the last of the best declarations that have room in so many tokens."""
+    seen: set[int] = set()
+    least = 0.0
+    for value, index, size in rows:
+        least = -value
+        tokens -= size / CHARACTERS_PER_TOKEN + FILE_OVERHEAD * (index not in seen)
+        seen.add(index)
+        if tokens < 0:
+            break
+    return least
+
+
+def _lengthen_names(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
+    """Show some content of the first bare names while there is room: of one file, say."""
+    for index in walk:
+        variant = packer.chosen.get(index)
+        if variant != STUB_VARIANT:
+            continue
+        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
+        if left <= CLOSE_ENOUGH_TOKENS or not packer.take_shortened(index, limit):
+            return
+
+
+def _without_names(limit: Cost) -> Cost:
+    """Return a limit less the room for the bare names of the next best items."""
+    unit = budget_unit(limit)
+    most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
+    less = [0.0, 0.0]
+    less[unit] = min(NAMES_SHARE * limit[unit], most)
+    return subtract_costs(limit, (less[0], less[1]))
+
+
+def _outline_size(limit: Cost, items: int) -> float:
+    """Return the tokens, or characters, that the outline of each of some items may have."""
+    unit = budget_unit(limit)
+    most = MIN_OUTLINE_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
+    # Powers of two: outlines are remembered by their size, so a budget a little larger finds
+    # those of the budget before.
+    while 2 * most <= OUTLINE_SHARE * limit[unit] / max(1, items) < UNLIMITED:
+        most *= 2
+    return most
+
+
+def _show_outlines(
+    packer: Packer,
+    step: PackingStep,
+    walk: Sequence[int],
+    limit: Cost,
+    share: float,
+    most_of_outline: float,
+) -> list[int]:
+    """Show the outlines of the first items, within a share of the room; return the items."""
+    page, unit = packer.page, budget_unit(limit)
+    packer.cost = page.measure(packer.chosen)
+    room = share * (limit[unit] - packer.cost[unit])
+    bounds = [UNLIMITED, UNLIMITED]
+    bounds[unit] = most_of_outline
+    most = list(limit)
+    most[unit] = packer.cost[unit] + room
+    places = packer.free_places(step)
+    costs, misses = dict[int, Cost](), 0
+    for index in walk:
+        if misses == MAX_OUTLINES_IN_VAIN or (places is not None and len(costs) >= places):
+            break
+        if index in packer.chosen or index in packer.duplicate_of:
+            continue
+        room_for_it = list(bounds)
+        if index == step.walk[0] and most_of_outline < WHOLE_OF_LIMIT * limit[unit] < UNLIMITED:
+            room_for_it[unit] = WHOLE_OF_LIMIT * limit[unit]
+        variant = page.outline_within(index, room_for_it[0], room_for_it[1])
+        if variant is None:
+            variant = _whole_if_small(packer, index, (room_for_it[0], room_for_it[1]))
+        if variant is None:
+            continue
+        variant, cost = _whole_if_cheaper(packer, index, variant)
+        # An outline that is too long says little of the next one: some misses are let pass.
+        if cost[unit] > room or cost[0] > packer.allowance(index):
+            misses += 1
+            if places is not None:  # the first ones have the places
+                break
+            continue
+        room -= cost[unit]
+        costs[index] = cost
+        packer.put(index, variant, packer.cost)
+    packer.take_back(costs, {index: n for n, index in enumerate(costs)}, (most[0], most[1]))
+    if not costs:
+        packer.cost = page.measure(packer.chosen)
+    return list(costs)
+
+
+def _whole_if_small(packer: Packer, index: int, room: Cost) -> Variant | None:
+    """Return a whole text within so much room: one of a few words has nothing shorter."""
+    page, whole = packer.page, content_variant(packer.page.variants(index))
+    fits = page.may_fit(index, whole, room) and fits_within(page.item_cost(index, whole), room)
+    return whole if fits else None
+
+
+def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Variant, Cost]:
+    """Return an outline, or the whole text where it costs no more: an outline has marks."""
+    page = packer.page
+    cost = page.item_cost(index, outline)
+    whole = content_variant(page.variants(index))
+    if page.may_fit(index, whole, cost):
+        whole_cost = page.item_cost(index, whole)
+        holder, held = page.duplicates(index, packer.chosen)
+        if fits_within(whole_cost, cost) and holder is None and not held:
+            return whole, whole_cost
+    return outline, cost
+
+
+def _show_longer(
+    packer: Packer, items: Sequence[int], limit: Cost, most_of_outline: float | None = None
+) -> None:
+    """Show whole those of outlined items that have room, in their order; measured once.
+
+    With `most_of_outline` show longer outlines instead.
+    """
+    page = packer.page
+    longer: dict[int, Variant] = {}
+    bounds = [UNLIMITED, UNLIMITED]
+    bounds[budget_unit(limit)] = most_of_outline or 0
+    left = subtract_costs(limit, packer.cost)
+    most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
+    for index in items:
+        shown = packer.chosen[index]
+        before = page.item_cost(index, shown)
+        room = add_costs(left, before)
+        if most_of_outline is None:
+            variant, room = page.without_shared_comment(index), min_cost(room, most)
+        else:
+            outline = page.outline_within(index, bounds[0], bounds[1])
+            if shown.name in ("content", "expanded") or outline is None:
+                continue
+            if len(outline.text) <= len(shown.text):  # it has had the longer one
+                continue
+            variant = outline
+        if not page.may_fit(index, variant, room):
+            continue
+        cost = page.item_cost(index, variant)
+        if not fits_within(cost, room) or cost[0] > packer.allowance(index):
+            continue
+        holder, held = page.duplicates(index, packer.chosen)
+        if holder is None and not held:
+            longer[index] = variant
+            left = subtract_costs(left, subtract_costs(cost, before))
+    # Costs only roughly add up: the least important ones go until the measured page fits.
+    while longer and not packer.show(longer, limit):
+        longer.popitem()

@@ -1,0 +1,95 @@
+"""The role of a file in its repository, by its path: listings, ranks and queries ask here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ..text.words import late_pattern
+
+Role = Literal["main", "aside", "manual", "log", "patch", "picture", "entry", "manifest", ""]
+"""`main`: a program that a user starts. `aside`: a test, an example, or others' work. `manual`: a
+program that makes a manual. `log`: a list of changes. `entry`: a README at the top."""
+
+_ASIDE = late_pattern(
+    r"(?:^|/)(?:(?i:tests?|__tests__|specs?|testing|test[-_]?(?:data|utils?|helpers?|cases?|suite)"
+    r"|e2e|fixtures|__mocks__|mocks?|examples?|samples?|demos?|bench(?:mark)?s?"
+    r"|vendor(?:ed)?|bundled|third[-_]?party|3rd[-_]?party|externals?|extern|deps|subprojects|pods|carthage"
+    r"|node_modules|bower_components|site-packages)"
+    r"|[a-z]\w*(?:Tests?|Benchmarks?)|[\w.-]+[.-](?i:(?:unit|integration)?tests?|specs?|benchmarks?)"
+    r"|[A-Z]\w*Tests?)/"
+    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py)$|(?i:[._-](?:test|tests|spec|bench)\.[^/.]+)$"
+    r"|[a-z0-9](?:Tests?|TestCase|Spec|Specs|IT)\.(?:kts?|java|swift|cs|fs|scala|groovy|php|mm?|dart)$"
+)
+_LOG = late_pattern(
+    r"(?i)(?:^|/)(?:change(?:s|log)|history|news|release(?:s|[-_]?notes)|what[-_]?s?[-_]?new)"
+    r"(?:[-_][\w.-]*?)?(?:\.(?:md|markdown|rst|txt|adoc|html))?$"
+    r"|(?:^|/)(?:changelogs?|\.?changesets?|release[-_]?notes)/"
+)
+_MANUAL = late_pattern(r"(?i)(?:docs?|documentation|website)/")
+_MAIN = late_pattern(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
+_ENTRY = late_pattern(r"(?i)readme(\.\w+)?")
+_MANIFEST = late_pattern(
+    r"(?i)pyproject\.toml|setup\.(?:py|cfg)|package\.json|deno\.jsonc?|cargo\.toml|go\.mod|pom\.xml"
+    r"|build\.gradle(?:\.kts)?|composer\.json|gemfile|[^/]+\.(?:gemspec|csproj|cabal)|mix\.exs"
+    r"|package\.swift|cmakelists\.txt|build\.sbt|pubspec\.yaml"
+)
+_BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
+"""The end of a module that was built, or written, for one of two systems of modules."""
+
+
+def role_of(path: str) -> Role:
+    """Return the role of a file by its path below the folder that all lie in.
+
+    >>> [role_of(path) for path in ("pool/src/jvmTest/Pool.kt", "deps/lua/lua.h", "src/pool.c")]
+    ['aside', 'aside', '']
+    """
+    if _ASIDE.search(path):
+        return "aside"
+    if _ENTRY.fullmatch(path):
+        return "entry"
+    if _MANIFEST.fullmatch(path):
+        return "manifest"
+    if path.endswith((".patch", ".diff")):
+        return "patch"
+    if path.endswith(".svg"):
+        return "picture"
+    if _LOG.search(path):
+        return "log"
+    if _MAIN.search(path):
+        return "main"
+    return "manual" if _MANUAL.match(path) else ""
+
+
+def find_asides(paths: Sequence[str]) -> set[int]:
+    """Return the numbers of tests, examples, others' work, logs, and builds beside the first.
+
+    A package has `pool.js` and the same as `pool.cjs`.
+    """
+    known = set(paths)
+    found: set[int] = set()
+    for number, path in enumerate(paths):
+        first = _BUILD_SUFFIX.sub(r".\1\2", path)
+        is_build = first != path and first in known
+        if is_build or role_of(path) in ("aside", "log", "patch"):
+            found.add(number)
+    return found
+
+
+def find_logs(paths: Sequence[str]) -> set[int]:
+    """Return the numbers of the lists of changes: they repeat the words of what they tell of."""
+    return {number for number, path in enumerate(paths) if role_of(path) == "log"}
+
+
+def below_shared_folder(paths: Sequence[str]) -> list[str]:
+    """Return paths without the folder that all lie in.
+
+    So `examples/shop` has a README at its top, and of its files the tests alone are tests.
+    """
+    folders = [path.split("/")[:-1] for path in paths if path]
+    depth = 0
+    for names in zip(*folders, strict=False):
+        if len(set(names)) > 1:
+            break
+        depth += 1
+    return [path.split("/", depth)[-1] for path in paths]

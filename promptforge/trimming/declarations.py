@@ -1,0 +1,93 @@
+"""The worth of the declarations of a program: by the use of their names elsewhere."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ..text.words import late_pattern
+from .pieces import Piece
+from .program import SAYS
+
+TYPE_WORTH, PRIVATE_WORTH, NAMELESS_WORTH = 3.0, 0.3, 0.2
+"""Worth of a type beside that of a function, of a private name, and of what declares no name."""
+SAYS_SHARE = 0.15
+"""Share of a declaration's worth that the first line of its docstring has."""
+INNER_SHARE = 0.8
+"""Share of its worth that a declaration within another one has."""
+PLAIN_SHARE = 0.5
+"""Share of its uses that count of a plain word, such as `name`: some of them are other names."""
+CROWD = 10
+"""Place among the declarations of a file, by worth, that halves it: so many files have some."""
+_SEAM = late_pattern(r"[^_]_[^_]|[A-Z]")
+_TYPE = (
+    r"class|struct|trait|interface|protocol|enum(?:[ \t]+(?:class|struct))?|record|type|union"
+    r"|object|defmodule|defprotocol"
+)
+_DECLARED = late_pattern(
+    rf"(?m)^[ \t]*(?:pub\([^)\n]*\))?[^\n\"'=(#]*?\b(?P<word>{_TYPE}"
+    r"|module|namespace|def|defp|defmacro|func|fun|fn|function"
+    r"|macro|sub|impl|extension)\b(?:[ \t]*\([^()\n]*\))?[ \t]*(?:<[^>\n]*>[ \t]*)?"
+    r"(?:[A-Z][A-Z0-9_]+[ \t]+(?=\w))?(?:[\w.]+[.:])?(?P<name>[^\W\d]\w*+)"
+    r"(?![ \t]*[*&]+[ \t]*\w+[ \t]*\()"  # `struct command *look_up(` is a function
+    r"|^[^\n\"'=(#]*?\b(?P<called>[^\W\d]\w*)[ \t]*(?:<[^>\n]*>)?\("
+    r"|^[^\n\"'(#]*?\b(?P<set>[^\W\d]\w*)[ \t]*(?::[^=\n]{1,60})?="
+)
+_COMMENT = late_pattern(
+    r"(?m)^[ \t]*(?://|#(?!\[|include|define)|/?\*|--).*\n?|^[ \t]*(?:@|#\[|\[\w).*\n"
+)
+_IMPORT = late_pattern(
+    r"[ \t]*(?:import|from|use|using|package|require|#[ \t]*include|export \*)\b"
+)
+_NO_NAMES = frozenset({
+    *("if", "for", "while", "switch", "return", "else", "catch", "sizeof", "throw", "new", "await"),
+    *("case", "elif", "with", "lock", "foreach", "do", "try", "function", "func", "def", "self"),
+    *("this", "super"),
+})  # fmt: skip
+_PRIVATE = late_pattern(r"(?m)^[ \t]*(?:static[ \t]+)?(?:(?:file)?private|defp)\b")
+
+
+def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dict[int, float]:
+    """Return the worth of each piece of a program that is a declaration, by its number.
+
+    `holders` has the number of files that hold a word: the one that declares it is among them.
+    """
+    found: dict[int, float] = {}
+    names: Counter[str] = Counter()
+    for number, part in enumerate(parts):
+        if not part.skeleton or part.closes >= 0:
+            continue
+        if part.kind == SAYS:
+            found[number] = SAYS_SHARE * found.get(part.parent, NAMELESS_WORTH)
+        else:
+            name, worth = _rate(part.text, holders)
+            inner = INNER_SHARE if part.parent >= 0 else 1.0
+            found[number] = inner * worth / (1 + names[name])  # overloads say little more
+            names[name] += bool(name)
+    order = sorted(found, key=lambda number: -found[number])
+    return {
+        number: found[number] / (1 + place / CROWD)
+        for place, number in enumerate(order)
+        if found[number]
+    }
+
+
+def _rate(text: str, holders: Mapping[str, int]) -> tuple[str, float]:
+    code = _COMMENT.sub("", text)
+    if _IMPORT.match(code):
+        return "", 0.0
+    declared = _DECLARED.search(code)
+    if declared is None:
+        return "", NAMELESS_WORTH
+    name = declared["name"] or declared["called"] or declared["set"]
+    if name in _NO_NAMES:
+        return "", NAMELESS_WORTH
+    used = math.sqrt(max(0, holders.get(name, 1) - 1))
+    worth = 1 + used * (1 if _SEAM.search(name) else PLAIN_SHARE)
+    if declared["word"] and re.fullmatch(_TYPE, declared["word"]):
+        worth *= TYPE_WORTH
+    if name[0] == "_" or _PRIVATE.match(code):
+        worth *= PRIVATE_WORTH
+    return name, worth

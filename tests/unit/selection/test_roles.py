@@ -1,0 +1,51 @@
+"""The role of a file by its path."""
+
+from __future__ import annotations
+
+import pytest
+
+from promptforge.selection.roles import find_asides, role_of
+
+ASIDE = """
+tests/a.py src/__tests__/a.ts spec/a_spec.rb pool/src/jvmTest/kotlin/Pool.kt app/src/androidTest/A.java
+Foo.Tests/Bar.cs core/FooTests.swift src/PoolTest.kt lib/FooSpec.scala src/tests.rs conftest.py
+pkg/a_test.go web/a.spec.ts e2e/login.ts deps/lua/lua.h third-party/zlib.c 3rdparty/a.c external/a.c
+Pods/A/a.m Carthage/a.swift subprojects/glib/a.c vendor/a.go examples/a.py include/fmt/bundled/a.h
+"""
+PROGRAMS = """
+src/pool.py lib/contest.py src/latest.ts src/Manifest.kt core/Attestation.java src/greatest/a.c
+app/(group)/[slug]/page.tsx src/dependencies.py internal/depsolver.go src/Tester.cs
+"""
+
+
+@pytest.mark.parametrize("path", ASIDE.split())
+def test_tests_examples_and_others_work_stand_aside(path: str) -> None:
+    assert role_of(path) == "aside"
+
+
+@pytest.mark.parametrize("path", PROGRAMS.split())
+def test_what_is_named_alike_is_a_program(path: str) -> None:
+    assert role_of(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("CHANGELOG.md", "log"),
+        ("docs/changelog/2024.md", "log"),
+        ("HISTORY.rst", "log"),
+        ("src/history.py", ""),
+        ("debian/patches/1.patch", "patch"),
+        ("README.md", "entry"),
+        ("docs/README.md", "manual"),
+        ("Cargo.toml", "manifest"),
+        ("src/__main__.py", "main"),
+        ("logo.svg", "picture"),
+    ],
+)
+def test_roles_by_name(path: str, role: str) -> None:
+    assert role_of(path) == role
+
+
+def test_a_second_build_stands_aside() -> None:
+    assert find_asides(["pool.js", "pool.cjs", "only.cjs"]) == {1}

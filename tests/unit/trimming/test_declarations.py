@@ -1,0 +1,51 @@
+"""The worth of declarations by the use of their names."""
+
+from __future__ import annotations
+
+import pytest
+from shipped_words import marks as shipped_marks
+
+from promptforge.trimming.code import divide
+from promptforge.trimming.declarations import _rate, rate_declarations
+
+HOLDERS = {"Engine": 40, "Refund": 40, "helper": 1, "look_up": 9, "name": 90}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("func (e *Engine) Refund(id int64) error {\n", "Refund"),
+        ("type Engine struct {\n", "Engine"),
+        ("// New returns a class of things.\nfunc New() *Engine {\n", "New"),
+        ("struct command *look_up(int a);\n", "look_up"),
+        ("class ACME_API Pool : public Base {\n", "Pool"),
+        ("enum class color { red };\n", "color"),
+        ("res.send = function send(body) {\n", "send"),
+        ("exports.compile = function (value) {\n", "compile"),
+        ("export const useStore = create(() => {\n", "useStore"),
+        ("defmodule Plug.Conn do\n", "Conn"),
+        ("fun <T> Pool.take(n: Int): T {\n", "take"),
+        ("public async Task<T> QueryAsync<T>(this IDbConnection cnn)\n", "QueryAsync"),
+        ("@decorated(name=1)\ndef look_up(a):\n", "look_up"),
+        ("pub(crate) fn search_path<W>(&self) {\n", "search_path"),
+    ],
+)
+def test_a_declaration_names(text: str, name: str) -> None:
+    assert _rate(text, HOLDERS)[0] == name
+
+
+def test_types_and_used_names_are_worth_more() -> None:
+    def worth(text: str) -> float:
+        return _rate(text, HOLDERS)[1]
+
+    assert worth("type Engine struct {") > worth("func Refund() {") > worth("func helper() {")
+    assert worth("func helper() {") > worth("private int helper() {") > worth("import helper") == 0
+    assert worth("def look_up():") > worth("def _look_up():")
+
+
+def test_overloads_and_many_of_one_file_are_worth_less() -> None:
+    text = "".join(f"int f(int a{n});\nint g{n}(void) {{\n  return 1;\n}}\n" for n in range(30))
+    pieces = divide(text, marks=shipped_marks("[cut]"), language="c")
+    assert pieces is not None
+    worths = list(rate_declarations(pieces.parts, {}).values())
+    assert max(worths) > 3 * min(worths)
