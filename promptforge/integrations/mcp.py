@@ -715,7 +715,7 @@ def _rendered(result: Result) -> Annotated[CallToolResult, RenderedContext]:
 
 def _explained(result: Result) -> Annotated[CallToolResult, Explained]:
     """Explain each item: in the text, shortened or left out, why, its cost, the budget it fits."""
-    rows = [msgspec.to_builtins(item) for item in result.items]
+    rows = [msgspec.to_builtins(item.__getstate__()) for item in result.items]
     report = Explained(
         tokens=result.tokens,
         max_tokens=result.max_tokens,
