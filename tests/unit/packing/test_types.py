@@ -202,7 +202,7 @@ FORMS = [
 
 
 def _holds(one: Item, other: Item) -> bool:
-    texts = ["\n{}\n".format((item.content or "").strip()) for item in (one, other)]
+    texts = ["\n{}\n".format((item.content or "").strip("\n")) for item in (one, other)]
     return texts[1] in texts[0]
 
 
@@ -222,8 +222,8 @@ def test_as_comparing_everything_with_everything(
     asked: list[int] = []
     for index, item in enumerate(items):
         holder, held = contained.find(index, chosen)
-        several = "\n" in (item.content or "").strip() and not item.required
-        lines = [i for i in asked if "\n" in (items[i].content or "").strip()] if several else []
+        several = "\n" in (item.content or "") and not item.required
+        lines = [i for i in asked if "\n" in (items[i].content or "")] if several else []
         whole = [
             i
             for i in lines
@@ -238,7 +238,7 @@ def test_as_comparing_everything_with_everything(
     for index, item in enumerate(items):  # once more, when all are known
         others = {i: form for i, form in chosen.items() if i != index}
         holder, _ = contained.find(index, others)
-        several = "\n" in (item.content or "").strip() and not item.required
+        several = "\n" in (item.content or "") and not item.required
         holders = [
             i
             for i, form in others.items()
