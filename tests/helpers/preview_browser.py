@@ -217,6 +217,12 @@ def shows(page: Page, part: str, *, gone: bool = False, place: str = "text") -> 
     becomes(page, has, [place, part, gone])
 
 
+def in_editor(page: Page, part: str) -> None:
+    """Wait until the file in the editor holds a part."""
+    inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
+    becomes(page, inside, part)
+
+
 def type_at_start(page: Page, keys: str) -> None:
     page.click("#editor .cm-content[aria-label^='Text of']")
     page.keyboard.press("Control+Home")

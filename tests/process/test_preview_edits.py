@@ -10,6 +10,7 @@ from commandline import run
 from preview_browser import (
     Opener,
     becomes,
+    in_editor,
     needs_browser,
     open_file,
     settled,
@@ -33,11 +34,6 @@ def write_at_once(path: Path, text: str) -> None:
     made = path.parent.parent / "made"
     made.write_text(text, encoding="utf-8")
     made.replace(path)
-
-
-def in_editor(page: Page, part: str) -> None:
-    inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
-    becomes(page, inside, part)
 
 
 def item_of(running: Preview) -> Path:

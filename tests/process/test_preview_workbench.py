@@ -19,6 +19,7 @@ from preview_browser import (
     becomes,
     entered,
     give,
+    in_editor,
     needs_browser,
     open_file,
     settled,
@@ -144,11 +145,6 @@ def test_eight_tabs_of_one_browser_live(
 
 
 # --- the editor -----------------------------------------------------------------------------------
-
-
-def in_editor(page: Page, part: str) -> None:
-    inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
-    becomes(page, inside, part)
 
 
 def value_over(page: Page, x: int, *parts: str) -> None:

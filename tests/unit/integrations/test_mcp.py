@@ -557,7 +557,7 @@ def test_a_request_with_a_wrong_id_is_answered() -> None:
 def _post(port: int, body: str, method: str = "POST") -> tuple[int, str]:
     """Return the status of an answer over HTTP, and its body."""
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     with contextlib.closing(connection):
         connection.request(method, "/mcp", body or None, headers)
         answer = connection.getresponse()

@@ -391,7 +391,7 @@ def test_signatures_of_gemini(form: str) -> None:
             if "thoughtSignature" in part
         ]
         client = genai.Client(
-            api_key="none", http_options=types.HttpOptions(base_url=server.url, timeout=9000)
+            api_key="none", http_options=types.HttpOptions(base_url=server.url, timeout=300_000)
         )
 
         def ask(made: pf.Prompt) -> Any:
@@ -470,7 +470,7 @@ def test_calls_without_a_signature_of_gemini_carry_the_stand_in(shape: str) -> N
     if shape == "gemini":
         answered = {"role": "model", "parts": [{"text": "done"}]}
     with serving([said_by_gemini([{"text": "x"}])] * 3) as server:
-        http = options(base_url=server.url, timeout=9000)
+        http = options(base_url=server.url, timeout=300_000)
         client = genai.Client(api_key="none", http_options=http)
 
         def ask(made: pf.Prompt) -> list[Data]:
