@@ -527,9 +527,15 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
 
 def _is_data(value: object) -> bool:
     """Tell whether it is an object, or a list of objects, such as a tool answers."""
-    if type(value) is list:
-        return bool(value) and all(type(member) is dict for member in value)
-    return type(value) is dict and bool(value)
+    members = value
+    if type(value) is dict:
+        members = [value]
+    if type(members) is not list or not all(type(member) is dict for member in members):
+        return False
+    try:  # an object that holds itself has no end
+        return len(json.dumps(value, default=type_name_of, skipkeys=True)) > len("[{}]")
+    except (ValueError, RecursionError):
+        return False
 
 
 def _score(value: object, notes: _Notes) -> float:
