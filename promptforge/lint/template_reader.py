@@ -219,8 +219,9 @@ ITEM_VARIABLES: Mapping[str, Shape] = {
 PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
     **{
         part: {part: FINISHED_TEXT_SHAPE, "boundary": VALUE_SHAPE}
-        for part in ("system", "instructions", "question")
+        for part in ("system", "instructions", "question", "recall")
     },
+    "left_out": dict.fromkeys(("name", "arguments", "tokens"), VALUE_SHAPE),
     "context": {
         **dict.fromkeys(("context", "citation"), FINISHED_TEXT_SHAPE),
         **dict.fromkeys(("joined", "boundary", "layout", "format"), VALUE_SHAPE),

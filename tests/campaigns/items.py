@@ -55,8 +55,9 @@ def run(cases: int, seed: int = 1) -> Report:
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
         own, *others = syntax_of(FORMAT_EXTENSIONS[format]).framings
-        # In each round the other half of the pairs is tagged.
-        framing = TAGGED if (turn + turn // len(pairs)) % 2 and TAGGED in others else own
+        # In each round the other half of the pairs is tagged, in each layout other formats.
+        is_odd = (turn + turn // len(pairs) + turn // len(FORMAT_EXTENSIONS)) % 2
+        framing = TAGGED if is_odd and TAGGED in others else own
         records = [made.record(n) for n in range(min(TOGETHER, cases - number))]
         try:
             compared += check(records, layout, format, framing)

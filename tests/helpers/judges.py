@@ -315,7 +315,8 @@ def frame_patterns(
         fixed = stand_in.split(line)
         if line in held or not "".join(fixed).strip():
             continue
-        source = ".*".join(re.sub(r"\d+", r"\\d+", re.escape(part)) for part in fixed)
+        # The escape of one character, \x20, is no number: \x06 is another's.
+        source = ".*".join(re.sub(r"(?<!\\x)\d+", r"\\d+", re.escape(part)) for part in fixed)
         # A list is cut where it is too long, be it before a last value that is empty.
         source = (
             source.replace(r".*,\ " * 2, r".*,\ ").replace(r".*,\ .*", ".*").removesuffix(r",\ ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from promptforge.prompts.messages import ToolCall
 from promptforge.prompts.recall import Hidden, choose_hidden
 
@@ -31,3 +33,9 @@ def test_long_arguments_and_texts_without_a_call_have_short_labels() -> None:
     assert hidden("x", '{"text": "' + "w" * 200 + '"}', 3).label == "read(…), turn 3"
     assert Hidden("x", None, 2).label == "turn 2"
     assert Hidden("x", None, 2).item(0.5).path is None
+
+
+@pytest.mark.parametrize("arguments", ["", "{", "[1]", "null", '{"path": 3}', "[" * 100_000])
+def test_arguments_that_name_no_path_are_no_error(arguments: str) -> None:
+    hidden = Hidden("text", ToolCall("1", "read", arguments), 2)
+    assert hidden.item(1.0).path is None
