@@ -44,7 +44,6 @@ class Hidden(NamedTuple):
         path = self._path()
         return Item(content=self.text, name=self.label, path=path, origin="similarity", score=score)
 
-
     def _path(self) -> str | None:
         """Return the path that the call names; arguments may be no JSON, or none of an object."""
         given: Any = None

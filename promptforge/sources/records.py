@@ -532,10 +532,27 @@ def _is_data(value: object) -> bool:
         members = [value]
     if type(members) is not list or not all(type(member) is dict for member in members):
         return False
-    try:  # an object that holds itself has no end
-        return len(json.dumps(value, default=type_name_of, skipkeys=True)) > len("[{}]")
-    except (ValueError, RecursionError):
-        return False
+    return any(members) and not _holds_itself(members)
+
+
+def _holds_itself(value: object) -> bool:
+    """Tell whether following members leads back. Each is followed once, however many share it."""
+    above: set[int] = set()
+    known: set[int] = set()
+    left: list[tuple[object, bool]] = [(value, False)]
+    while left:
+        each, is_left = left.pop()
+        if is_left:
+            above.discard(id(each))
+        elif id(each) in above:
+            return True
+        elif type(each) in (dict, list) and id(each) not in known:
+            above.add(id(each))
+            known.add(id(each))
+            left.append((each, True))
+            inner = each.values() if type(each) is dict else each
+            left += [(member, False) for member in inner]  # type: ignore[attr-defined]
+    return False
 
 
 def _score(value: object, notes: _Notes) -> float:
