@@ -31,8 +31,14 @@ TEXTS = {
 }
 
 
+LONG = ("backticks", "blanks", "line_ends", "nul")
+"""Texts that take more than .2 s of processor time."""
+
+
 @pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in TEXTS]
+)
 def test_a_huge_text_is_cut_to_the_budget(
     name: str, format: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
