@@ -340,6 +340,7 @@ def test_the_passages_of_a_long_text_stay_small_enough_to_be_shown(
     assert "zebrafish is 4711" in result.text
 
 
+@pytest.mark.slow
 def test_no_budget_is_looked_for_in_texts_that_take_minutes_to_pack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
