@@ -147,6 +147,7 @@ def keep_rendering():
 
 for query in (None, "return 3"):  # so that Python's own locks of imports are out of it
     renderer.render(new_items("first"), max_tokens=200, query=query)
+pf.get_tokenizer("o200k_base").count("word " * 400_000)  # tiktoken is loaded for long texts
 threads = [threading.Thread(target=keep_rendering) for _ in range(3)]
 for thread in threads:
     thread.start()
