@@ -72,8 +72,12 @@ def shell(tmp_path: Path) -> Callable[[str, Path], str]:
     return go
 
 
-# Two files in 120 tokens: the command shows another passage of the second one than the page does.
-UNEQUAL = [pytest.mark.xfail(strict=False, reason="page and command pack two files differently")]
+# Page and command print different texts for two files in 120 tokens; the cause is not known.
+UNEQUAL = [
+    pytest.mark.xfail(
+        strict=False, reason="page and command differ for two files; the cause is not known"
+    )
+]
 
 
 @pytest.mark.slow
