@@ -47,7 +47,15 @@ class UnsoundMetadata(dict[str, Any]):
     """The original metadata."""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+# Encoders omit defaults: a copy with the number 1 in the place of no score would not be named.
+class Item(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    gc=False,
+):
     """One retrieved piece. Only `content` or `summary` is needed."""
 
     kind: str = "text"

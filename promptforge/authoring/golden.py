@@ -471,7 +471,9 @@ def case_of_result(
 def _record(item: Item) -> dict[str, Any]:
     # As a user writes an item: without the fields that have their defaults.
     plain: dict[str, Any] = msgspec.to_builtins(item)
-    default = msgspec.to_builtins(Item())
+    default = msgspec.structs.asdict(Item())
+    if "score" in plain:  # 1 is a score too
+        default |= {"score": None, "named": False}
     return {name: value for name, value in plain.items() if value != default[name]}
 
 

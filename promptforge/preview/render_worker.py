@@ -356,6 +356,7 @@ def _account(result: Result, request: Request) -> Answer:
     first, kept = decisions.known_next(), list(map(report.kept, rows))
     return {
         "rows": rows,
+        "picked": picked,
         "full": [report.item(index).tokens_full for index in rows],
         "fits": list(map(decisions.known_budget, kept)),
         "small": list(map(decisions.too_small, kept)),

@@ -157,9 +157,11 @@ class WindowFitter:
 
     def _recall(self, history: FittedHistory) -> str:
         """Return passages of what the history no longer shows that answer the question."""
-        question = self.composer.texts.get("question") or self.history.question_of(-1)
         tokens = self._reserve(history.room) - RECALL_OVERHEAD_TOKENS
-        if not history.changed or tokens <= 0 or not question:
+        if not history.changed or tokens <= 0:
+            return ""
+        question = self.composer.texts.get("question") or self.history.question_of(-1)
+        if not question:
             return ""
         hidden = list(find_hidden(self.history, history, not self._runs))
         items = choose_hidden(question, hidden)

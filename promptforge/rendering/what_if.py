@@ -7,7 +7,6 @@ halves, then smaller ones are tried in steps of `GRID_STEP`, and one that does i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator
-from itertools import chain
 from typing import NamedTuple
 
 GRID_STEP = 1.02
@@ -93,10 +92,11 @@ class Raises:
 
     def search_next(self, lost: Collection[int]) -> Iterator[None]:
         """Do what `find_next` does; yield after each try."""
-        return self._search(None, lambda whole: any(index in whole for index in lost))
+        return self._search(None, lost, self._most)
 
     def ever(self, index: int) -> bool:
         """Return True if some value shows the item whole."""
+        self._last = self.tries + self._most
         for _ in self._climb(lambda whole: index in whole):
             pass
         return any(index in whole for whole in self._tried.values())
@@ -113,20 +113,26 @@ class Raises:
 
     def search(self, index: int) -> Iterator[None]:
         """Do what `find` does; yield after each try."""
-        return self._search(index, lambda whole: index in whole)
+        return self._search(index, (), self._most)
 
     def foresee(self, lost: Collection[int], tries: int) -> Iterator[None]:
         """Look for the next value, then for each item's, within so many tries; yield after each."""
-        searches = chain([self.search_next(lost)], map(self.search, lost))
-        for _ in chain.from_iterable(searches):
-            yield
-            if self.tries >= tries:
-                return
+        # Each takes half of what is left at most: the values below the first would take it all.
+        for index in (None, *lost):
+            for _ in self._search(index, lost, (tries - self.tries) // 2):
+                yield
+                if self.tries >= tries:
+                    return
 
-    def _search(self, key: int | None, is_shown: Callable[[Collection[int]], bool]) -> Search:
+    def _search(self, key: int | None, lost: Collection[int], most: int) -> Search:
+        """Look for the value of one item, or of any of `lost`, within so many tries, or so."""
         if key in self._found:
             return self._found[key]
-        self._last = self.tries + self._most
+        self._last = self.tries + most
+
+        def is_shown(whole: Collection[int]) -> bool:
+            return key in whole if key is not None else any(index in whole for index in lost)
+
         found = yield from self._climb(is_shown)
         while found is not None:
             found = yield from self._halve(found, is_shown)
@@ -134,8 +140,16 @@ class Raises:
             if smaller is None:
                 break
             found = smaller
-        self._found[key] = found
+        # Too few tries for a table say nothing of an item; one that was asked for has what it got.
+        if key is None or most == self._most or self._is_settled(found, is_shown):
+            self._found[key] = found
         return found
+
+    def _is_settled(self, found: int | None, is_shown: Callable[[Collection[int]], bool]) -> bool:
+        if found is None:
+            return self._has_spare or max(self._tried, default=self.now) >= self._end
+        low = self._largest_miss(is_shown, found) or self.now
+        return found - low == 1 or _is_near(low, found)
 
     def _try(self, value: int) -> Collection[int]:
         outcome = self._show(value)
@@ -179,8 +193,8 @@ class Raises:
 
     def _is_close(self, low: int, found: int) -> bool:
         """Return True where the rest of the way costs more tries than it is worth."""
-        is_near = found * 2 < low * (1 + GRID_STEP)
-        return self.tries >= self._last or (self.tries >= MAX_EXACT_TRIES and is_near)
+        exact_tries_done = self.tries >= MAX_EXACT_TRIES
+        return self.tries >= self._last or (exact_tries_done and _is_near(low, found))
 
     def _check_below(self, found: int, is_shown: Callable[[Collection[int]], bool]) -> Search:
         """Try smaller values; return the first that does it after all."""
@@ -201,6 +215,10 @@ class Raises:
                 if is_shown(whole):
                     return each
         return None
+
+
+def _is_near(low: int, found: int) -> bool:
+    return found * 2 < low * (1 + GRID_STEP)
 
 
 def tries_asked(characters: int) -> int:

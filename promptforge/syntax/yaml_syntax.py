@@ -20,7 +20,6 @@ from ..text.escape import (
 )
 from ..text.format import to_text
 from ..text.words import late_pattern
-from ..yaml_reader import load_yaml
 from .json_syntax import finite
 from .syntax import (
     BRANCHES,
@@ -204,6 +203,8 @@ class Yaml(Syntax):
         return None  # the margin of a block joins blanks of its lines
 
     def problem(self, text: str, ending: str) -> str | None:
+        from ..yaml_reader import load_yaml
+
         try:
             load_yaml(text, "it")
         except ProfileError as error:

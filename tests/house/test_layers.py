@@ -144,6 +144,7 @@ LOADED_WHEN_ASKED = {
     "selection/filter.py": {
         *("selection.query", "selection.repository", "selection.scoring", "trimming.comments"),
     },
+    "syntax/yaml_syntax.py": {"yaml_reader"},
     "templating/autoescape.py": {"templating.failures"},
     "templating/loader.py": {"templating.failures"},
     "rendering/variants.py": {"trimming.declarations"},

@@ -72,18 +72,8 @@ def shell(tmp_path: Path) -> Callable[[str, Path], str]:
     return go
 
 
-# Page and command print different texts for two files in 120 tokens; the cause is not known.
-UNEQUAL = [
-    pytest.mark.xfail(
-        strict=False, reason="page and command differ for two files; the cause is not known"
-    )
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "given", [pytest.param(name, marks=UNEQUAL * (name == "behind")) for name in FLAGS]
-)
+@pytest.mark.parametrize("given", FLAGS)
 def test_what_is_copied_prints_what_is_seen(
     tmp_path: Path, shell: Callable[[str, Path], str], given: str
 ) -> None:

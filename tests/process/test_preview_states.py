@@ -336,29 +336,12 @@ STATES: list[State] = [
     record, comparison, comparison_by_line, comparison_waits, comparison_fails, no_items,
     no_items_taken, groups, gone,
 ]  # fmt: skip
-NOT_YET = {"no_limit", "heat", "messages", "messages_wait", "request"}
-"""States that failed or never came when all tests last ran; the causes are not known."""
 OWN_ITEMS = (list_of_hundreds, no_text_at_all, notes, no_items, no_items_taken, groups)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec(AXE) is None, reason=f"needs {AXE}")
-@pytest.mark.parametrize(
-    "state",
-    [
-        pytest.param(
-            state,
-            marks=[
-                pytest.mark.skip(
-                    reason="failed or never came when all tests last ran; the cause is not known"
-                )
-            ]
-            * (state.__name__ in NOT_YET),
-        )
-        for state in STATES
-    ],
-    ids=lambda state: state.__name__,
-)
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_no_state_has_a_barrier_or_an_overlap(
     bench: Preview, open_page: Opener, shots: Path, state: State
 ) -> None:

@@ -344,11 +344,12 @@ def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     why = "document.querySelector('#detail .why')?.textContent ?? ''"
     page.keyboard.press("]")
-    becomes(page, f"/^(Shortened to|Out: needs)/.test({why})")
+    becomes(page, f"/^(In: it fits|Shortened to|Out: budget left)/.test({why})")
     page.click(".entry.dropped .name >> nth=1")
-    becomes(page, f"/^Out: needs/.test({why})")
+    becomes(page, f"/^Out: budget left/.test({why})")
     why = page.inner_text("#detail .why")
-    assert re.search(r"needs [\d,]+, \d+ (was|were) left; .+ took [\d,]+ because", why)
+    numbers = r"left ([\d,]+) of ([\d,]+) tokens needed, after templates [\d,]+, named [\d,]+\."
+    assert re.search(numbers, why), why
     assert "ranking score" in page.inner_text("#detail")
     page.click("#detail button:has-text('brings it back')")
     becomes(page, "document.querySelector('#detail .why').textContent.startsWith('In:')")
@@ -477,7 +478,7 @@ def test_what_is_wrong_leaves_the_last_account_alone(bench: Preview, open_page: 
     page.click("#options-close")
     page.wait_for_selector("#error:not([hidden])")
     page.locator("#list").evaluate("list => list.scrollTo(0, 1200)")
-    page.wait_for_selector(".entry.dropped .back")
+    page.wait_for_selector(".entry.dropped .facts > :nth-child(2)")
     assert "whole number" not in page.inner_text("#dropped")
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 import pickle
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,6 +111,25 @@ def test_a_pickled_result_keeps_the_remedies_that_were_asked_for() -> None:
     result = pf.render([{"content": "one"}, {"content": "one", "path": "a"}], max_tokens=50)
     ways = result.remedies()
     assert ways and pickle.loads(pickle.dumps(result)).remedies() == ways
+
+
+COPIES: dict[str, Callable[[Item], Item]] = {
+    "plain": lambda item: msgspec.convert(msgspec.to_builtins(item), Item),
+    "json": lambda item: msgspec.json.decode(msgspec.json.encode(item), type=Item),
+    "msgpack": lambda item: msgspec.msgpack.decode(msgspec.msgpack.encode(item), type=Item),
+    "pickle": lambda item: pickle.loads(pickle.dumps(item)),
+    "deepcopy": copy.deepcopy,
+    "replace": msgspec.structs.replace,
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("given", [{}, {"score": 1.0}, {"score": 2.5, "named": True}])
+def test_a_copy_of_an_item_is_named_as_the_item_is(how: str, given: dict[str, Any]) -> None:
+    item = Item(content="x", **given)
+    copied = COPIES[how](item)
+    assert (copied.named, copied.is_reserved) == (item.named, item.is_reserved)
+    assert copied == item and copied.is_reserved == (given != {"score": 1.0})
 
 
 def test_a_file_of_two_items_is_named_once() -> None:

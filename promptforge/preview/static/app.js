@@ -136,7 +136,7 @@ async function slices(of, what, next) {
 async function budgets(of, ask) {
   if (of.told.asking || of.told.failed.account) return false;
   of.told.asking = true;
-  const wanted = () => rows.unknown(of, [...items.inSight(), items.pickedIndex()]);
+  const wanted = () => rows.unknown(of, items.inSight(), items.pickedIndex());
   let whole = true;
   do whole = await slices(of, "account", () => ({ ...ask, rows: wanted(), picked: items.pickedIndex() }));
   while (whole && wanted().length);
@@ -277,7 +277,7 @@ function pickItem(index) {
     if (!wide() && now.pane === "items") text.pick(index);
     else text.scrollTo(index);
   } else text.pick(null);
-  if (rows.unknown(page, [index]).length && page.told.begun) budgets(page, asked);
+  if (rows.unknown(page, [], index).length && page.told.begun) budgets(page, asked);
 }
 
 text.whenPicked((part) => {

@@ -198,7 +198,7 @@ function look() {
   redraw(list.firstChild, ...drawn);
   if (focus !== undefined) list.querySelector(`.name[data-index="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   clearTimeout(timer);
-  timer = setTimeout(() => page && unknown(page, inSight()).length && act.asked(), 60);
+  timer = setTimeout(() => page && unknown(page, inSight(), picked).length && act.asked(), 60);
 }
 
 function line(row, at) {

@@ -25,7 +25,7 @@ export function take(page) {
     row.tint = `${hue(row.kind)}${place % 2 ? " odd" : ""}`;
   });
   // Filled in while the page stands: what items take whole, the budgets that bring them, remedies, the curve of worth.
-  page.told = { full: new Map(), fits: new Map(), small: new Map(), decisions: new Map(), known: new Set(), next: undefined, lines: {}, remedies: null, curve: null, failed: {}, begun: false };
+  page.told = { full: new Map(), fits: new Map(), small: new Map(), decisions: new Map(), known: new Set(), searched: new Set(), next: undefined, lines: {}, remedies: null, curve: null, failed: {}, begun: false };
   return page;
 }
 
@@ -39,14 +39,18 @@ export function tell(page, account) {
     if (account.fits[place] !== null || !account.more) told.fits.set(index, account.fits[place]);
     if (!account.more) told.known.add(index);
   });
+  if (!account.more && account.picked !== null) told.searched.add(account.picked);
   return Object.assign(told, { begun: true, next: account.more ? undefined : account.next });
 }
 
-// Of the items given, and of the first by rank that a larger budget may bring back, those whose budget is not told for good.
-export function unknown(page, given, most = 16) {
+// Of the items given, and of the first by rank that a larger budget may bring back, those whose budget is not told for good:
+// a search for that of the picked one alone goes on where the search for all has ended.
+export function unknown(page, given, picked, most = 16) {
   page.next ??= page.rows.filter((row) => row.status !== "included" && lacksRoom(row.reason))
     .sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity)).slice(0, most).map((row) => row.index);
-  return [...new Set([...given, ...page.next])].filter((index) => index !== null && index < page.rows.length && !page.told.known.has(index));
+  const { known, searched, fits } = page.told;
+  const open = (index) => !known.has(index) || (index === picked && fits.get(index) === null && !searched.has(index));
+  return [...new Set([...given, picked, ...page.next])].filter((index) => index !== null && index < page.rows.length && open(index));
 }
 
 export function hue(kind) {

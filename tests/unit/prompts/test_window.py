@@ -145,6 +145,14 @@ def parts(prompt: pf.Prompt) -> dict[str, int]:
     return {part.name: part.tokens for part in prompt.parts}
 
 
+@pytest.mark.parametrize("given", [{}, {"query": "fox"}, {"history": []}, {"user": ""}])
+def test_a_context_that_does_not_fit_needs_no_history_and_no_question(given: Any) -> None:
+    items = [{"name": f"n{n}", "content": LINE * 9, "score": 0.5} for n in range(20)]
+    prompt = RENDERER.prompt(items, system="s", context_window=900, reserve=0, **given)
+    assert prompt.tokens <= 900 and prompt.context.truncated
+    assert "quick brown fox" in prompt.text
+
+
 def test_history_and_context_share_what_is_left() -> None:
     items = [{"content": f"{n} {LINE * 40}"} for n in range(5)]
     both = RENDERER.prompt(

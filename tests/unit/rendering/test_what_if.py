@@ -41,10 +41,19 @@ def test_no_value_is_beyond_the_end() -> None:
 def test_a_table_of_all_items_takes_so_many_tries() -> None:
     found = raises()
     list(found.foresee(range(2, 20), 60))
-    assert found.tries == 60
+    assert 50 < found.tries <= 60
     assert found.known_next(range(2, 20)) == (200, 2)
-    unknown = [n for n in range(2, 20) if found.known(n) is None]
+    known = {n: value for n in range(2, 20) if (value := found.known(n)) is not None}
+    assert known and all(100 * n <= value < 101 * n or value == 300 for n, value in known.items())
+    unknown = [n for n in range(2, 20) if n not in known]
     assert unknown and all(found.too_small(n) is not None for n in unknown)
+
+
+def test_tries_that_are_used_up_say_of_no_item_that_it_never_comes() -> None:
+    found = raises()
+    list(found.foresee(range(2, 20), 2))
+    assert all(found.known(n) is None and found.too_small(n) for n in range(9, 20))
+    assert found.find(19) == 1900
 
 
 @pytest.mark.slow

@@ -96,9 +96,20 @@ def variants_of(text: str, marker: str = MARKER) -> TrimmedVariants:
     return found
 
 
+def embedded(value: Any) -> Any:
+    """Return the object or array that a text holds as JSON, else None."""
+    try:
+        return json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else None
+    except (ValueError, RecursionError):
+        return None
+
+
 def assert_part(short: Any, whole: Any) -> None:
     """Assert that `short` is what is left of `whole`."""
-    if isinstance(short, str) and short != whole:
+    inner = embedded(whole) if short != whole else None
+    if inner is not None:  # JSON in a text is cut as JSON, and stays a text
+        assert_part(json.loads(short), inner)
+    elif isinstance(short, str) and short != whole:
         found = GONE.search(short)
         assert found and found.end() == len(short)
         kept = short[: found.start()]
@@ -199,7 +210,8 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
         value = out_of_tables(read(variant))
         assert_part(value, whole)
         if marker and marker not in text and value != whole:
-            assert variant.count(json.dumps(marker, ensure_ascii=False)[1:-1]) == 1
+            written_marker = json.dumps(marker, ensure_ascii=False)[1:-1]
+            assert variant.replace("\\", "").count(written_marker.replace("\\", "")) == 1
         assert len(variant) <= before
         before = len(variant) + len(json.dumps(marker))
 
@@ -354,7 +366,7 @@ def test_every_variant_of_lines_is_valid(values: list[Any], end: str) -> None:
 @pytest.mark.slow
 @pytest.mark.unwatched
 def test_hostile_texts() -> None:
-    for text in (*STRINGS, *outside()):
+    for text in (*STRINGS, f"[{'9' * 130}]", '["it \\"boils\\"", {}]' + " " * 90, *outside()):
         assert_laws(text)
         assert_laws(json.dumps([text, {text: text * 3}] * 4, ensure_ascii=False))
 
