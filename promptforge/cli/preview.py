@@ -297,6 +297,8 @@ def mcp_command(
         raise click.UsageError("--wrap takes a command or a URL, and nothing else takes one")
     made_of: dict[str, Any] = {"profile": profile, **folders, **options}
     serve: Callable[[tuple[str, int] | None], None]
+    # Before the server is made: the library sets its own handler where there is none.
+    logging.basicConfig(level=logging.WARNING, handlers=[_LogLines()])
     try:
         if wrap:
             from ..integrations.mcp_proxy import wrap_server
@@ -308,7 +310,6 @@ def mcp_command(
             serve = make_mcp_server(roots=roots, resources=resources, **made_of).serve
     except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
-    logging.basicConfig(level=logging.WARNING, handlers=[_LogLines()])
     if http is not None:
         _say_address(*http)
     serve(http)

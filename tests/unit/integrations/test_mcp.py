@@ -355,7 +355,6 @@ def test_no_resource_is_listed_or_read_unless_the_operator_wants_them() -> None:
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0:"])
-@pytest.mark.skip(reason="hung when all tests last ran; the cause is not known")
 def test_the_command_serves_over_http_too(host: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
