@@ -149,7 +149,7 @@ def parts(prompt: pf.Prompt) -> dict[str, int]:
 def test_a_context_that_does_not_fit_needs_no_history_and_no_question(given: Any) -> None:
     items = [{"name": f"n{n}", "content": LINE * 9, "score": 0.5} for n in range(20)]
     prompt = RENDERER.prompt(items, system="s", context_window=900, reserve=0, **given)
-    assert prompt.tokens <= 900 and prompt.context.truncated
+    assert prompt.tokens <= 900 and prompt.context is not None and prompt.context.truncated
     assert "quick brown fox" in prompt.text
 
 
