@@ -1,4 +1,4 @@
-"""Write the table of characters of `promptforge/text/characters.py`, by the Python that knows them.
+"""Write `promptforge/text/unassigned.txt`, a table of characters, by the Python that knows them.
 
     python3.11 tests/build_characters.py
 
@@ -8,14 +8,13 @@ It takes a Python with Unicode 14.0, the version of the oldest Python that promp
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-MODULE = Path(__file__).parent.parent / "promptforge/text/characters.py"
+TABLE = Path(__file__).parent.parent / "promptforge/text/unassigned.txt"
 VERSION = "14.0.0"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -45,6 +44,4 @@ def table() -> str:
 if __name__ == "__main__":
     if unicodedata.unidata_version != VERSION:
         sys.exit(f"this Python knows Unicode {unicodedata.unidata_version}, and not {VERSION}")
-    source = MODULE.read_text(encoding="utf-8")
-    new = re.sub(r'(?s)(_EDGES = """\n).*?(\n""")', rf"\g<1>{table()}\g<2>", source)
-    MODULE.write_text(new, encoding="utf-8")
+    TABLE.write_text(f"{table()}\n", encoding="utf-8")

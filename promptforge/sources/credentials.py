@@ -5,116 +5,48 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from ..text.words import late_pattern
+import msgspec
 
-_WORD_FOR_A_PASSWORD = (
-    r"(?i:[^\s/@]{0,99}?(?:pass|pw|secret|token|example|fake|dummy|test|change|redacted|xxxx"
-    r"|hunter2|tiger))"
-)
-"""A word within what stands for a password in manuals and tests."""
-_HOST_OF_AN_EXAMPLE = (
-    r"(?i:(?:[\w-]{1,63}\.){0,9}(?:localhost|127\.\d+\.\d+\.\d+|example(?:\.(?:com|net|org))?|test"
-    r"|invalid)(?![\w.-])|\[::1\])"
-)
-"""Hosts that are reserved for examples and tests, and one's own machine."""
-# Each with the words that are looked for first: a pattern over all of a text costs fifty times it.
-_CREDENTIALS = {
-    "a private key": (
-        ("PRIVATE KEY",),
-        # The line alone is in many programs, and in manuals `...` stands below it. A key has base64
-        # below it: behind `#` in a comment, behind `\n` as two letters in JSON, behind `" + "` in
-        # a program. Headers may come first. One that a manual shortens by `...` is none.
-        # SSH2 has four dashes and a blank.
-        r"----[- ]BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?[- ]----"
-        r"(?:[\s#>\"',+*/;|`-]|\\+[rn])++"
-        r"(?:[A-Za-z-]+: (?:[^\n\\]*(?:\\+[rn])+|[^\n]*\n\s*)){0,9}([A-Za-z0-9+/=]{24,}+)"
-        r"(?!(?:[\s#>-]|\\[rn])*(?:\.\.\.|…))",
-    ),
-    "a PuTTY key": (
-        ("Private-Lines:",),
-        # No line of a head, such as `Private-MAC: …`, is a line of the key.
-        r"Private-Lines: *[0-9]+(?:[\s#>\"',+-]|\\+[rn])++([A-Za-z0-9+/=]{4,}+)(?![:-])",
-    ),
-    "a private key in Base64": (
-        ("LS0tLS1CRUdJTi",),  # -----BEGIN
-        r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVE"
-        r"|BFTkNSWVBURUQgUFJJVkFUR|BEU0EgUFJJVkFUR)[A-Za-z0-9+/]{40,}=*",
-    ),
-    "a key of minisign or signify": (
-        ("untrusted comment:",),
-        r"untrusted comment: [^\n]*(?:secret|encrypted) key[^\n]*\n[-+ ]?([A-Za-z0-9+/]{60,}=*)",
-    ),
-    "a WireGuard key": (
-        ("PrivateKey", "PresharedKey"),
-        r"(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{43}=)",
-    ),
-    "a private key in JSON": (
-        ('"kty"',),
-        r"\"(?:d|k|p|q|d[pq]|qi)\"[ \t]*:[ \t]*\"([A-Za-z0-9_-]{32,})\"",
-    ),
-    "an age key": (("AGE-SECRET-KEY-1",), r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b"),
-    "an AWS access key": (("AKIA", "ASIA"), r"\bA[KS]IA[A-Z2-7]{16}\b"),
-    "an AWS secret key": (
-        ("secret_access_key", "SECRET_ACCESS_KEY", "ecretAccessKey"),
-        r"(?i:secret_?access_?key)[\"']?[ \t]*[=:][ \t]*[\"']?([A-Za-z0-9/+]{40})(?![\w/+=])",
-    ),
-    "an Amazon Bedrock key": (("ABSK",), r"\bABSK[A-Za-z0-9+/]{100,}"),
-    "a GitHub token": (
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        r"\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b",
-    ),
-    "a GitLab token": (
-        ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "gloas-", "glsoat-", "GR1348941"),
-        r"\b(?:gl(?:pat|dt|rt|cbt|ptt|oas|soat)-|GR1348941)[A-Za-z0-9_-]{20,}",
-    ),
-    "a Slack token": (
-        ("xox", "xapp-"),
-        r"\bxox[abeoprs]-[A-Za-z0-9-]{20,}|\bxapp-[0-9]-[A-Z0-9]+-[0-9]+-[a-z0-9]{20,}",
-    ),
-    "a Slack webhook": (
-        ("hooks.slack.com",),
-        r"\bhooks\.slack\.com/(?:services|workflows|triggers)/\w+/\w+/(?:[0-9]+/)?(\w{20,})",
-    ),
-    "a Google API key": (("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),
-    "a Google OAuth secret": (("GOCSPX-",), r"\bGOCSPX-[A-Za-z0-9_-]{28}"),
-    "a Google access token": (("ya29.",), r"\bya29\.[A-Za-z0-9_-]{30,}"),
-    "a Stripe key": (("k_live_",), r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
-    "a Stripe webhook secret": (("whsec_",), r"\bwhsec_[A-Za-z0-9+/]{32,}"),
-    "an Anthropic key": (("sk-ant-",), r"\bsk-ant-[A-Za-z0-9_-]{32,}"),
-    "an OpenAI key": (("T3BlbkFJ",), r"\bsk-[A-Za-z0-9_-]{16,}T3BlbkFJ[A-Za-z0-9_-]{16,}"),
-    "a Hugging Face token": (("hf_",), r"\bhf_[A-Za-z]{34}\b"),
-    "an npm token": (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
-    "a SendGrid key": (("SG.",), r"\bSG\.[\w-]{22}\.[\w-]{43}\b"),
-    "an Azure storage key": (("AccountKey=",), r"\bAccountKey=([A-Za-z0-9+/]{86}==)"),
-    "an Azure access key": (("SharedAccessKey=",), r"\bSharedAccessKey=([A-Za-z0-9+/]{43}=)"),
-    "an Azure client secret": (("Q~",), r"(?<![\w.~-])[\w.~-]{3}[0-9]Q~[\w.~-]{31,34}(?![\w.~-])"),
-    "an Azure DevOps token": (("AZDO",), r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b"),
-    "a Telegram token": ((":AA",), r"\b\d{8,10}:AA[\w-]{33}\b"),
-    "a PyPI token": (("pypi-AgE",), r"\bpypi-AgE[IN][A-Za-z0-9_-]{50,}"),
-    "a password in an address": (
-        ("://",),
-        # Manuals and tests are full of `postgres://user:password@localhost`.
-        r"://([^\s:/@\"'`<>{}$]{1,99}):(?!\1@)"
-        rf"(?!{_WORD_FOR_A_PASSWORD})([^\s:/@\"'`<>{{}}$*]{{8,99}})@(?!{_HOST_OF_AN_EXAMPLE})[\w\[]",
-    ),
-}
-"""Credential → words of it, and its pattern, as its issuer has published it."""
+from ..files.access import read_utf8
+from ..text.words import late_pattern
+from ..yaml_reader import load_shipped_yaml
+
 KEYS = ("a private key", "a PuTTY key")
 """Credentials of several lines."""
-DUMMIES = frozenset({
-    # AWS General Reference and the IAM User Guide; all of AWS's own end so.
-    *("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
-    *("AKIAI44QH8DHBEXAMPLE", "je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY"),
-    # Microsoft Learn: the keys of Azurite (storage) and of the emulator of Cosmos DB.
-    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==",
-    # jwt.io, the token that its page opens with.
-    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwi"
-    "aWF0IjoxNTE2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
-})  # fmt: skip
-"""Credentials that their issuers print in manuals; they open nothing."""
+
+
+class _Credential(msgspec.Struct, frozen=True):
+    """A row of `credentials.yaml`."""
+
+    name: str
+    words: list[str]
+    pattern: str | list[str]
+    short: bool = False
+    letters: int = 10
+
+    def find(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield what matches; `ghp_xxxx…` in a manual has too few different characters."""
+        if any(word in text for word in self.words):
+            for match in re.finditer("".join(self.pattern), text):
+                if len(set(match[match.lastindex or 0])) >= self.letters:
+                    yield match
+
+
+class _Table(msgspec.Struct, frozen=True):
+    credentials: list[_Credential]
+    dummies: frozenset[str]
+
+
+@cache
+def known_credentials() -> _Table:
+    """Return credentials, and the dummies of manuals."""
+    path = Path(__file__).with_name("credentials.yaml")
+    return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
+
+
 FILE_FOR_PASSWORDS = late_pattern(
     r"(?i)[\w-]*\.env(?:\.(?!example|sample|template|dist|default)[\w.-]+)?|[._]netrc|\.pgpass"
     r"|\.git-credentials|\.htpasswd"
@@ -148,19 +80,6 @@ _PASSWORD = late_pattern(
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
     r"|^[^\s:#]+:(?:(?:\$\w+\$|\{S?SHA\})\S{6,}|[./0-9A-Za-z]{13}$)"
 )
-MIN_LETTERS_OF_A_SECRET = 10
-"""Different characters of a credential; `ghp_xxxx…` in a manual has fewer."""
-_MIN_LETTERS = {"a password in an address": 5, "a PuTTY key": 1}
-
-
-def find_credential(text: str, place: str = "") -> str | None:
-    """Return the kind of credential that a text holds, in words; `None` where none is seen.
-
-    In a file for passwords, such as `.env`, any password counts. With the extra `secrets` the
-    package detect-secrets looks for more kinds.
-    Example: `find_credential("AKIA" + "I7QXSU2JTPNN4B6M")` is "an AWS access key".
-    """
-    return next((kind for kind, _ in find_credentials(text, place)), None)
 
 
 def find_credentials(
@@ -186,17 +105,14 @@ def find_credentials(
 
 def _find_known(text: str, lines: str, allowed: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield what has a pattern of its issuer; `lines` are those that can hold a token."""
-    for name, (words, pattern) in _CREDENTIALS.items():
-        looked_in = text if name in _OF_SHORT_WORDS else lines
-        if not any(word in looked_in for word in words):
-            continue
-        least = _MIN_LETTERS.get(name, MIN_LETTERS_OF_A_SECRET)
-        for match in re.finditer(pattern, looked_in):
+    for known in known_credentials().credentials:
+        looked_in = text if known.short else lines
+        for match in known.find(looked_in):
             secret = match[match.lastindex or 0]
             # Keys of one kind begin alike, so one is allowed by all of it.
-            whole = _body_of_key(looked_in, match) if name in KEYS else secret
-            if len(set(secret)) >= least and not is_harmless(whole, allowed):
-                yield name, secret
+            whole = _body_of_key(looked_in, match) if known.name in KEYS else secret
+            if not is_harmless(whole, allowed):
+                yield known.name, secret
 
 
 def _body_of_key(text: str, match: re.Match[str]) -> str:
@@ -208,7 +124,8 @@ def _body_of_key(text: str, match: re.Match[str]) -> str:
 def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:
     """Tell whether a value is a dummy of a manual, or allowed as it is."""
     # AWS's own, in every tutorial.
-    return secret in DUMMIES or secret in allowed or secret.endswith(("EXAMPLE", "EXAMPLEKEY"))
+    is_given = secret in known_credentials().dummies or secret in allowed
+    return is_given or secret.endswith(("EXAMPLE", "EXAMPLEKEY"))
 
 
 def is_for_passwords(place: str) -> bool:
@@ -333,13 +250,6 @@ _WEB_TOKEN = late_pattern(
 """Two or three words of Base64 with dots between, as a token has."""
 MIN_TOKEN = 20
 """Letters, digits and signs of the shortest token, an access key of AWS."""
-_OF_SHORT_WORDS = frozenset({
-    *("a private key", "an AWS secret key", "an Amazon Bedrock key", "a password in an address"),
-    *("an Azure storage key", "an Azure access key", "an Azure client secret"),
-    *("a Stripe webhook secret", "a PuTTY key", "a private key in Base64", "a WireGuard key"),
-    *("a key of minisign or signify", "a private key in JSON"),
-})  # fmt: skip
-"""Credentials that `+`, `/` and `.` may cut into words shorter than `MIN_TOKEN`."""
 _LETTERS = bytes(
     ord("a") if chr(code).isalnum() or chr(code) in "_-" else ord(" ") for code in range(128)
 ) + bytes(128)

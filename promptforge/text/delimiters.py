@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import count
 
-from . import characters
+from . import characters, table_text
 from .escape import INVISIBLE_CHARACTER
 from .words import MAX_BLOCK_CHARS, late_pattern, split_blocks
 
@@ -30,65 +30,7 @@ LONG_S = "ſ"
 MAX_CHARACTERS_REMEMBERED = 50_000
 # A character of ASCII, then all that look like it: Unicode Technical Standard #39, confusables.txt
 # of Unicode 15.1, without those that NFKC folds.
-_TABLE = r"""
-! ǃⵑ
-& ꝸ
-' ´ʹʻʼʽʾˈˊˋ˴ʹ΄՚՝י׳ߴߵᑊᛌ᾽᾿´῾‘’‛′‵ꞌ𖽑𖽒
-( ❨❲〔﴾
-) ❩❳〕﴿
-* ٭⁎∗𐌟
-+ ᛭➕𐊛
-, ¸؍٫‚ꓹ
-- ˗۔‐‑‒–⁃−➖Ⲻ﹘
-. ٠۰܁܂ꓸ꘎𐩐𝅭
-/ ᜵⁁⁄∕╱⟋⧸Ⳇ⼃〳ノ㇓丿𝈺
-2 ƧϨᒿꙄꛯꝚ
-3 ƷȜЗӠⳌꝪꞫ𑣊𖼻𝈆
-4 Ꮞ𑢯
-5 Ƽ𑢻
-6 бᏮⳒ𑣕
-7 𐓒𑣆𝈒
-8 Ȣȣ৪੪ଃ𐌚𞣋
-9 ৭੧୨൭ⳊꝮ𑢬𑣌𑣖
-: ː˸։׃܃܄ःઃ᛬᠃᠉⁚∶ꓽ꞉
-< ˂ᐸᚲ‹❮𝈶
-= ᐀⹀゠꓿
-> ˃ᐳ›❯𖼿𝈷
-? ɁʔॽᎮꛫ
-\ ∖⟍⧵⧹⼂㇔丶𝈏𝈻
-^ ˄ˆ
-_ ߺ
-a ɑΑαАаᎪᗅ⍺ꓮ𐊠𖽀𝚨𝛂𝛢𝛼𝜜𝜶𝝖𝝰𝞐𝞪
-b ƄΒВЬᏏᏴᑲᖯᗷꓐꞴ𐊂𐊡𐌁𝚩𝛣𝜝𝝗𝞑
-c ϲϹСсᏟᴄⲤⲥꓚꮯ𐊢𐌂𐐕𐐽𐔜𑣩𑣲🝌
-d ԁᎠᏧᑯᗞᗪꓒꓓ
-e ΕЕеҽᎬ℮⋿ⴹꓰꬲ𐊆𑢦𑢮𝚬𝛦𝜠𝝚𝞔
-f ϜքᖴẝꓝꞘꞙꬵ𐊇𐊥𐔥𑢢𑣂𝈓𝟊
-g ƍɡԌցᏀᏳᶃꓖ
-h ΗНһհᎻᏂᕼⲎꓧ𐋏𝚮𝛨𝜢𝝜𝞖
-i ıɩɪ˛ͺιіӏᎥι⍳ꙇꭵ𑣃𝚤𝛊𝜄𝜾𝝸𝞲
-j ͿϳЈјᎫᒍꓙꞲ
-k ΚКᏦᛕⲔꓗ𐔘𝚱𝛫𝜥𝝟𝞙
-l ƖǀΙІӀ׀וןا١۱ߊᏞᒪᛁ∣⏽ⲒⳐⵏꓡꓲﺍﺎ￨𐊊𐌉𐌠𐐛𐔦𑢣𑢲𖼖𖼨𝈪𝚰𝛪𝜤𝝞𝞘𞣇𞸀𞺀
-m ΜϺМᎷᗰᛖⲘꓟ𐊰𐌑𝚳𝛭𝜧𝝡𝞛
-n ΝոռⲚꓠ𐔓𝚴𝛮𝜨𝝢𝞜
-o ΟοσОоՕօסه٥ھہە۵߀०০੦૦ଠ୦௦ం౦ಂ೦ംഠ൦ං๐໐ဝ၀ჿዐᴏᴑⲞⲟⵔ〇ꓳꬽﮦﮧﮨﮩﮪﮫﮬﮭﻩﻪﻫﻬ𐊒𐊫𐐄𐐬𐓂𐓪𐔖𑓐𑢵𑣈𑣗𑣠𝚶𝛐𝛔𝛰𝜊𝜎𝜪𝝄𝝈𝝤𝝾𝞂𝞞𝞸𝞼𞸤𞹤𞺄
-p ΡρϱРрᏢᑭ⍴Ⲣⲣꓑ𐊕𝚸𝛒𝛠𝛲𝜌𝜚𝜬𝝆𝝔𝝦𝞀𝞎𝞠𝞺𝟈
-q ԛգզⵕ
-r ƦгᎡᏒᖇᴦⲅꓣꭇꭈꮁ𐒴𖼵𝈖
-s ƽЅѕՏᏕᏚꓢꜱꮪ𐊖𐐠𐑈𑣁𖼺
-t ΤТᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊𝚻𝛵𝜯𝝩𝞣🝨
-u ʋυՍսሀᑌᴜ∪⋃ꓴꞟꭎꭒ𐓎𐓶𑢸𑣘𖽂𝛖𝜐𝝊𝞄𝞾
-v νѴѵט٧۷Ꮩᐯᴠ∨⋁ⴸꓦꛟꮩ𐔝𑜆𑢠𑣀𖼈𝈍𝛎𝜈𝝂𝝼𝞶
-w ɯѡԜԝաᎳᏔᴡꓪꮃ𑜊𑜎𑜏𑣦𑣯
-x ×ΧХхᕁᕽ᙭᙮ᚷ╳⤫⤬⨯ⲬⵝꓫꞳ𐊐𐊴𐌗𐌢𐔧𑣬𝚾𝛸𝜲𝝬𝞦
-y ɣʏΥγϒУуҮүყᎩᎽᶌỿℽⲨꓬꭚ𐊲𑢤𑣜𖽃𝚼𝛄𝛶𝛾𝜰𝜸𝝪𝝲𝞤𝞬
-z ΖᏃᴢꓜꮓ𐋵𑢩𑣄𑣥𝚭𝛧𝜡𝝛𝞕
-{ ❴𝄔
-} ❵
-~ ˜῀⁓∼
-"""
-LOOK_ALIKES = {char: row[0] for row in _TABLE.strip("\n").split("\n") for char in row[2:]}
+LOOK_ALIKES = {char: row[0] for row in table_text("look_alikes").splitlines() for char in row[2:]}
 """Characters that look like one of ASCII, each with that one."""
 _MORE = {"-": "─━╌╍┄┅┈┉╴╶╸╺⎯ー㇐ㅡᅳ一", "=": "═🟰", "'": "“”„‟″‶❝❞", "|": "│┃║", ":": "︰"}
 _TO_ASCII = LOOK_ALIKES | {char: shown for shown, chars in _MORE.items() for char in chars}

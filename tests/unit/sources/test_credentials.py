@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from commandline import run
+from found_credentials import find_credential
 from git_space import git, needs_git
-
-from promptforge.sources.credentials import find_credential
 
 pytestmark = needs_git
 

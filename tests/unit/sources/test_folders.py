@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from commandline import run
+from found_credentials import find_credential
 from git_space import git, make, needs_git, write
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,6 @@ import promptforge as pf
 from promptforge.cli.output import print_message, reading_progress
 from promptforge.errors import Diagnostics
 from promptforge.sources import credentials, folders
-from promptforge.sources.credentials import find_credential
 from promptforge.sources.ignored import IgnoreRules
 
 pytestmark = needs_git

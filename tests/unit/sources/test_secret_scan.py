@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from found_credentials import find_credential
 from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge.errors import Diagnostics
-from promptforge.sources.credentials import DUMMIES, find_credential
+from promptforge.sources.credentials import known_credentials
 from promptforge.sources.secret_scan import MASK, SecretScan
 
 # In parts, so that no scanner takes this file for the place of one.
@@ -139,7 +140,7 @@ def test_the_message_is_one_line_and_names_three_of_each() -> None:
 
 
 def test_dummies_of_manuals_and_allowed_values_are_shown() -> None:
-    for dummy in DUMMIES:
+    for dummy in known_credentials().dummies:
         text = f"AccountKey={dummy}\naws_secret_access_key = {dummy}\nx = '{dummy}'\n"
         assert clean(text) == text
     text = f"x = '{TOKEN}'\n"
