@@ -89,11 +89,18 @@ _LOCK_NAME = late_pattern(
 _MINIFIED_NAME = late_pattern(r"(?i).*[.-]min\.(js|mjs|cjs|css)|.*\.(js|mjs|cjs|css)\.map")
 _PROGRAM_OF_A_PAGE = late_pattern(r"(?i).*\.(js|mjs|cjs|css)")
 MIN_MINIFIED_LINE = 4_000
-"""Characters without a line end at the start of a script or style sheet: a bundler's work."""
-# The marks that Go's tools and review systems know, in a comment at the top.
+"""Characters of one line near the start of a script or style sheet: a bundler's work."""
+MIN_SIGNS_OF_CODE = 0.05
+"""Share of signs in such a line of code. A picture in base64 in a program has next to none."""
+_SIGN_OF_CODE = late_pattern(r"[(){};,:=]")
+# The marks that Go's tools and review systems know, C#'s, and the words of other generators, in a
+# comment at the top. Rails' schema forbids nothing and is worth reading.
+_FORBIDDEN = r"do(?:n't| not) (?:edit|modify|change|touch)"
+_MADE = r"\b(?:auto(?:matically)?[- ]?)?generated\b"
 _GENERATED_HEAD = late_pattern(
-    r"(?:.*\n){0,20}?[ \t]*(?://|#|/?\*|--|;|<!--).*"
-    r"(?:@generated\b|Code generated .*DO NOT EDIT)"
+    r"(?i)(?:.*\n){0,20}?[ \t]*(?:(?://|#|/?\*|--|;|<!--).*(?:@generated\b|<auto-?generated>)"
+    rf"|(?://|#|/?\*|--|;).*(?:{_MADE}(?:.*\n){{0,2}}.*{_FORBIDDEN}"
+    rf"|{_FORBIDDEN}(?:.*\n)?.*{_MADE}))"
 )
 
 _LFS_BEGINNING = "version https://git-lfs.github.com/spec/"
@@ -448,9 +455,17 @@ def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) 
         return _LFS_POINTERS
     if asked_for:
         return None
-    if "\n" not in text[:MIN_MINIFIED_LINE] and size > MIN_MINIFIED_LINE:
-        return _MINIFIED if _PROGRAM_OF_A_PAGE.fullmatch(place) else None
+    if _PROGRAM_OF_A_PAGE.fullmatch(place) and _is_minified(text):
+        return _MINIFIED
     return _GENERATED if _GENERATED_HEAD.match(text) else None
+
+
+def _is_minified(text: str) -> bool:
+    """Return whether the beginning of a script has a line of code too long to be typed."""
+    longest = max(text.split("\n"), key=len)
+    if len(longest) < MIN_MINIFIED_LINE:
+        return False
+    return len(_SIGN_OF_CODE.findall(longest)) >= MIN_SIGNS_OF_CODE * len(longest)
 
 
 def _list_folder(

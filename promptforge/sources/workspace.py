@@ -153,9 +153,10 @@ def is_stream(path: str) -> bool:
 
 
 def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: bool = False) -> str:
-    """Return the text of bytes, UTF-8 but for a byte order mark; wrong ones become U+FFFD.
+    """Return the text of bytes, UTF-8 but for a byte order mark.
 
-    Where bytes are no UTF-8, the encoding counts that a program or XML names in its first lines.
+    The encoding of bytes that are no UTF-8 is that which a program or XML names in its first lines,
+    else a guess (PF301). Wrong bytes in UTF-8, and those of no encoding, become U+FFFD (PF301).
     Raises `BinaryFileError` by git's own test, a zero in the first 8 KiB, by a few marks, and for
     control characters beside bytes that are no UTF-8.
     """
@@ -187,11 +188,70 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
         if named is not None:
             with suppress(UnicodeDecodeError, LookupError):
                 return data.decode((named[1] or named[2]).decode())
-        text = data.decode(encoding, "replace")
         line = data[: exc.start].count(b"\n") + 1
-        message = f"bytes that are no {encoding.upper()}, first in line {line}; replaced by U+FFFD"
-        diagnostics.add("PF301", message, where=f"{where}:{line}")
-        return text
+        may_guess = is_wrong and encoding == "utf-8"
+        return _decode_wrong(data, encoding, may_guess, f"{where}:{line}", diagnostics)
+
+
+def _decode_wrong(
+    data: bytes, encoding: str, may_guess: bool, where: str, diagnostics: Diagnostics
+) -> str:
+    """Return the text of bytes that are not of an encoding; say how they were read."""
+    text = data.decode(encoding, "replace")
+    guessed = None
+    if may_guess and _is_hardly_utf8(text):
+        guessed = _guess_encoding(data)
+    if guessed is not None:
+        message = f"no UTF-8; read as {guessed}, which is a guess; save the file as UTF-8"
+        diagnostics.add("PF301", message, where=where, severity="info")
+        return data.decode(guessed)
+    line = where.rpartition(":")[2]
+    message = f"bytes that are no {encoding.upper()}, first in line {line}; replaced by U+FFFD"
+    diagnostics.add("PF301", message, where=where)
+    return text
+
+
+_ENCODINGS = (
+    *("cp1252", "cp1251", "cp1250", "cp932", "euc_jp", "gb18030", "big5", "cp949", "koi8_r"),
+    *("iso8859_2", "cp1253", "cp1254", "cp1255", "cp1256", "cp866"),
+)
+"""Encodings that files of programs have had; with all 90 that Python knows, more guesses fail."""
+MIN_BYTES_GUESSED = 3
+"""Fewer bytes beyond ASCII are letters of Western Europe, or wrong."""
+MAX_BYTES_GUESSED = 1 << 16
+"""Bytes in whose light an encoding is guessed."""
+
+
+def _is_hardly_utf8(text: str) -> bool:
+    """Return whether fewer characters beyond ASCII were read than bytes were wrong."""
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    return beyond < 2 * text.count("\ufffd")
+
+
+def _guess_encoding(data: bytes) -> str | None:
+    """Return the encoding that makes the likeliest text of bytes; `None` where none reads them."""
+    beyond = data.translate(None, bytes(range(128)))
+    if len(beyond) < MIN_BYTES_GUESSED:
+        return "cp1252" if all(0xC0 <= byte < 0xFE for byte in beyond) else None
+    from charset_normalizer import from_bytes  # comes with tiktoken
+
+    # Whole lines: the end of a part may be half a character.
+    part = data[:MAX_BYTES_GUESSED]
+    if len(data) > len(part):
+        part = part[: part.rfind(b"\n") + 1] or part
+    found = from_bytes(part, cp_isolation=list(_ENCODINGS))
+    best = found.best()
+    if best is None:
+        return None
+    # A few letters tell no language; most programs with such are of Western Europe.
+    names = [best.encoding]
+    if best.language == "Unknown" and any(each.encoding == "cp1252" for each in found):
+        names.insert(0, "cp1252")
+    for name in names:
+        with suppress(UnicodeDecodeError):
+            data.decode(name)
+            return name
+    return None
 
 
 _NO_CHARACTERS = late_pattern(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")

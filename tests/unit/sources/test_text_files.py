@@ -297,13 +297,14 @@ def test_an_encoding_that_the_file_names_is_heard(tmp_path: Path) -> None:
     assert [(item.content or "").split("\n")[-1] for item in loaded] == [
         "x = 'é'",
         '<?xml version="1.0" encoding="koi8-r"?><a>да</a>',
-        "x = '\ufffd'",
-        "x = '\\x41\ufffd'",
+        "x = 'é'",
+        "x = '\\x41é'",
     ]
-    assert [(d.code, d.where) for d in loaded.warnings] == [
-        ("PF301", "c.py:2"),
-        ("PF301", "d.py:2"),
+    assert [(d.code, d.where, d.severity) for d in loaded.warnings] == [
+        ("PF301", "c.py:2", "info"),
+        ("PF301", "d.py:2", "info"),
     ]
+    assert "read as cp1252, which is a guess" in loaded.warnings[0].message
     assert "PF702" not in {d.code for d in pf.render(loaded).warnings}
 
 

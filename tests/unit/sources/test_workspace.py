@@ -10,7 +10,7 @@ import pytest
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.files.access import is_inside
 from promptforge.sources import workspace
-from promptforge.sources.workspace import locate_file, read_text
+from promptforge.sources.workspace import decode_text, locate_file, read_text
 
 
 @pytest.fixture
@@ -98,6 +98,35 @@ def test_a_message_names_the_nearest_file_and_hides_hostile_names(place: Path) -
 def test_bytes_become_text(data: bytes, text: str, codes: list[str], tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(data)
     assert read("f", tmp_path) == (text, codes)
+
+
+LEGACY = {
+    "cp1251": "// Комментарий на русском языке\n$a = 1;\n",
+    "koi8_r": "# Комментарий на русском языке\n",
+    "cp866": "rem Комментарий на русском языке\n",
+    "cp932": "# 日本語のコメントです。設定を読み込みます\n",
+    "euc_jp": "# 日本語のコメントです。設定を読み込みます\n",
+    "gb18030": "// 这是一个中文注释，用于测试编码\n",
+    "big5": "// 這是一個中文註解，用於測試編碼\n",
+    "cp949": "# 한국어 주석입니다 설정 파일을 읽습니다\n",
+    "cp1250": "# Příliš žluťoučký kůň úpěl ďábelské ódy\n",
+    "cp1252": "Le café\u2019s \u201cmenu\u201d \u2013 naïve: 5 €\n",
+    "latin_1": "# Größe\nx = 1\n",
+}
+
+
+@pytest.mark.parametrize("encoding", LEGACY)
+def test_an_encoding_that_nobody_names_is_guessed_and_the_guess_is_told(encoding: str) -> None:
+    text, diagnostics = LEGACY[encoding], Diagnostics()
+    assert decode_text(text.encode(encoding), where="f", diagnostics=diagnostics) == text
+    (told,) = diagnostics
+    assert (told.code, told.severity) == ("PF301", "info") and "a guess" in told.message
+
+
+def test_few_wrong_bytes_in_utf_8_stay_wrong() -> None:
+    diagnostics = Diagnostics()
+    text = decode_text("é ü ö ä".encode() + b"\xe9\xff", where="f", diagnostics=diagnostics)
+    assert text == "é ü ö ä\ufffd\ufffd" and [d.severity for d in diagnostics] == ["warning"]
 
 
 def test_a_large_file_is_cut_at_a_line_and_said(
