@@ -29,7 +29,14 @@ from ..packing.types import (
 )
 from ..text.words import UNITS
 from ..tokenizers.registry import get_tokenizer
-from ..trimming.pieces import Pieces, Structure, TrimmedText, TrimmedVariants, speaks
+from ..trimming.pieces import (
+    Pieces,
+    Structure,
+    TrimmedText,
+    TrimmedVariants,
+    speaks,
+    without_long_runs,
+)
 
 if TYPE_CHECKING:
     from .page import Page
@@ -74,6 +81,7 @@ class Shortener:
         """Item → number of a piece with a declaration → its worth."""
         self._declaring: dict[int, Pieces] = {}
         self._without_comment: dict[int, Variant] = {}
+        self._legible: dict[int, Variant] = {}
         self._beside: list[float] = []
         """Tokens that items cost on the page beyond their own, of each page measured."""
         self._sizes: dict[tuple[int, int], dict[int, _Size]] = {}
@@ -200,6 +208,12 @@ class Shortener:
         required = self._page.candidates.pool[index].required
         if whole.name == "summary" or required:
             return None
+        if not self._page.options.number_lines:
+            legible = self._without_long_runs(index, whole)
+            is_short = len(legible.text) < len(whole.text) and len(legible.text) <= chars
+            if is_short and self._size(legible.text, tokens, chars).tokens <= tokens:
+                return legible
+            whole = whole._replace(text=legible.text)
         structure = None
         room = min(chars, CHARACTERS_PER_TOKEN * tokens)
         reach = self._reach(index, whole, room)
@@ -218,6 +232,13 @@ class Shortener:
             tokens = min(tokens, self._counter.count_upto(whole.text, int(tokens)) - 1)
         text = self._cut(whole.text, tokens, chars)
         return Variant("trimmed", text, cut=True) if text else None
+
+    def _without_long_runs(self, index: int, whole: Variant) -> Variant:
+        """Return an item whole, but for the middle of data in letters in its text."""
+        if index not in self._legible:
+            text = without_long_runs(whole.text)
+            self._legible[index] = whole if text == whole.text else Variant("trimmed", text)
+        return self._legible[index]
 
     def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return as many signatures or headings as are within both bounds, if there are some."""

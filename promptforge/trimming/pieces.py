@@ -23,6 +23,9 @@ from ..text.words import late_pattern, late_property, unit_ends
 Slice = TypeVar("Slice")
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
+_LONG_RUN = late_pattern(r"[A-Za-z0-9+/=_%\\-]{400,}")
+CHARS_KEPT_OF_RUN, MIN_LETTERS_OF_DATA = 24, 8
+"""Characters kept of such data, and different ones that it has at least."""
 
 
 class TrimmedText(NamedTuple):
@@ -113,6 +116,18 @@ def speaks(part: str, whole: Iterable[str]) -> bool:
     if any(map(str.isalnum, freeze(part))):
         return True
     return bool(part) and not any(map(str.isalnum, freeze("".join(whole))))
+
+
+def without_long_runs(text: str) -> str:
+    """Return a text with the middle of data in letters, such as base64, left out and counted."""
+    return _LONG_RUN.sub(_shorten_run, text)
+
+
+def _shorten_run(found: re.Match[str]) -> str:
+    run = found[0]
+    if len(set(run)) < MIN_LETTERS_OF_DATA:  # a line of dashes, say
+        return run
+    return f"{run[:CHARS_KEPT_OF_RUN]}… {len(run) - CHARS_KEPT_OF_RUN:,} characters more"
 
 
 def one_line(text: str) -> str:

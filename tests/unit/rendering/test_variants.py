@@ -107,3 +107,24 @@ def test_where_all_attributions_fit_none_is_lost(layout: str, packing: Any) -> N
     for more in (0, 1, 39, 200, 1_000):
         result = RENDERER.render(items, **options, max_chars=least + more)
         assert "dropped" not in [item.status for item in result.items]
+
+
+DATA = "iVBORw0KGgo" * 3000
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("logo.ts", f'export const LOGO = "data:image/png;base64,{DATA}";\nexport function logo() {{}}\n'),
+    ("a.md", f"# Logo\n\n![](data:image/png;base64,{DATA})\n\nThe function logo() shows it.\n"),
+    ("a.txt", f"the key is\n{DATA}\nand logo() reads it\n"),
+])  # fmt: skip
+def test_data_in_letters_go_before_anything_else(name: str, text: str) -> None:
+    result = pf.render([{"path": name, "content": text}], max_tokens=200)
+    assert "logo()" in result.text and "… 32,9" in result.text
+    assert result.items[0].status == "trimmed"
+
+
+def test_lines_of_signs_and_data_with_numbered_lines_stay() -> None:
+    text = "=" * 900 + "\nfirst\n" + "second word\n" * 90
+    assert "=" * 900 in pf.render([{"content": text}], max_tokens=200).text
+    text = f"a\n{DATA}\nb\n"
+    assert pf.render([{"content": text}], max_tokens=100, number_lines=True).tokens <= 100
