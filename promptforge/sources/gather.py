@@ -502,12 +502,16 @@ def _clean_items(
     """Return the items of a file with their credentials masked; all of one without a filter."""
     if wanted is None:  # somebody named the file
         return items
-    cleaned = [without_secrets(item.content or "", place, diagnostics, wanted) for item in items]
-    return [
-        replace(item, content=clean)
-        for item, clean in zip(items, cleaned, strict=True)
-        if clean is not None
-    ]
+    found = []
+    for item in items:
+        texts = {"content": item.content or "", "expanded": item.expanded}
+        clean = {
+            name: text and without_secrets(text, place, diagnostics, wanted)
+            for name, text in texts.items()
+        }
+        if clean["content"] is not None and (clean["expanded"] or not item.expanded):
+            found.append(replace(item, **clean))
+    return found
 
 
 def _text_loaders(

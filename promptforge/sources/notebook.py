@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from ..text.escape import put_in_fence
 
+FIRST_LINES, LAST_LINES = 3, 10
+"""Lines kept of a long output where the whole notebook has no room."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -19,6 +21,8 @@ class Notebook(NamedTuple):
     """A notebook as text."""
 
     text: str
+    short: str
+    """The same with the middle of long outputs left out: sources matter more."""
     cells: int
     left_out: int
     """Outputs without a text: pictures, widgets."""
@@ -37,21 +41,35 @@ def read_notebook(text: str) -> Notebook | None:
         return None
     tag = _language(data.get("metadata"))
     blocks: list[str] = []
+    short: list[str] = []
     left_out = 0
     unread = sum(not _is_text(cell.get("source")) for cell in cells)
     for cell in cells:
         source = _joined(cell.get("source")).strip("\n")
+        if source and cell.get("cell_type") != "markdown":
+            source = put_in_fence(source, tag if cell.get("cell_type") == "code" else "")
+        blocks.append(source)
+        short.append(source)
         if cell.get("cell_type") == "markdown":
-            blocks.append(source)
             continue
-        if source:
-            blocks.append(put_in_fence(source, tag if cell.get("cell_type") == "code" else ""))
         for output in _dicts(cell.get("outputs")):
             said = list(filter(None, _texts(output)))
             blocks += [put_in_fence(each, "text") for each in said]
+            short += [put_in_fence(_ends(each), "text") for each in said]
             is_empty = output.get("output_type") == "stream" and not output.get("text")
             left_out += not said and not is_empty
-    return Notebook("\n\n".join(filter(None, blocks)), len(cells), left_out, unread)
+    whole, shorter = ("\n\n".join(filter(None, each)) for each in (blocks, short))
+    return Notebook(whole, shorter, len(cells), left_out, unread)
+
+
+def _ends(output: str) -> str:
+    """Return the first and the last lines of an output, where its result stands."""
+    lines = output.split("\n")
+    left_out = len(lines) - FIRST_LINES - LAST_LINES
+    if left_out <= 1:
+        return output
+    gap = f"[… {left_out:,} lines left out]"
+    return "\n".join([*lines[:FIRST_LINES], gap, *lines[-LAST_LINES:]])
 
 
 def _language(metadata: object) -> str:

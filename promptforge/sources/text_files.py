@@ -240,7 +240,10 @@ def file_item(
                     f"; {plural(found.unread, 'cell', 'cells')} with a source that is no text"
                 )
             said.add("PF611", message, where=show_path(path), severity="info")
-        return Item(kind="file", content=found.text, path=path, language="markdown")
+        expanded = found.text if found.short != found.text else None
+        return Item(
+            kind="file", content=found.short, expanded=expanded, path=path, language="markdown"
+        )
     language = language_of_text(path, text)
     kind = "code" if is_code(language) else "file"
     if language == "diff":

@@ -116,3 +116,19 @@ def test_an_output_of_another_form_is_counted_as_left_out() -> None:
     cells = [{"cell_type": "code", "source": "1", "outputs": outputs}]
     found = read_notebook(json.dumps({"nbformat": 4, "cells": cells}))
     assert found is not None and found.left_out == 1
+
+
+def test_long_outputs_lose_their_middle_before_any_cell_goes(tmp_path: Path) -> None:
+    lines = [f"epoch {n}\n" for n in range(2000)]
+    printed = {"output_type": "stream", "name": "stdout", "text": lines}
+    cells = [
+        {"cell_type": "code", "source": "train()", "outputs": [printed]},
+        {"cell_type": "code", "source": "model.fit(x)", "outputs": []},
+        {"cell_type": "markdown", "source": "# Conclusion"},
+    ]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    short = run("render", "n.ipynb", "--max-tokens", "400", cwd=tmp_path).out
+    assert "[… 1,987 lines left out]" in short and "epoch 2\n" in short and "epoch 1999" in short
+    assert "model.fit(x)" in short and "# Conclusion" in short
+    whole = run("render", "n.ipynb", "--max-tokens", "none", cwd=tmp_path).out
+    assert "epoch 1000\n" in whole and "left out" not in whole
