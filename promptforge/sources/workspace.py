@@ -219,7 +219,7 @@ _ENCODINGS = (
 MIN_BYTES_GUESSED = 3
 """Fewer bytes beyond ASCII are letters of Western Europe, or wrong."""
 MAX_BYTES_GUESSED = 1 << 16
-"""Bytes in whose light an encoding is guessed."""
+"""Bytes that an encoding is guessed by."""
 
 
 def _is_hardly_utf8(text: str) -> bool:
