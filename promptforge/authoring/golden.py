@@ -21,11 +21,11 @@ from msgspec import Meta
 
 from ..config.options import OPTION_VOCABULARY, YAML_WORDS
 from ..config.schema import Vocabulary, rules_of
+from ..engine import ContextRenderer
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
 from ..files import YAML_SUFFIXES, tokenizer_file
 from ..files.access import Access, read_bytes, read_utf8
 from ..model import Item, Result, ResultItem
-from ..rendering.renderer import ContextRenderer
 from ..sources.item_files import load_items
 from ..sources.records import load_records
 from ..text.escape import to_label

@@ -21,6 +21,7 @@ import msgspec
 from ..config.options import FILES_HINT, OPTION_VOCABULARY
 from ..config.profiles import PROFILE_VOCABULARY, near_tokenizer, read_values
 from ..config.schema import Vocabulary, rules_of
+from ..engine import FORMAT_EXTENSIONS
 from ..errors import ItemError, OptionError, ProfileError, TemplateError, quote
 from ..files import (
     NOT_THERE_ERRNOS,
@@ -42,7 +43,6 @@ from ..files.access import (
     write_settings,
     write_whole,
 )
-from ..syntax.syntaxes import FORMAT_EXTENSIONS
 from ..text.escape import SURROGATE, to_label
 from ..yaml_reader import MAX_YAML_BYTES, find_invisible, load_yaml
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, load_profile, profile_schema
+from ..engine import FORMAT_EXTENSIONS, PROMPTS_FOLDER, Layout, Templates, known_syntax
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
 from ..files import shipped_folder
 from ..files.access import (
@@ -27,8 +28,7 @@ from ..files.access import (
     remove_unfinished,
     write_whole,
 )
-from ..syntax.syntaxes import FORMAT_EXTENSIONS, known_syntax
-from ..templating.loader import KIND_NAME, PROMPTS_FOLDER, Layout, Templates
+from ..templating.loader import KIND_NAME
 from ..yaml_reader import SCHEMA_MODELINE
 
 _LAYOUT_SCHEMA = "layout.schema.json"

@@ -27,6 +27,7 @@ from typing import IO, Any, NamedTuple, cast
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY, Options
+from ..engine import Job, SourceRequest, decode_json, gather, load_messages
 from ..errors import (
     Diagnostics,
     ItemError,
@@ -45,9 +46,8 @@ from ..prompts.messages import Message
 from ..prompts.prompt import Renderer
 from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
-from ..sources.gather import SourceRequest, gather
-from ..sources.item_files import decode_json, load_messages, report_repeated_keys
-from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
+from ..sources.item_files import report_repeated_keys
+from ..sources.jobs import PROMPT_TEXT_KEYS, job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
 from ..text.words import late_pattern, late_property

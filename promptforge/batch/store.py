@@ -29,6 +29,7 @@ from msgspec.structs import replace
 from .._version import __version__
 from ..config.options import Options
 from ..config.profiles import load_profile
+from ..engine import get_tokenizer
 from ..errors import OptionError, PromptForgeError
 from ..files import shipped_folder
 from ..files.access import (
@@ -41,7 +42,6 @@ from ..files.access import (
     remove_unfinished,
     write_whole,
 )
-from ..tokenizers.registry import get_tokenizer
 from .rows import (
     ERROR_PREFIX,
     BatchSpec,

@@ -16,8 +16,9 @@ import click
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
+from ..engine import REASONS
 from ..model import Explanation, Gain, Remedy, Result, ResultItem, budget_words, path_with_lines
-from ..reasons import REASONS, Reason
+from ..reasons import Reason
 from ..text.format import plural
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request

@@ -19,9 +19,9 @@ import click
 
 from ..config.options import OPTION_GROUPS, OPTION_VOCABULARY, PROMPT_OPTIONS, Options
 from ..config.schema import Rule, bare_type, read_count
+from ..engine import format_of
 from ..files import YAML_SUFFIXES, shipped_folder
 from ..files.access import read_utf8
-from ..syntax.syntaxes import format_of
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _profile_names(context: click.Context) -> Iterable[str]:
 
 
 def _tokenizer_names(_context: click.Context) -> Iterable[str]:
-    from ..tokenizers.registry import list_tokenizers  # it loads none of them
+    from ..engine import list_tokenizers  # it loads none of them
 
     return (name for name, _ in list_tokenizers() if name != "file:PATH")
 

@@ -46,14 +46,10 @@ from .output import (
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
     from ..authoring.project import Project
+    from ..engine import ContextRenderer, FolderFilter, Job, Search, SourceRequest
     from ..model import Item, Result
     from ..prompts.messages import Message
     from ..prompts.prompt import Prompt, Renderer
-    from ..rendering.renderer import ContextRenderer
-    from ..sources.folders import FolderFilter
-    from ..sources.gather import SourceRequest
-    from ..sources.jobs import Job
-    from ..sources.text_files import Search
 
 from .flags import (
     FOLDER_FILTERS,
@@ -312,7 +308,7 @@ class CommandRequest(NamedTuple):
 
     def gather(self) -> list[Item]:
         """Read the items and return them."""
-        from ..sources.gather import gather
+        from ..engine import gather
 
         if self.quiet:
             items = gather(self.wanted, self.diagnostics)
@@ -409,7 +405,8 @@ def _of_what_is_shown(result: Result) -> list[Diagnostic]:
 
 
 def _read_job(given: Mapping[str, Any], diagnostics: Diagnostics) -> Job:
-    from ..sources.jobs import Job, load_job, refuse_outside
+    from ..engine import Job
+    from ..sources.jobs import load_job, refuse_outside
 
     if not given["job"]:
         return Job()
@@ -430,8 +427,7 @@ def exit_code(*results: Result | Prompt) -> int:
 
 def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) -> SourceRequest:
     """Return the sources of the job file, and after them those of the flags."""
-    from ..sources.folders import FolderFilter
-    from ..sources.gather import SourceRequest
+    from ..engine import FolderFilter, SourceRequest
 
     filters = {name: given[name] for name in FOLDER_FILTERS}
     wanted = FolderFilter(**filters, written=_written_paths(given))
@@ -522,7 +518,7 @@ def _search(
     words: str | None, within: tuple[str, ...], job: Job, wanted: FolderFilter
 ) -> Search | None:
     """Return the search of the flags; the job file fills in for flags that are not given."""
-    from ..sources.text_files import Search
+    from ..engine import Search
 
     paths: Sequence[str] = (".",)
     if job.search is not None:
@@ -652,8 +648,8 @@ def _read_text(flag: str, given: dict[str, Any]) -> str | None:
 def _read_history(
     texts: dict[str, str | None], history: Any, request: CommandRequest
 ) -> GivenTexts:
+    from ..engine import load_messages
     from ..prompts.histories import read_history
-    from ..sources.item_files import load_messages
 
     diagnostics = request.diagnostics
     if not isinstance(history, str):

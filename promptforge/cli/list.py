@@ -20,18 +20,14 @@ import click
 from click.shell_completion import get_completion_class
 
 from ..config.options import Options, apply_options
+from ..engine import FORMAT_EXTENSIONS, format_of, list_tokenizers
 from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, pip_install, quote
 from ..files import shipped_folder
 from ..files.access import read_utf8
 from ..plugins import plugin_names
-from ..syntax.syntaxes import (
-    FORMAT_EXTENSIONS,
-    FRAMING_DESCRIPTIONS,
-    SYNTAXES,
-    format_of,
-)
+from ..syntax.syntaxes import FRAMING_DESCRIPTIONS, SYNTAXES
 from ..text.escape import SURROGATE
-from ..tokenizers.registry import describe_tokenizer, list_tokenizers
+from ..tokenizers.registry import describe_tokenizer
 from .flags import (
     complete_format,
     complete_layout,
@@ -56,7 +52,8 @@ from .output import (
 
 if TYPE_CHECKING:
     from ..authoring.scaffold import NewFile
-    from ..templating.loader import FoundTemplate, Templates
+    from ..engine import Templates
+    from ..templating.loader import FoundTemplate
 
 LISTED_THINGS = ("layouts", "formats", "profiles", "tokenizers", "prompts", "framings", "templates")
 _SCRIPT_LINES = {
@@ -90,7 +87,7 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
 
     `list templates` lists the template files.
     """
-    from ..templating.loader import Templates
+    from ..engine import Templates
 
     folders = take_folders(given)
     templates = Templates(folders["templates"])
@@ -179,7 +176,7 @@ def _layout(templates: Templates, name: str) -> dict[str, Any]:
 
 
 def _formats(templates: Templates) -> list[dict[str, Any]]:
-    from ..templating.loader import TemplateName
+    from ..engine import TemplateName
 
     rows = [row for name in templates.layouts() if (row := _layout(templates, name))["formats"]]
     pages = [parts for parts in map(TemplateName.parse, templates.names()) if parts is not None]
@@ -198,7 +195,7 @@ def _formats(templates: Templates) -> list[dict[str, Any]]:
 
 
 def _prompt(templates: Templates, name: str) -> dict[str, Any]:
-    from ..templating.loader import PROMPTS_FOLDER
+    from ..engine import PROMPTS_FOLDER
 
     folder = f"{PROMPTS_FOLDER}/{name}"
     files = [file.removeprefix(f"{folder}/") for file in _files_of(templates, folder)]
@@ -296,7 +293,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     framings have no source: their line of the list is printed.
     """
     from ..config.profiles import find_profiles
-    from ..templating.loader import PROMPTS_FOLDER, Templates
+    from ..engine import PROMPTS_FOLDER, Templates
 
     folders = take_folders(given)
     templates = Templates(folders["templates"])
@@ -477,7 +474,7 @@ def new_command(
       promptforge new profile mine --from claude
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     from ..authoring import scaffold
-    from ..templating.loader import Templates
+    from ..engine import Templates
 
     if layouts and thing not in ("format", "kind"):
         raise click.UsageError(f"--layout is for a kind or a format, not for a {thing}")

@@ -44,7 +44,7 @@ from ..text.escape import show_invisible, to_label
 from .flags import FOLLOW_FLAG
 
 if TYPE_CHECKING:
-    from ..tokenizers.counters import Counter as TokenCounter
+    from ..engine import Counter as TokenCounter
 
 JSON_VERSION = 1
 """Version of the JSON that `--json` prints."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..engine import get_tokenizer
 from ..errors import Diagnostics, ProfileError, TemplateError, pip_install
-from ..tokenizers.registry import get_tokenizer
 from .flags import (
     GroupedCommand,
     complete_path,

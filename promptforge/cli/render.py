@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..config.options import OPTION_VOCABULARY
+from ..engine import get_tokenizer
 from ..errors import Diagnostics, ItemError, quote
 from ..selection.group import file_tree
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
-from ..tokenizers.registry import get_tokenizer, prepare_for_one_command
+from ..tokenizers.registry import prepare_for_one_command
 from .flags import (
     FOLDER_FILTERS,
     GroupedCommand,
@@ -48,9 +49,8 @@ from .output import (
 )
 
 if TYPE_CHECKING:
+    from ..engine import ContextRenderer, Counter
     from ..model import Result
-    from ..rendering.renderer import ContextRenderer
-    from ..tokenizers.counters import Counter
 
 
 @click.command("render", cls=GroupedCommand)
@@ -86,7 +86,7 @@ def render_command(
         raise click.UsageError("--split writes files: name them by -o FILE, without --json, --copy")
     request = read_request(items, {**given, "output": output, "split": split})
     # The renderer comes first: a wrong profile is said before the items are read.
-    from ..rendering.renderer import ContextRenderer
+    from ..engine import ContextRenderer
 
     renderer = request.renderer_of(ContextRenderer)
     if split is not None and output is not None:
@@ -239,8 +239,7 @@ def _read_texts(
     path: str, given: dict[str, Any], diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str]]:
     """Yield path and text of a file, or of each file of a folder."""
-    from ..sources.folders import FolderFilter
-    from ..sources.gather import SourceRequest, gather
+    from ..engine import FolderFilter, SourceRequest, gather
 
     if not os.path.isdir(path):
         yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]

@@ -26,15 +26,11 @@ import msgspec
 from .._version import __version__
 from ..config.options import OPTION_VOCABULARY
 from ..config.profiles import find_profiles
+from ..engine import FORMAT_EXTENSIONS, ContextRenderer, Templates, decode_json, list_tokenizers
 from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_name
 from ..files import Folders, folder_paths
 from ..files.access import read_utf8
 from ..model import Result
-from ..rendering.renderer import ContextRenderer
-from ..sources.item_files import decode_json
-from ..syntax.syntaxes import FORMAT_EXTENSIONS
-from ..templating.loader import Templates
-from ..tokenizers.registry import list_tokenizers
 from .bridge import missing_extra
 from .mcp_folders import gather_within, open_folders
 

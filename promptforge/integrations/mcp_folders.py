@@ -14,12 +14,10 @@ from urllib.request import url2pathname
 
 from msgspec.structs import replace
 
+from ..engine import FolderFilter, Search, SourceRequest, gather
 from ..errors import Diagnostics, ItemError, quote
 from ..files.access import Access, is_inside
 from ..model import Item
-from ..sources.folders import FolderFilter
-from ..sources.gather import SourceRequest, gather
-from ..sources.text_files import Search
 
 MAX_FOLDER_CHARS, MAX_PATTERN_CHARS = 1 << 26, 1 << 14
 """Characters of all files that one call reads, and of its patterns."""

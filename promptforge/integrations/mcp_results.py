@@ -21,9 +21,9 @@ import msgspec
 from jsonschema.validators import validator_for
 from referencing import Registry
 
+from ..engine import get_tokenizer
 from ..errors import OptionError, quote
 from ..sources.text_files import rank_texts
-from ..tokenizers.registry import get_tokenizer
 from .bridge import Bridge
 
 MIN_BUDGET = 200

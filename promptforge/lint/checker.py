@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from ..authoring.golden import is_cases_file
 from ..config.options import Options
 from ..config.profiles import load_profile
+from ..engine import FORMAT_EXTENSIONS, PROMPTS_FOLDER, TemplateName, Templates, known_syntax
 from ..errors import OptionError, PromptForgeError, did_you_mean, quote, suggest_name
 from ..files import YAML_SUFFIXES
 from ..files.access import read_utf8
-from ..syntax.syntaxes import FORMAT_EXTENSIONS, known_syntax, unknown_syntax
-from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
+from ..syntax.syntaxes import unknown_syntax
 from ..yaml_reader import load_yaml
 from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
 from .samples import (

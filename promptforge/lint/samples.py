@@ -13,17 +13,14 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ..config.options import PROMPT_PARTS, Options, apply_options
+from ..engine import PROMPTS_FOLDER, Counter, Layout, Templates, format_of, get_tokenizer
 from ..errors import PromptForgeError, TemplateError, quote
 from ..model import Item
 from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
-from ..syntax.syntaxes import format_of
 from ..templating.limits import TOO_MUCH_WORK
-from ..templating.loader import PROMPTS_FOLDER, Layout, Templates
-from ..tokenizers.counters import Counter
-from ..tokenizers.registry import get_tokenizer
 from .findings import Finding, LintedText, about_file
 from .template_reader import TemplateLibrary
 from .yaml_files import LayoutFormat

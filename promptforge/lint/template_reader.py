@@ -16,9 +16,9 @@ import jinja2
 from jinja2 import nodes
 from jinja2.visitor import NodeVisitor
 
+from ..engine import Syntax, Templates
 from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_mean, suggest_name
 from ..plugins import plugin_names
-from ..syntax.syntax import Syntax
 from ..syntax.syntaxes import syntax_of
 from ..templating.autoescape import SyntaxOf, TemplateReader, references
 from ..templating.failures import (
@@ -31,7 +31,6 @@ from ..templating.failures import (
     word_length,
 )
 from ..templating.language import FILTERS, LOOP_FIELDS, TEMPLATE_TESTS, Environment, check_filters
-from ..templating.loader import Templates
 from .findings import Edit, Finding, LintedText
 
 _ENVIRONMENT = Environment(jinja2.DictLoader({}), syntax_of)

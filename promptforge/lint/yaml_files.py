@@ -16,14 +16,15 @@ from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
+from ..engine import FORMAT_EXTENSIONS, TemplateName, Templates, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
 from ..plugins import plugin_names
 from ..syntax.syntax import TAGGED
-from ..syntax.syntaxes import FORMAT_EXTENSIONS, choose_framing, syntax_of
-from ..templating.loader import TemplateName, Templates, suggest_format
-from ..tokenizers.registry import list_tokenizers, strip_factor, suggest_spelling
+from ..syntax.syntaxes import choose_framing, syntax_of
+from ..templating.loader import suggest_format
+from ..tokenizers.registry import strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
 from ..yaml_reader import SCHEMA_MODELINE, find_invisible, load_yaml_with_lines
 from .findings import Edit, Finding, LintedText, about_file

@@ -27,15 +27,12 @@ from ..authoring.golden import (
     run_case,
 )
 from ..authoring.results import BuildItem, build_from_result, compare_builds, curve_budgets
+from ..engine import REASONS, Fields, Templates, get_tokenizer
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, Result
 from ..prompts.prompt import Renderer, format_prompt
-from ..reasons import REASONS
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
-from ..templating.language import Fields
-from ..templating.loader import Templates
 from ..tokenizers.bpe import token_pieces
-from ..tokenizers.registry import get_tokenizer
 
 MAX_RENDERERS_KEPT = 2
 """Renderers kept for later requests, one for each side of a comparison: 20 MB for 2,000 items."""

@@ -24,6 +24,7 @@ from ..authoring import golden
 from ..authoring.golden import parse_cases
 from ..config.options import OPTION_VOCABULARY, as_command, as_profile, as_python
 from ..config.profiles import find_profiles, load_profile
+from ..engine import REASONS, Templates
 from ..errors import (
     Diagnostic,
     Diagnostics,
@@ -48,9 +49,7 @@ from ..files.access import (
     write_whole,
 )
 from ..model import Item
-from ..reasons import REASONS
 from ..sources.item_files import parse_items
-from ..templating.loader import Templates
 
 MAX_DRAFTS = 20
 """Files with unsaved changes at one time."""

@@ -16,12 +16,10 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from ..engine import ContextRenderer, Templates, get_tokenizer
 from ..errors import PromptForgeError
 from ..files import template_sources
 from ..files.access import discard_output
-from ..rendering.renderer import ContextRenderer
-from ..templating.loader import Templates
-from ..tokenizers.registry import get_tokenizer
 from . import LENGTH_HEADER, MAX_START_SECONDS
 
 # Audit events that rendering never raises. `open` is judged by its flags.

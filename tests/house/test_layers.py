@@ -1,4 +1,4 @@
-"""Eight floors of packages: each imports only from those below; each library has one door."""
+"""Eight floors of packages, each on those below; one door for each library, and for the engine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from places import PACKAGE
 
 from promptforge.config.layouts import LayoutSettings
 from promptforge.config.options import Options
+from promptforge.engine import NAMES
 from promptforge.syntax.syntaxes import SYNTAXES
 
 # The ground floor first. A folder is one entry: its files may import each other, without a circle.
@@ -23,7 +24,7 @@ FLOORS = [
     "files model packing plugins yaml_reader",
     "config sources syntax tokenizers trimming",
     "selection templating",
-    "rendering",
+    "engine rendering",
     "authoring prompts sandbox",
     "batch integrations lint preview",
     "cli",
@@ -278,3 +279,54 @@ def test_two_modules_name_the_syntaxes_beside_their_own() -> None:
     assert {"auto", "tagged", *(syntax.framing for syntax in SYNTAXES)} == {*framings}
     declared = get_args(get_args(get_type_hints(LayoutSettings)["syntax"])[0])
     assert {*declared} == NAMES_OF_SYNTAXES
+
+
+CLIENTS = {"authoring", "batch", "cli", "integrations", "lint", "preview", "prompts", "sandbox"}
+ROOMS = {
+    *("reasons", "packing", "rendering", "selection", "sources", "syntax", "templating"),
+    *("tokenizers", "trimming"),
+}
+MAX_NAMES = 60
+NOT_MOVED = {"prompts", "bridge.py", "haystack.py", "langchain.py", "langchain_agents.py"}
+NOT_MOVED |= {"llama_index.py"}
+"""Clients that still take the names of the door from the rooms themselves."""
+PAST_THE_DOOR = {
+    "authoring": 3, "batch": 9, "cli": 17, "integrations": 5, "lint": 30, "preview": 3,
+    "prompts": 8, "sandbox": 0,
+}  # fmt: skip
+"""Client → names that it takes from the rooms, for itself alone. A number may only become less."""
+
+
+def taken(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield module and name of each import of a client from the door or a room."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level and node.module:
+            module = next(resolve(path, node)).removeprefix("promptforge.")
+            if module.split(".")[0] in {*ROOMS, "engine"}:
+                yield from ((module, alias.name) for alias in node.names)
+
+
+def of_clients() -> Iterator[tuple[Path, str, str]]:
+    for path in MODULES:
+        if entry(path) in CLIENTS:
+            yield from ((path, module, name) for module, name in taken(path))
+
+
+@pytest.mark.slow
+def test_clients_share_a_few_names_and_take_these_at_the_door() -> None:
+    clients_of: dict[str, set[str]] = {name: set() for name in NAMES}
+    beside = set()
+    past: dict[str, set[str]] = {client: set() for client in CLIENTS}
+    for path, module, name in of_clients():
+        if module == "engine" or NAMES.get(name) == module:
+            clients_of[name].add(entry(path))
+            if module != "engine" and not {entry(path), path.name} & NOT_MOVED:
+                beside.add(f"{path.relative_to(PACKAGE)}: {name}")
+        else:
+            past[entry(path)].add(f"{module}.{name}")
+    assert not beside, "take it from ..engine"
+    assert not {name for name, clients in clients_of.items() if len(clients) < 2}
+    assert len(NAMES) <= MAX_NAMES
+    assert {client: len(names) for client, names in past.items()} == PAST_THE_DOOR
+    shared = [name for names in past.values() for name in names]
+    assert len(shared) == len(set(shared)), "what two clients take goes through the door"
