@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -261,15 +259,6 @@ class Page:
         for index, before in self._before_join.items():
             self._replace(index, *before[0])
         self._before_join.clear()
-
-    def as_given(self) -> Page:
-        """Return a page with all ranges apart: this one where none were joined."""
-        if not self._before_join:
-            return self
-        pool, ranks = list(self._items), copy(self.candidates.ranks)
-        for index, before in self._before_join.items():
-            pool[index], ranks[index] = before[0]
-        return Page(replace(self.candidates, pool=pool, ranks=ranks), self.setting)
 
     def given_rank(self, index: int) -> float:
         """Return the rank of an item before it was joined with others."""

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import msgspec
 
+from . import table_text
 from .words import late_pattern
 
 SAMPLE_CHARS = 3_000
@@ -57,37 +58,6 @@ _SETTING = late_pattern(
     r"\[\[?[^\[\]|{}()]+\]\]?\s*(?:[#;].*)?$|[\w.\"'/$\\-]+ *=(?!=)|[\]})]|#(?![a-z])|;"
 )
 _TOML_VALUE = late_pattern(r"[\w.\"-]+ *= *(?:\"|'|\[|\{|\d|true|false)")
-_LINES = {
-    "log": r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d[T ,]\s?\d\d:|\d\d/\w{3}/\d{4}[: ]|\d\d:\d\d:\d\d\b"
-    r"|[A-Z]\w{2} (?:[A-Z]\w{2} )?[ \d]\d \d\d:\d\d|\d{10}\.\d+\s|[IWEF]\d{4} \d\d:\d\d"
-    r"|(?:level|time|ts)=\S|(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b[\]: ])"
-    r"|\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[",
-    "traceback": r'File "[^"\n]+", line \d+|at \S.*[:(]\S*\d+\)?$|at [\w.$<>]+\(|\S+\.go:\d+ \+0x'
-    r"|from \S+:\d+:in |\d+: +(?:0x[0-9a-f]+ - )?\w+::|Caused by: |Traceback \(most",
-    "console": r">>> |In \[\d+\]: |(?:\S+@\S+[: ]\S*?|~\S*)?[$] \S|PS [A-Z]:\S*> |[A-Z]:\\\S*>",
-    "python": r"(?:async )?def \w+\(|class \w+.*:$|from [\w.]+ import |import [\w.]+(?: as \w+)?$"
-    r"|@\w[\w.]*(?:\(.*\))?$|(?:el)?if .*:$|for \w.* in .*:$|except.*:$|(?:try|else|finally):$"
-    r"|with .*:$|[rf]?\"\"\"|self\.\w+|raise \w+\(|assert \w|\w+ = \w+\(",
-    "sql": r"(?i:select|insert into|create (?:\w+ ){0,3}(?:table|index|view|function|database)"
-    r"|alter \w+|drop \w+|delete from|(?:left|inner) join|grant|values ?\(|begin;|commit;)\b",
-    "bash": r"#!.*sh\b|(?:el)?if (?:\[|test ).*(?:then|\])$|(?:fi|done|esac|then|do)(?:[;\s]|$)"
-    r"|local \w+=|export \w+|[A-Z_]+=[\"$'(]|echo |set -[eux]|[\w-]+\(\) ?\{?$|\w+=\$\(",
-    "rst": r"\.\. (?:[\w:-]+::|_[^\n]+:)|.*:[\w-]+:`|(?P<sign>[~^\"'+*.])(?P=sign){3,}$|\S.*::$"
-    r"|:\w+(?: \w+)?: \S|.*``\w",
-    "latex": r"\\(?:[a-z]+(?:\[|\{|$)|[a-z]+ )",
-    "c": r"#\s*(?:include|define|ifn?def|endif|if|pragma|undef|else|elif)\b|.*[;{}]$|\}"
-    r"|(?:else )?if ?\(|for ?\(|.*\) \{|.*[;{] +(?://|/\*)|(?:case|default)\b.*:$"
-    r"|\w[\w.>-]*\(.*[,(]$",
-    "code": r"(?:function|func|fn|def|sub|proc|if|els?e?if|else|end\w*|for(?:each)?|while|return"
-    r"|let|var|local|set\w*|import|use|require\w*|module|call|begin|case|switch|do|then|type|val|my"
-    r"|defun|define|package|include|add_\w+|syn\w*|hi|our|print|subroutine|class|puts|unless|when)"
-    r"\b(?:.*[^\w\s,.'’-].*|\s*|\s\w+)$|\(+[\w:*+!?-]+(?: .*)?$|\)+$|[$@%]\w+|[\w.:]+\(.*\)?$"
-    r"|\S.*(?:[=<>]=|=>|->|<-|:=|&&|\|\||::)|[\w.\[\]]+ = \S",
-    "asciidoc": r"={1,5} \S.*(?<!=)$|\[(?:source|NOTE|TIP|WARNING|\[|quote|verse)|:[\w-]+:(?: |$)",
-    "markdown": r"#{1,6} \S|```|~~~|\|.*\|$|.*\]\(\S|\[[^\]]+\]: \S|.*\*\*\S|>\s|.*`\S"
-    r"|.*<(?:img|p align|br|details|a href)",
-}
-"""The lines that tell a language; the first that matches counts."""
 _PROGRAMS = {"python": 0.3, "bash": 0.3, "sql": 0.3, "c": 0.25, "code": 0.0}
 """Language → the least share that it has of the telling lines of a program."""
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
@@ -154,8 +124,9 @@ def _table_of(sample: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _line_pattern() -> re.Pattern[str]:
-    groups = (f"(?P<{name}>{pattern})" for name, pattern in _LINES.items())
-    return re.compile("|".join(groups))
+    # `NAME: PATTERN`, a long one over several lines; the first that matches counts.
+    rows = (row.partition(": ") for row in table_text("lines").replace("\n  ", "").splitlines())
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, _, pattern in rows))
 
 
 def _language_of_lines(text: str) -> str | None:
