@@ -332,6 +332,7 @@ async def _read_resources(client: Any) -> dict[str, Any]:
     return {uri: content.text for uri, content in read.items()}
 
 
+@pytest.mark.slow
 def test_every_template_and_profile_is_listed_and_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "house").mkdir()
     look = tmp_path / "house/layout.md.j2"
@@ -354,6 +355,7 @@ def test_no_resource_is_listed_or_read_unless_the_operator_wants_them() -> None:
     assert talk(work) == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["", "0.0.0.0:"])
 def test_the_command_serves_over_http_too(host: str) -> None:
     with socket.socket() as free:
@@ -491,6 +493,7 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
     assert result.exit_code == 2 and "a port from 1 to 65535, or HOST:PORT" in result.output
 
 
+@pytest.mark.slow
 def test_the_command_speaks_to_whoever_started_it() -> None:
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "promptforge", "mcp", "--max-tokens", "99"]
@@ -504,6 +507,7 @@ _CALL = _frame(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "answered", "code"),
     [
@@ -621,6 +625,7 @@ main(["mcp"])
 """It waits for an hour, not for a minute, where it takes an empty id for none."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{"requestId": [1]}, {"requestId": {}}, {}, None])
 def test_what_is_cancelled_may_have_any_id(given: object) -> None:
     command = [sys.executable, "-c", PATIENT_SERVER]
@@ -632,6 +637,7 @@ def test_what_is_cancelled_may_have_any_id(given: object) -> None:
     assert [json.loads(each)["id"] for each in ran.stdout.splitlines()] == [1, ""]
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_ends_the_server_without_noise() -> None:
     command = [sys.executable, "-m", "promptforge", "mcp"]
     pipe = subprocess.PIPE

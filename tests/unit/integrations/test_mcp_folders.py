@@ -144,6 +144,7 @@ def test_several_folders_are_told_apart(project: Path) -> None:
     assert not call("pack_folder", named=[project, project / "src"], path=str(project / "src"))[0]
 
 
+@pytest.mark.slow
 def test_client_and_operator_open_what_both_name(project: Path) -> None:
     uri, src = project.as_uri(), (project / "src").as_uri()
     for named, roots in (([project], [src]), ([project / "src"], [uri]), ([], [src])):
