@@ -123,6 +123,14 @@ class Item(
         return self.score if self.score_order == "higher" else 0.0
 
 
+class LoadedItems(list[Item]):
+    """Items with the warnings of their loading; a rendering repeats these."""
+
+    warnings: tuple[Diagnostic, ...] = ()
+    listed: tuple[str, ...] = ()
+    """Paths of files that lie in the folders and were not read; a tree shows them."""
+
+
 def _copied(fields: dict[str, Any]) -> Item:
     if fields["named"] is None:
         fields["score"] = NO_SCORE

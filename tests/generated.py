@@ -15,7 +15,7 @@ import msgspec
 
 from promptforge.config.options import OPTION_VOCABULARY, PROMPT_PARTS
 from promptforge.config.profiles import profile_schema
-from promptforge.config.schema import Rule
+from promptforge.config.schema import Rule, bare_type
 
 ROOT = Path(__file__).parent.parent
 OPTIONS = ROOT / "promptforge/config/options.py"
@@ -50,7 +50,7 @@ def _simple(shape: Any) -> str:
         return "_Part"
     if typing.get_origin(shape) is typing.Literal:
         return _literal(typing.get_args(shape))
-    return str(shape.__name__)
+    return str(bare_type(shape).__name__)
 
 
 def _literal(words: tuple[str, ...]) -> str:

@@ -67,6 +67,7 @@ Rerank = Callable[[str, list[str]], Any]
 _Tokenizer = Annotated[
     Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})
 ]
+_Pattern = Annotated[str, Meta(extra={"takes": "gitignore pattern"})]
 PROMPT_OPTIONS = (
     "prompt", "prompt_order", "system_role", "history_share", "compact_at", "compact_to",
     "keep_tools", "recall_share", "message_tokens", "call_tokens",
@@ -74,6 +75,12 @@ PROMPT_OPTIONS = (
     "citation", "cache_after",
 )  # fmt: skip
 """Options of whole prompts: a context alone is the same with any value of them."""
+
+
+def _are_patterns(patterns: tuple[str, ...] | None) -> bool:
+    from ..text.words import is_pattern
+
+    return all(map(is_pattern, patterns or ()))
 
 
 def _is_order(parts: tuple[str, ...]) -> bool:
@@ -110,7 +117,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_items: Annotated[_Count | None, "Keep at most N retrieved items, or none for all."] = None
     item_max_chars: Annotated[_Count | None,
         "Cut each item's content to N characters first, or none."] = None
-    paths: Annotated[tuple[str, ...] | None,
+    paths: Annotated[tuple[_Pattern, ...] | None,
         "Keep only items whose path matches one of these gitignore patterns."] = None
     languages: Annotated[tuple[str, ...] | None,
         "Keep only items in these languages."] = None
@@ -279,6 +286,7 @@ OPTION_VOCABULARY = Vocabulary(
         verbatim=("query", "citation"),
         allow={
             "tokenizer": _is_tokenizer,
+            "paths": _are_patterns,
             "prompt_order": _is_order,
             "cache_after": _is_cache_after,
         },

@@ -580,7 +580,7 @@ class RenderQueue:
         answer: Answer = await asyncio.to_thread(call, task, given)
         # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
         if answer.get("needs") == "items":
-            given["items"] = session.records
+            given |= {"items": session.records, "listed": session.listed}
             answer = await asyncio.to_thread(call, task, given)
         return answer
 

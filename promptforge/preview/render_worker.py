@@ -29,7 +29,7 @@ from ..authoring.golden import (
 from ..authoring.results import BuildItem, build_from_result, compare_builds, curve_budgets
 from ..engine import REASONS, Fields, Templates, get_tokenizer
 from ..errors import Diagnostic, ItemError, TemplateError
-from ..model import Item, Result
+from ..model import Item, LoadedItems, Result
 from ..prompts.prompt import Renderer, format_prompt
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
 from ..tokenizers.bpe import token_pieces
@@ -58,7 +58,7 @@ Request = Mapping[str, Any]
 Answer = dict[str, Any]
 _NEEDS_ITEMS: Answer = {"needs": "items"}
 # The items of the last request that brought some, under its `items_key`.
-_items: dict[str, list[Item]] = {}
+_items: dict[str, LoadedItems] = {}
 # The last renderings by their settings, the newest last.
 _results: dict[bytes, Result] = {}
 # What is told in slices, so that a newer request never waits for a second: what is told so far and
@@ -137,7 +137,9 @@ def _keep_items(request: Request) -> bool:
         _items.clear()
         _results.clear()
         _begun.clear()
-        _items[request["items_key"]] = msgspec.convert(request["items"], list[Item])
+        kept = LoadedItems(msgspec.convert(request["items"], list[Item]))
+        kept.listed = tuple(request.get("listed", ()))
+        _items[request["items_key"]] = kept
     return request["items_key"] in _items
 
 

@@ -259,7 +259,8 @@ class Session:
         """Replace the items, and the problems met while they were read."""
         self.items, self.notes = list(items), list(notes)
         self.records = [msgspec.to_builtins(item) for item in items]
-        data = repr(self.records).encode("utf-8", "backslashreplace")
+        self.listed = getattr(items, "listed", ())
+        data = repr((self.records, self.listed)).encode("utf-8", "backslashreplace")
         self.size, self.items_key = len(data), hashlib.sha256(data).hexdigest()
 
     def follow_files(self) -> bool:

@@ -409,9 +409,7 @@ class _PromptMaker:
         # The nonce of tagged contents must be absent from the prompt's other texts too.
         beside = [*self.parts.texts.values()]
         beside += (text for message in self.parts.history for text in message_texts(message))
-        return self.renderer._render(
-            list(self.parts.items), (), asked, current, beside, self.cites
-        )[0]
+        return self.renderer._render(self.parts.items, (), asked, current, beside, self.cites)[0]
 
     def _recall(
         self, counter: Counter, current: TemplateSet, question: str, items: list[Item], limit: int

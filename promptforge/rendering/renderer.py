@@ -189,7 +189,7 @@ class ContextRenderer:
         current = current or self._current(diagnostics)
         chosen = self._settle(current, {**self._given, **options})
         loaded = load_items(items, diagnostics)
-        listed: Sequence[str] = getattr(items, "listed", ()) if chosen.tree else ()
+        listed: Sequence[str] = getattr(loaded, "listed", ()) if chosen.tree else ()
         request = Request(current.templates, chosen, loaded, started, beside, apart, listed=listed)
         try:
             # A copy, since the second attempt says again what the failed one said.

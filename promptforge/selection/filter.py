@@ -23,7 +23,7 @@ from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_SCORE, MIN_WORTH, 
 from ..text.format import plural, to_text
 from ..text.words import (
     late_property,
-    match_in_one_pass,
+    read_patterns,
     split_words,
     take_folders_back,
     terms_of_word,
@@ -537,10 +537,7 @@ def _keep_kinds(asked: _Asked) -> _Keeps:
 
 
 def _keep_paths(asked: _Asked) -> _Keeps:
-    import pathspec  # 36 ms that only a filter by path is worth
-
-    patterns = take_folders_back(asked.options.paths or ())
-    spec = match_in_one_pass(pathspec.GitIgnoreSpec.from_lines(patterns))
+    spec = read_patterns(take_folders_back(asked.options.paths or ()))
     return lambda item: bool(item.path) and spec.match_file(item.path or "")
 
 

@@ -32,14 +32,13 @@ from ..files.access import (
     show_path,
     system_reason,
 )
-from ..text.words import late_pattern, take_folders_back
+from ..text.words import is_pattern, late_pattern, read_patterns, take_folders_back
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
 from .ignored import (
     IgnoreRules,
     InstalledFolders,
     is_installed,
     is_never,
-    read_patterns,
     tool_rules,
 )
 from .secret_scan import SecretScan
@@ -520,7 +519,8 @@ def _without_marked(top: Path, names: list[str], left_out: LeftOut) -> list[str]
 def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
     """Return the names in a folder that match `include`, without those that match `exclude`.
 
-    Raises `ItemError` for several patterns in one, which exclude nothing: `a.md,b.md`, `*.{a,b}`.
+    Raises `ItemError` for a pattern that cannot be read, and for several in one, which exclude
+    nothing: `a.md,b.md`, `*.{a,b}`.
     """
     if wanted.below:
         names = [name for name in names if f"{name}/".startswith(f"{wanted.below}/")]
@@ -528,11 +528,11 @@ def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
             message = "no file is there, or .gitignore hides it"
             raise ItemError(message, where=show_path(wanted.below))
     if wanted.include:
-        _refuse_lists("--include", wanted.include, names)
+        _refuse_unusable("--include", wanted.include, names)
         include = read_patterns(_take_brackets(take_folders_back(wanted.include), names))
         names = [name for name in names if include.match_file(name)]
     if wanted.exclude:
-        _refuse_lists("--exclude", wanted.exclude, names)
+        _refuse_unusable("--exclude", wanted.exclude, names)
         exclude = read_patterns(_take_brackets(wanted.exclude, names))
         names = [name for name in names if not exclude.match_file(name)]
     return names
@@ -552,8 +552,11 @@ def _take_brackets(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     return found
 
 
-def _refuse_lists(flag: str, patterns: Sequence[str], names: Sequence[str]) -> None:
+def _refuse_unusable(flag: str, patterns: Sequence[str], names: Sequence[str]) -> None:
     for pattern in patterns:
+        if not is_pattern(pattern):
+            message = "no pattern as in .gitignore; write \\! and \\[ for these letters themselves"
+            raise ItemError(message, where=f"{flag} {quote(pattern)}")
         if "," not in pattern:
             continue
         parts = pattern.split(",")

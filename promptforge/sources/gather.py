@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ..errors import Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
 from ..files import is_pattern, is_url, list_url, local_copy
 from ..files.access import StrPath, show_path
-from ..model import Item
+from ..model import Item, LoadedItems
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.detection import detect_language
 from ..text.format import plural
@@ -39,7 +39,7 @@ from .folders import (
 )
 from .item_files import NoItemsError, load_items, load_table, parse_items
 from .man import load_man_page
-from .records import LoadedItems, interleave, load_records
+from .records import interleave, load_records
 from .secret_scan import SecretScan
 from .text_files import Search, file_item, is_text_source, load_documents, load_files, search_files
 from .workspace import BinaryFileError, is_stream, read_named, read_text

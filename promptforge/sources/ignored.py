@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import Diagnostics, ItemError
 from ..files.access import is_inside, show_path
-from ..text.words import late_pattern, match_in_one_pass
+from ..text.words import late_pattern, read_patterns
 from .workspace import read_text
 
 if TYPE_CHECKING:
@@ -162,13 +162,6 @@ class _Rules:
             if not match.re.groups or match.end(1) in (-1, len(path)):
                 return pattern.include
         return None
-
-
-def read_patterns(lines: Sequence[str]) -> GitIgnoreSpec:
-    """Return patterns as of `.gitignore`; each reads a path once."""
-    from pathspec import GitIgnoreSpec  # 36 ms that only a folder is worth
-
-    return match_in_one_pass(GitIgnoreSpec.from_lines(lines))
 
 
 def is_never(_name: str) -> bool:

@@ -22,12 +22,13 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean, quote
+from ..errors import Diagnostics, ItemError, Severity, did_you_mean, quote
 from ..model import (
     MAX_LINE_NUMBER,
     NO_SCORE,
     WRITTEN_AS_TEXT,
     Item,
+    LoadedItems,
     UnsoundMetadata,
     copy_plain,
     exact_str,
@@ -64,14 +65,6 @@ _FUSION_CONSTANT = 60
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
 
-class LoadedItems(list[Item]):
-    """Items with the warnings of their loading; a rendering repeats these."""
-
-    warnings: tuple[Diagnostic, ...] = ()
-    listed: tuple[str, ...] = ()
-    """Paths of files that lie in the folders and were not read; a tree shows them."""
-
-
 def load_records(
     records: object,
     *,
@@ -90,7 +83,9 @@ def load_records(
     """
     if type(records) is LoadedItems:
         diagnostics.extend(records.warnings)
-        records = list(records)
+        loaded = LoadedItems(load_records(list(records), where=where, diagnostics=diagnostics))
+        loaded.listed = records.listed
+        return loaded
     if type(records) is list and (items := read_flawless(records)) is not None:
         return items
     loading = _Loading(diagnostics)

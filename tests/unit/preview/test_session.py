@@ -299,6 +299,25 @@ def own(tmp_path: Path) -> session.Session:
     )
 
 
+@pytest.mark.slow
+def test_a_folder_s_tree_is_that_of_the_command(tmp_path: Path) -> None:
+    for library in ("starlette", "uvicorn"):
+        pytest.importorskip(library)
+    from promptforge.preview.app import RenderQueue
+
+    (tmp_path / "a.py").write_text("x = 1")
+    (tmp_path / "b.bin").write_bytes(b"\0")
+    loaded = pf.load(".", workspace=tmp_path)
+    held = session.Session(loaded, None, {"tree": True}, [], [])
+    queue = RenderQueue(held, 60)
+    try:
+        asked = {"what": "page", "settings": held.settings(session.View())}
+        answer = asyncio.run(queue.draw(asked))
+    finally:
+        queue.close()
+    assert answer["text"] == pf.render(loaded, tree=True).text and "b.bin" in answer["text"]
+
+
 def file_of(found: session.Session, name: str) -> session.EditableFile:
     found.list_files()
     return next(file for file in found.files.values() if file.shown == name)

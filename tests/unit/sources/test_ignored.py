@@ -146,3 +146,23 @@ def test_a_tree_has_every_path(folder: Path) -> None:
 def test_the_address_of_a_repository_gets_a_hint(folder: Path, name: str) -> None:
     ran = run("render", name)
     assert ran.code and "clone it first" in ran.err
+
+
+@pytest.mark.parametrize("line", ["!", "[z-a]", "a\\"])
+def test_a_pattern_that_cannot_be_read_ends_no_run(folder: Path, line: str) -> None:
+    make(folder, {"a.py": "x = 1\n", "b.py": "y = 2\n", ".ignore": f"{line}\nb.py\n"})
+    assert paths(folder) == ["a.py"]
+    for flag in ("--include", "--exclude"):
+        refused = run("render", ".", flag, line)
+        assert refused.code == 4 and "no pattern as in .gitignore" in refused.err
+    with pytest.raises(pf.OptionError, match="a list of gitignore patterns"):
+        pf.render([{"content": "x"}], paths=["*", line])
+
+
+def test_each_text_of_a_folder_shows_its_whole_tree(folder: Path) -> None:
+    make(folder, {"src/a.py": "x = 1\n", "b.bin": "\0\1"})
+    loaded = pf.load(".")
+    renderer = pf.Renderer(tree=True)
+    assert "b.bin (not shown)" in renderer.render(loaded).text
+    assert renderer.render(loaded).text in renderer.prompt(loaded).text
+    assert renderer.prompt(loaded).warnings == renderer.render(loaded).warnings

@@ -88,3 +88,15 @@ def test_a_late_pattern_is_compiled_once_for_all_its_methods(
         assert late.subn("b", "xaay") == ("xby", 1)
         assert late.sub("b", "aa") == "b" and late.search("ba") and late.groups == 0
     assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("line", ["!", "\\", "a\\", "[z-a]", "b\\/"])
+def test_a_pattern_that_cannot_be_read_matches_nothing(line: str) -> None:
+    rules = words.read_patterns(["*.log", line, "!keep.log"])
+    assert not words.is_pattern(line) and words.is_pattern("*.log")
+    assert [rules.match_file(name) for name in ("a.log", "keep.log", "a", "z")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
