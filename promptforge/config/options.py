@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from ..errors import OptionError
+from ..text.words import is_pattern
 from .media import ImageCost, MediaCosts
 from .schema import Vocabulary, matching, rules_of
 
@@ -78,8 +79,6 @@ PROMPT_OPTIONS = (
 
 
 def _are_patterns(patterns: tuple[str, ...] | None) -> bool:
-    from ..text.words import is_pattern
-
     return all(map(is_pattern, patterns or ()))
 
 

@@ -10,15 +10,12 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..errors import Diagnostics, ItemError
 from ..files.access import is_inside, show_path
 from ..text.words import late_pattern, read_patterns
 from .workspace import read_text
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 TOOL_IGNORE_FILES = (
     ".aiexclude", ".aiderignore", ".aiignore", ".clineignore", ".codeiumignore", ".cursorignore",
@@ -136,7 +133,7 @@ def _too_many_patterns(message: str, folder: Path) -> ItemError:
 class _Rules:
     """The patterns of one folder. Most paths match none, which a few expressions tell at once."""
 
-    def __init__(self, patterns: GitIgnoreSpec) -> None:
+    def __init__(self, patterns: Any) -> None:
         self._patterns = [pattern for pattern in patterns.patterns if pattern.include is not None]
         # A group of one name may stand in an expression once.
         texts = [
@@ -160,7 +157,7 @@ class _Rules:
             # is inside.
             match = found.match
             if not match.re.groups or match.end(1) in (-1, len(path)):
-                return pattern.include
+                return bool(pattern.include)
         return None
 
 

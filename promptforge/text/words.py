@@ -12,23 +12,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    AnyStr,
-    Generic,
-    Literal,
-    Self,
-    TypeVar,
-    cast,
-    get_args,
-    overload,
-)
+from typing import Any, AnyStr, Generic, Literal, Self, TypeVar, cast, get_args, overload
 
 from .characters import categories, freeze, normalize
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 T = TypeVar("T")
 
@@ -62,8 +48,11 @@ _STAR = re.compile(
 )
 
 
-def read_patterns(lines: Sequence[str]) -> GitIgnoreSpec:
-    """Return patterns as of `.gitignore`; one that cannot be read matches nothing, as in git."""
+def read_patterns(lines: Sequence[str]) -> Any:
+    """Return the `GitIgnoreSpec` of patterns as of `.gitignore`.
+
+    One that cannot be read matches nothing, as in git.
+    """
     from pathspec import GitIgnoreSpec  # 36 ms that only a folder or a filter by path is worth
 
     try:
@@ -83,14 +72,14 @@ def is_pattern(line: str) -> bool:
     return True
 
 
-def _match_in_one_pass(rules: GitIgnoreSpec) -> GitIgnoreSpec:
+def _match_in_one_pass(rules: Any) -> Any:
     """Make rules of `pathspec` linear, and return them: their time grows with the path alone.
 
     `*a*a*a*b` takes minutes for a name of 250 letters `a`: the regular expression tries
     each `a` for each star. As a star takes anything, the first `a` is as good as any other, so all
     but the last star are atomic groups that take as little as they can; `**` likewise.
     """
-    for rule in cast("Any", rules).patterns:
+    for rule in rules.patterns:
         if rule.regex is not None:
             # A set takes no `/`: git's does not, and what follows it is one name.
             text = _SET_OR_ESCAPE.sub(_set_in_a_name, rule.regex.pattern)

@@ -43,7 +43,7 @@ LIBRARY_DOORS = {
     "markdown_it": {"trimming"},
     "markupsafe": set(),
     "mcp": {"integrations"},
-    "pathspec": {"selection", "sources"},
+    "pathspec": {"text"},
     "starlette": {"preview"},
     "tiktoken": {"tokenizers"},
     "tokenizers": {"tokenizers"},
