@@ -672,4 +672,5 @@ def _next_is_whole(step: PackingStep, queue: Sequence[int], misfits: Sequence[in
 
 
 def _share(most: float, share: float) -> float:
-    return most * share if most < UNLIMITED else most
+    # Rounded: a share is a number of tokens over a budget, and their product may lack 1e-14.
+    return round(most * share, 6) if most < UNLIMITED else most

@@ -273,6 +273,8 @@ class PackingStep(NamedTuple):
     """By index. Of equal ranks all that fit whole come before any is shortened."""
     section: str | None = None
     """The section that `room` is for."""
+    shared: bool = False
+    """True where a share of the limit divides it between named and found items."""
 
     def level(self, index: int) -> object:
         """Return the rank of an item; without ranks each item is a level of its own."""

@@ -22,8 +22,11 @@ from ..text.words import late_property
 from .page import Page
 from .what_if import MAX_VALUE, Outcome, Raises, tries_asked, tries_unasked
 
-BUDGET, CHARACTERS, WINDOW, SHARE = "budget", "characters", "window", "named share"
+BUDGET, CHARACTERS, WINDOW = "budget", "characters", "window"
+NAMED_SHARE, FOUND_SHARE = "named share", "found share"
 """Limits that bind an item; the others are `max_items` and `section NAME`."""
+_OF_PAGE = frozenset({BUDGET, CHARACTERS, WINDOW, NAMED_SHARE, FOUND_SHARE})
+"""Limits of the page with all that stands on it."""
 _SECTION = "section "
 MAX_HEADING = 64
 """Tokens, or characters, that a heading and a separator beside an item take at most, or so."""
@@ -119,7 +122,7 @@ class Decisions:
         limit = self._limit_of(index, turn, reason)
         if asked and self._missing(index, limit, asked) is None:
             # That limit alone does not bring the item in; another one may.
-            others = (each for each in self._limits_of(index) if each != limit)
+            others = (each for each in self._limits_of(index, turn) if each != limit)
             able = (each for each in others if self._missing(index, each, asked) is not None)
             limit = next(able, limit)
         return self._record(index, turn, limit, self._missing(index, limit, asked))
@@ -129,7 +132,7 @@ class Decisions:
         unit = {MAX_ITEMS.name: 2, CHARACTERS: 1}.get(limit, 0)
         ahead, most = self._ahead(index, turn, limit), self._bounds_of(limit)[0]
         room = most - sum(ahead.values())
-        if limit in (BUDGET, WINDOW, SHARE, CHARACTERS):
+        if limit in _OF_PAGE:
             most = int(min(turn.most[unit], MAX_VALUE))
             room = most - int(self._cost_without(index, turn)[unit])
         needs, refused = 1, dict[str, int]()
@@ -164,13 +167,26 @@ class Decisions:
             own = self._page.item_cost(index, self._page.variants(index)[0])
             if own[0] <= turn.most[0] - turn.cost[0]:
                 return CHARACTERS
-        if turn.step.share < 1:
-            return SHARE
+        share = self._share_of(index)
+        if turn.step.shared and self._has_room_in_share(index, turn, share):
+            return share
         return WINDOW if self._options.max_tokens == self._options.window_room else BUDGET
 
-    def _limits_of(self, index: int) -> Iterator[str]:
+    def _share_of(self, index: int) -> str:
+        return NAMED_SHARE if self._group(index) == "named" else FOUND_SHARE
+
+    def _has_room_in_share(self, index: int, turn: Turn, share: str) -> bool:
+        """Return True if an item has room where its side may take all of the limit."""
+        other = "found" if share == NAMED_SHARE else "named"
+        given_back = self._ahead(index, turn, share).get(other, 0)
+        room = turn.most[0] - self._cost_without(index, turn)[0] + given_back
+        return self._page.item_cost(index, self._page.variants(index)[0])[0] <= room
+
+    def _limits_of(self, index: int, turn: Turn) -> Iterator[str]:
         """Yield the limits that may bind an item."""
         options = self._options
+        if turn.step.shared:
+            yield self._share_of(index)
         if options.max_tokens is not None:
             yield WINDOW if options.max_tokens == options.window_room else BUDGET
         section = self._section_of(index)
@@ -210,7 +226,7 @@ class Decisions:
         ahead, before = dict(self._sums[key]), self._shown_at(turn).get(index)
         if before is not None:
             ahead[self._group(index)] -= self._counted(index, before, limit)
-        if limit in (BUDGET, WINDOW, SHARE, CHARACTERS):
+        if limit in _OF_PAGE:
             around = int(self._cost_without(index, turn)[limit == CHARACTERS])
             ahead = {"templates": max(around - sum(ahead.values()), 0), **ahead}
         return {group: number for group, number in ahead.items() if number}
@@ -257,9 +273,11 @@ class Decisions:
             return options.max_chars or 0, None
         if limit == WINDOW:
             return options.context_window or 0, None
-        if limit == SHARE:
-            most = options.max_tokens or 0
-            return int(options.explicit_share * most), most
+        if limit in (NAMED_SHARE, FOUND_SHARE):
+            most, share = options.max_tokens or 0, options.explicit_share
+            if limit == FOUND_SHARE:
+                share = 1 - share
+            return round(share * most), most
         if limit == MAX_ITEMS.name:
             return options.max_items or 0, len(self._page.candidates)
         if limit.startswith(_SECTION):
@@ -277,8 +295,9 @@ class Decisions:
             return {"max_chars": value}
         if limit == WINDOW:
             return {"context_window": value, "max_tokens": value - (options.reserve or 0)}
-        if limit == SHARE:
-            return {"explicit_share": value / (options.max_tokens or 1)}
+        if limit in (NAMED_SHARE, FOUND_SHARE):
+            share = value / (options.max_tokens or 1)
+            return {"explicit_share": share if limit == NAMED_SHARE else 1 - share}
         if limit == MAX_ITEMS.name:
             return {"max_items": value}
         if limit.startswith(_SECTION):

@@ -549,15 +549,18 @@ def _share_out(
         inside = [index for index in named if index in in_section]
         free = [index for index in named if index not in in_section]
         named_steps = [PackingStep(inside, ranks=searched.ranks), PackingStep(free, named=True)]
-    yield from (step._replace(share=share) for step in named_steps)
-    others = PackingStep(explicit, ranks=searched.ranks)
+    part = 1.0
     if explicit and found:
         part = _explicit_share(page, options, ([*required, *named], explicit, found), limit)
         if share < 1:
             part = share + (1 - share) * part
-        yield from (others._replace(share=part), searched, others._replace(again=True))
-    else:
-        yield from (others, searched)
+    shared = min(share, part) < 1
+    named_steps = [step._replace(shared=share < 1) for step in named_steps]
+    others = PackingStep(explicit, ranks=searched.ranks, shared=shared)
+    yield from (step._replace(share=share) for step in named_steps)
+    yield from (others._replace(share=part), searched._replace(shared=shared))
+    if explicit and found:
+        yield others._replace(again=True)
     if share < 1:
         yield from (step._replace(again=True) for step in named_steps)
 

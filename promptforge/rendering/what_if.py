@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from typing import NamedTuple
 
 GRID_STEP = 1.02
-"""Factor between the smaller raises that are tried once one is found."""
-MIN_GRID_STEP = 4
-"""Tokens, or characters, between two of them at least."""
+"""Factor between two smaller values that are tried once one is found, at the most."""
+GRID_SHARE = 0.05
+"""Share of a raise between it and the next one: close to the limit in force they stand close."""
 MIN_FIRST_RAISE = 64
 """Tokens, or characters, that the first raise adds at least; each next one adds twice as many."""
 MAX_EXACT_TRIES = 400
@@ -198,12 +198,13 @@ class Raises:
 
     def _check_below(self, found: int, is_shown: Callable[[Collection[int]], bool]) -> Search:
         """Try smaller values; return the first that does it after all."""
-        grid, value = list[int](), float(self.now)
+        grid, value = list[int](), self.now
         while True:
-            value = max(value * GRID_STEP, value + MIN_GRID_STEP)
+            step = min(GRID_SHARE * (value - self.now), (GRID_STEP - 1) * value)
+            value += max(int(step), 1)
             if value * GRID_STEP >= found:
                 break
-            grid.append(int(value))
+            grid.append(value)
         # Every second one, fourth one …: so the values of one item serve the next.
         left, step = max(self._last - self.tries, 1), 1
         while len(grid[step - 1 :: step]) > left:
