@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 GRID_STEP = 1.02
 """Factor between two smaller values that are tried once one is found, at the most."""
-GRID_SHARE = 0.05
+GRID_SHARE = 0.03
 """Share of a raise between it and the next one: close to the limit in force they stand close."""
 MIN_FIRST_RAISE = 64
 """Tokens, or characters, that the first raise adds at least; each next one adds twice as many."""
