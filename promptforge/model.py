@@ -378,6 +378,13 @@ class ResultItem:
     """When it lacks room or a place: the limit that kept it out, and what it needs of it."""
     rank: int | None
     """Its place in the order of packing, from 1; `None` for an item that was no candidate."""
+    ranking_score: float | None
+    """Its score after the query, reranking and fusion, which packing ranks by; `None` like `rank`.
+
+    Required and named items are packed before found ones, whatever their scores.
+    """
+    place: int | None
+    """Its place in the text, from 1; `None` when dropped. `items` are in the order given."""
     section: str | None
     """Key of its section; `None` when dropped."""
     late: dataclasses.InitVar[Callable[[str, bool], Any]]

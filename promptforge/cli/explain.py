@@ -158,7 +158,11 @@ def item_lines(report: Report, every: bool) -> Iterator[str]:
         Column("why"), Column("fits at", right=True),
     ]  # fmt: skip
     skipped = set(hidden)
-    rows = [_row(report, index) for index in ranked if index not in skipped]
+    items = [report.item(index) for index in ranked if index not in skipped]
+    reranked = any(item.ranking_score not in (None, item.score) for item in items)
+    if reranked:
+        columns[4] = Column("ranking", right=True, spare=5)
+    rows = [_row(item, item.ranking_score if reranked else item.score) for item in items]
     if rows:
         yield from table_lines(columns, rows)
     if hidden:
@@ -168,18 +172,23 @@ def item_lines(report: Report, every: bool) -> Iterator[str]:
     counts = Counter(STATUS_WORDS[report.status(index)] for index in ranked)
     each = ", ".join(f"{counts[word]:,} {word}" for word in STATUS_WORDS.values())
     yield f"{plural(len(ranked), 'item', 'items')}: {each}"
+    if report.order != [index for index in ranked if index in report.packed.chosen]:
+        group, order = report.page.group_by, report.page.options.order
+        groups = "" if group == "none" else f"by {group}, "
+        yield f"listed in the order of packing; the text has them {groups}in the order {order}"
 
 
-def _row(report: Report, index: int) -> list[str]:
-    item = report.item(index)
-    # A distance or a count of another system may be large; two decimals are for scores up to 1.
-    score = f"{item.score:.3g}" if abs(item.score) >= 1000 else f"{item.score:.2f}"
+def _row(item: ResultItem, score: float | None) -> list[str]:
+    number = "-"
+    if score is not None:
+        # A distance or a count of another system may be large; two decimals are for scores up to 1.
+        number = f"{score:.3g}" if abs(score) >= 1000 else f"{score:.2f}"
     return [
         STATUS_WORDS[item.status],
         str(item.rank or ""),
         item_label(item),
         printable(item.kind),
-        score,
+        number,
         item.form or "-",
         f"{item.tokens:,}" if item.form else "-",
         f"{item.tokens_full:,}",

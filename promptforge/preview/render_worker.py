@@ -46,7 +46,7 @@ _ROW = operator.attrgetter(
     "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
     "reason", "rank", "section",
 )  # fmt: skip
-"""Fields of an item's row on the page, in their order; its rank in numbers comes after them."""
+"""Fields of an item's row on the page, in their order; its ranking score and its place in the text come after."""
 MAX_RESULTS_KEPT = 2
 """Renderings kept, so that an account does not render again what it tells more of."""
 MAX_CURVE_TOKENS = 10_000_000
@@ -243,14 +243,15 @@ def _page(result: Result, request: Request) -> Answer:
             facts = {name: getattr(item, name) for name in ("section", "title", "tokens", "whole")}
             shown.append({"index": index, "id": report.name(index), **facts})
     answer: Answer = {name: getattr(result, name) for name in _SAID}
-    ranks = report.page.candidates.ranks
     return {
         **answer,
         "tokenizer": _short(result.tokenizer),
         "options": _plain_options(result),
         "reasons": _reasons(result),
         "overhead": report.page.count(report.page.render({})) if text else 0,
-        "items": [[*_ROW(item), round(ranks[index], 4)] for index, item in enumerate(report.items)],
+        "items": [
+            [*_ROW(item), round(item.ranking_score or 0, 4), item.place] for item in report.items
+        ],
         "shown": shown,
         "spans": [
             [at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..config.options import Options
@@ -405,6 +405,12 @@ class Page:
         return self._in_order(chosen)
 
     def _in_order(self, indices: Iterable[int]) -> list[int]:
+        if self.layout.page_uses.isdisjoint(("items", "sections")):
+            sides = [], []
+            for index in indices:
+                sides[self._items[index].origin != "explicit"].append(index)
+            sections = chain.from_iterable(map(self.sections, sides))
+            return [entry.index for entry in flatten_sections(sections)]
         if self.group_by == "none" and self.options.order == "score":
             return sorted(sorted(indices), key=self.candidates.ranks.__getitem__, reverse=True)
         return [entry.index for entry in flatten_sections(self.sections(indices))]

@@ -130,6 +130,10 @@ class Report:
 
         return {index: rank for rank, index in enumerate(packing_order(self.page), 1)}
 
+    @late_property
+    def _places(self) -> dict[int, int]:
+        return {index: place for place, index in enumerate(self.order, 1)}
+
     def name(self, index: int) -> str:
         """Return the id of an item."""
         return item_id(self._item(index))
@@ -222,6 +226,8 @@ class Report:
             tokens=placed.tokens if placed else 0,
             reason=self.reason(index),
             rank=self._ranks.get(index),
+            ranking_score=self.page.candidates.ranks[index] if index in self._ranks else None,
+            place=self._places.get(index),
             section=placed and placed.section,
             late=partial(self._late_field, index),
         )

@@ -122,7 +122,7 @@ def test_the_same_items_are_rendered_once_and_any_change_is_seen() -> None:
 
 def test_an_entry_has_these_fields() -> None:
     names = {field.name for field in dataclasses.fields(pf.ResultItem)}
-    assert names == {*ENTRY, "origin", "rank", "section"}
+    assert names == {*ENTRY, "origin", "rank", "ranking_score", "place", "section"}
     warning = {field.name for field in dataclasses.fields(pf.Diagnostic)}
     assert warning == {"code", "severity", "message", "item", "where"}
     assert {field.name for field in msgspec.structs.fields(pf.Source)} == {

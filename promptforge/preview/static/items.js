@@ -13,6 +13,7 @@ const ORDERS = {
   rank: (a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity),
   tokens: (a, b) => b.tokens - a.tokens || (a.rank ?? Infinity) - (b.rank ?? Infinity),
   worth: (a, b) => b.worth - a.worth,
+  text: (a, b) => (a.place ?? Infinity) - (b.place ?? Infinity) || ORDERS.rank(a, b),
   name: (a, b) => a.label.localeCompare(b.label),
   given: (a, b) => a.index - b.index,
 };
@@ -279,7 +280,7 @@ function detail() {
   if (typeof at === "number") presses.push(make("button", { type: "button", onclick: () => act.budget(at) }, `Budget ${count(at)} brings it ${row.status === "trimmed" ? "back whole" : "back"}`));
   if (remedy && row.status !== "included") presses.push(make("button", { type: "button", "data-options": JSON.stringify(remedy.options), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`));
   const facts = [
-    row.kind, `score ${score(row.score)}`, row.rank === null ? null : `rank ${count(row.rank)} of ${count(page.rows.length)}`, row.rank === null ? null : `ranking score ${score(row.worth)}`,
+    row.kind, `score ${score(row.score)}`, row.rank === null ? null : `rank ${count(row.rank)} of ${count(page.rows.length)}`, row.place === null ? null : `number ${count(row.place)} in the text`, row.rank === null ? null : `ranking score ${score(row.worth)}`,
     row.form ? `form ${row.form}` : null, row.section ? `section ${row.section}` : null, `id ${row.id}`,
   ].filter(Boolean).join(" · ");
   const lines = act.lines(row.index).slice(0, 8).map(([template, number]) => make("button", { type: "button", class: "line", onclick: () => act.line(template, number) }, `${template}:${number}`));

@@ -4,7 +4,7 @@ import { label } from "./dom.js";
 import { seenText } from "./marks.js";
 import { lacksRoom } from "./why.js";
 
-const FIELDS = ["id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens", "reason", "rank", "section", "worth"];
+const FIELDS = ["id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens", "reason", "rank", "section", "worth", "place"];
 const HUES = 16;
 // Kind → the number of its hue, the same for all sets of items: these have their own, any other has one by its letters.
 const hues = new Map(["code", "document", "error", "man_page", "mitre_attack", "section", "message", "function"].map((kind, number) => [kind, number]));

@@ -66,6 +66,40 @@ def test_ranks_are_the_order_of_packing() -> None:
     assert [item.rank for item in given] == [1, 2, 3, 4]
 
 
+ORDERED: list[dict[str, Any]] = [
+    {"id": "a", "content": "Requests are tried again.", "score": 0.3, "origin": "similarity"},
+    {"id": "b", "content": "tar -x extracts files.", "kind": "man_page"},
+    {"id": "c", "content": "The limit is in tokens.", "score": 0.9, "origin": "similarity"},
+    {"id": "d", "content": "Extract with tar -x.", "path": "d.py", "score": 0.6, "kind": "code"},
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["score", "given", "file", "edges"])
+@pytest.mark.parametrize("group", ["none", "kind", "path"])
+def test_each_list_has_the_order_of_the_text(group: str, order: str) -> None:
+    for layout in LAYOUTS:
+        for format in FORMATS:
+            options = {"group_by": group, "order": order, "query": "extract", "sources": True}
+            result = render(ORDERED, layout, format, **options)
+            placed = sorted((item.place, item.id) for item in result.items if item.place)
+            told = [name for _, name in placed]
+            assert [place for place, _ in placed] == [1, 2, 3, 4]
+            assert told == [source.id for source in result.sources]
+            assert told == [*dict.fromkeys(span.item for span in result.map if span.item)]
+
+
+def test_the_score_that_ranked_is_told_beside_the_one_given() -> None:
+    def told(**options: Any) -> list[tuple[float | None, int | None]]:
+        items = pf.render(ORDERED, combine="combined", min_score=0.5, **options).items
+        assert [item.score for item in items] == [0.3, 1.0, 0.9, 0.6]
+        return [(item.ranking_score, item.rank) for item in items]
+
+    assert told() == [(None, None), (1.0, 1), (0.9, 3), (0.6, 2)]
+    _, (named, _), (limit, _), (code, _) = told(query="extract")
+    assert named and limit and code and named > code > limit
+
+
 def test_very_many_sections_are_not_measured_one_by_one() -> None:
     records = [{"content": f"x{n}", "path": f"f{n}.py"} for n in range(80)]
     found = pf.render(records).explain()
