@@ -315,9 +315,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     limit: str
-    """`budget`, `characters`, `window`, `named share`, `found share`, `section NAME` or `max_items`.
+    """`budget`, `characters`, `window`, a share, `section NAME` or `max_items`.
 
-    `explicit_share` is the named share, and the rest of the budget the found share.
+    `explicit_share` is the `named share`, and the rest of the budget the `found share`.
     """
     unit: str
     """`tokens`, `characters` or `items`: what the other fields count."""

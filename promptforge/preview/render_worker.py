@@ -46,7 +46,7 @@ _ROW = operator.attrgetter(
     "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
     "reason", "rank", "section",
 )  # fmt: skip
-"""Fields of an item's row on the page, in their order; its ranking score and its place in the text come after."""
+"""Fields of an item's row on the page, in their order; ranking score and place come after them."""
 MAX_RESULTS_KEPT = 2
 """Renderings kept, so that an account does not render again what it tells more of."""
 MAX_CURVE_TOKENS = 10_000_000

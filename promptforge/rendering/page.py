@@ -406,7 +406,7 @@ class Page:
 
     def _in_order(self, indices: Iterable[int]) -> list[int]:
         if self.layout.page_uses.isdisjoint(("items", "sections")):
-            sides = [], []
+            sides: tuple[list[int], list[int]] = ([], [])
             for index in indices:
                 sides[self._items[index].origin != "explicit"].append(index)
             sections = chain.from_iterable(map(self.sections, sides))

@@ -65,12 +65,16 @@ def test_a_table_shows_the_score_that_ranked_and_says_of_another_order_in_the_te
     given = explained("--min-score", "0.1", records=found).out.splitlines()
     assert given[0].split()[3] == "score" and given[1].split()[4] == "0.90"
     assert given[4] == "3 items: 3 in, 0 cut, 0 out" and not given[5]
-    asked = explained("--query", "extract", "--min-score", "0.1", "--group-by", "kind", records=found)
+    asked = explained(
+        "--query", "extract", "--min-score", "0.1", "--group-by", "kind", records=found
+    )
     lines = asked.out.splitlines()
     assert lines[0].split()[3] == "ranking"
     ranking = [float(line.split()[4]) for line in lines[1:4]]
     assert ranking == sorted(ranking, reverse=True)
-    assert lines[5] == "listed in the order of packing; the text has them by kind, in the order score"
+    assert (
+        lines[5] == "listed in the order of packing; the text has them by kind, in the order score"
+    )
 
 
 def test_every_reason_that_occurs_is_explained() -> None:

@@ -161,8 +161,14 @@ def test_the_share_of_a_side_is_named_where_the_other_side_takes_the_room() -> N
         {"id": f"f{n}", "content": f"Found sentence {n}. " * 20, "score": 0.9 - n / 10}
         for n in range(4)
     ]
-    records = [*named, *({**each, "origin": "similarity"} for each in found)]
-    options = {"max_tokens": 400, "explicit_share": 0.6, "combine": "combined", "min_score": None}
+    records: list[dict[str, Any]] = [*named]
+    records += ({**each, "origin": "similarity"} for each in found)
+    options: dict[str, Any] = {
+        "max_tokens": 400,
+        "explicit_share": 0.6,
+        "combine": "combined",
+        "min_score": None,
+    }
     decided = {item.id: item.decision for item in pf.render(records, **options).items}
     limits = {each.limit for each in decided.values() if each is not None}
     assert limits == {"named share", "found share", "budget"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -78,15 +79,14 @@ ORDERED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("order", ["score", "given", "file", "edges"])
 @pytest.mark.parametrize("group", ["none", "kind", "path"])
 def test_each_list_has_the_order_of_the_text(group: str, order: str) -> None:
-    for layout in LAYOUTS:
-        for format in FORMATS:
-            options = {"group_by": group, "order": order, "query": "extract", "sources": True}
-            result = render(ORDERED, layout, format, **options)
-            placed = sorted((item.place, item.id) for item in result.items if item.place)
-            told = [name for _, name in placed]
-            assert [place for place, _ in placed] == [1, 2, 3, 4]
-            assert told == [source.id for source in result.sources]
-            assert told == [*dict.fromkeys(span.item for span in result.map if span.item)]
+    options: dict[str, Any] = {"group_by": group, "order": order, "query": "extract"}
+    for layout, syntax in itertools.product(LAYOUTS, FORMATS):
+        result = render(ORDERED, layout, syntax, sources=True, **options)
+        placed = sorted((item.place, item.id) for item in result.items if item.place)
+        told = [name for _, name in placed]
+        assert [place for place, _ in placed] == [1, 2, 3, 4]
+        assert told == [source.id for source in result.sources]
+        assert told == [*dict.fromkeys(span.item for span in result.map if span.item)]
 
 
 def test_the_score_that_ranked_is_told_beside_the_one_given() -> None:
