@@ -349,6 +349,10 @@ _DATA_LINE = re.compile(r"(?:- +)?[\"']?[\w.-]+[\"']?:(?:\s|\Z)|---\s*\Z")
 """A first line of YAML, as `- content: …`. A diff begins `--- a/file`."""
 
 
+_BARE_VALUE = late_pattern(r'\s*(?:null|~|true|false|-?\d+(?:\.\d+)?|"[^"\n]*")\s*\Z')
+"""A text that is one value of JSON: a search that failed may print `null`."""
+
+
 _FAILURE = late_pattern(
     r"(?m)^(?:Traceback \(most recent call last\):|Exception in thread |panic: "
     r"|thread '.*' panicked|FAILED |npm (?:ERR!|error) |error(?:\[\w+\])?: |##\[error\]"
@@ -379,7 +383,7 @@ def load_stream(
             message = "a list of files; `--files-from -` reads them, `--file -` takes the list"
             raise ItemError(message, where=where) from None
         telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
-        if _begins_as_json(text) or _DATA_LINE.match(telling):
+        if _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text):
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as a text, for it holds no items; --name app.py would tell its language"

@@ -272,11 +272,18 @@ class _RecordFile(NamedTuple):
             value, lines = yaml_reader.load_yaml_with_lines(self.text, self.where)
         except ProfileError as exc:
             raise ItemError(f"{exc.bare}; {self.kind.expected}", where=exc.where) from None
-        if value is None:
+        # A search that failed leaves a null; a file of comments alone was meant to be empty.
+        if value is None and not _is_null(self.text):
             return [], lambda index: self.where
         records, key = self._find_list(value)
         above = (key,) if key else ()
         return records, lambda index: f"{self.where}:{lines.get((*above, index), 1)}"
+
+
+def _is_null(text: str) -> bool:
+    """Return True if a text that YAML reads as null says so."""
+    lines = map(str.strip, text.removeprefix("\ufeff").splitlines())
+    return any(line and line[0] not in "#%" and line not in ("---", "...") for line in lines)
 
 
 def _member_lines(text: str, key: str | None) -> list[int]:

@@ -37,7 +37,7 @@ def test_several_files_of_items_in_their_order() -> None:
     assert out.index("first") < out.index("second") < out.index("x = 1")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "null", '{"items": []}'])
+@pytest.mark.parametrize("content", ["", "[]", "# none", '{"items": []}'])
 def test_a_file_without_items_is_named(content: str) -> None:
     write("none.json", content)
     assert run("render", "none.json") == (
@@ -46,6 +46,15 @@ def test_a_file_without_items_is_named(content: str) -> None:
         "promptforge: note: none.json: holds no items [PF115]\n",
     )
     assert run("render", "none.json", "items.json").out == TEXT
+
+
+@pytest.mark.parametrize("content", ["null", "5", '"text"', "true", "[null]", "~"])
+def test_a_value_that_is_no_list_of_items_is_an_error(content: str) -> None:
+    for name in ("wrong.json", "wrong.yaml"):
+        write(name, content)
+        ran = run("render", name)
+        assert (ran.code, ran.out) == (4, "") and f"{name}:1: " in ran.err
+    assert run("render", "-", stdin=content).code == 4
 
 
 def test_a_file_and_its_range() -> None:

@@ -54,7 +54,7 @@ def test_one_object_and_none() -> None:
     assert parse('{"content": "a"}') == (["a"], [])
     assert parse('{\n "content": "a"\n}', "f.jsonl2") == (["a"], [])
     assert parse("content: a", "f") == (["a"], [])
-    for text in ("", " \n", "[]", '{"items": []}', "# nothing"):
+    for text in ("", " \n", "[]", '{"items": []}', "# nothing", "---\n...\n"):
         assert parse(text, "f") == ([], ["PF115 f"])
 
 
@@ -94,6 +94,7 @@ def test_a_bad_record_is_named_by_file_and_line() -> None:
             "f",
             "f:1: not valid JSON: a number of too many",
         ),
+        ("null", "f.json", "f.json:1: expected a list of items"),
         ('{"items": 5}', "f", "f:1: items: expected a list"),
         ("not json\nnor this", "f.jsonl", "f.jsonl:1: not one line is valid JSON"),
         (
