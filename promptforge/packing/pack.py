@@ -55,6 +55,8 @@ MAX_SHARED_COST = 4
 """Tokens, or characters, that the end of an item may share with the page around it."""
 
 
+MAX_WHOLE_IN_VAIN = 8
+"""Pages measured with an item whole that costs too much so, after which no other is tried."""
 MAX_JOINS = 4
 """Times that chosen items are joined and the room that this leaves is filled."""
 
@@ -71,13 +73,13 @@ class Reasons(Mapping[int, str]):
         chosen: Mapping[int, Variant],
         found: Mapping[int, str],
     ) -> None:
-        self._walks, self._chosen = walks, chosen
+        self.walks, self._chosen = walks, chosen
         self.found = {i: reason for i, reason in found.items() if i not in chosen}
         """The reasons that were found on the way."""
 
     @late_property
     def _all(self) -> dict[int, str]:
-        every = (index for walk in self._walks for index in walk)
+        every = (index for walk in self.walks for index in walk)
         reasons = {**dict.fromkeys(every, BUDGET.name), **self.found}
         for index in self._chosen:  # beyond the share of its step, but taken by a later one
             reasons.pop(index, None)
@@ -91,8 +93,8 @@ class Reasons(Mapping[int, str]):
 
     @late_property
     def _length(self) -> int:
-        if len(self._walks) == 1:
-            return len(self._walks[0]) - len(self._chosen)
+        if len(self.walks) == 1:
+            return len(self.walks[0]) - len(self._chosen)
         return len(self._all)
 
     def __len__(self) -> int:
@@ -291,31 +293,9 @@ def _show_whole(packer: Packer) -> bool:
     Alone, a shortened text may cost less: by the line end after the last item, or by a token that
     two parts share.
     """
-    changed, misses = False, 0
-    # All together, then by halves: a page of 2,000 files is measured a few times.
-    groups = list(filter(None, _cheap_whole(packer)))
-    while groups and misses < MAX_LENGTHENED_IN_VAIN:
-        whole = groups.pop()
-        cost = packer.page.measure({**packer.chosen, **whole})
-        is_cheaper = cost[0] <= packer.cost[0] or cost[1] <= packer.cost[1]
-        if is_cheaper and fits_within(cost, packer.limit):
-            for index, variant in whole.items():
-                packer.put(index, variant, cost)
-            changed = True
-        elif len(whole) > 1:
-            members, half = list(whole.items()), len(whole) // 2
-            groups += [dict(members[half:]), dict(members[:half])]
-        else:
-            misses += 1
-    return changed
-
-
-def _cheap_whole(packer: Packer) -> list[dict[int, Variant]]:
-    """Return the whole variants that cost a little more alone, and those that cost no more."""
-    page = packer.page
-    found: tuple[dict[int, Variant], dict[int, Variant]] = ({}, {})
-    for index, variant in packer.chosen.items():
-        if variant.name not in ("trimmed", "outline"):
+    page, changed, misses = packer.page, False, 0
+    for index, variant in list(packer.chosen.items()):
+        if variant.name not in ("trimmed", "outline") or misses == MAX_WHOLE_IN_VAIN:
             continue
         whole, shown = content_variant(page.variants(index)), page.item_cost(index, variant)
         # Cheap tests first: of a text of many megabytes no whole one is rendered.
@@ -323,16 +303,19 @@ def _cheap_whole(packer: Packer) -> list[dict[int, Variant]]:
         if not may_cost_less and packer.limit[0] < UNLIMITED:
             room = shown[0] + MAX_SHARED_COST, UNLIMITED
             may_cost_less = page.may_fit(index, whole, room)
-        if not may_cost_less:
-            continue
-        more = page.item_cost(index, whole)[0] - shown[0]
-        # No section gains, so none exceeds its maximum by several of its items together.
-        if more > 0 and packer.allowance(index) < UNLIMITED:
+        if not may_cost_less or page.item_cost(index, whole)[0] > packer.allowance(index):
             continue
         holder, held = page.duplicates(index, packer.chosen)
-        if holder is None and not held:
-            found[more <= 0][index] = whole
-    return list(found)
+        if holder is not None or held:
+            continue
+        cost = page.measure({**packer.chosen, index: whole})
+        is_cheaper = cost[0] <= packer.cost[0] or cost[1] <= packer.cost[1]
+        if is_cheaper and fits_within(cost, packer.limit):
+            packer.put(index, whole, cost)
+            changed = True
+        else:
+            misses += 1
+    return changed
 
 
 def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:

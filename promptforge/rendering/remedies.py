@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..errors import BudgetError, TemplateError
 from ..model import Item, Remedy
-from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS
 from ..reasons import BUDGET_REASONS, DUPLICATE, MERGED, REASONS, Changes
-from .page import Page, divide_named
 
 if TYPE_CHECKING:
     from ..config.options import Options
@@ -29,27 +28,15 @@ MAX_ITEMS_MEASURED = 200
 """The room for more items than these, side by side, is not worked out."""
 
 
-def packing_order(page: Page) -> list[int]:
-    """Return the candidates in the order in which they are packed."""
-    pool, ranks, packing = page.candidates.pool, page.candidates.ranks, page.options.packing
-    order = [i for i in page.candidates.kept if pool[i].required]
-    for origin in ("explicit", "similarity"):
-        side = [
-            i for i in page.candidates.kept if pool[i].origin == origin and not pool[i].required
-        ]
-        if packing in BEST_FIRST_PACKINGS:
-            named, rest = divide_named(side, page.candidates, page.options)
-            newest = page.candidates.newest_first(rest)
-            side = [*named, *sorted(newest, key=ranks.__getitem__, reverse=True)]
-        elif packing == "drop_first":
-            most = len(side)
-            if origin == "similarity" and page.options.max_items is not None:
-                most = page.options.max_items
-            side = [*side[:most][::-1], *side[most:]]
-        elif packing not in FIXED_SET_PACKINGS:
-            side = page.walk(side)
-        order += side
-    return order
+def packing_order(report: Report) -> list[int]:
+    """Return the candidates in the order in which they were packed."""
+    options, pool, walks = report.page.options, report.page.candidates.pool, []
+    for walk in report.packed.reasons.walks:
+        if options.packing == "drop_first":  # beyond `max_items` the last found ones have no place
+            most = options.max_items if pool[walk[0]].origin == "similarity" else None
+            walk = [*walk[:most][::-1], *walk]
+        walks.append(walk)
+    return list(dict.fromkeys(chain.from_iterable(walks)))
 
 
 _Rerender = Callable[[Mapping[str, Any]], "Report"]
@@ -140,7 +127,7 @@ class _Lost:
     def found_places(self) -> tuple[int, int]:
         """See `LostItem`."""
         pool = self.report.page.candidates.pool
-        found = [i for i in packing_order(self.report.page) if pool[i].origin == "similarity"]
+        found = [i for i in packing_order(self.report) if pool[i].origin == "similarity"]
         return found.index(self.index) + 1, len(found)
 
     def more_for_section(self) -> Iterator[Changes]:
@@ -203,4 +190,4 @@ def _steps(report: Report, index: int) -> Iterable[Changes]:
 
 def _distinct_order(report: Report) -> list[int]:
     shown_within = (DUPLICATE.name, MERGED.name)
-    return [i for i in packing_order(report.page) if report.reason(i) not in shown_within]
+    return [i for i in packing_order(report) if report.reason(i) not in shown_within]

@@ -128,7 +128,7 @@ class Report:
     def _ranks(self) -> dict[int, int]:
         from .remedies import packing_order
 
-        return {index: rank for rank, index in enumerate(packing_order(self.page), 1)}
+        return {index: rank for rank, index in enumerate(packing_order(self), 1)}
 
     @late_property
     def _places(self) -> dict[int, int]:
@@ -476,7 +476,7 @@ def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
             found[index] = PlacedItem(
                 section.key, section.title, tokens, worth, index not in trimmed
             )
-    return found
+    return {index: found[index] for index in page.order(packed.chosen)}
 
 
 def _gains(
