@@ -315,9 +315,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     limit: str
-    """`budget`, `characters`, `window`, a share, `section NAME` or `max_items`.
+    """`budget characters window max_items`, `section NAME`, or by `explicit_share` a share.
 
-    `explicit_share` is the `named share`, and the rest of the budget the `found share`.
+    That is the `named share`; the rest of the budget is the `found share`.
     """
     unit: str
     """`tokens`, `characters` or `items`: what the other fields count."""
@@ -379,10 +379,7 @@ class ResultItem:
     rank: int | None
     """Its place in the order of packing, from 1; `None` for an item that was no candidate."""
     ranking_score: float | None
-    """Its score after the query, reranking and fusion, which packing ranks by; `None` like `rank`.
-
-    Required and named items are packed before found ones, whatever their scores.
-    """
+    """Its score after the query, reranking and fusion, which packing goes by; `None` as `rank`."""
     place: int | None
     """Its place in the text, from 1; `None` when dropped. `items` are in the order given."""
     section: str | None

@@ -350,16 +350,17 @@ def _account(result: Result, request: Request) -> Answer:
     more = _so_far(result, "budgets", lambda: decisions.foreseen)["more"]
     if picked is not None and picked < len(report.given) and not more:  # one may take its time
         rows = [*rows, picked]
-        more = _so_far(result, ("budget", picked), lambda: decisions.search(report.kept(picked)))[
-            "more"
-        ]
-    first, kept = decisions.known_next(), list(map(report.kept, rows))
+        one = report.kept(picked)
+        tries = functools.partial(decisions.budgets_of(one).search, one)
+        more = _so_far(result, ("budget", picked), tries)["more"]
+    first = decisions.budgets.known_next(decisions.lost)
+    told = [(decisions.budgets_of(kept), kept) for kept in map(report.kept, rows)]
     return {
         "rows": rows,
         "picked": picked,
         "full": [report.item(index).tokens_full for index in rows],
-        "fits": list(map(decisions.known_budget, kept)),
-        "small": list(map(decisions.too_small, kept)),
+        "fits": [budgets.known(kept) for budgets, kept in told],
+        "small": [budgets.too_small(kept) for budgets, kept in told],
         "decisions": [msgspec.to_builtins(report.decision(index, asked=False)) for index in rows],
         "next": None if first is None else {"at": first[0], "index": first[1]},
         "more": more,

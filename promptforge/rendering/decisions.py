@@ -45,6 +45,7 @@ class Decisions:
         self.lost = lost
         self._options = page.options
         self._raises: dict[str, Raises] = {}
+        self._no_raises = Raises(lambda _: Outcome((), has_spare=True), 0, 0)
         self._shown: dict[int, Mapping[int, Variant]] = {}
         """Place of a turn → what the page held then."""
         self._sums: dict[tuple[int, str], dict[str, int]] = {}
@@ -53,46 +54,18 @@ class Decisions:
     # --- budgets --------------------------------------------------------------------------------
 
     @late_property
-    def budgets(self) -> Raises | None:
-        """Larger budgets in tokens; `None` where no item lacks tokens."""
-        if self._options.max_tokens is None or not self.lost:
-            return None
-        return self._raises_of(BUDGET)
+    def budgets(self) -> Raises:
+        """Larger budgets in tokens; none where no item lacks tokens."""
+        limited = self._options.max_tokens is not None and self.lost
+        return self._raises_of(BUDGET) if limited else self._no_raises
 
-    def _budgets_of(self, index: int) -> Raises | None:
-        return self.budgets if index in self.lost else None
-
-    def fits_at(self, index: int) -> int | None:
-        """Return a budget that shows an item whole, as `Raises.find`; `None`: no budget does."""
-        budgets = self._budgets_of(index)
-        return None if budgets is None else budgets.find(index)
-
-    def search(self, index: int) -> Iterator[None]:
-        """Do what `fits_at` does; yield after each try."""
-        budgets = self._budgets_of(index)
-        if budgets is not None:
-            yield from budgets.search(index)
-
-    def known_budget(self, index: int) -> int | None:
-        """Return `fits_at` where it is known after the tries so far."""
-        budgets = self._budgets_of(index)
-        return None if budgets is None else budgets.known(index)
-
-    def too_small(self, index: int) -> int | None:
-        """Return the largest budget that was tried and is too small for an item."""
-        budgets = self._budgets_of(index)
-        return None if budgets is None else budgets.too_small(index)
-
-    def may_return(self, index: int) -> bool:
-        """Return True if some budget shows an item whole."""
-        budgets = self._budgets_of(index)
-        return budgets is not None and budgets.ever(index)
+    def budgets_of(self, index: int) -> Raises:
+        """Return larger budgets that may show an item whole."""
+        return self.budgets if index in self.lost else self._no_raises
 
     @late_property
     def foreseen(self) -> Iterator[None]:
         """The tries for all items together; to be run to the end."""
-        if self.budgets is None:
-            return iter(())
         tries = tries_unasked(len(self._page.candidates), self._characters)
         return self.budgets.foresee(self.lost, tries)
 
@@ -100,14 +73,6 @@ class Decisions:
     def _characters(self) -> int:
         pool = self._page.candidates.pool
         return sum(len(pool[i].expanded or pool[i].content or "") for i in self._page.candidates)
-
-    def find_next(self) -> tuple[int, int] | None:
-        """Return the smallest larger budget, as far as tried, that brings an item, and the item."""
-        return None if self.budgets is None else self.budgets.find_next(self.lost)
-
-    def known_next(self) -> tuple[int, int] | None:
-        """Return `find_next` as far as it is known after the tries so far."""
-        return None if self.budgets is None else self.budgets.known_next(self.lost)
 
     # --- one item -------------------------------------------------------------------------------
 
@@ -140,8 +105,9 @@ class Decisions:
             costs = [int(page.item_cost(index, variant)[unit]) for variant in variants]
             needs, chosen = costs[0], self._packed.chosen.get(index)
             longer = variants.index(chosen) if chosen in variants else len(variants)
-            names = [variant.name for variant in variants[:longer]]
-            refused = dict(zip(names, costs, strict=False))
+            refused = {
+                each.name: cost for each, cost in zip(variants[:longer], costs, strict=False)
+            }
         if missing is not None:
             needs = room + missing
         return Decision(

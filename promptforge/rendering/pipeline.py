@@ -173,17 +173,8 @@ class Pipeline:
         text, tokens = "".join(parts), int(packed.cost[0])
         if options.max_tokens is None or not parts:
             tokens = setting.counter.count(text)
-        report = Report(
-            page,
-            packed,
-            items,
-            self._profile,
-            request.templates,
-            text,
-            tokens,
-            rerender,
-            packings.repack,
-        )
+        made = page, packed, items, self._profile, request.templates, text, tokens
+        report = Report(*made, rerender, packings.repack)
         say_of_report(report, diagnostics)
         seconds = time.perf_counter() - request.started
         about = (len(packed.chosen), tokens, len(text), options.layout, options.format)

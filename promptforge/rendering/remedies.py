@@ -73,7 +73,8 @@ def _lost_by_reason(report: Report) -> dict[str, list[int]]:
             continue
         if reason in BUDGET_REASONS:
             limited = report.page.options.max_tokens is not None
-            if limited and (not few or report.decisions.may_return(report.kept(index))):
+            kept = report.kept(index)
+            if limited and (not few or report.decisions.budgets_of(kept).ever(kept)):
                 continue
         found.setdefault(reason, []).append(index)
     return found

@@ -237,12 +237,13 @@ class Report:
             return self._full_tokens(index, self._item(index))
         if name == "decision":
             return self.decision(index, asked=asked)
-        kept, decisions = self.kept(index), self.decisions
+        kept = self.kept(index)
+        budgets = self.decisions.budgets_of(kept)
         if asked and name == "fits_at":
-            return decisions.fits_at(kept)
-        for _ in decisions.foreseen:
+            return budgets.find(kept)
+        for _ in self.decisions.foreseen:
             pass
-        return decisions.known_budget(kept) if name == "fits_at" else decisions.too_small(kept)
+        return budgets.known(kept) if name == "fits_at" else budgets.too_small(kept)
 
     def _full_tokens(self, index: int, item: Item) -> int:
         try:
@@ -277,7 +278,7 @@ class Report:
     @late_property
     def next(self) -> tuple[int, int] | None:
         """The smallest larger budget that brings an item back, as far as tried, and the item."""
-        return self.decisions.find_next()
+        return self.decisions.budgets.find_next(self.decisions.lost)
 
     @late_property
     def next_item(self) -> ResultItem | None:
