@@ -315,10 +315,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     limit: str
-    """`budget characters window max_items`, `section NAME`, or by `explicit_share` a share.
-
-    That is the `named share`; the rest of the budget is the `found share`.
-    """
+    """`budget characters window max_items`, `section NAME`, `named share` or `found share`."""
     unit: str
     """`tokens`, `characters` or `items`: what the other fields count."""
     needs: int

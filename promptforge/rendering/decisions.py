@@ -101,7 +101,7 @@ class Decisions:
             most = int(min(turn.most[unit], MAX_VALUE))
             room = most - int(self._cost_without(index, turn)[unit])
         needs, refused = 1, dict[str, int]()
-        if unit < 2:
+        if limit != MAX_ITEMS.name:
             costs = [int(page.item_cost(index, variant)[unit]) for variant in variants]
             needs, chosen = costs[0], self._packed.chosen.get(index)
             longer = variants.index(chosen) if chosen in variants else len(variants)
@@ -288,6 +288,5 @@ def _has_room(page: Page, packed: Packed, limit: str, value: int, index: int) ->
     unit, room = int(limit == CHARACTERS), [UNLIMITED, UNLIMITED]
     room[unit] = value - packed.cost[unit] - MAX_HEADING
     variant = page.variants(index)[0]
-    if not page.may_fit(index, variant, (room[0], room[1])):
-        return False
-    return page.item_cost(index, variant)[unit] <= room[unit]
+    may_fit = page.may_fit(index, variant, (room[0], room[1]))
+    return may_fit and page.item_cost(index, variant)[unit] <= room[unit]

@@ -546,14 +546,13 @@ def _share_out(
         if share < 1:
             part = share + (1 - share) * part
     shared = min(share, part) < 1
-    named_steps = [step._replace(shared=share < 1) for step in named_steps]
     others = PackingStep(explicit, ranks=searched.ranks, shared=shared)
-    yield from (step._replace(share=share) for step in named_steps)
+    yield from (step._replace(share=share, shared=share < 1) for step in named_steps)
     yield from (others._replace(share=part), searched._replace(shared=shared))
     if explicit and found:
         yield others._replace(again=True)
     if share < 1:
-        yield from (step._replace(again=True) for step in named_steps)
+        yield from (step._replace(again=True, shared=True) for step in named_steps)
 
 
 def _sides(

@@ -79,7 +79,7 @@ class Raises:
 
     def find_next(self, lost: Collection[int]) -> tuple[int, int] | None:
         """Return the value that brings the first of some items back, and that item."""
-        for _ in self.search_next(lost):
+        for _ in self._search(None, lost, self._most):
             pass
         return self.known_next(lost)
 
@@ -89,10 +89,6 @@ class Raises:
         if value is None:
             return None
         return value, next(index for index in lost if index in self._tried[value])
-
-    def search_next(self, lost: Collection[int]) -> Iterator[None]:
-        """Do what `find_next` does; yield after each try."""
-        return self._search(None, lost, self._most)
 
     def ever(self, index: int) -> bool:
         """Return True if some value shows the item whole."""
