@@ -291,6 +291,18 @@ class PageState:
             self.put(index, variant, cost)
         return True
 
+    def show_first(self, variants: Mapping[int, Variant], limit: Cost) -> int:
+        """Show the first of these that have room together, found by halves; return their number."""
+        members, low, high = list(variants.items()), 0, len(variants)
+        count = high
+        while low < high:
+            if self.show(dict(members[:count]), limit):
+                low = count
+            else:
+                high = count - 1
+            count = (low + high + 1) // 2
+        return low
+
     def _sections_allow(self, variants: Mapping[int, Variant]) -> bool:
         spent = dict(self._spent)
         for index, variant in variants.items():
@@ -552,12 +564,12 @@ class Packer(PageState):
         if holder is not None:
             self.drop_duplicate(index, holder)
             return False
-        others: Mapping[int, Variant] = self.chosen
-        cost = self.cost
-        if held or index in self.chosen:
-            others = {i: v for i, v in self.chosen.items() if i not in held and i != index}
+        others, cost, variants = self._others(index), self.cost, self.page.variants(index)
+        if held:
+            others = {i: v for i, v in others.items() if i not in held}
             cost = self.page.measure(others)
-        variants = self.page.variants(index)
+        elif index in self.chosen:  # about: a page that is measured for each has quadratic time
+            cost = subtract_costs(cost, self.page.item_cost(index, self.chosen[index]))
         for variant in variants:
             if variant.name == "summary" and variant is not variants[0]:
                 break

@@ -61,17 +61,7 @@ def _show_in_short(packer: Packer, walk: Sequence[int]) -> None:
         packer.remove(index)
 
     # The sum knew no headings and no list of sources. By halves: 1,000 items may have no score.
-    low, high = 0, len(taken)
-    count = high
-    while low < high:
-        cost = page.measure({**packer.chosen, **{index: shown[index] for index in taken[:count]}})
-        if fits_within(cost, packer.limit):
-            low = count
-        else:
-            high = count - 1
-        count = (low + high + 1) // 2
-    packer.show({index: shown[index] for index in taken[:low]}, packer.limit)
-    if low == len(left):
+    if packer.show_first(shown, packer.limit) == len(left):
         return
     after = next(iter(index for index in packer.unsettled(left)), None)
     # So little room may still hold a few words of the first that had no place.

@@ -87,6 +87,7 @@ def pack_repository(
         longer = [
             i for i in shown[1:] or shown if packer.chosen[i] != page.without_shared_comment(i)
         ]
+        _show_longer(packer, longer, limit, whole=True)
         packer.pack(step._replace(walk=longer, most=None), limit)
         packer.step_down, stepping_down = not shown, packer.step_down
         packer.pack(step, limit)
@@ -256,31 +257,33 @@ def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Var
 
 
 def _show_longer(
-    packer: Packer, items: Sequence[int], limit: Cost, most_of_outline: float | None = None
+    packer: Packer, items: Sequence[int], limit: Cost, outline: float = 0, whole: bool = False
 ) -> None:
-    """Show whole those of outlined items that have room, in their order; measured once.
+    """Show outlined items that have room without a shared comment, or with `whole` all of it.
 
-    With `most_of_outline` show longer outlines instead.
+    With `outline` show outlines of so many tokens. The page is measured once, or by halves.
     """
     page = packer.page
     longer: dict[int, Variant] = {}
     bounds = [UNLIMITED, UNLIMITED]
-    bounds[budget_unit(limit)] = most_of_outline or 0
+    bounds[budget_unit(limit)] = outline
     left = subtract_costs(limit, packer.cost)
     most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
     for index in items:
         shown = packer.chosen[index]
         before = page.item_cost(index, shown)
         room = add_costs(left, before)
-        if most_of_outline is None:
+        if whole:
+            variant = page.variants(index)[0]
+        elif not outline:
             variant, room = page.without_shared_comment(index), min_cost(room, most)
         else:
-            outline = page.outline_within(index, bounds[0], bounds[1])
-            if shown.name in ("content", "expanded") or outline is None:
+            longest = page.outline_within(index, bounds[0], bounds[1])
+            if shown.name in ("content", "expanded") or longest is None:
                 continue
-            if len(outline.text) <= len(shown.text):  # it has had the longer one
+            if len(longest.text) <= len(shown.text):  # it has had the longer one
                 continue
-            variant = outline
+            variant = longest
         if not page.may_fit(index, variant, room):
             continue
         cost = page.item_cost(index, variant)
@@ -291,5 +294,4 @@ def _show_longer(
             longer[index] = variant
             left = subtract_costs(left, subtract_costs(cost, before))
     # Costs only roughly add up: the least important ones go until the measured page fits.
-    while longer and not packer.show(longer, limit):
-        longer.popitem()
+    packer.show_first(longer, limit)

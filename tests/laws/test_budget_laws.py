@@ -384,6 +384,7 @@ ITEM = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @cases(120)
 @given(
     st.lists(ITEM, min_size=1, max_size=6),

@@ -1,0 +1,56 @@
+"""Packing builds the page a few times, however many files and tokens there are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+from promptforge.rendering.page import Page
+
+WORDS = ["alpha", "beta", "gamma", "retry", "cache", "server", "token", "limit", "page", "walk"]
+MAX_BUILDS = 40
+
+
+def _files(number: int) -> list[dict[str, Any]]:
+    """Return programs that call one another, and a document for every fourth of them."""
+    rng = random.Random(1)
+
+    def function(name: str) -> str:
+        words = " ".join(rng.choices(WORDS, k=8))
+        called = f"f{rng.randrange(number)}_0"
+        return f'def {name}(a, b):\n    """{words}."""\n    return {called}(a, {rng.choice(WORDS)})'
+
+    def file(index: int) -> dict[str, Any]:
+        size = rng.choice([1, 2, 3, 6])
+        if index % 4 == 3:
+            parts = (f"# Part {n}\n\n{' '.join(rng.choices(WORDS, k=20))}." for n in range(size))
+            return {"path": f"docs/{index}.md", "content": "\n\n".join(parts), "kind": "document"}
+        parts = (function(f"f{index}_{n}") for n in range(size))
+        path = f"src/p{index % 40}/m{index}.py"
+        return {"path": path, "content": "\n\n".join(parts), "kind": "code"}
+
+    return [file(index) for index in range(number)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [None, "retry the cache"])
+def test_2000_files_are_packed_into_any_budget_by_few_builds_of_the_page(
+    query: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, builds, render = _files(2000), list[int](), Page.render
+
+    def count(page: Page, chosen: Mapping[int, Any], **options: Any) -> list[str]:
+        builds.append(len(chosen))
+        return render(page, chosen, **options)
+
+    monkeypatch.setattr(Page, "render", count)
+    everything = pf.render(files, max_tokens=None, packing="repository", query=query).tokens
+    budgets = [1000, 3500, 12_000, 40_000, everything // 2, everything - 1000, everything - 1]
+    for budget in [*budgets, everything, 5_000_000]:
+        builds.clear()
+        result = pf.render(files, max_tokens=budget, packing="repository", query=query)
+        assert result.tokens <= budget and len(builds) <= MAX_BUILDS, budget
