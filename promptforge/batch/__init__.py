@@ -148,7 +148,7 @@ def run(  # noqa: PLR0913  its options are public
     started = time.perf_counter()
     if is_url(output):
         raise OptionError(f"{output} is a URL; copy it with fsspec, as `promptforge batch` does")
-    shape = BATCH_SERVICES[to].shape if to in BATCH_SERVICES else to
+    shape = BATCH_SERVICES[to].shape if to in [*BATCH_SERVICES] else to
     spec = make_spec(shape, profile, templates, profiles, workspace, attack, options)
     chosen, inputs = check_spec(spec), hash_inputs(spec)
     paths, given = OutputPaths(Path(output)), BatchInput(input)

@@ -398,5 +398,5 @@ def check_shape(name: str, *others: str) -> None:
     """Raise `OptionError` for a name that is neither a shape nor one of `others`."""
     known = [*others, *SHAPES]
     if name not in known:
-        message = f"there is no shape {quote(name)}{suggest_name(name, known)}"
+        message = f"there is no shape {quote(str(name))}{suggest_name(str(name), known)}"
         raise OptionError(message, option="to")

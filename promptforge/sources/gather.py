@@ -162,6 +162,11 @@ def load(  # noqa: PLR0913  these are public options
     """
     _check_number("git_log", git_log)
     _check_number("context_lines", context_lines)
+    texts = {"attack": attack, "search": search, "git_diff": git_diff, "git_changed": git_changed}
+    given = {option: text for option, text in texts.items() if text is not None}
+    for option, text in {**given, "workspace": workspace}.items():
+        if not isinstance(text, str | os.PathLike):
+            raise OptionError(f"{option} must be a text, not {quote(str(text))}", option=option)
     diagnostics = Diagnostics()
     of_folders = FolderFilter(_names(include), _names(exclude), ignored, hidden, secret_scan)
     wanted = SourceRequest(

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from unfiltered import FORMATS, LAYOUTS
 
 import promptforge as pf
+from promptforge import batch
 from promptforge.prompts.providers import SHAPES
 
 RENDERER = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
@@ -466,3 +467,11 @@ def test_the_contents_of_blocks_are_sent_untouched() -> None:
         )
         assert prompt[0]["content"][0]["source"]["data"] == text
         assert not [each for each in prompt.warnings if each.code == "PF304"]
+
+
+@pytest.mark.parametrize("to", [None, 3, ["openai"], {"openai": 1}])
+def test_what_is_no_shape_at_all_is_an_option_error(to: Any) -> None:
+    with pytest.raises(pf.OptionError, match="there is no shape"):
+        pf.Renderer().prompt([{"content": "x"}], to=to)
+    with pytest.raises(pf.OptionError, match="there is no shape"):
+        batch.run("rows.jsonl", "results.jsonl", to=to)

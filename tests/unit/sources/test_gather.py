@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import run
@@ -300,3 +301,10 @@ def test_where_to_search_without_what_for(space: Path) -> None:
 def test_words_of_lines_are_those_of_the_text(text: str) -> None:
     expected = re.findall(r"[\w\u0301]+", text.replace("’", " "))
     assert split_words(text) == expected
+
+
+@pytest.mark.parametrize("value", [3, ["login"], b"x", True])
+@pytest.mark.parametrize("option", ["attack", "search", "workspace", "git_diff", "git_changed"])
+def test_what_is_no_text_is_an_option_error(option: str, value: Any) -> None:
+    with pytest.raises(pf.OptionError, match=f"^{option} must be a text, not "):
+        pf.load("x.json", **{option: value})
