@@ -71,7 +71,7 @@ _Tokenizer = Annotated[
 _Pattern = Annotated[str, Meta(extra={"takes": "gitignore pattern"})]
 PROMPT_OPTIONS = (
     "prompt", "prompt_order", "system_role", "history_share", "compact_at", "compact_to",
-    "keep_tools", "recall_share", "message_tokens", "call_tokens",
+    "keep_tools", "recall_share", "thoughts", "message_tokens", "call_tokens",
     "prompt_tokens", "image_tokens", "images", "page_tokens", "second_tokens", "cite",
     "citation", "cache_after",
 )  # fmt: skip
@@ -211,6 +211,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     recall_share: Annotated[_Share,
         "Share of the room of a shortened history for passages of it that answer the"
         " question."] = 0.1
+    thoughts: Annotated[Literal["auto", "keep", "drop"],
+        "Signed thoughts of Claude behind what was shortened: left out; auto: those of the turn"
+        " that runs stay."] = "auto"
     message_tokens: Annotated[_Count,
         "Most tokens that the LLM's chat template adds to each message."] = 8
     call_tokens: Annotated[_Count,
@@ -302,7 +305,7 @@ OPTION_GROUPS = {
     "Texts of a prompt": "prompt prompt_order system_role cite citation cache_after",
     "Size": (
         "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
-        " reserve history_share compact_at compact_to keep_tools recall_share"
+        " reserve history_share compact_at compact_to keep_tools recall_share thoughts"
         " message_tokens call_tokens prompt_tokens"
     ),
     "What is chosen": (
@@ -478,6 +481,7 @@ class OptionKeywords(TypedDict, total=False):
     compact_to: float
     keep_tools: str | Sequence[str] | None
     recall_share: float
+    thoughts: Literal["auto", "keep", "drop"]
     message_tokens: int
     call_tokens: int
     prompt_tokens: int

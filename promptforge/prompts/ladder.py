@@ -7,6 +7,9 @@ one line. After the first batch a new result enters shortened, since a session t
 will do so again. What was decided for a request is decided again for all that follow it: the
 history is replayed from its beginning, so the same history always gives the same messages, a longer
 one begins with the same ones until the next batch, and a fitted history is not changed again.
+
+Claude signs its thoughts together with all that stands before them: behind a change they are left
+out. Later thoughts answer the changed history, as it was sent, and stay.
 """
 
 from __future__ import annotations
@@ -14,11 +17,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from .messages import Message, MessageBlock, OpaqueBlock, TextBlock, ToolCall, ToolOutput
+from .messages import (
+    FIELDS,
+    Message,
+    MessageBlock,
+    OpaqueBlock,
+    TextBlock,
+    ToolCall,
+    ToolOutput,
+)
 
 FIRST_DIVISOR = 16
 """A result that steps down has a 16th of the room at most."""
@@ -44,6 +55,7 @@ class HistoryRules(NamedTuple):
     compact_at: float = 1.0
     compact_to: float = 0.5
     keep_tools: Collection[str] = ()
+    thoughts: Literal["auto", "keep", "drop"] = "auto"
 
 
 class FittedHistory(NamedTuple):
@@ -61,6 +73,8 @@ class FittedHistory(NamedTuple):
     turns_gone: int = 0
     steps_gone: int = 0
     """Steps of the newest turn that are gone."""
+    thoughts_gone: int = 0
+    """Thoughts left out of messages that stay."""
 
     @property
     def kept(self) -> list[Message]:
@@ -165,6 +179,10 @@ class _Replay:
         self._results: list[Place] = []
         self._turn = self._turns_gone = 0
         self._over = False
+        self._bare: set[int] = set()
+        """Messages without their thoughts; `_now` keeps these, so that places stay."""
+        self._changed = len(fitter.messages)
+        """The first message that the last batch changed."""
         self.total = 0
 
     def add(self, number: int) -> None:
@@ -175,6 +193,7 @@ class _Replay:
         self._costs.append(fitter.costs[number])
         self.total += fitter.costs[number]
         while number >= fitter.turns[self._turn].stop:
+            self._end_turn()
             self._turn += 1
         found = [
             (number, n) for n, block in enumerate(message.blocks) if isinstance(block, ToolOutput)
@@ -190,6 +209,8 @@ class _Replay:
         `question`: see `HistoryFitter.fit`.
         """
         more = question or 0
+        if question is not None:
+            self._end_turn()
         if self.total + more <= (self._high if self._over else self._first_high):
             return
         is_first, self._over = not self._over, True
@@ -208,14 +229,22 @@ class _Replay:
         lines = sum(self._limits[place] == ONE_LINE for place in changed)
         steps = self._fitter.steps[-1] if self._fitter.runs else ()
         steps_gone = sum(all(self._now[n] is None for n in step) for step in steps[1:])
+        messages = list(self._now)
+        thoughts_gone = 0
+        for n in self._bare:
+            message = messages[n]
+            if message is not None:
+                messages[n] = bare = without_thoughts(message)
+                thoughts_gone += len(message.blocks) - len(bare.blocks)
         return FittedHistory(
-            tuple(self._now),
+            tuple(messages),
             self.total,
             self._given_room,
             len(changed) - lines,
             lines,
             self._turns_gone,
             steps_gone,
+            thoughts_gone,
         )
 
     # --- the batch ---
@@ -224,6 +253,7 @@ class _Replay:
         newest = range(number + 1, number + 1)
         if not asked:
             newest = next(s for s in self._fitter.steps[self._turn] if number in s)
+        self._changed = len(self._fitter.messages)
         older = [place for place in self._results if place[0] < newest.start]
         fresh = [place for place in self._results if place[0] >= newest.start]
         for place in self._open(older):
@@ -241,6 +271,31 @@ class _Replay:
         self._limit_until(self._room, older, self._first, *self._later, ONE_LINE)
         self._level(fresh, self._room, ONE_LINE)
         self._shorten_texts()
+        end = len(self._now)
+        if self._fitter.rules.thoughts == "auto" and not asked:
+            end = self._fitter.turns[self._turn].start
+        self._leave_thoughts(range(self._changed + 1, end))
+
+    def _end_turn(self) -> None:
+        """Leave out the thoughts of a turn that ends; its question had recalled passages."""
+        if self._over:
+            self._leave_thoughts(self._fitter.turns[self._turn])
+
+    def _leave_thoughts(self, numbers: Iterable[int]) -> None:
+        for n in numbers:
+            message = self._now[n]
+            if message is None or n in self._bare or self._fitter.rules.thoughts == "keep":
+                continue
+            if without_thoughts(message) is not message:
+                self._bare.add(n)
+                cost = self._cost(n, message)
+                self.total += cost - self._costs[n]
+                self._costs[n] = cost
+
+    def _cost(self, number: int, message: Message) -> int:
+        if number in self._bare:
+            message = without_thoughts(message)
+        return self._means.cost(message)
 
     def _limit_until(self, room: int, places: Sequence[Place], *sizes: int) -> None:
         for size in sizes:
@@ -307,8 +362,9 @@ class _Replay:
             return
         blocks = (*now.blocks[:at], made, *now.blocks[at + 1 :])
         message = replace(now, blocks=blocks)
-        cost = self._means.cost(message)
+        cost = self._cost(number, message)
         if cost < self._costs[number]:
+            self._changed = min(self._changed, number)
             self.total += cost - self._costs[number]
             self._now[number], self._costs[number] = message, cost
 
@@ -364,6 +420,7 @@ class _Replay:
             if n < len(self._now) and self._now[n] is not None and n not in self._fitter.pinned:
                 self.total -= self._costs[n]
                 self._now[n] = None
+                self._changed = min(self._changed, n)
 
     def _shorten_texts(self) -> None:
         """Shorten long texts of the user and the assistant, the oldest first."""
@@ -400,6 +457,26 @@ def _with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
         return {**original, "toolResult": {**given, "content": [{"text": text}]}}
     key = "output" if "output" in original else "content"
     return {**original, key: text}
+
+
+def without_thoughts(message: Message) -> Message:
+    """Return the message without the thoughts that are bound to what stands before them.
+
+    They are those of Claude, in its own shape, Bedrock's or LiteLLM's; a message of nothing else
+    stays as it is.
+    """
+    kept = tuple(block for block in message.blocks if not _is_bound_thought(block))
+    if len(kept) in (0, len(message.blocks)):
+        return message
+    return replace(message, blocks=kept)
+
+
+def _is_bound_thought(block: MessageBlock) -> bool:
+    if not isinstance(block, OpaqueBlock):
+        return False
+    if block.kind == FIELDS:
+        return "thinking_blocks" in (block.original or ())
+    return block.reasoning and block.family in ("anthropic", "bedrock")
 
 
 def split_turns(messages: Sequence[Message]) -> list[list[Message]]:

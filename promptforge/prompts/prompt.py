@@ -387,7 +387,8 @@ class _PromptMaker:
             shortener.shorten,
             composer.left_out,
         )
-        rules = HistoryRules(options.compact_at, options.compact_to, options.keep_tools or ())
+        kept, thoughts = options.keep_tools or (), options.thoughts
+        rules = HistoryRules(options.compact_at, options.compact_to, kept, thoughts)
         pinned = {n for n, message in enumerate(messages) if message.role in SYSTEM_ROLES}
         return HistoryFitter(messages, means, rules, pinned)
 
@@ -556,6 +557,9 @@ def _say_changes(history: FittedHistory) -> Iterator[str]:
     if history.one_line:
         one, many = "result of a tool is", "results of tools are"
         yield f"{plural(history.one_line, one, many)} one line, to keep the window"
+    if history.thoughts_gone:
+        said = plural(history.thoughts_gone, "thought was", "thoughts were")
+        yield f"{said} left out: what stands before them has changed; thoughts: keep sends them"
 
 
 def _prompt_parts(

@@ -67,7 +67,7 @@ def find_hidden(history: HistoryFitter, fitted: FittedHistory, asked: bool) -> I
             for at, block in enumerate(history.messages[n].blocks):
                 if not isinstance(block, ToolOutput | TextBlock) or not block.text.strip():
                     continue
-                if shown is None or _text(shown, at) != block.text:
+                if shown is None or block.text not in _texts(shown):
                     yield Hidden(block.text, history.calls.get((n, at)), number)
 
 
@@ -86,8 +86,8 @@ def choose_hidden(question: str, hidden: Collection[Hidden]) -> list[Item]:
     return [each.item(score / total) for each, score in found if score and score >= least]
 
 
-def _text(message: Message, at: int) -> str:
-    return getattr(message.blocks[at], "text", "")
+def _texts(message: Message) -> list[str]:
+    return [getattr(block, "text", "") for block in message.blocks]
 
 
 @lru_cache(maxsize=MAX_TEXTS_REMEMBERED)

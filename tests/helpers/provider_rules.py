@@ -44,6 +44,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.got.append(body)
             answer = self.server.answers.pop(0)
             self.server.signed += [*signed_blocks(answer), ties(answer)]
+            if rule is anthropic:
+                self.server.signed.append({"bound": bound_thoughts(body, answer)})
         text = json.dumps(answer).encode()
         self.send_response(400 if problem else 200)
         self.send_header("Content-Type", "application/json")
@@ -102,6 +104,25 @@ def ties(given: Any) -> Data:
     return {"tied": tied}
 
 
+def bound_thoughts(body: Data, answer: Data | None = None) -> Data:
+    """Return the signature of each thought of Claude → all that stood before it."""
+    messages = list(body["messages"])
+    if answer is not None:
+        messages.append({"role": "assistant", "content": answer["content"]})
+    before = [[body.get("system"), body.get("tools")]]
+    bound = {}
+    for message in messages:
+        content = message["content"]
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        for block in content:
+            sign = block.get("signature", block.get("data"))
+            if block["type"] in ("thinking", "redacted_thinking"):
+                bound[sign] = json.dumps(before)
+            before.append([message["role"], {**block, "cache_control": None}])
+    return bound
+
+
 def is_redacted(block: Data) -> bool:
     return block.get("type") == "redacted_thinking"
 
@@ -134,6 +155,11 @@ def anthropic(body: Data, signed: list[Data]) -> str | None:
             return f"messages.{n + 1}: unexpected `tool_use_id` found in `tool_result` blocks"
     if problem := server_tools(roles, contents):
         return problem
+    if body.get("thinking", {}).get("type") == "adaptive":
+        made = {k: v for each in signed for k, v in each.get("bound", {}).items()}
+        for sign, before in bound_thoughts(body).items():
+            if before != made.get(sign, before):
+                return "Invalid `signature` in `thinking` block. It is bound to a different conversation."
     if (
         body.get("thinking", {}).get("type") == "enabled"
         and contents[-1][0]["type"] == "tool_result"

@@ -54,7 +54,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "prompt": "default", "prompt_order": ("system", "instructions", "history", "context",
         "question"),
         "system_role": "system", "history_share": 0.3,
-        "compact_at": 1.0, "compact_to": 0.5, "keep_tools": None, "recall_share": 0.1, "message_tokens": 8, "call_tokens": 16,
+        "compact_at": 1.0, "compact_to": 0.5, "keep_tools": None, "recall_share": 0.1, "thoughts": "auto", "message_tokens": 8, "call_tokens": 16,
         "prompt_tokens": 16,
         "image_tokens": 5000, "images": None, "page_tokens": None, "second_tokens": None,
         "cite": False, "citation": None, "cache_after": None,

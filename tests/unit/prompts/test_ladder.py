@@ -12,6 +12,7 @@ from conversations import Messages
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from provider_rules import serving
 
 import promptforge as pf
 
@@ -225,3 +226,109 @@ def test_law_a_longer_history_begins_alike_until_the_next_batch(
     whole = fitted(history, 10**6).tokens
     # A batch takes a fourth of the window at least, or there is nothing more to take.
     assert changed <= 2 + 8 * whole // window
+
+
+# --- thoughts that are signed with what stands before them ---
+
+
+def answers_of_claude(turns: int, steps: int) -> list[dict[str, Any]]:
+    """Return answers with a thought each; a turn has so many calls and then a text."""
+    made = []
+    for n in range(turns * (steps + 1)):
+        last = n % (steps + 1) == steps
+        block: dict[str, Any] = {"type": "tool_use", "id": f"toolu_{n}", "name": "f", "input": {}}
+        if last:
+            block = {"type": "text", "text": f"answer {n}"}
+        thought = {"type": "thinking", "thinking": f"hm {n}", "signature": f"c2ln{n:04}"}
+        made.append(
+            {
+                "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+                "content": [thought, block], "stop_reason": "end_turn" if last else "tool_use",
+                "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
+            }
+        )  # fmt: skip
+    return made
+
+
+def converse(server: Any, thinking: str, profile: str, **options: Any) -> list[pf.Prompt]:
+    """Hold the conversation through the library of Anthropic; return all prompts sent."""
+    anthropic = pytest.importorskip("anthropic", reason="the library of Anthropic is not installed")
+    renderer = pf.Renderer(profile=profile, context_window=2_500, reserve=0, **options)
+    history: list[Any] = [asked("question 0")]
+    sent = []
+    given: dict[str, Any] = {"type": thinking}
+    if thinking == "enabled":
+        given["budget_tokens"] = 1024
+    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client:
+        while server.answers:
+            made = renderer.prompt(history=history, to="anthropic")
+            sent.append(made)
+            answer = client.messages.create(
+                model="m", max_tokens=2048, thinking=given, **made.request
+            )
+            history.append(answer)
+            if answer.stop_reason == "end_turn":
+                history.append(asked(f"question {len(history)}"))
+                continue
+            n = len(history)
+            result = {"type": "tool_result", "tool_use_id": answer.content[-1].id}
+            history.append({"role": "user", "content": [{**result, "content": orders(20, n)}]})
+    return sent
+
+
+def thoughts_of(prompt: pf.Prompt) -> list[str]:
+    blocks = (block for message in prompt for block in message["content"] if message["content"])
+    return [each["thinking"] for each in blocks if each["type"] == "thinking"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("profile", "thinking", "wrong"),
+    [("claude", "adaptive", "keep"), ("claude-4.5", "enabled", "drop")],
+)
+def test_claude_takes_the_thoughts_that_are_left_after_a_cut(
+    profile: str, thinking: str, wrong: str
+) -> None:
+    anthropic = pytest.importorskip("anthropic", reason="the library of Anthropic is not installed")
+    with serving(answers_of_claude(3, 6)) as server:
+        sent = converse(server, thinking, profile)
+    assert len(server.got) == 21
+    assert any("left out: what stands before them has changed" in str(m.warnings) for m in sent)
+    # The turn that runs thinks on, in what was sent since the cut.
+    assert 0 < len(thoughts_of(sent[-1])) < 21 and thoughts_of(sent[-1])[-1] == "hm 19"
+    with serving(answers_of_claude(3, 6)) as server, pytest.raises(anthropic.BadRequestError):
+        converse(server, thinking, profile, thoughts=wrong)
+
+
+def test_thoughts_of_earlier_turns_go_with_a_cut_and_this_is_said() -> None:
+    history: Messages = []
+    for n, answer in enumerate(answers_of_claude(12, 0)):
+        text = {"type": "text", "text": "word " * 300}
+        history += [
+            asked(f"question {n}"),
+            {"role": "assistant", "content": [answer["content"][0], text]},
+        ]
+    for profile in ("claude", "claude-4.5", "default"):
+        renderer = pf.Renderer(profile=profile, context_window=4_000, reserve=0)
+        whole = pf.Renderer(profile=profile, context_window=90_000, reserve=0)
+        assert len(thoughts_of(whole.prompt(history=history, user="q", to="anthropic"))) == 12
+        made = renderer.prompt(history=history, user="q", to="anthropic")
+        assert made.history.dropped and made.history.kept and not thoughts_of(made)
+        assert f"{made.history.kept} thoughts were left out" in str(made.warnings)
+        kept = renderer.prompt(history=history, user="q", to="anthropic", thoughts="keep")
+        assert len(thoughts_of(kept)) == kept.history.kept
+        lite = [
+            {
+                **m,
+                "content": "word " * 300,
+                "thinking_blocks": m["content"][:1],
+                "reasoning_content": "hm",
+            }
+            if m["role"] == "assistant"
+            else m
+            for m in history
+        ]
+        assert "thinking_blocks" not in str(
+            renderer.prompt(history=lite, user="q", to="openai").request
+        )
+        assert "thinking_blocks" in str(whole.prompt(history=lite, user="q", to="openai").request)
