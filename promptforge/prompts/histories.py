@@ -140,18 +140,23 @@ def read_history(
         raise ItemError(f"expected a list of messages, found {kind}{hint}", where=where)
     found: list[Message] = []
     for index, given in _newest(history, where, diagnostics):
-        place = locate(index) if locate else f"{where}[{index}]"
-        reader = _MessageReader(diagnostics, place)
-        try:
-            found += reader.read(given)
-        except _Refusal as refusal:
-            reader.say(f"message skipped: {refusal}")
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        # A stranger's object may raise anything at all when it is merely looked at.
-        except BaseException as error:
-            reader.say(f"message skipped: {type_name_of(error)} while looking at it")
+        found += read_message(given, locate(index) if locate else f"{where}[{index}]", diagnostics)
     return join_messages(pair_calls(join_messages(found), where, diagnostics, closed))
+
+
+def read_message(given: object, where: str, diagnostics: Diagnostics) -> list[Message]:
+    """Read one message: one for each role in it, or none if it cannot be read (PF208)."""
+    reader = _MessageReader(diagnostics, where)
+    try:
+        return reader.read(given)
+    except _Refusal as refusal:
+        reader.say(f"message skipped: {refusal}")
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    # A stranger's object may raise anything at all when it is merely looked at.
+    except BaseException as error:
+        reader.say(f"message skipped: {type_name_of(error)} while looking at it")
+    return []
 
 
 def _newest(history: Any, where: str, diagnostics: Diagnostics) -> Iterable[tuple[int, Any]]:

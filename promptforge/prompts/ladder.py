@@ -14,13 +14,14 @@ out. Later thoughts answer the changed history, as it was sent, and stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from ..text.format import plural
 from .messages import (
     FIELDS,
     Message,
@@ -85,6 +86,23 @@ class FittedHistory(NamedTuple):
     def changed(self) -> bool:
         """True if anything was shortened or left out."""
         return bool(self.shortened or self.one_line or self.turns_gone or self.steps_gone)
+
+
+def say_changes(history: FittedHistory) -> Iterator[str]:
+    """Yield a sentence for what was shortened or left out of turns that stay."""
+    if history.steps_gone:
+        one, many = "step of the newest turn was", "steps of the newest turn were"
+        said = plural(history.steps_gone, one, many)
+        yield f"{said} left out, the oldest, to keep the window"
+    if history.shortened:
+        one, many = "text of the history was", "texts of the history were"
+        yield f"{plural(history.shortened, one, many)} shortened to keep the window"
+    if history.one_line:
+        one, many = "result of a tool is", "results of tools are"
+        yield f"{plural(history.one_line, one, many)} one line, to keep the window"
+    if history.thoughts_gone:
+        said = plural(history.thoughts_gone, "thought was", "thoughts were")
+        yield f"{said} left out: what stands before them has changed; thoughts: keep sends them"
 
 
 class Means(NamedTuple):
@@ -445,11 +463,12 @@ def with_text(block: ToolOutput, text: str) -> ToolOutput:
     """Return a result with another text, in the shape of its family if it has one."""
     original = block.original
     if original is not None:
-        original = _with_output(original, text)
+        original = with_output(original, text)
     return replace(block, text=text, original=original, loss=None)
 
 
-def _with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
+def with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return a result in the shape of its family with another text."""
     for key in ("function_response", "functionResponse"):
         if isinstance(given := original.get(key), dict):
             return {**original, key: {**given, "response": {"output": text}}}
@@ -465,13 +484,14 @@ def without_thoughts(message: Message) -> Message:
     They are those of Claude, in its own shape, Bedrock's or LiteLLM's; a message of nothing else
     stays as it is.
     """
-    kept = tuple(block for block in message.blocks if not _is_bound_thought(block))
+    kept = tuple(block for block in message.blocks if not is_bound_thought(block))
     if len(kept) in (0, len(message.blocks)):
         return message
     return replace(message, blocks=kept)
 
 
-def _is_bound_thought(block: MessageBlock) -> bool:
+def is_bound_thought(block: MessageBlock) -> bool:
+    """Return whether a block is a thought that is signed with all that stands before it."""
     if not isinstance(block, OpaqueBlock):
         return False
     if block.kind == FIELDS:

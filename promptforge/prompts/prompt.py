@@ -32,7 +32,7 @@ from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .histories import read_history
-from .ladder import FittedHistory, HistoryFitter, HistoryRules, Means
+from .ladder import say_changes
 from .messages import (
     Message,
     MessageBlock,
@@ -44,8 +44,14 @@ from .messages import (
     replace_surrogates,
 )
 from .providers import GEMINI_STAND_IN, SHAPES, SYSTEM_ROLES, ProviderShape, check_shape, stand_ins
-from .shorten import shortener_of
-from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
+from .window import (
+    FittedPrompt,
+    Verify,
+    WindowFitter,
+    count_by_verify,
+    fit_by_count,
+    history_fitter,
+)
 
 # Cited items are sent one by one, so nothing may be printed around an item.
 _CITED = {
@@ -359,7 +365,7 @@ class _PromptMaker:
         render = functools.partial(self._render, estimate, current) if self.parts.items else None
         fitter = WindowFitter(
             composer,
-            self._history_fitter(composer),
+            history_fitter(composer, self.parts.history),
             render,
             functools.partial(show_context, cited=self.cites, controls=self.parts.controls),
             self.cap,
@@ -376,21 +382,6 @@ class _PromptMaker:
             )
         made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
         return self._finish(fitter, fitted, counter, counted, made_of, said)
-
-    def _history_fitter(self, composer: Composer) -> HistoryFitter:
-        options, messages = self.options, self.parts.history
-        shortener = shortener_of(composer.counter, options.marker)
-        means = Means(
-            functools.partial(composer.history_cost, boundary=composer.boundary_of(messages)),
-            composer.count,
-            composer.weigh,
-            shortener.shorten,
-            composer.left_out,
-        )
-        kept, thoughts = options.keep_tools or (), options.thoughts
-        rules = HistoryRules(options.compact_at, options.compact_to, kept, thoughts)
-        pinned = {n for n, message in enumerate(messages) if message.role in SYSTEM_ROLES}
-        return HistoryFitter(messages, means, rules, pinned)
 
     def _templates(self, current: TemplateSet) -> PromptTemplates:
         made_for = self.options.prompt, self.options.format, self.parts.controls
@@ -540,26 +531,9 @@ class _PromptMaker:
             )
         for note in notes:
             diagnostics.add("PF118", note, severity="info")
-        for message in _say_changes(fitted.history):
+        for message in say_changes(fitted.history):
             diagnostics.add("PF116", message, severity="info")
         return diagnostics
-
-
-def _say_changes(history: FittedHistory) -> Iterator[str]:
-    """Yield a sentence for what was shortened or left out of turns that stay."""
-    if history.steps_gone:
-        one, many = "step of the newest turn was", "steps of the newest turn were"
-        said = plural(history.steps_gone, one, many)
-        yield f"{said} left out, the oldest, to keep the window"
-    if history.shortened:
-        one, many = "text of the history was", "texts of the history were"
-        yield f"{plural(history.shortened, one, many)} shortened to keep the window"
-    if history.one_line:
-        one, many = "result of a tool is", "results of tools are"
-        yield f"{plural(history.one_line, one, many)} one line, to keep the window"
-    if history.thoughts_gone:
-        said = plural(history.thoughts_gone, "thought was", "thoughts were")
-        yield f"{said} left out: what stands before them has changed; thoughts: keep sends them"
 
 
 def _prompt_parts(
