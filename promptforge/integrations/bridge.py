@@ -22,12 +22,10 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from ..config.media import MediaCosts
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import load_profile
 from ..errors import (
     BudgetError,
-    Diagnostic,
     Diagnostics,
     ItemError,
     OptionError,
@@ -36,8 +34,9 @@ from ..errors import (
 )
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
+from ..prompts.compose import Composer, PromptTemplates
 from ..prompts.shorten import CONTENTS_LAYOUTS
-from ..rendering.pipeline import LOOP_OF_CALLER, log_diagnostics, wait_for
+from ..rendering.pipeline import LOOP_OF_CALLER, wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
 from ..sources.records import to_item
@@ -45,6 +44,7 @@ from ..templating.loader import Templates
 from ..text.delimiters import pick_nonce, read_leniently
 from ..text.escape import Safe
 from ..tokenizers.registry import get_tokenizer
+from ..tokenizers.remote import RemoteTokenizer
 
 T = TypeVar("T")
 ScoreOrder = Literal["higher", "lower"] | None
@@ -153,6 +153,7 @@ class Bridge:
         self._asks = "query" not in options
         self._set: Mapping[str, Any] = {**set_already, **checked}
         self._counter = get_tokenizer(self.setting("tokenizer"))
+        self._templates: PromptTemplates | None = None
         self._renderer = ContextRenderer(
             profile=profile,
             templates=self._folders,
@@ -172,11 +173,6 @@ class Bridge:
     def count(self, text: str) -> int:
         """Return the tokens of a text."""
         return self._counter.count(text)
-
-    @property
-    def media(self) -> MediaCosts:
-        """The costs of images, files and recordings."""
-        return MediaCosts(*map(self.setting, MediaCosts._fields))
 
     @property
     def window(self) -> int | None:
@@ -233,6 +229,18 @@ class Bridge:
         if isinstance(document, str):
             return {"content": document}
         return orient_score(document, self._order)
+
+    def composer(self, counts: dict[str, int]) -> Composer:
+        """Return the composer of a conversation by these options; `counts` remembers tokens."""
+        options = self._renderer.check()
+        counter = self._counter
+        if isinstance(counter, RemoteTokenizer):
+            counter = counter.estimate
+        if self._templates is None:
+            found = Templates(self._folders)
+            self._templates = PromptTemplates(found, options.prompt, options.format)
+        shape: dict[str, Any] = {"one_text": False, "splits_texts": True, "citation": None}
+        return Composer(self._templates, options, counter, {}, **shape, _counts=counts)
 
     def enclose(self, context: str, question: str) -> str:
         """Return the context as it stands before the question in one text: with its end marked."""
@@ -325,13 +333,6 @@ def too_small(needed: int, window: int, what: str) -> BudgetError:
         needed=needed,
         largest=window,
     )
-
-
-def say_left_out(messages: int) -> None:
-    """Log that so many messages are left out of a window."""
-    if messages:
-        message = f"{messages} messages were left out, the oldest, to keep the window"
-        log_diagnostics(None, (Diagnostic("PF116", "info", message),), strict=False)
 
 
 def _is_single(documents: Any) -> bool:

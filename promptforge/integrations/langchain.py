@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import OptionError, quote
+from . import conversation
 from .bridge import (
     NOTE_KEY,
     Bridge,
@@ -18,13 +17,12 @@ from .bridge import (
     missing_extra,
     retrieve,
     run_in_thread,
-    say_left_out,
-    too_small,
 )
+from .conversation import FittedMessages, MessageFitter
 
 try:
     from langchain_core.documents import BaseDocumentCompressor, Document
-    from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
     from langchain_core.prompts import ChatPromptTemplate
     from langchain_core.prompts.chat import BaseChatPromptTemplate
     from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -162,11 +160,11 @@ class ContextPrompt(BaseChatPromptTemplate):
         query = values.get(self.query_key)
         if not isinstance(query, str):
             query = None
-        meter = MessageMeter(self._bridge)
+        fitter = MessageFitter(self._bridge)
 
         def cost(text: str) -> int:
             filled = {**values, self.context_key: text}
-            return meter.total(self.prompt.format_messages(**filled))
+            return fitter.total(self.prompt.format_messages(**filled))
 
         text = self._bridge.fit_window(values[self.context_key], query, cost)
         return {**values, self.context_key: text}
@@ -213,250 +211,64 @@ def _value(state: Any, name: str) -> Any:
 
 # --- messages -------------------------------------------------------------------------------------
 
-_IMAGES = ("image", "image_url", "input_image")
-_FILES = ("file", "document", "audio", "video", "input_file", "input_audio", "media")
-CUT_STEPS = 4
-"""The oldest turns go by fourths of the room, so the cut moves seldom and caches stay warm."""
 
+class MessageWindow(conversation.MessageWindow):
+    """Keeps messages of LangChain within the window, with documents before the question.
 
-class MessageMeter:
-    """Counts messages of LangChain, rather too many tokens than too few."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-        # An agent sends its whole history again with each step.
-        self.count = lru_cache(maxsize=4096)(bridge.count)
-
-    def total(self, messages: Iterable[BaseMessage], tools: Iterable[Any] = ()) -> int:
-        """Return the tokens of messages and of definitions of tools, with all overhead."""
-        plain = (t if isinstance(t, Mapping) else convert_to_openai_tool(t) for t in tools)
-        defined = (json.dumps(tool, ensure_ascii=False) for tool in plain)
-        overhead: int = self._bridge.setting("prompt_tokens")
-        return overhead + sum(map(self.cost, messages)) + sum(map(self.count, defined))
-
-    def cost(self, message: BaseMessage) -> int:
-        """Return the tokens of one message."""
-        content: Any = message.content
-        parts = [content] if isinstance(content, str) else content
-        tokens: int = self._bridge.setting("message_tokens") + sum(map(self._part, parts))
-        shown = {part.get("id") for part in parts if isinstance(part, dict)}
-        each: int = self._bridge.setting("call_tokens")
-        for call in getattr(message, "tool_calls", ()):
-            tokens += each * (1 + len(call["args"]))
-            if call["id"] not in shown:
-                tokens += self.count(json.dumps(call, ensure_ascii=False, default=str))
-        if isinstance(message, ToolMessage):
-            tokens += each + self.count(message.tool_call_id)
-        beside = {k: v for k, v in message.additional_kwargs.items() if k not in _CALLS}
-        if beside:
-            tokens += self.count(json.dumps(beside, ensure_ascii=False, default=str))
-        return tokens
-
-    def _part(self, part: Any) -> int:
-        if isinstance(part, str):
-            return self.count(part)
-        kind = part.get("type")
-        if kind == "text":
-            return 1 + self.count(part.get("text") or "")
-        if kind in _IMAGES:
-            return self._bridge.media.image(part)
-        if kind in _FILES:
-            return self._bridge.media.file(part)
-        return self.count(json.dumps(part, ensure_ascii=False, default=str))
-
-
-_CALLS = ("tool_calls", "function_call")
-
-
-class FittedMessages(NamedTuple):
-    """Messages after fitting."""
-
-    messages: list[BaseMessage]
-    """The same objects, but copies of the question with its context and of shortened results."""
-    tokens: int
-    """Tokens of messages and tools, rather too many than too few."""
-    dropped: int
-    """Messages left out, the oldest."""
-
-
-class MessageWindow:
-    """Keeps messages of LangChain within the window of an LLM.
-
-    `context_window` less `reserve` is the room; a profile may say both. Takes every option by its
-    name, and the arguments of `Bridge`. First the oldest turns go, then the oldest steps of the
-    turn that runs (a call of tools with its results), then the longest results are shortened.
-    Every system message stays, wherever it stands.
-
-        window = MessageWindow(profile="claude")
-        messages = window.fit(state["messages"], tools=tools).messages
+    See `promptforge.integrations.conversation.MessageWindow`.
     """
 
-    def __init__(self, **options: Any) -> None:
-        self._bridge = Bridge(**{"score_order": None, **options})
-        if self._bridge.window is None:
-            message = "context_window: say it, or name a profile that does"
-            raise OptionError(message, option="context_window")
-        self._shortener = Bridge(
-            **{"alone": True, **options, "on_result": None, "embed": None, "max_items": None}
-        )
-        self._window: int = self._bridge.window
-        self._meter = MessageMeter(self._bridge)
-
     def fit(
-        self, messages: Sequence[BaseMessage], *, tools: Iterable[Any] = (), documents: Any = None
+        self,
+        messages: Sequence[BaseMessage],
+        *,
+        system: object = None,
+        tools: Iterable[Any] = (),
+        documents: Any = None,
     ) -> FittedMessages:
-        """Return the messages that keep the window; what is left out is said in the log (PF116).
+        """Return the messages that keep the window; the log says what changed (PF116).
 
         `documents` are rendered before the question, the last message of the user, or without one
         in a message of their own after the system text. Raises `BudgetError` if the system text,
-        the tools, the question and the last step do not fit.
+        the tools, the question and the least of the last step do not fit.
         """
-        system = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
-        turns = _turns(messages[len(system) :])
-        if documents is not None and _asked(turns) is None:
-            turns = [[[], *(step for turn in turns for step in turn)]]
-        room = self._window - self._meter.total(_systems(messages), tools)
-        need = self._cost([_required(turns)])
-        text = ""
+        given = list(messages)
+        shown = [t if isinstance(t, Mapping) else convert_to_openai_tool(t) for t in tools]
         if documents is not None:
-            promised = int((room - need) * self._bridge.setting("history_share"))
-            spent = min(promised, self._cost(turns) - need)
-            text = self._context(documents, _asked(turns), room - need - spent)
-        if text:
-            turns = [*turns[:-1], [_with_context(turns[-1][0], text), *turns[-1][1:]]]
-        fitted = self._shortened(self._newest(turns, room), room)
-        left_out = sum(map(len, _steps(turns))) - sum(map(len, _steps(fitted)))
-        say_left_out(left_out)
-        made = [*system, *(message for step in _steps(fitted) for message in step)]
-        return FittedMessages(made, self._meter.total(made, tools), left_out)
+            given = self._with_context(given, documents, system, shown)
+        return super().fit(given, system=system, tools=shown)
 
-    def _cost(self, turns: _Turns) -> int:
-        """Return the tokens of what may be left out: all but system messages."""
-        messages = (message for step in _steps(turns) for message in step)
-        return sum(self._meter.cost(one) for one in messages if not isinstance(one, SystemMessage))
-
-    def _context(self, documents: Any, question: HumanMessage | None, room: int) -> str:
+    def _with_context(
+        self, messages: list[BaseMessage], documents: Any, system: object, tools: list[Any]
+    ) -> list[BaseMessage]:
+        asked = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
+        query = messages[asked[-1]].text if asked else None
+        _, history, room = self._prepare(conversation.Conversation(messages), system, tools)
+        least = history.fit(0).tokens
+        promised = int(max(0, room - least) * self._bridge.setting("history_share"))
+        limit = max(0, room - min(sum(history.costs), least + promised) - self._overhead)
         most = self._bridge.setting("max_tokens")
-        overhead: int = self._bridge.setting("message_tokens")
-        limit = max(0, room - overhead)
         if most is not None:
             limit = min(most, limit)
-        query = None if question is None else question.text
-        return self._bridge.fit(documents, query, max_tokens=limit).result.text
+        text = self._bridge.fit(documents, query, max_tokens=limit).result.text
+        if not text:
+            return messages
+        if not asked:
+            head = list(takewhile(lambda one: isinstance(one, SystemMessage), messages))
+            return [*head, HumanMessage(text), *messages[len(head) :]]
+        # In a block of its own, so nothing in a document passes for the question.
+        question = messages[asked[-1]]
+        content: Any = question.content
+        said = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        shown = [{"type": "text", "text": text}, *said]
+        messages[asked[-1]] = question.model_copy(update={"content": shown})
+        return messages
 
-    def _newest(self, turns: _Turns, room: int) -> _Turns:
-        """Drop the oldest turns, then the oldest steps of the last one."""
-        if not turns:
-            return turns
-        # Counted once: a long run has thousands of steps.
-        costs = [[self._cost([[step]]) for step in turn] for turn in turns]
-        over = sum(map(sum, costs)) - room
-        size = max(1, room // CUT_STEPS)
-        goal = -(-over // size) * size
-        at = 0
-        while goal > 0 and at < len(turns) - 1:
-            goal -= sum(costs[at])
-            over -= sum(costs[at])
-            at += 1
-        question, *steps = turns[-1]
-        lost = 0
-        while over > 0 and lost < len(steps) - 1:
-            lost += 1
-            over -= costs[-1][lost]
-        before = [[_systems(step) for step in turn] for turn in turns[:at]]
-        within = [_systems(step) for step in steps[:lost]]
-        return [*before, *turns[at:-1], [question, *within, *steps[lost:]]]
-
-    def _shortened(self, turns: _Turns, room: int) -> _Turns:
-        """Shorten the longest results of tools until the messages fit."""
-        tried: set[int] = set()
-        while (over := self._cost(turns) - room) > 0:
-            results = [
-                message
-                for step in _steps(turns)
-                for message in step
-                if isinstance(message, ToolMessage) and isinstance(message.content, str)
-                if id(message) not in tried
-            ]
-            if not results:
-                raise too_small(self._window + over, self._window, "what cannot be left out")
-            longest = max(results, key=self._meter.cost)
-            limit = max(0, self._meter.count(longest.text) - over)
-            shown = self._shortener.fit([longest.text], max_tokens=limit).result.text
-            short = longest.model_copy(update={"content": shown})
-            tried.add(id(short))
-            turns = [
-                [[short if one is longest else one for one in step] for step in turn]
-                for turn in turns
-            ]
-        return turns
-
-
-_Turns = list[list[list[BaseMessage]]]
-
-
-def _turns(messages: Sequence[BaseMessage]) -> _Turns:
-    """Split messages into turns of the user, and these into steps: an answer with its results."""
-    turns: _Turns = []
-    for message in messages:
-        human = isinstance(message, HumanMessage)
-        begins = not turns or (human and not isinstance(turns[-1][-1][-1], HumanMessage))
-        if begins:
-            turns.append([[message]])
-        elif human or isinstance(message, ToolMessage | SystemMessage) or _answers_before(message):
-            turns[-1][-1].append(message)
-        else:
-            turns[-1].append([message])
-    return turns
-
-
-def _answers_before(message: BaseMessage) -> bool:
-    """Return True if an answer begins with the result of a provider's tool that an earlier called.
-
-    So it is where Anthropic calls a tool of its own and one of the agent's at once.
-    """
-    content: Any = message.content
-    called: set[Any] = set()
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and str(part.get("type")).endswith("_tool_result"):
-            if part.get("tool_use_id", part.get("tool_call_id")) not in called:
-                return True
-        elif isinstance(part, dict):
-            called.add(part.get("id"))
-    return False
-
-
-def _steps(turns: _Turns) -> list[list[BaseMessage]]:
-    return [step for turn in turns for step in turn]
-
-
-def _systems(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    return [message for message in messages if isinstance(message, SystemMessage)]
-
-
-def _asked(turns: _Turns) -> HumanMessage | None:
-    """Return the last message of the user."""
-    question = turns[-1][0] if turns else []
-    return next((one for one in reversed(question) if isinstance(one, HumanMessage)), None)
-
-
-def _required(turns: _Turns) -> list[list[BaseMessage]]:
-    """Return the question and the last step."""
-    if not turns:
-        return []
-    return [turns[-1][0], *turns[-1][1:][-1:]]
-
-
-def _with_context(question: list[BaseMessage], context: str) -> list[BaseMessage]:
-    # In a block of its own, so nothing in a document passes for the question.
-    last = _asked([[question]])
-    if last is None:
-        return [HumanMessage(context), *question]
-    content: Any = last.content
-    said = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    made = last.model_copy(update={"content": [{"type": "text", "text": context}, *said]})
-    at = max(n for n, one in enumerate(question) if one is last)
-    return [*question[:at], made, *question[at + 1 :]]
+    @property
+    def _overhead(self) -> int:
+        """The tokens around a context: those of a message, and of a text that meets another."""
+        tokens: int = self._bridge.setting("message_tokens")
+        return tokens + 2
 
 
 def _document(given: Any) -> Document:

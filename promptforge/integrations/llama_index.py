@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import OptionError, quote
+from ..prompts.ladder import FittedHistory
 from .bridge import (
     NOTE_KEY,
     Bridge,
@@ -16,11 +16,11 @@ from .bridge import (
     missing_extra,
     retrieve,
     run_in_thread,
-    say_left_out,
 )
+from .conversation import Conversation, MessageFitter, say
 
 try:
-    from llama_index.core.base.llms.types import ChatMessage, TextBlock
+    from llama_index.core.base.llms.types import ChatMessage
     from llama_index.core.bridge.pydantic import PrivateAttr
     from llama_index.core.chat_engine import ContextChatEngine
     from llama_index.core.llms.llm import stream_chat_response_to_tokens
@@ -144,7 +144,7 @@ class ContextSynthesizer(BaseSynthesizer):
 
     `template` has the variables `context_str` and `query_str`. Takes every option by its name, and
     the arguments of `Bridge`. With a `context_window`, `system`, `history`, context and question
-    cost at most this less `reserve`: the oldest turns of the history go first.
+    cost at most this less `reserve`; the history is fitted as by `MessageWindow`.
 
         engine = index.as_query_engine(response_synthesizer=ContextSynthesizer(max_tokens=2000))
     """
@@ -166,6 +166,7 @@ class ContextSynthesizer(BaseSynthesizer):
             self._template = PromptTemplate(template)
         self._system, self._history = list(system), list(history)
         self._bridge = Bridge(**options)
+        self._fitter = MessageFitter(self._bridge)
 
     def _get_prompts(self) -> dict[str, Any]:
         return {"text_qa_template": self._template}
@@ -212,68 +213,36 @@ class ContextSynthesizer(BaseSynthesizer):
 
     def messages(self, query: str, documents: Any) -> list[ChatMessage]:
         """Return the messages for the LLM; raises `BudgetError` if the fixed ones do not fit."""
-        bridge, window, history = self._bridge, self._bridge.window, _turns(self._history)
-        kept = list(self._history)
+        bridge, window = self._bridge, self._bridge.window
+        given = Conversation(self._history)
+        if window is None:
+            context = bridge.fit_window(documents, query, lambda text: 0)
+            return [*self._system, *self._history, self._question(context, query)]
+        history = self._fitter.history(given.messages)
+        fixed = self._fitter.total(self._system)
+        bare = self._fitter.cost([self._question("", query)])
+        kept = 0
 
         def cost(text: str) -> int:
-            spent: int = bridge.setting("prompt_tokens")
-            return spent + self._cost([*self._system, *kept, self._question(text, query)])
+            return fixed + kept + self._fitter.cost([self._question(text, query)])
 
-        if window is not None:
-            kept = []
-            promised = int((window - cost("")) * bridge.setting("history_share"))
-            kept = self._newest(history, promised)
+        def fit(room: int) -> FittedHistory:
+            return history.fit(room + bare, bare)
+
+        room = window - fixed - bare
+        least = fit(0).tokens
+        kept = fit(least + int(max(0, room - least) * bridge.setting("history_share"))).tokens
         asked = self._question(bridge.fit_window(documents, query, cost), query)
-        if window is not None:
-            spent = bridge.setting("prompt_tokens") + self._cost([*self._system, asked])
-            kept = self._newest(history, window - spent)
-        say_left_out(len(self._history) - len(kept))
-        return [*self._system, *kept, asked]
+        fitted = fit(window - fixed - self._fitter.cost([asked]))
+        made = given.restore(fitted.messages)
+        say(fitted, len(self._history) - len(made))
+        return [*self._system, *made, asked]
 
     def _question(self, context: str, query: str) -> ChatMessage:
         if self._marks_end:
             context = self._bridge.enclose(context, query)
         text = self._template.format(context_str=context, query_str=query)
         return ChatMessage(role="user", content=text)
-
-    def _cost(self, messages: Sequence[ChatMessage]) -> int:
-        return sum(_message_cost(self._bridge, message) for message in messages)
-
-    def _newest(self, turns: list[list[ChatMessage]], room: int) -> list[ChatMessage]:
-        kept: list[ChatMessage] = []
-        for turn in reversed(turns):
-            if self._cost([*turn, *kept]) > room:
-                break
-            kept = [*turn, *kept]
-        return kept
-
-
-def _turns(history: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
-    turns: list[list[ChatMessage]] = []
-    for message in history:
-        if not turns or message.role.value == "user":
-            turns.append([])
-        turns[-1].append(message)
-    return turns
-
-
-def _message_cost(bridge: Bridge, message: ChatMessage) -> int:
-    """Return the tokens of a message, rather too many than too few."""
-    tokens: int = bridge.setting("message_tokens")
-    for block in message.blocks:
-        if isinstance(block, TextBlock):
-            tokens += 1 + bridge.count(block.text)
-        elif block.block_type in ("thinking", "tool_call"):
-            call = json.dumps(block.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-            tokens += bridge.setting("call_tokens") + bridge.count(call)
-        elif block.block_type == "image":
-            tokens += bridge.media.image((getattr(block, "image", None) or b"").decode("latin-1"))
-        else:
-            tokens += bridge.media.file(block.model_dump(mode="json"))
-    if message.additional_kwargs:
-        more = json.dumps(message.additional_kwargs, ensure_ascii=False, default=str)
-        tokens += bridge.setting("call_tokens") + bridge.count(more)
-    return tokens
 
 
 class WindowChatEngine(ContextChatEngine):

@@ -14,14 +14,15 @@ out. Later thoughts answer the changed history, as it was sent, and stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from ..text.format import plural
+from .compose import Composer
 from .messages import (
     FIELDS,
     Message,
@@ -31,6 +32,8 @@ from .messages import (
     ToolCall,
     ToolOutput,
 )
+from .providers import SYSTEM_ROLES
+from .shorten import shortener_of
 
 FIRST_DIVISOR = 16
 """A result that steps down has a 16th of the room at most."""
@@ -48,15 +51,6 @@ ONE_LINE = 0
 """The limit of a result that is one line."""
 Place = tuple[int, int]
 """The numbers of a message and of a block in it."""
-
-
-class HistoryRules(NamedTuple):
-    """The options of fitting a history."""
-
-    compact_at: float = 1.0
-    compact_to: float = 0.5
-    keep_tools: Collection[str] = ()
-    thoughts: Literal["auto", "keep", "drop"] = "auto"
 
 
 class FittedHistory(NamedTuple):
@@ -105,29 +99,12 @@ def say_changes(history: FittedHistory) -> Iterator[str]:
         yield f"{said} left out: what stands before them has changed; thoughts: keep sends them"
 
 
-class Means(NamedTuple):
-    """The means to fit a history."""
-
-    cost: Callable[[Message], int]
-    """Tokens of a message, rather too many than too few."""
-    count: Callable[[str], int]
-    weigh: Callable[[MessageBlock], int]
-    """Tokens of the contents of a result, with its images and files."""
-    shorten: Callable[[str, str, int], str]
-    """Text, question and tokens → a shorter text; empty if nothing has room."""
-    left_out: Callable[[ToolCall | None, int], str]
-    """A call and the tokens of its result → the line in the place of the result."""
-
-
 @dataclass
 class HistoryFitter:
-    """One history, and the means to fit it, as often as that takes."""
+    """One history, and the composer that counts and prints it, to fit it as often as that takes."""
 
     messages: Sequence[Message]
-    means: Means
-    rules: HistoryRules
-    pinned: Collection[int] = ()
-    """Messages that never go, such as system texts within a conversation."""
+    composer: Composer
     turns: list[range] = field(init=False)
     steps: list[list[range]] = field(init=False)
     """The steps of each turn; the first of them is its question."""
@@ -141,13 +118,20 @@ class HistoryFitter:
             _ranges(split_steps(self.messages[t.start : t.stop]), t.start) for t in self.turns
         ]
         self.calls = _pair(self.messages)
+        self._boundary = self.composer.boundary_of(self.messages)
+        self.pinned = {n for n, m in enumerate(self.messages) if m.role in SYSTEM_ROLES}
+        """Messages that never go: system texts within a conversation."""
 
     @property
     def costs(self) -> list[int]:
         """The tokens of each message as it came."""
         if self._costs is None:
-            self._costs = list(map(self.means.cost, self.messages))
+            self._costs = list(map(self.cost, self.messages))
         return self._costs
+
+    def cost(self, message: Message) -> int:
+        """Return the tokens of a message, rather too many than too few."""
+        return self.composer.history_cost(message, self._boundary)
 
     @property
     def runs(self) -> bool:
@@ -182,12 +166,12 @@ class _Replay:
     """Takes the messages of a history one by one, and decides as each request did."""
 
     def __init__(self, fitter: HistoryFitter, room: int, reserve: int) -> None:
-        self._fitter, self._means = fitter, fitter.means
-        self._given_room, rules = room, fitter.rules
-        self._first_high = int(max(0, room) * rules.compact_at)
+        self._fitter, self._composer = fitter, fitter.composer
+        self._given_room, self._options = room, fitter.composer.options
+        self._first_high = int(max(0, room) * self._options.compact_at)
         self._room = max(0, room - reserve)
-        self._high = int(self._room * rules.compact_at)
-        self._low = int(self._high * rules.compact_to)
+        self._high = int(self._room * self._options.compact_at)
+        self._low = int(self._high * self._options.compact_to)
         self._first = max(MIN_TOKENS_SHORTENED, self._room // FIRST_DIVISOR)
         later = (min(self._room // n, most) for n, most in LATER_DIVISORS.items())
         self._later = [size for size in later if size >= MIN_TOKENS_SHORTENED]
@@ -290,7 +274,7 @@ class _Replay:
         self._level(fresh, self._room, ONE_LINE)
         self._shorten_texts()
         end = len(self._now)
-        if self._fitter.rules.thoughts == "auto" and not asked:
+        if self._options.thoughts == "auto" and not asked:
             end = self._fitter.turns[self._turn].start
         self._leave_thoughts(range(self._changed + 1, end))
 
@@ -302,7 +286,7 @@ class _Replay:
     def _leave_thoughts(self, numbers: Iterable[int]) -> None:
         for n in numbers:
             message = self._now[n]
-            if message is None or n in self._bare or self._fitter.rules.thoughts == "keep":
+            if message is None or n in self._bare or self._options.thoughts == "keep":
                 continue
             if without_thoughts(message) is not message:
                 self._bare.add(n)
@@ -313,7 +297,7 @@ class _Replay:
     def _cost(self, number: int, message: Message) -> int:
         if number in self._bare:
             message = without_thoughts(message)
-        return self._means.cost(message)
+        return self._fitter.cost(message)
 
     def _limit_until(self, room: int, places: Sequence[Place], *sizes: int) -> None:
         for size in sizes:
@@ -323,7 +307,7 @@ class _Replay:
 
     def _open(self, places: Iterable[Place]) -> list[Place]:
         """Return the results that may step down before all else."""
-        fitter, kept = self._fitter, self._fitter.rules.keep_tools
+        fitter, kept = self._fitter, self._options.keep_tools or ()
         return [
             (n, at)
             for n, at in places
@@ -365,7 +349,7 @@ class _Replay:
         message = self._now[place[0]]
         if message is None:
             return 0
-        return self._means.weigh(message.blocks[place[1]])
+        return self._composer.weigh(message.blocks[place[1]])
 
     def _limit(self, place: Place, tokens: int) -> None:
         """Shorten a result or a text to so many tokens, of itself as it came."""
@@ -388,7 +372,7 @@ class _Replay:
 
     def _shortened(self, place: Place, block: MessageBlock, tokens: int) -> MessageBlock | None:
         assert isinstance(block, ToolOutput | TextBlock)
-        size = self._means.weigh(block)
+        size = self._composer.weigh(block)
         if size <= tokens:
             return None
         question = self._fitter.question_of(self._turn_of(place[0]))
@@ -398,13 +382,14 @@ class _Replay:
             question = block.text[:QUESTION_CHARS] + "\n" + block.text[-QUESTION_CHARS:]
         if tokens >= MIN_TOKENS_SHORTENED:
             text = block.text
-            if self._means.count(text) > tokens:
-                text = self._means.shorten(text, question, tokens)
+            if self._composer.count(text) > tokens:
+                shortener = shortener_of(self._composer.counter, self._options.marker)
+                text = shortener.shorten(text, question, tokens)
         if isinstance(block, TextBlock):
             return replace(block, text=text, original=None, family="") if text else None
         if not text.strip():
             self._limits[place] = ONE_LINE
-            text = self._means.left_out(self._fitter.calls.get(place), size)
+            text = self._composer.left_out(self._fitter.calls.get(place), size)
         return with_text(block, text)
 
     def _turn_of(self, number: int) -> int:
@@ -448,7 +433,7 @@ class _Replay:
                 if over <= 0:
                     return
                 if isinstance(block, TextBlock) and n not in self._fitter.pinned:
-                    size = self._means.count(block.text)
+                    size = self._composer.count(block.text)
                     if size > self._first:
                         self._limit((n, at), max(self._first, size - over - SPARED_TOKENS))
 

@@ -32,7 +32,7 @@ from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .histories import read_history
-from .ladder import say_changes
+from .ladder import HistoryFitter, say_changes
 from .messages import (
     Message,
     MessageBlock,
@@ -44,14 +44,7 @@ from .messages import (
     replace_surrogates,
 )
 from .providers import GEMINI_STAND_IN, SHAPES, SYSTEM_ROLES, ProviderShape, check_shape, stand_ins
-from .window import (
-    FittedPrompt,
-    Verify,
-    WindowFitter,
-    count_by_verify,
-    fit_by_count,
-    history_fitter,
-)
+from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
 
 # Cited items are sent one by one, so nothing may be printed around an item.
 _CITED = {
@@ -365,7 +358,7 @@ class _PromptMaker:
         render = functools.partial(self._render, estimate, current) if self.parts.items else None
         fitter = WindowFitter(
             composer,
-            history_fitter(composer, self.parts.history),
+            HistoryFitter(self.parts.history, composer),
             render,
             functools.partial(show_context, cited=self.cites, controls=self.parts.controls),
             self.cap,

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TokenizerError, quote
 from ..model import Item, Result
 from .compose import ComposedPrompt, Composer, PromptContext
-from .ladder import FittedHistory, HistoryFitter, HistoryRules, Means
+from .ladder import FittedHistory, HistoryFitter
 from .messages import Message
-from .providers import SYSTEM_ROLES
 from .recall import choose_hidden, find_hidden
-from .shorten import shortener_of
 
 ROOM_STEPS = 16
 """The history gets the rest of the context by 16ths of the room, so that its cut moves seldom."""
@@ -36,22 +33,6 @@ Verify = Callable[[dict[str, Any]], int]
 """Takes a finished request and returns its true tokens, such as a provider's counting endpoint."""
 Count = Callable[[ComposedPrompt], int]
 """Takes a finished prompt and returns its true tokens."""
-
-
-def history_fitter(composer: Composer, messages: Sequence[Message]) -> HistoryFitter:
-    """Return the fitter of a history, by the options of a composer and its ways to count."""
-    options = composer.options
-    means = Means(
-        partial(composer.history_cost, boundary=composer.boundary_of(messages)),
-        composer.count,
-        composer.weigh,
-        shortener_of(composer.counter, options.marker).shorten,
-        composer.left_out,
-    )
-    kept, thoughts = options.keep_tools or (), options.thoughts
-    rules = HistoryRules(options.compact_at, options.compact_to, kept, thoughts)
-    pinned = {n for n, message in enumerate(messages) if message.role in SYSTEM_ROLES}
-    return HistoryFitter(messages, means, rules, pinned)
 
 
 class FittedPrompt(NamedTuple):

@@ -5,6 +5,7 @@ of a request.
 from __future__ import annotations
 
 import json
+import random
 import re
 from typing import Any
 
@@ -103,6 +104,22 @@ ITEMS = st.lists(
     ),
     max_size=4,
 )
+
+
+def orders(count: int, seed: int = 1, **named: dict[str, Any]) -> str:
+    """Return orders in JSON; `named` are fields of those at some places: `at_70={…}`."""
+    rng = random.Random(seed)
+    rows = [
+        {
+            "id": f"ORD-{rng.randrange(10**6):06d}",
+            "total": rng.randrange(900),
+            "note": "parcel " * 9,
+        }
+        for _ in range(count)
+    ]
+    for place, fields in named.items():
+        rows[int(place.removeprefix("at_"))] |= fields
+    return json.dumps({"count": count, "results": rows})
 
 
 def texts_in(value: Any) -> list[str]:

@@ -9,6 +9,8 @@ import pytest
 from bridge_examples import EXAMPLES, is_there
 from documents import FACTS, tokens
 
+from promptforge.integrations.conversation import MessageWindow
+
 QUESTION = "what is archive number 7?"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other people's packages
 
@@ -130,8 +132,6 @@ def test_openai_agents() -> None:
         ResponseReasoningItem,
     )
 
-    import promptforge as pf
-
     seen: list[list[Any]] = []
 
     class Fake(Model):
@@ -163,7 +163,7 @@ def test_openai_agents() -> None:
         return "word " * 300
 
     agent = Agent(name="a", instructions="be brief", model=Fake(), tools=[find])
-    names["renderer"] = pf.Renderer(profile="gpt", context_window=1500, reserve=100)
+    names["window"] = MessageWindow(profile="gpt", context_window=1500, reserve=100)
     config = names["run_config"]
     config.tracing_disabled = True
     result = asyncio.run(Runner.run(agent, QUESTION, run_config=config))
@@ -210,8 +210,6 @@ def test_google_adk() -> None:
     from google.adk.runners import InMemoryRunner
     from google.genai import types
 
-    import promptforge as pf
-
     seen: list[Any] = []
 
     class Fake(BaseLlm):
@@ -227,7 +225,7 @@ def test_google_adk() -> None:
         """Search."""
         return "word " * 300
 
-    names["renderer"] = pf.Renderer(profile="gemini", context_window=2500, reserve=100)
+    names["window"] = MessageWindow(profile="gemini", context_window=2500, reserve=100)
     agent = LlmAgent(
         name="a", model=Fake(model="fake"), tools=[find], before_model_callback=names["fit"]
     )

@@ -34,7 +34,8 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from promptforge.integrations.bridge import Bridge, aretrieve, embedding, retrieve
-from promptforge.integrations.langchain import ContextCompressor, ContextPrompt, MessageMeter
+from promptforge.integrations.conversation import MessageFitter
+from promptforge.integrations.langchain import ContextCompressor, ContextPrompt
 
 PROMPT_PARTS = [HumanMessagePromptTemplate, PromptTemplate]
 DOCUMENTS = [
@@ -363,11 +364,11 @@ def test_a_prompt_is_written_and_read_again() -> None:
 
 
 def test_calls_and_tools_count_with_all_that_belongs_to_them() -> None:
-    meter = MessageMeter(Bridge(call_tokens=100))
+    fitter = MessageFitter(Bridge(call_tokens=100))
 
     def cost(**given: int) -> int:
-        return meter.cost(AIMessage("", tool_calls=[{"name": "look", "args": given, "id": "c"}]))
+        return fitter.cost([AIMessage("", tool_calls=[{"name": "look", "args": given, "id": "c"}])])
 
     assert 200 <= cost(a=1, b=2) - cost() < 220
     tool = {"name": "look", "description": "word " * 50}
-    assert meter.total([], [tool]) - meter.total([]) >= 50
+    assert fitter.total([], [tool]) - fitter.total([]) >= 50

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from conversations import Messages
+from conversations import Messages, orders
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,22 +17,6 @@ import promptforge as pf
 
 SHAPES = ["openai", "openai-responses", "anthropic", "gemini", "bedrock", "roles", "text"]
 CALL_AGAIN = "left out to keep the window; call it again to see them]"
-
-
-def orders(count: int, seed: int = 1, **named: dict[str, Any]) -> str:
-    """Return orders in JSON; `named` are fields of those at some places: `at_70={…}`."""
-    rng = random.Random(seed)
-    rows = [
-        {
-            "id": f"ORD-{rng.randrange(10**6):06d}",
-            "total": rng.randrange(900),
-            "note": "parcel " * 9,
-        }
-        for _ in range(count)
-    ]
-    for place, fields in named.items():
-        rows[int(place.removeprefix("at_"))] |= fields
-    return json.dumps({"count": count, "results": rows})
 
 
 def step(id_: str, result: str, name: str = "fetch", **arguments: Any) -> Messages:

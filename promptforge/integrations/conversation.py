@@ -1,0 +1,331 @@
+"""Keep the messages of any framework within the window of an LLM, and give them back.
+
+Messages are read as a history is, and fitted as `Renderer.prompt` fits one. Then each goes back as
+the object that it was, or as a copy with its shortened texts. They may be those of LangChain,
+LlamaIndex, OpenAI Agents, Google ADK or Pydantic AI, or a provider's own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+from operator import is_
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from ..errors import Diagnostic, Diagnostics, OptionError
+from ..prompts.compose import Composer
+from ..prompts.histories import read_message
+from ..prompts.ladder import (
+    FittedHistory,
+    HistoryFitter,
+    is_bound_thought,
+    say_changes,
+    with_output,
+)
+from ..prompts.libraries import Dumper
+from ..prompts.messages import ImageBlock, Message, MessageBlock, OpaqueBlock, ToolOutput, weigh
+from ..prompts.providers import SYSTEM_ROLES
+from ..rendering.pipeline import log_diagnostics
+from .bridge import Bridge, too_small
+
+MAX_COUNTS_REMEMBERED = 4096
+"""Texts with their tokens: an agent sends its whole history again with each step."""
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+
+
+class FittedMessages(NamedTuple):
+    """Messages after fitting."""
+
+    messages: list[Any]
+    """The same objects, but copies of those that were shortened."""
+    tokens: int
+    """Tokens of messages, system text and tools, rather too many than too few."""
+    dropped: int
+    """Messages left out, the oldest."""
+
+
+class Conversation:
+    """Messages of a framework, read into blocks, and the way back."""
+
+    def __init__(self, given: Iterable[Any]) -> None:
+        self._given = list(given)
+        self._units = [(n, unit) for n, one in enumerate(self._given) for unit in _units(one)]
+        self.messages: list[Message] = []
+        self._sources: list[list[int]] = []
+        """The unit of each block of each message."""
+        for at, (_, unit) in enumerate(self._units):
+            for message in _read(unit):
+                self._add(message, at)
+
+    def _add(self, message: Message, at: int) -> None:
+        # A thought of OpenAI is an item of its own, and so is the call that follows it.
+        if message.role == "assistant" and self.messages and self.messages[-1].role == "assistant":
+            last = self.messages[-1]
+            self.messages[-1] = replace(last, blocks=last.blocks + message.blocks)
+        else:
+            self.messages.append(message)
+            self._sources.append([])
+        self._sources[-1] += [at] * len(message.blocks)
+
+    def restore(self, fitted: Sequence[Message | None]) -> list[Any]:
+        """Return the framework's messages that are left: the objects given, or changed copies."""
+        changes: dict[int, _Rewriter] = {}
+        for message, now, sources in zip(self.messages, fitted, self._sources, strict=True):
+            if now is None:
+                continue
+            shown = iter(now.blocks)
+            bare = len(now.blocks) < len(message.blocks)
+            for block, at in zip(message.blocks, sources, strict=True):
+                change = changes.setdefault(at, _Rewriter())
+                if bare and is_bound_thought(block):
+                    change.bare = True
+                else:
+                    change.add(block, next(shown))
+        units: dict[int, list[Any]] = {}
+        for at, (n, unit) in enumerate(self._units):
+            if at in changes and changes[at].shows:
+                units.setdefault(n, []).append(changes[at].rewrite(unit))
+        return [_rebuild(self._given[n], made) for n, made in units.items()]
+
+
+def _units(given: Any) -> list[Any]:
+    """Return the parts of a message of Pydantic AI, each as a message; any other one itself."""
+    kind = _get(given, "kind")
+    if kind not in ("request", "response") or not isinstance(_get(given, "parts"), Sequence):
+        return [given]
+    return [{"kind": kind, "parts": [part]} for part in given.parts]
+
+
+def _rebuild(given: Any, units: list[Any]) -> Any:
+    if units[0] is given:
+        return given
+    if _get(given, "kind") not in ("request", "response"):
+        return units[0]
+    parts = [unit["parts"][0] for unit in units]
+    same = len(parts) == len(given.parts) and all(map(is_, parts, given.parts))
+    return given if same else _copy(given, {"parts": parts})
+
+
+def _read(unit: Any) -> list[Message]:
+    """Read a message with all that it costs; one that cannot be read stays with those before it."""
+    messages = [m for m in read_message(unit, "messages", Diagnostics()) if m.blocks]
+    plain = Dumper().dump(unit)
+    if not messages:
+        return [Message("tool", (OpaqueBlock(kind="unread", original={"content": plain}),))]
+    weight = weigh(plain)
+    media = [*weight.images, *weight.files]
+    blocks = [block for message in messages for block in message.blocks]
+    known = [weigh(b.original) for b in blocks if b.original is not None]
+    counted = sum(len(each.images) + len(each.files) for each in known)
+    counted += sum(isinstance(b, ImageBlock) and b.original is None for b in blocks)
+    if len(media) > counted:
+        *others, block = messages[-1].blocks
+        if isinstance(block, ToolOutput) and block.original is None:
+            others.append(replace(block, original={"content": media}))
+        else:
+            others += block, OpaqueBlock(kind="media", original={"content": media})
+        messages[-1] = replace(messages[-1], blocks=tuple(others))
+    return messages
+
+
+# --- any object of a message ----------------------------------------------------------------------
+
+
+def _get(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(name)
+    return getattr(value, name, None)
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, dict):
+        return value
+    names: Iterable[str] = getattr(type(value), "model_fields", ())
+    if dataclasses.is_dataclass(value):
+        names = [each.name for each in dataclasses.fields(value)]
+    return {name: getattr(value, name) for name in names}
+
+
+def _copy(value: Any, changes: dict[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {**value, **changes}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **changes)
+    return value.model_copy(update=changes)
+
+
+class _Rewriter:
+    """Writes the changes of one message into a copy of it."""
+
+    def __init__(self) -> None:
+        self.bare = self.shows = False
+        """`bare`: its thoughts are left out; `shows`: something else is left."""
+        self._texts: dict[str, str] = {}
+        self._results: list[str | None] = []
+        """The new text of each result in it; None for one that stays."""
+
+    def add(self, block: MessageBlock, new: MessageBlock) -> None:
+        """Take the new state of the next block."""
+        self.shows = True
+        text = None if new is block else getattr(new, "text", "")
+        if isinstance(block, ToolOutput):
+            self._results.append(text)
+        elif text is not None:
+            self._texts[getattr(block, "text", "")] = text
+
+    def rewrite(self, value: Any) -> Any:
+        """Return the value with the changes; the same object if there are none in it."""
+        if isinstance(value, str):
+            return self._texts.get(value, value)
+        if isinstance(value, list | tuple):
+            left = [one for one in value if not (self.bare and _is_thought(one))]
+            made = list(map(self.rewrite, left))
+            same = len(made) == len(value) and all(map(is_, made, value))
+            return value if same else type(value)(made)
+        if _is_result(value):
+            text = self._results.pop(0) if self._results else None
+            return value if text is None else _with_result(value, text)
+        fields = {name: (one, self.rewrite(one)) for name, one in _fields(value).items()}
+        changes = {name: new for name, (one, new) in fields.items() if new is not one}
+        return _copy(value, changes) if changes else value
+
+
+def _is_thought(value: Any) -> bool:
+    kinds = (_get(value, name) for name in ("type", "block_type"))
+    return any(kind in _THOUGHTS for kind in kinds if isinstance(kind, str))
+
+
+def _is_result(value: Any) -> bool:
+    """Return whether an object is a tool's result, in the words of any library."""
+    kind, role = _get(value, "type"), _get(value, "role")
+    if getattr(role, "value", role) in ("tool", "function") or kind == "tool":
+        return True
+    if isinstance(kind, str) and (kind.endswith("call_output") or kind == "tool_result"):
+        return True
+    if isinstance(value, dict):
+        return not value.keys().isdisjoint(("toolResult", "functionResponse", "function_response"))
+    of_pydantic_ai = _get(value, "part_kind") in ("tool-return", "retry-prompt")
+    return of_pydantic_ai or (hasattr(value, "response") and hasattr(value, "name"))
+
+
+def _with_result(value: Any, text: str) -> Any:
+    if isinstance(value, dict):
+        return with_output(value, text)
+    if hasattr(value, "response"):  # Gemini
+        return _copy(value, {"response": {"output": text}})
+    if hasattr(value, "blocks"):  # LlamaIndex
+        shown = next(block for block in value.blocks if hasattr(block, "text"))
+        return _copy(value, {"blocks": [_copy(shown, {"text": text})]})
+    return _copy(value, {"content": text})
+
+
+# --- fitting --------------------------------------------------------------------------------------
+
+
+class MessageFitter:
+    """Counts and fits messages by the options of a bridge."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._counts: dict[str, int] = {}
+
+    def _composer(self) -> Composer:
+        if len(self._counts) > MAX_COUNTS_REMEMBERED:
+            self._counts = {}
+        return self._bridge.composer(self._counts)
+
+    def history(self, messages: Sequence[Message]) -> HistoryFitter:
+        """Return the fitter of messages that were read."""
+        return HistoryFitter(messages, self._composer())
+
+    def cost(self, messages: Iterable[Any]) -> int:
+        """Return the tokens of messages of a framework, rather too many than too few."""
+        return sum(self.history(Conversation(messages).messages).costs)
+
+    def total(self, messages: Iterable[Any], tools: Iterable[Any] = ()) -> int:
+        """Return the tokens of messages and of definitions of tools, with all overhead."""
+        overhead: int = self._bridge.setting("prompt_tokens")
+        defined = (json.dumps(_defined(tool), ensure_ascii=False, default=str) for tool in tools)
+        return overhead + self.cost(messages) + sum(map(self._composer().count, defined))
+
+
+def _defined(tool: Any) -> Any:
+    """Return what the LLM is shown of a tool, as data."""
+    if isinstance(tool, Mapping | str):
+        return tool
+    if hasattr(tool, "function_declarations"):  # of Gemini
+        return tool.model_dump(mode="json", exclude_none=True)
+    names = ("name", "description", "params_json_schema", "parameters_json_schema")
+    return {name: getattr(tool, name) for name in names if hasattr(tool, name)}
+
+
+class MessageWindow:
+    """Keeps messages of a framework within the window of an LLM.
+
+    `context_window` less `reserve` is the room; a profile may say both. Takes every option by its
+    name, and the arguments of `Bridge`. Results of tools are shortened first, the oldest first, by
+    the question of their own turn; then the oldest turns go, then the oldest steps of the turn that
+    runs. System messages stay wherever they stand. The same messages always give the same, so a
+    provider's cache lasts.
+
+        window = MessageWindow(profile="claude")
+        messages = window.fit(state["messages"], tools=tools).messages
+
+    As a processor of Pydantic AI: `Agent(model, history_processors=[MessageWindow(…)])`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._bridge = Bridge(**{"score_order": None, **options})
+        if self._bridge.window is None:
+            message = "context_window: say it, or name a profile that does"
+            raise OptionError(message, option="context_window")
+        self._window: int = self._bridge.window
+        self._fitter = MessageFitter(self._bridge)
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        """Return the messages that keep the window."""
+        return self.fit(messages).messages
+
+    def fit(
+        self, messages: Sequence[Any], *, system: object = None, tools: Iterable[Any] = ()
+    ) -> FittedMessages:
+        """Return the messages that keep the window; the log says what changed (PF116).
+
+        `system` is a system text outside of the messages. Raises `BudgetError` if the system text,
+        the tools, the question and the least of the last step do not fit.
+        """
+        if system is None:  # Pydantic AI keeps it in its messages
+            system = next(filter(None, (_get(m, "instructions") for m in messages[::-1])), None)
+        given = Conversation(messages)
+        head, history, room = self._prepare(given, system, tools)
+        fitted = history.fit(room)
+        over = fitted.tokens - room
+        if over > 0:
+            raise too_small(self._window + over, self._window, "what cannot be left out")
+        made = given.restore([*head, *fitted.messages])
+        dropped = len(messages) - len(made)
+        say(fitted, dropped)
+        return FittedMessages(made, self._window - room + fitted.tokens, dropped)
+
+    def _prepare(
+        self, given: Conversation, system: object, tools: Iterable[Any]
+    ) -> tuple[list[Message], HistoryFitter, int]:
+        """Return leading system messages, the fitter of the others, and the room for these."""
+        head = list(takewhile(lambda message: message.role in SYSTEM_ROLES, given.messages))
+        history = self._fitter.history(given.messages[len(head) :])
+        beside = [{"role": "system", "content": system}] if system else []
+        spent = self._fitter.total(beside, tools) + sum(map(history.cost, head))
+        return head, history, self._window - spent
+
+
+def say(fitted: FittedHistory, dropped: int) -> None:
+    """Log what is left out of a window, and what is shortened."""
+    said = list(say_changes(fitted._replace(steps_gone=0)))
+    if dropped:
+        said.insert(0, f"{dropped} messages were left out, the oldest, to keep the window")
+    found = tuple(Diagnostic("PF116", "info", message) for message in said)
+    log_diagnostics(None, found, strict=False)

@@ -1,0 +1,251 @@
+"""Agents of real frameworks go 25 steps with results of 100,000 tokens, each request in the window.
+
+Their models are a server on this machine that enforces the provider's rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from bridge_examples import EXAMPLES
+from conversations import orders
+from provider_rules import Data, RuleServer, serving
+
+import promptforge as pf
+from promptforge.integrations.conversation import MessageWindow
+
+STEPS = 25
+WINDOW = 32_000
+FACT = "K7 was released as S42"
+QUESTION = "When was item K7 released?"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # of other people's packages
+]
+
+
+def fetch(page: int) -> str:
+    """Return a page of all orders."""
+    return orders(2_500, page, at_1700={"item": "K7", "note": FACT})
+
+
+def recipe(library: str) -> dict[str, Any]:
+    """Run the recipe of the guide with a window that is small."""
+    pytest.importorskip(library, reason=f"needs {library}")
+    names: dict[str, Any] = {}
+    exec(compile(dict(EXAMPLES)[library], f"<{library}>", "exec"), names)
+    return names
+
+
+def small(profile: str, **options: Any) -> MessageWindow:
+    return MessageWindow(profile=profile, context_window=WINDOW, reserve=0, **options)
+
+
+def check(server: RuleServer, texts: Callable[[Data], list[str]]) -> None:
+    """Check that every request was taken and kept the window, and that the newest result answers."""
+    assert not server.answers and len(server.got) == STEPS + 1
+    counter = pf.get_tokenizer("o200k_base")
+    for n, body in enumerate(server.got):
+        found = texts(body)
+        assert len(found) == n or n > 8, "no result is gone without need"
+        assert all(found) and sum(map(counter.count, found)) <= WINDOW
+        if n:
+            assert FACT in found[-1] and QUESTION in json.dumps(body)
+
+
+# --- OpenAI's chat: LangChain, LlamaIndex ---
+
+
+def said_in_chat(**message: Any) -> Data:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
+    base = {"id": "c", "object": "chat.completion", "created": 0, "model": "m"}
+    return {**base, "choices": [choice]}
+
+
+def chat_answers() -> list[Data]:
+    made = []
+    for n in range(STEPS):
+        function = {"name": "fetch", "arguments": json.dumps({"page": n})}
+        call = {"id": f"c{n}", "type": "function", "function": function}
+        made.append(said_in_chat(content=None, tool_calls=[call]))
+    return [*made, said_in_chat(content="done")]
+
+
+def chat_results(body: Data) -> list[str]:
+    return [m["content"] for m in body["messages"] if m["role"] == "tool"]
+
+
+def ask(server: RuleServer, messages: Any) -> Any:
+    openai = pytest.importorskip("openai", reason="the library of OpenAI is not installed")
+    with openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
+        return client.chat.completions.create(model="m", messages=messages).choices[0].message
+
+
+def test_langchain() -> None:
+    agents = pytest.importorskip("langchain.agents", reason="needs langchain 1")
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, convert_to_openai_messages
+    from langchain_core.outputs import ChatGeneration, ChatResult
+
+    from promptforge.integrations.langchain_agents import WindowMiddleware
+
+    class Model(BaseChatModel):  # type: ignore[misc, unused-ignore]
+        url: Any
+
+        @property
+        def _llm_type(self) -> str:
+            return "wire"
+
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            return self
+
+        def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+            said = ask(self.url, convert_to_openai_messages(messages))
+            calls = [
+                {"name": c.function.name, "args": json.loads(c.function.arguments), "id": c.id}
+                for c in said.tool_calls or ()
+            ]
+            answer = AIMessage(said.content or "", tool_calls=calls)
+            return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    with serving(chat_answers()) as server:
+        window = WindowMiddleware(profile="gpt", context_window=WINDOW, reserve=0)
+        agent = agents.create_agent(Model(url=server), [fetch], middleware=[window])
+        state = agent.invoke(
+            {"messages": [("human", QUESTION)]}, config={"recursion_limit": 4 * STEPS}
+        )
+    assert state["messages"][-1].text == "done" and len(state["messages"]) == 2 * STEPS + 2
+    check(server, chat_results)
+
+
+def test_llama_index() -> None:
+    types = pytest.importorskip("llama_index.core.base.llms.types", reason="needs LlamaIndex")
+    window = small("gpt")
+    memory = [types.ChatMessage(role="user", content=QUESTION)]
+    with serving(chat_answers()) as server:
+        while server.answers:
+            sent = []
+            for message in window(memory):
+                one = {"role": message.role.value, "content": message.content}
+                calls = message.additional_kwargs.get("tool_calls")
+                one |= {"content": None, "tool_calls": calls} if calls else {}
+                if message.role.value == "tool":
+                    one["tool_call_id"] = message.additional_kwargs["tool_call_id"]
+                sent.append(one)
+            said = ask(server, sent)
+            if said.tool_calls:
+                (call,) = (one.model_dump() for one in said.tool_calls)
+                memory.append(
+                    types.ChatMessage(role="assistant", additional_kwargs={"tool_calls": [call]})
+                )
+                text = fetch(**json.loads(call["function"]["arguments"]))
+                more = {"tool_call_id": call["id"]}
+                memory.append(types.ChatMessage(role="tool", content=text, additional_kwargs=more))
+    check(server, chat_results)
+    given = memory[:4]
+    kept = MessageWindow(context_window=900_000, reserve=0)(given)
+    assert all(one is other for one, other in zip(kept, given, strict=True))
+
+
+# --- OpenAI Agents, Google ADK, Pydantic AI ---
+
+
+def test_openai_agents() -> None:
+    names = recipe("agents")
+    from agents import Agent, OpenAIResponsesModel, Runner, function_tool
+    from openai import AsyncOpenAI
+
+    answers = []
+    for n in range(STEPS + 1):
+        thought = {
+            "id": f"rs_{n}",
+            "type": "reasoning",
+            "summary": [],
+            "encrypted_content": f"QU{n}",
+        }
+        item: Data = {
+            "id": f"fc_{n}", "type": "function_call", "call_id": f"c{n}", "name": "fetch",
+            "arguments": json.dumps({"page": n}), "status": "completed",
+        }  # fmt: skip
+        if n == STEPS:
+            text = {"type": "output_text", "text": "done", "annotations": []}
+            item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
+            item["content"] = [text]
+        answers.append(
+            {
+                "id": "resp_1", "object": "response", "created_at": 0, "model": "m",
+                "status": "completed", "output": [thought, item], "tools": [],
+                "parallel_tool_calls": True, "tool_choice": "auto",
+            }
+        )  # fmt: skip
+    names["window"] = small("gpt")
+    names["run_config"].tracing_disabled = True
+    with serving(answers) as server:
+        client = AsyncOpenAI(base_url=server.url, api_key="none", max_retries=0)
+        model = OpenAIResponsesModel("m", client)
+        agent = Agent(name="a", instructions="be brief", model=model, tools=[function_tool(fetch)])
+        run = Runner.run(agent, QUESTION, run_config=names["run_config"], max_turns=99)
+        assert asyncio.run(run).final_output == "done"
+    check(
+        server, lambda body: [i["output"] for i in body["input"] if "output" in i.get("type", "")]
+    )
+
+
+def test_google_adk() -> None:
+    names = recipe("google.adk")
+    from google.adk.agents import LlmAgent
+    from google.adk.models import Gemini
+    from google.adk.runners import InMemoryRunner
+    from google.genai import types
+
+    answers = []
+    for n in range(STEPS + 1):
+        part: Data = {"functionCall": {"name": "fetch", "args": {"page": n}}}
+        part["thoughtSignature"] = f"QU{n:02}"
+        if n == STEPS:
+            part = {"text": "done"}
+        answers.append({"candidates": [{"content": {"role": "model", "parts": [part]}}]})
+    names["window"] = small("gemini")
+
+    async def run(server: RuleServer) -> list[str]:
+        model = Gemini(
+            model="gemini-flash-latest", base_url=server.url, client_kwargs={"api_key": "none"}
+        )
+        agent = LlmAgent(name="a", model=model, tools=[fetch], before_model_callback=names["fit"])
+        runner = InMemoryRunner(agent=agent, app_name="app")
+        session = await runner.session_service.create_session(app_name="app", user_id="u")
+        question = types.Content(role="user", parts=[types.Part(text=QUESTION)])
+        events = runner.run_async(user_id="u", session_id=session.id, new_message=question)
+        return [part.text async for event in events for part in event.content.parts if part.text]
+
+    with serving(answers) as server:
+        assert asyncio.run(run(server)) == ["done"]
+
+    def results(body: Data) -> list[str]:
+        parts = [part for content in body["contents"] for part in content["parts"]]
+        found = [
+            part["functionResponse"]["response"] for part in parts if "functionResponse" in part
+        ]
+        return [str(one.get("output", one.get("result"))) for one in found]
+
+    check(server, results)
+
+
+def test_pydantic_ai() -> None:
+    names = recipe("pydantic_ai.capabilities")
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    names["window"] = small("gpt")
+    with serving(chat_answers()) as server:
+        client = AsyncOpenAI(base_url=server.url, api_key="none", max_retries=0)
+        model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+        agent = names["make_agent"](model)
+        agent.tool_plain(fetch)
+        assert asyncio.run(agent.run(QUESTION)).output == "done"
+    check(server, chat_results)
