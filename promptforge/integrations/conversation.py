@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ..errors import Diagnostic, Diagnostics, OptionError
-from ..prompts.compose import Composer
 from ..prompts.histories import read_message
 from ..prompts.ladder import (
     FittedHistory,
@@ -32,8 +31,6 @@ from ..prompts.providers import SYSTEM_ROLES
 from ..rendering.pipeline import log_diagnostics
 from .bridge import Bridge, too_small
 
-MAX_COUNTS_REMEMBERED = 4096
-"""Texts with their tokens: an agent sends its whole history again with each step."""
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 
 
@@ -226,31 +223,20 @@ def _with_result(value: Any, text: str) -> Any:
 # --- fitting --------------------------------------------------------------------------------------
 
 
-class MessageFitter:
-    """Counts and fits messages by the options of a bridge."""
+def fitter_of(bridge: Bridge, messages: Sequence[Message]) -> HistoryFitter:
+    """Return the fitter of messages that were read, by the options of a bridge."""
+    return HistoryFitter(messages, bridge.composer())
 
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-        self._counts: dict[str, int] = {}
 
-    def _composer(self) -> Composer:
-        if len(self._counts) > MAX_COUNTS_REMEMBERED:
-            self._counts = {}
-        return self._bridge.composer(self._counts)
+def count_messages(bridge: Bridge, messages: Iterable[Any]) -> int:
+    """Return the tokens of messages of a framework, rather too many than too few."""
+    return sum(fitter_of(bridge, Conversation(messages).messages).costs)
 
-    def history(self, messages: Sequence[Message]) -> HistoryFitter:
-        """Return the fitter of messages that were read."""
-        return HistoryFitter(messages, self._composer())
 
-    def cost(self, messages: Iterable[Any]) -> int:
-        """Return the tokens of messages of a framework, rather too many than too few."""
-        return sum(self.history(Conversation(messages).messages).costs)
-
-    def total(self, messages: Iterable[Any], tools: Iterable[Any] = ()) -> int:
-        """Return the tokens of messages and of definitions of tools, with all overhead."""
-        overhead: int = self._bridge.setting("prompt_tokens")
-        defined = (json.dumps(_defined(tool), ensure_ascii=False, default=str) for tool in tools)
-        return overhead + self.cost(messages) + sum(map(self._composer().count, defined))
+def count_tools(bridge: Bridge, tools: Iterable[Any]) -> int:
+    """Return the tokens of definitions of tools."""
+    defined = (json.dumps(_defined(tool), ensure_ascii=False, default=str) for tool in tools)
+    return sum(map(bridge.composer().count, defined))
 
 
 def _defined(tool: Any) -> Any:
@@ -263,7 +249,7 @@ def _defined(tool: Any) -> Any:
     return {name: getattr(tool, name) for name in names if hasattr(tool, name)}
 
 
-class MessageWindow:
+class ConversationWindow:
     """Keeps messages of a framework within the window of an LLM.
 
     `context_window` less `reserve` is the room; a profile may say both. Takes every option by its
@@ -272,10 +258,10 @@ class MessageWindow:
     runs. System messages stay wherever they stand. The same messages always give the same, so a
     provider's cache lasts.
 
-        window = MessageWindow(profile="claude")
+        window = ConversationWindow(profile="claude")
         messages = window.fit(state["messages"], tools=tools).messages
 
-    As a processor of Pydantic AI: `Agent(model, history_processors=[MessageWindow(…)])`.
+    As a processor of Pydantic AI: `Agent(model, history_processors=[ConversationWindow(…)])`.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -284,7 +270,6 @@ class MessageWindow:
             message = "context_window: say it, or name a profile that does"
             raise OptionError(message, option="context_window")
         self._window: int = self._bridge.window
-        self._fitter = MessageFitter(self._bridge)
 
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
         """Return the messages that keep the window."""
@@ -316,9 +301,10 @@ class MessageWindow:
     ) -> tuple[list[Message], HistoryFitter, int]:
         """Return leading system messages, the fitter of the others, and the room for these."""
         head = list(takewhile(lambda message: message.role in SYSTEM_ROLES, given.messages))
-        history = self._fitter.history(given.messages[len(head) :])
+        history = fitter_of(self._bridge, given.messages[len(head) :])
         beside = [{"role": "system", "content": system}] if system else []
-        spent = self._fitter.total(beside, tools) + sum(map(history.cost, head))
+        spent: int = self._bridge.setting("prompt_tokens") + sum(map(history.cost, head))
+        spent += count_messages(self._bridge, beside) + count_tools(self._bridge, tools)
         return head, history, self._window - spent
 
 

@@ -18,7 +18,7 @@ from .bridge import (
     retrieve,
     run_in_thread,
 )
-from .conversation import FittedMessages, MessageFitter
+from .conversation import FittedMessages
 
 try:
     from langchain_core.documents import BaseDocumentCompressor, Document
@@ -160,11 +160,12 @@ class ContextPrompt(BaseChatPromptTemplate):
         query = values.get(self.query_key)
         if not isinstance(query, str):
             query = None
-        fitter = MessageFitter(self._bridge)
+        overhead: int = self._bridge.setting("prompt_tokens")
 
         def cost(text: str) -> int:
             filled = {**values, self.context_key: text}
-            return fitter.total(self.prompt.format_messages(**filled))
+            messages = self.prompt.format_messages(**filled)
+            return overhead + conversation.count_messages(self._bridge, messages)
 
         text = self._bridge.fit_window(values[self.context_key], query, cost)
         return {**values, self.context_key: text}
@@ -212,10 +213,10 @@ def _value(state: Any, name: str) -> Any:
 # --- messages -------------------------------------------------------------------------------------
 
 
-class MessageWindow(conversation.MessageWindow):
+class MessageWindow(conversation.ConversationWindow):
     """Keeps messages of LangChain within the window, with documents before the question.
 
-    See `promptforge.integrations.conversation.MessageWindow`.
+    See `promptforge.integrations.conversation.ConversationWindow`.
     """
 
     def fit(
@@ -246,7 +247,9 @@ class MessageWindow(conversation.MessageWindow):
         _, history, room = self._prepare(conversation.Conversation(messages), system, tools)
         least = history.fit(0).tokens
         promised = int(max(0, room - least) * self._bridge.setting("history_share"))
-        limit = max(0, room - min(sum(history.costs), least + promised) - self._overhead)
+        # Two: the context meets the question, and a count of the message is one too many.
+        room -= self._bridge.setting("message_tokens") + 2
+        limit = max(0, room - min(sum(history.costs), least + promised))
         most = self._bridge.setting("max_tokens")
         if most is not None:
             limit = min(most, limit)
@@ -263,12 +266,6 @@ class MessageWindow(conversation.MessageWindow):
         shown = [{"type": "text", "text": text}, *said]
         messages[asked[-1]] = question.model_copy(update={"content": shown})
         return messages
-
-    @property
-    def _overhead(self) -> int:
-        """The tokens around a context: those of a message, and of a text that meets another."""
-        tokens: int = self._bridge.setting("message_tokens")
-        return tokens + 2
 
 
 def _document(given: Any) -> Document:

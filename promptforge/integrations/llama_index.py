@@ -17,7 +17,7 @@ from .bridge import (
     retrieve,
     run_in_thread,
 )
-from .conversation import Conversation, MessageFitter, say
+from .conversation import Conversation, count_messages, fitter_of, say
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
@@ -144,7 +144,7 @@ class ContextSynthesizer(BaseSynthesizer):
 
     `template` has the variables `context_str` and `query_str`. Takes every option by its name, and
     the arguments of `Bridge`. With a `context_window`, `system`, `history`, context and question
-    cost at most this less `reserve`; the history is fitted as by `MessageWindow`.
+    cost at most this less `reserve`; the history is fitted as by `ConversationWindow`.
 
         engine = index.as_query_engine(response_synthesizer=ContextSynthesizer(max_tokens=2000))
     """
@@ -166,7 +166,6 @@ class ContextSynthesizer(BaseSynthesizer):
             self._template = PromptTemplate(template)
         self._system, self._history = list(system), list(history)
         self._bridge = Bridge(**options)
-        self._fitter = MessageFitter(self._bridge)
 
     def _get_prompts(self) -> dict[str, Any]:
         return {"text_qa_template": self._template}
@@ -218,13 +217,13 @@ class ContextSynthesizer(BaseSynthesizer):
         if window is None:
             context = bridge.fit_window(documents, query, lambda text: 0)
             return [*self._system, *self._history, self._question(context, query)]
-        history = self._fitter.history(given.messages)
-        fixed = self._fitter.total(self._system)
-        bare = self._fitter.cost([self._question("", query)])
+        history = fitter_of(bridge, given.messages)
+        fixed: int = bridge.setting("prompt_tokens") + count_messages(bridge, self._system)
+        bare = count_messages(bridge, [self._question("", query)])
         kept = 0
 
         def cost(text: str) -> int:
-            return fixed + kept + self._fitter.cost([self._question(text, query)])
+            return fixed + kept + count_messages(bridge, [self._question(text, query)])
 
         def fit(room: int) -> FittedHistory:
             return history.fit(room + bare, bare)
@@ -233,7 +232,7 @@ class ContextSynthesizer(BaseSynthesizer):
         least = fit(0).tokens
         kept = fit(least + int(max(0, room - least) * bridge.setting("history_share"))).tokens
         asked = self._question(bridge.fit_window(documents, query, cost), query)
-        fitted = fit(window - fixed - self._fitter.cost([asked]))
+        fitted = fit(window - fixed - count_messages(bridge, [asked]))
         made = given.restore(fitted.messages)
         say(fitted, len(self._history) - len(made))
         return [*self._system, *made, asked]

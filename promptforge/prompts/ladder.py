@@ -49,6 +49,8 @@ KEPT_SHARE = 0.75
 mark, since more is lost, but so far that the next ones do not go at once."""
 ONE_LINE = 0
 """The limit of a result that is one line."""
+GONE = TextBlock("")
+"""Stands in the place of a thought that is left out, so that other places stay."""
 Place = tuple[int, int]
 """The numbers of a message and of a block in it."""
 
@@ -181,8 +183,6 @@ class _Replay:
         self._results: list[Place] = []
         self._turn = self._turns_gone = 0
         self._over = False
-        self._bare: set[int] = set()
-        """Messages without their thoughts; `_now` keeps these, so that places stay."""
         self._changed = len(fitter.messages)
         """The first message that the last batch changed."""
         self.total = 0
@@ -231,13 +231,9 @@ class _Replay:
         lines = sum(self._limits[place] == ONE_LINE for place in changed)
         steps = self._fitter.steps[-1] if self._fitter.runs else ()
         steps_gone = sum(all(self._now[n] is None for n in step) for step in steps[1:])
-        messages = list(self._now)
-        thoughts_gone = 0
-        for n in self._bare:
-            message = messages[n]
-            if message is not None:
-                messages[n] = bare = without_thoughts(message)
-                thoughts_gone += len(message.blocks) - len(bare.blocks)
+        messages = [message and _without_gone(message) for message in self._now]
+        lost = (len(m.blocks) for m in self._now if m is not None)
+        left = (len(m.blocks) for m in messages if m is not None)
         return FittedHistory(
             tuple(messages),
             self.total,
@@ -246,7 +242,7 @@ class _Replay:
             lines,
             self._turns_gone,
             steps_gone,
-            thoughts_gone,
+            sum(lost) - sum(left),
         )
 
     # --- the batch ---
@@ -286,18 +282,16 @@ class _Replay:
     def _leave_thoughts(self, numbers: Iterable[int]) -> None:
         for n in numbers:
             message = self._now[n]
-            if message is None or n in self._bare or self._options.thoughts == "keep":
-                continue
-            if without_thoughts(message) is not message:
-                self._bare.add(n)
-                cost = self._cost(n, message)
-                self.total += cost - self._costs[n]
-                self._costs[n] = cost
+            if message is not None and self._options.thoughts != "keep":
+                blocks = [GONE if is_bound_thought(block) else block for block in message.blocks]
+                if any(block is not GONE for block in blocks):
+                    self._put(n, replace(message, blocks=tuple(blocks)))
 
-    def _cost(self, number: int, message: Message) -> int:
-        if number in self._bare:
-            message = without_thoughts(message)
-        return self._fitter.cost(message)
+    def _put(self, number: int, message: Message) -> None:
+        cost = self._fitter.cost(message)
+        if cost < self._costs[number]:
+            self.total += cost - self._costs[number]
+            self._now[number], self._costs[number] = message, cost
 
     def _limit_until(self, room: int, places: Sequence[Place], *sizes: int) -> None:
         for size in sizes:
@@ -363,12 +357,9 @@ class _Replay:
         if made is None:
             return
         blocks = (*now.blocks[:at], made, *now.blocks[at + 1 :])
-        message = replace(now, blocks=blocks)
-        cost = self._cost(number, message)
-        if cost < self._costs[number]:
+        self._put(number, replace(now, blocks=blocks))
+        if self._now[number] is not now:
             self._changed = min(self._changed, number)
-            self.total += cost - self._costs[number]
-            self._now[number], self._costs[number] = message, cost
 
     def _shortened(self, place: Place, block: MessageBlock, tokens: int) -> MessageBlock | None:
         assert isinstance(block, ToolOutput | TextBlock)
@@ -463,20 +454,13 @@ def with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
     return {**original, key: text}
 
 
-def without_thoughts(message: Message) -> Message:
-    """Return the message without the thoughts that are bound to what stands before them.
-
-    They are those of Claude, in its own shape, Bedrock's or LiteLLM's; a message of nothing else
-    stays as it is.
-    """
-    kept = tuple(block for block in message.blocks if not is_bound_thought(block))
-    if len(kept) in (0, len(message.blocks)):
-        return message
-    return replace(message, blocks=kept)
+def _without_gone(message: Message) -> Message:
+    kept = tuple(block for block in message.blocks if block is not GONE)
+    return message if len(kept) == len(message.blocks) else replace(message, blocks=kept)
 
 
 def is_bound_thought(block: MessageBlock) -> bool:
-    """Return whether a block is a thought that is signed with all that stands before it."""
+    """Return whether a block is a thought of Claude, in its own shape, Bedrock's or LiteLLM's."""
     if not isinstance(block, OpaqueBlock):
         return False
     if block.kind == FIELDS:

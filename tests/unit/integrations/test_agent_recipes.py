@@ -9,7 +9,7 @@ import pytest
 from bridge_examples import EXAMPLES, is_there
 from documents import FACTS, tokens
 
-from promptforge.integrations.conversation import MessageWindow
+from promptforge.integrations.conversation import ConversationWindow
 
 QUESTION = "what is archive number 7?"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other people's packages
@@ -163,7 +163,7 @@ def test_openai_agents() -> None:
         return "word " * 300
 
     agent = Agent(name="a", instructions="be brief", model=Fake(), tools=[find])
-    names["window"] = MessageWindow(profile="gpt", context_window=1500, reserve=100)
+    names["window"] = ConversationWindow(profile="gpt", context_window=1500, reserve=100)
     config = names["run_config"]
     config.tracing_disabled = True
     result = asyncio.run(Runner.run(agent, QUESTION, run_config=config))
@@ -226,7 +226,7 @@ def test_google_adk() -> None:
         """Search."""
         return "word " * 300
 
-    names["window"] = MessageWindow(profile="gemini", context_window=2500, reserve=100)
+    names["window"] = ConversationWindow(profile="gemini", context_window=2500, reserve=100)
     agent = LlmAgent(
         name="a", model=Fake(model="fake"), tools=[find], before_model_callback=names["fit"]
     )

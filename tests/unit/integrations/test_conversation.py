@@ -16,7 +16,7 @@ from conversations import orders
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
-from promptforge.integrations.conversation import MessageWindow
+from promptforge.integrations.conversation import ConversationWindow
 
 STEPS = 25
 WINDOW = 32_000
@@ -41,8 +41,8 @@ def recipe(library: str) -> dict[str, Any]:
     return names
 
 
-def small(profile: str, **options: Any) -> MessageWindow:
-    return MessageWindow(profile=profile, context_window=WINDOW, reserve=0, **options)
+def small(profile: str, **options: Any) -> ConversationWindow:
+    return ConversationWindow(profile=profile, context_window=WINDOW, reserve=0, **options)
 
 
 def check(server: RuleServer, texts: Callable[[Data], list[str]]) -> None:
@@ -147,7 +147,7 @@ def test_llama_index() -> None:
                 memory.append(types.ChatMessage(role="tool", content=text, additional_kwargs=more))
     check(server, chat_results)
     given = memory[:4]
-    kept = MessageWindow(context_window=900_000, reserve=0)(given)
+    kept = ConversationWindow(context_window=900_000, reserve=0)(given)
     assert all(one is other for one, other in zip(kept, given, strict=True))
 
 

@@ -34,7 +34,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from promptforge.integrations.bridge import Bridge, aretrieve, embedding, retrieve
-from promptforge.integrations.conversation import MessageFitter
+from promptforge.integrations.conversation import count_messages, count_tools
 from promptforge.integrations.langchain import ContextCompressor, ContextPrompt
 
 PROMPT_PARTS = [HumanMessagePromptTemplate, PromptTemplate]
@@ -364,11 +364,13 @@ def test_a_prompt_is_written_and_read_again() -> None:
 
 
 def test_calls_and_tools_count_with_all_that_belongs_to_them() -> None:
-    fitter = MessageFitter(Bridge(call_tokens=100))
+    bridge = Bridge(call_tokens=100)
 
     def cost(**given: int) -> int:
-        return fitter.cost([AIMessage("", tool_calls=[{"name": "look", "args": given, "id": "c"}])])
+        return count_messages(
+            bridge, [AIMessage("", tool_calls=[{"name": "look", "args": given, "id": "c"}])]
+        )
 
     assert 200 <= cost(a=1, b=2) - cost() < 220
     tool = {"name": "look", "description": "word " * 50}
-    assert fitter.total([], [tool]) - fitter.total([]) >= 50
+    assert 50 <= count_tools(bridge, [tool]) < 90
