@@ -261,7 +261,7 @@ class ConversationWindow:
         window = ConversationWindow(profile="claude")
         messages = window.fit(state["messages"], tools=tools).messages
 
-    As a processor of Pydantic AI: `Agent(model, history_processors=[ConversationWindow(…)])`.
+    It is a function of messages too, as Pydantic AI wants one: `ProcessHistory(window)`.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -22,10 +22,7 @@ STEPS = 25
 WINDOW = 32_000
 FACT = "K7 was released as S42"
 QUESTION = "When was item K7 released?"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # of other people's packages
-]
+pytestmark = pytest.mark.filterwarnings("ignore")  # of other people's packages
 
 
 def fetch(page: int) -> str:
@@ -85,6 +82,7 @@ def ask(server: RuleServer, messages: Any) -> Any:
         return client.chat.completions.create(model="m", messages=messages).choices[0].message
 
 
+@pytest.mark.slow
 def test_langchain() -> None:
     agents = pytest.importorskip("langchain.agents", reason="needs langchain 1")
     from langchain_core.language_models import BaseChatModel
@@ -122,6 +120,7 @@ def test_langchain() -> None:
     check(server, chat_results)
 
 
+@pytest.mark.slow
 def test_llama_index() -> None:
     types = pytest.importorskip("llama_index.core.base.llms.types", reason="needs LlamaIndex")
     window = small("gpt")
@@ -154,6 +153,7 @@ def test_llama_index() -> None:
 # --- OpenAI Agents, Google ADK, Pydantic AI ---
 
 
+@pytest.mark.slow
 def test_openai_agents() -> None:
     names = recipe("agents")
     from agents import Agent, OpenAIResponsesModel, Runner, function_tool
@@ -195,6 +195,7 @@ def test_openai_agents() -> None:
     )
 
 
+@pytest.mark.slow
 def test_google_adk() -> None:
     names = recipe("google.adk")
     from google.adk.agents import LlmAgent
@@ -235,6 +236,7 @@ def test_google_adk() -> None:
     check(server, results)
 
 
+@pytest.mark.slow
 def test_pydantic_ai() -> None:
     names = recipe("pydantic_ai.capabilities")
     from openai import AsyncOpenAI
@@ -249,3 +251,72 @@ def test_pydantic_ai() -> None:
         agent.tool_plain(fetch)
         assert asyncio.run(agent.run(QUESTION)).output == "done"
     check(server, chat_results)
+
+
+# --- what goes back ---
+
+
+def tight(window: int = 2_000, **options: Any) -> ConversationWindow:
+    return ConversationWindow(context_window=window, reserve=0, tokenizer="o200k_base", **options)
+
+
+@pytest.mark.slow
+def test_lists_of_blocks_are_results_too_and_media_cost_what_they_do() -> None:
+    types = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    big = orders(200, at_150={"item": "K7", "note": FACT})
+    call = types.AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "a"}])
+    image = {"type": "image", "base64": "AAAA", "mime_type": "image/png"}
+    for content in ([{"type": "text", "text": big}], [{"type": "text", "text": big}, image]):
+        given = [types.HumanMessage(QUESTION), call, types.ToolMessage(content, tool_call_id="a")]
+        made = tight().fit(given)
+        assert made.messages[:2] == given[:2] and made.messages[0] is given[0]
+        assert FACT in made.messages[2].content and made.tokens <= 2_000
+    given[2] = types.ToolMessage([image], tool_call_id="a")
+    made = tight(9_000).fit(given)
+    assert made.messages[2] is given[2] and made.tokens > 5_000
+    file = {"type": "file", "base64": "AAAA", "mime_type": "application/pdf"}
+    with pytest.raises(pf.BudgetError, match="what cannot be left out"):
+        tight().fit([types.HumanMessage([file])])
+
+
+@pytest.mark.slow
+def test_thoughts_of_claude_go_with_what_stood_before_them() -> None:
+    types = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    given: list[Any] = []
+    for n in range(12):
+        thought = {"type": "thinking", "thinking": f"hm {n}", "signature": "c2ln"}
+        said = [thought, {"type": "text", "text": "word " * 300}]
+        given += [types.HumanMessage(f"q{n}"), types.AIMessage(said)]
+    made = tight(3_000, profile="claude").fit([*given, types.HumanMessage("q")])
+    assert 2 < len(made.messages) < 20 and made.dropped == 25 - len(made.messages)
+    assert "thinking" in str(given) and "thinking" not in str(made.messages)
+
+
+@pytest.mark.slow
+def test_parts_of_pydantic_ai_go_one_by_one() -> None:
+    types = pytest.importorskip("pydantic_ai.messages", reason="needs pydantic-ai-slim")
+    signed = {"signature": "c2ln", "provider_name": "anthropic"}
+    first = types.ModelRequest(
+        parts=[types.SystemPromptPart("be brief"), types.UserPromptPart("old " * 900)]
+    )
+    old = types.ModelResponse(
+        parts=[types.ThinkingPart("hm", **signed), types.TextPart("o " * 900)]
+    )
+    now = types.ModelRequest(parts=[types.UserPromptPart("now")])
+    call = types.ModelResponse(
+        parts=[types.ThinkingPart("hm", **signed), types.ToolCallPart("f", {"a": 1}, "c1")]
+    )
+    result = types.ModelRequest(
+        parts=[types.ToolReturnPart("f", {"rows": ["word " * 9_000]}, "c1")]
+    )
+    given = [first, old, now, call, result]
+    made = tight()(given)
+    assert made[0].parts == first.parts[:1] and made[1:3] == [now, call] and made[1] is now
+    assert isinstance(made[3].parts[0].content, str) and made[3].parts[0].tool_call_id == "c1"
+    assert all(one is other for one, other in zip(tight(90_000)(given), given, strict=True))
+
+
+def test_what_cannot_be_read_stays() -> None:
+    types = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    given = [types.HumanMessage("q"), types.AIMessage(""), object(), {"role": "nobody"}]
+    assert tight().fit(given).messages == given and tight().fit([]).messages == []
