@@ -44,7 +44,6 @@ from ..templating.loader import Templates
 from ..text.delimiters import pick_nonce, read_leniently
 from ..text.escape import Safe
 from ..tokenizers.registry import get_tokenizer
-from ..tokenizers.remote import RemoteTokenizer
 
 T = TypeVar("T")
 ScoreOrder = Literal["higher", "lower"] | None
@@ -236,9 +235,8 @@ class Bridge:
     def composer(self) -> Composer:
         """Return the composer of a conversation by these options."""
         options = self._renderer.check()
-        counter = self._counter
-        if isinstance(counter, RemoteTokenizer):
-            counter = counter.estimate
+        # A provider's own count is asked for finished prompts alone.
+        counter = getattr(self._counter, "estimate", self._counter)
         if self._templates is None:
             found = Templates(self._folders)
             self._templates = PromptTemplates(found, options.prompt, options.format)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ..engine import log_diagnostics
 from ..errors import Diagnostic, Diagnostics, OptionError
 from ..prompts.histories import read_message
 from ..prompts.ladder import (
@@ -28,7 +29,6 @@ from ..prompts.ladder import (
 from ..prompts.libraries import Dumper
 from ..prompts.messages import ImageBlock, Message, MessageBlock, OpaqueBlock, ToolOutput, weigh
 from ..prompts.providers import SYSTEM_ROLES
-from ..rendering.pipeline import log_diagnostics
 from .bridge import Bridge, too_small
 
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
