@@ -270,14 +270,29 @@ class _Replay:
         self._level(fresh, self._room, ONE_LINE)
         self._shorten_texts()
         end = len(self._now)
-        if self._options.thoughts == "auto" and not asked:
-            end = self._fitter.turns[self._turn].start
+        if self._options.thoughts == "auto":
+            end = self._find_loop(number, asked)
         self._leave_thoughts(range(self._changed + 1, end))
+
+    def _find_loop(self, number: int, asked: bool) -> int:
+        """Return the first message of the turn that Claude goes on with, which needs its thoughts.
+
+        A question after a result without an answer belongs to the turn of this result.
+        """
+        messages, turns = self._fitter.messages, self._fitter.turns[: self._turn + 1]
+        start = turns[-1].start
+        if asked:
+            start = number + 1
+        while start and all(m.role != "assistant" for m in messages[start - 1 : number + 1]):
+            start = next(turn.start for turn in turns[::-1] if turn.start < start)
+        return start
 
     def _end_turn(self) -> None:
         """Leave out the thoughts of a turn that ends; its question had recalled passages."""
-        if self._over:
-            self._leave_thoughts(self._fitter.turns[self._turn])
+        turn = self._fitter.turns[self._turn]
+        answered = self._fitter.messages[turn.stop - 1].role == "assistant"
+        if self._over and (answered or self._options.thoughts == "drop"):
+            self._leave_thoughts(turn)
 
     def _leave_thoughts(self, numbers: Iterable[int]) -> None:
         for n in numbers:
