@@ -16,11 +16,12 @@ from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
-from ..engine import FORMAT_EXTENSIONS, TemplateName, Templates, list_tokenizers
+from ..engine import FORMAT_EXTENSIONS, TemplateName, Templates, format_of, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
 from ..plugins import plugin_names
+from ..rendering.pipeline import TEMPLATE_OPTIONS
 from ..syntax.syntax import TAGGED
 from ..syntax.syntaxes import choose_framing, syntax_of
 from ..templating.loader import suggest_format
@@ -256,11 +257,37 @@ def check_layout_settings(
         message = "auto means what the layout says, and this is where it says it"
         yield keys.value("group_by", "PF832", message)
     yield from _words_and_kinds(keys)
+    yield from _without_effect(keys, templates, known, own)
     yield from _left_open(keys)
     if keys.values.get("group_by", "kind") in ("kind", "category"):
         for key in ("sections", "titles"):
             yield from _misspelt_sections(keys, key, known.kinds(own))
     yield from _modeline(text, "../" * bool(own) + "layout.schema.json")
+
+
+_SECTION_TITLE = re.compile(r"\b(?!item\b)\w+\.title\b|\[\s*[\"']title")
+"""A title of a section in a template; an item's `title` is its name."""
+
+
+def _without_effect(
+    keys: YamlKeys, templates: Templates, known: LayoutFiles, own: str
+) -> Iterator[Finding]:
+    """Yield findings about keys that no template of the layout, or of one based on it, prints."""
+    stated = [key for key in ("titles", *TEMPLATE_OPTIONS) if key in keys.values]
+    pairs = [each for each in known.formats() if not own or own in known.chain(each.layout)]
+    if not stated or not pairs:
+        return
+    try:
+        layouts = [templates.layout(each.layout, format_of(each.ending)) for each in pairs]
+        printed = {name for name in stated if any(each.uses(name) for each in layouts)}
+        if any(_SECTION_TITLE.search(each.sources()) for each in layouts):
+            printed.add("titles")
+    except PromptForgeError:  # said where these files are checked
+        return
+    for key in stated:
+        if key not in printed:
+            message = f"{key} changes nothing: no template of the layout prints it"
+            yield keys.key(key, "PF848", message)
 
 
 def _words_and_kinds(keys: YamlKeys) -> Iterator[Finding]:

@@ -385,14 +385,16 @@ class Page:
         self._last = _MeasuredPage(dict(chosen), self._order, parts, cost, self.notes)
         return self._last
 
-    def sections(self, indices: Iterable[int], by: str | None = None) -> list[Section]:
+    def sections(
+        self, indices: Iterable[int], by: str | None = None, order: str | None = None
+    ) -> list[Section]:
         """Return these items in sections, in the order of the page."""
         by = by or self.group_by
         settings = self.layout.settings
         return group_entries(
             self.candidates.some(indices),
             by,
-            order=self.options.order,
+            order=order or self.options.order,
             first=settings.sections,
             titles=settings.headings if by == "kind" else settings.titles,
             categories=self._categories,
@@ -424,12 +426,7 @@ class Page:
 
         That is the order of packing: `order` says how the chosen are shown, not which are chosen.
         """
-        sections = group_entries(
-            self.candidates.some(indices),
-            self.group_by,
-            first=self.layout.settings.sections,
-            categories=self._categories,
-        )
+        sections = self.sections(indices, order="score")
         return [entry.index for entry in flatten_sections(sections)]
 
     def render(self, chosen: Mapping[int, Variant], *, only: str | None = None) -> list[str]:

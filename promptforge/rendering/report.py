@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
 MORE_TOKENS = 1000
 """An explanation looks at a budget larger by so many tokens."""
+_OF_ITEM = ("kind", "name", "path", "start_line", "end_line", "score", "origin")
 MAX_SECTIONS_MEASURED = 64
 """With more sections, the page is not measured once for each."""
 
@@ -210,15 +211,9 @@ class Report:
             placed = self.placed[index]
             text = str.__str__(self.page.text(index, variant))
         return ResultItem(
+            **{name: getattr(item, name) for name in _OF_ITEM},
             id=item_id(item),
-            kind=item.kind,
-            name=item.name,
-            path=item.path,
-            start_line=item.start_line,
-            end_line=item.end_line,
             line_range=line_range(item, self.page.setting.trimmers.marks),
-            score=item.score,
-            origin=item.origin,
             status=self.status(index),
             form=variant and variant.name,
             text=text,

@@ -74,6 +74,14 @@ def test_a_profile_may_name_what_lies_beside_it() -> None:
 
 
 @pytest.mark.slow
+def test_a_key_that_a_layout_based_on_it_prints_has_an_effect() -> None:
+    write({"templates/mine/layout.yaml": "base: chunks\ntitles: {code: Programs}\n"})
+    assert found("templates/mine") == ["templates/mine/layout.yaml:2:1: PF848"]
+    write({"templates/mine/layout.yaml": "base: knowledge\ntitles: {code: Programs}\n"})
+    assert found("templates/mine") == []
+
+
+@pytest.mark.slow
 def test_the_settings_of_all_layouts_are_checked() -> None:
     write(
         {
