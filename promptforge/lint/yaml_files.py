@@ -273,7 +273,7 @@ def _without_effect(
     keys: YamlKeys, templates: Templates, known: LayoutFiles, own: str
 ) -> Iterator[Finding]:
     """Yield findings about keys that no template of the layout, or of one based on it, prints."""
-    stated = [key for key in ("titles", *TEMPLATE_OPTIONS) if key in keys.values]
+    stated = {"titles", *TEMPLATE_OPTIONS} & keys.values.keys()
     pairs = [each for each in known.formats() if not own or own in known.chain(each.layout)]
     if not stated or not pairs:
         return
@@ -284,10 +284,8 @@ def _without_effect(
             printed.add("titles")
     except PromptForgeError:  # said where these files are checked
         return
-    for key in stated:
-        if key not in printed:
-            message = f"{key} changes nothing: no template of the layout prints it"
-            yield keys.key(key, "PF848", message)
+    message = "changes nothing: no template of the layout prints it"
+    yield from (keys.key(key, "PF848", f"{key} {message}") for key in sorted(stated - printed))
 
 
 def _words_and_kinds(keys: YamlKeys) -> Iterator[Finding]:

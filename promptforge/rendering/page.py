@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain, filterfalse
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..config.options import Options
@@ -385,9 +385,7 @@ class Page:
         self._last = _MeasuredPage(dict(chosen), self._order, parts, cost, self.notes)
         return self._last
 
-    def sections(
-        self, indices: Iterable[int], by: str | None = None, order: str | None = None
-    ) -> list[Section]:
+    def sections(self, indices: Iterable[int], by: str = "", order: str = "") -> list[Section]:
         """Return these items in sections, in the order of the page."""
         by = by or self.group_by
         settings = self.layout.settings
@@ -408,10 +406,8 @@ class Page:
 
     def _in_order(self, indices: Iterable[int]) -> list[int]:
         if self.layout.page_uses.isdisjoint(("items", "sections")):
-            sides: tuple[list[int], list[int]] = ([], [])
-            for index in indices:
-                sides[self._items[index].origin != "explicit"].append(index)
-            sections = chain.from_iterable(map(self.sections, sides))
+            named = [i for i in indices if self._items[i].origin == "explicit"]
+            sections = [*self.sections(named), *self.sections(sorted({*indices}.difference(named)))]
             return [entry.index for entry in flatten_sections(sections)]
         if self.group_by == "none" and self.options.order == "score":
             return sorted(sorted(indices), key=self.candidates.ranks.__getitem__, reverse=True)
@@ -426,8 +422,7 @@ class Page:
 
         That is the order of packing: `order` says how the chosen are shown, not which are chosen.
         """
-        sections = self.sections(indices, order="score")
-        return [entry.index for entry in flatten_sections(sections)]
+        return [each.index for each in flatten_sections(self.sections(indices, order="score"))]
 
     def render(self, chosen: Mapping[int, Variant], *, only: str | None = None) -> list[str]:
         """Return the parts of the page; `only` leaves the items of one origin on it."""
