@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped_words, wrong_words
-from ..config.options import OPTION_VOCABULARY, Options
+from ..config.options import OPTION_VOCABULARY, TEMPLATE_OPTIONS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..engine import FORMAT_EXTENSIONS, TemplateName, Templates, format_of, list_tokenizers
@@ -21,7 +21,6 @@ from ..errors import ProfileError, PromptForgeError, certain_correction, quote, 
 from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
 from ..plugins import plugin_names
-from ..rendering.pipeline import TEMPLATE_OPTIONS
 from ..syntax.syntax import TAGGED
 from ..syntax.syntaxes import choose_framing, syntax_of
 from ..templating.loader import suggest_format

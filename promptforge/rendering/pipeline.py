@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ..config.options import Options
+from ..config.options import TEMPLATE_OPTIONS, Options
 from ..config.profiles import Profile
 from ..errors import (
     BudgetError,
@@ -65,10 +65,6 @@ from .report import Report, say_of_report
 if TYPE_CHECKING:
     from ..selection.scoring import AnyEmbed, Vectors
 
-TEMPLATE_OPTIONS = (
-    "headers", "line_numbers", "scores", "code", "sources", "tree", "header", "footer",
-)  # fmt: skip
-"""Options without an effect where no template uses them."""
 _DEFAULTS = Options()
 MAX_CHARS_REMEMBERED = 1 << 27
 """Characters of contents in the last result of a thread; a larger one is not remembered."""
