@@ -1,10 +1,6 @@
 """The options of a rendering: one vocabulary for profiles (YAML), Python keywords and flags.
 
-To add an option, add a field to `Options`, its name to `TEMPLATE_OPTIONS = (
-    "headers", "line_numbers", "scores", "code", "sources", "tree", "header", "footer",
-)  # fmt: skip
-"""Options without an effect where no template uses them."""
-OPTION_GROUPS` and a line to
+To add an option, add a field to `Options`, its name to `OPTION_GROUPS` and a line to
 `profiles/default.yaml`, then run `python -m tests.generated`.
 """
 
@@ -284,6 +280,10 @@ FILES_HINT = (
     "the files leaves some out, too"
 )
 """The hint for people who look for `include` or `exclude` among the options."""
+TEMPLATE_OPTIONS = (
+    "headers", "line_numbers", "scores", "code", "sources", "tree", "header", "footer",
+)  # fmt: skip
+"""Options without an effect where no template uses them."""
 OPTION_VOCABULARY = Vocabulary(
     "option",
     rules_of(
