@@ -119,8 +119,14 @@ def speaks(part: str, whole: Iterable[str]) -> bool:
 
 
 def without_long_runs(text: str) -> str:
-    """Return a text with the middle of data in letters, such as base64, left out and counted."""
-    return _LONG_RUN.sub(_shorten_run, text)
+    """Return a text with the middle of data in letters, such as base64, left out and counted.
+
+    A text of nothing else stays.
+    """
+    shorter = _LONG_RUN.sub(_shorten_run, text)
+    if shorter != text and _LONG_RUN.fullmatch(text.strip()):
+        return text
+    return shorter
 
 
 def _shorten_run(found: re.Match[str]) -> str:
