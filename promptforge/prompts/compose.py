@@ -42,6 +42,7 @@ from .messages import (
     message_texts,
     weigh,
 )
+from .providers import SYSTEM_ROLES
 
 MAX_ARGUMENT_CHARS = 120
 """Characters kept of a call's arguments in the line in the place of its result."""
@@ -58,6 +59,10 @@ _ROLES_OF = {"system": ("system", "developer", "user"), "history": ("",)}
 # Stands in the place of a part's text while only the templates' own text is looked at.
 _HOLE = "\ue07f"
 _TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
+
+
+BEGINNING = Message("user", (TextBlock("(the conversation begins)"),))
+"""The first message of a provider that wants one of the user, before the assistant's greeting."""
 
 
 class PromptContext(NamedTuple):
@@ -110,6 +115,8 @@ class Composer:
     """True if the shape keeps the texts of a message apart."""
     citation: str | None
     """The words that ask the LLM to cite; `None` if the provider asks."""
+    user_first: bool = False
+    """True if a message of the assistant may not be the first."""
     _counts: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -143,6 +150,8 @@ class Composer:
                 printed = _with_recall(printed, at)
             parts = tuple(_to_messages(part, text) for part, text in printed)
             messages = self._join(parts)
+            if self.user_first:
+                _begin_with_user(messages)
         tokens = self.options.prompt_tokens + sum(map(self.message_cost, messages))
         return ComposedPrompt(tuple(messages), whole, parts, boundary, tokens)
 
@@ -293,6 +302,15 @@ class Composer:
                 own.append(Message(last.role, last.blocks, (len(last.blocks),)))
             messages += own
         return join_messages(messages)
+
+
+def _begin_with_user(messages: list[Message]) -> None:
+    """Put a message of the user before one of the assistant that is the first of a dialog."""
+    for n, message in enumerate(messages):
+        if message.role == "assistant":
+            messages.insert(n, BEGINNING)
+        if message.role not in SYSTEM_ROLES:
+            return
 
 
 def _further_answers(message: Message) -> int:

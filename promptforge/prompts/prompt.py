@@ -16,7 +16,7 @@ import msgspec
 
 from ..config.options import PROMPT_PARTS, OptionKeywords, Options
 from ..config.profiles import profile_or_model
-from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError
+from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote
 from ..files import Folders, TemplateSources
 from ..model import Item, Result, type_name_of
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
@@ -30,7 +30,7 @@ from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
-from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
+from .compose import BEGINNING, ComposedPrompt, Composer, PromptTemplates, show_context
 from .histories import read_history
 from .ladder import HistoryFitter, say_changes
 from .messages import (
@@ -354,6 +354,7 @@ class _PromptMaker:
             one_text=self.to == "text",
             splits_texts=self.shape.blocks,
             citation=citation,
+            user_first=self.shape.user_first,
         )
         render = functools.partial(self._render, estimate, current) if self.parts.items else None
         fitter = WindowFitter(
@@ -516,6 +517,11 @@ class _PromptMaker:
             notes.append(
                 f"the shape {self.to} has the system text before all messages,"
                 " so it was moved there"
+            )
+        if BEGINNING in composed.messages:
+            notes.append(
+                f"the shape {self.to} begins with the user, so a message, {quote(BEGINNING.text)},"
+                " was put before the assistant's"
             )
         if options.cite and not shape.cites and not options.citation:
             notes.append(

@@ -353,6 +353,8 @@ class ProviderShape(NamedTuple):
     """True if it takes items as blocks that answers can point at."""
     system_first: bool = False
     """True if the system text stands before all messages, outside of them."""
+    user_first: bool = False
+    """True if it refuses messages that begin with one of the assistant."""
     caches: bool = False
     """True if it can mark the end of a prefix to be cached."""
     family: str = ""
@@ -380,15 +382,28 @@ SHAPES: Mapping[str, ProviderShape] = {
         blocks=True,
         cites=True,
         system_first=True,
+        user_first=True,
         caches=True,
         family="anthropic",
         images=("data", "url"),
     ),
     "gemini": ProviderShape(
-        gemini, "contents", blocks=True, system_first=True, family="gemini", images=("data",)
+        gemini,
+        "contents",
+        blocks=True,
+        system_first=True,
+        user_first=True,
+        family="gemini",
+        images=("data",),
     ),
     "bedrock": ProviderShape(
-        bedrock, blocks=True, system_first=True, caches=True, family="bedrock", images=("data",)
+        bedrock,
+        blocks=True,
+        system_first=True,
+        user_first=True,
+        caches=True,
+        family="bedrock",
+        images=("data",),
     ),
 }
 """The values of `to`."""

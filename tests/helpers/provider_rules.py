@@ -141,6 +141,8 @@ def anthropic(body: Data, signed: list[Data]) -> str | None:
         for m in body["messages"]
     ]
     roles = [message["role"] for message in body["messages"]]
+    if roles[0] != "user":
+        return 'messages: first message must use the "user" role'
     for n, (role, content) in enumerate(zip(roles, contents, strict=True)):
         if role == "assistant" and content[-1]["type"] in ("thinking", "redacted_thinking"):
             return f"messages.{n}: The final block in an assistant message cannot be `thinking`."
@@ -238,6 +240,8 @@ def responses(body: Data, signed: list[Data]) -> str | None:
 def gemini(body: Data, signed: list[Data]) -> str | None:
     """Contents: signed calls in the current turn, and as many responses as calls."""
     contents = body["contents"]
+    if contents[0]["role"] != "user":
+        return "Please ensure that the conversation begins with a user turn"
     begin = max(
         (n for n, c in enumerate(contents) if c["role"] == "user" and "text" in c["parts"][0]),
         default=0,

@@ -475,3 +475,24 @@ def test_what_is_no_shape_at_all_is_an_option_error(to: Any) -> None:
         pf.Renderer().prompt([{"content": "x"}], to=to)
     with pytest.raises(pf.OptionError, match="there is no shape"):
         batch.run("rows.jsonl", "results.jsonl", to=to)
+
+
+@pytest.mark.parametrize("to", ["anthropic", "bedrock", "gemini", "openai"])
+@pytest.mark.parametrize("system", [None, "s"])
+@pytest.mark.parametrize("window", [None, 2000])
+def test_a_greeting_stands_behind_a_message_of_the_user_where_one_must(
+    to: str, system: str | None, window: int | None
+) -> None:
+    history = [{"role": "assistant", "content": "Hello! What is your name?"}]
+    given: dict[str, Any] = {"history": history, "user": "Ada", "to": to, "system": system}
+    prompt = pf.Renderer().prompt([{"content": "x"}], context_window=window, reserve=0, **given)
+    request = prompt.request
+    messages = request.get("messages") or request["contents"]
+    roles = [each["role"] for each in messages if each["role"] not in ("system", "developer")]
+    told = [d.message for d in prompt.warnings if d.code == "PF118"]
+    if to == "openai":
+        assert roles == ["assistant", "user"] and not told
+    else:
+        assert roles[0] == "user" and roles[1] in ("assistant", "model") and len(roles) == 3
+        assert "(the conversation begins)" in str(messages[0]) and "begins with the user" in told[0]
+    assert "Hello! What is your name?" in str(messages)
