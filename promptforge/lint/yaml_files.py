@@ -58,6 +58,7 @@ class LayoutFiles:
     def __init__(self, templates: Templates) -> None:
         self._templates = templates
         self._settings: dict[str, LayoutSettings | None] = {}
+        self._chains: dict[str, list[str]] = {}
         self.templates: defaultdict[str, list[tuple[TemplateName, str]]] = defaultdict(list)
         """The templates in each layout's folder, each with its name in parts."""
         self.layouts: set[str] = set()
@@ -78,12 +79,14 @@ class LayoutFiles:
 
     def chain(self, layout: str) -> list[str]:
         """Return a layout and its bases, nearest first; it ends before a base that is missing."""
-        chain: list[str] = []
-        name: str | None = layout
-        while name and self._templates.is_layout(name) and name not in chain:
-            chain.append(name)
-            name = getattr(self.settings(name), "base", None)
-        return chain
+        if layout not in self._chains:
+            chain: list[str] = []
+            name: str | None = layout
+            while name and self._templates.is_layout(name) and name not in chain:
+                chain.append(name)
+                name = getattr(self.settings(name), "base", None)
+            self._chains[layout] = chain
+        return self._chains[layout]
 
     def kinds(self, layout: str) -> set[str]:
         """Return the kinds that a layout and its bases have templates for, and bases' sections."""
@@ -273,8 +276,10 @@ def _without_effect(
 ) -> Iterator[Finding]:
     """Yield findings about keys that no template of the layout, or of one based on it, prints."""
     stated = {"titles", *TEMPLATE_OPTIONS} & keys.values.keys()
+    if not stated:
+        return
     pairs = [each for each in known.formats() if not own or own in known.chain(each.layout)]
-    if not stated or not pairs:
+    if not pairs:
         return
     try:
         layouts = [templates.layout(each.layout, format_of(each.ending)) for each in pairs]
