@@ -1,4 +1,4 @@
-"""Tell which files of a folder no reader wants: ignored ones, and what tools have put there.
+"""Find the files of a folder to leave out: ignored ones, and those that tools installed or built.
 
 Ignore files are `.gitignore`, `.ignore`, and those by which other tools keep files from an LLM.
 """

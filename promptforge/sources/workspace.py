@@ -233,7 +233,7 @@ def _guess_encoding(data: bytes) -> str | None:
     beyond = data.translate(None, bytes(range(128)))
     if len(beyond) < MIN_BYTES_GUESSED:
         return "cp1252" if all(0xC0 <= byte < 0xFE for byte in beyond) else None
-    from charset_normalizer import from_bytes  # comes with tiktoken
+    from charset_normalizer import from_bytes  # needed for few files, and slow to import
 
     # Whole lines: the end of a part may be half a character.
     part = data[:MAX_BYTES_GUESSED]
