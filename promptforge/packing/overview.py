@@ -118,6 +118,7 @@ def _show_declarations(
     rows = sorted(
         (-ranks[index] * worth, index, size)
         for index in files
+        if ranks[index] > 0  # a changed file's diff has rank 0
         for worth, size in page.declarations(index)
         if worth > 0
     )

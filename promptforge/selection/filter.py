@@ -367,27 +367,29 @@ def select(
         left = list(left)
         _cut_apart(left, kept, ranks, options, dropped, diagnostics)
         kept = _still(kept, dropped)
-    if options.packing == "repository" and not options.queries:
+    asked: Relevance | None = None
+    order = kept
+    if kept and options.queries:
+        from .query import Question, relate
+
+        order = sorted(kept, key=ranks.__getitem__, reverse=True)
+        ranked = {index: ranks[index] for index in order}
+        question = Question(options.queries, left, ranked, language, trimmers, embed, reranker)
+        asked = relate(_kind_of_relevance(question), question)
+        kept = _drop_low_worth(asked, left, kept, options.min_worth, dropped)
+    has_evidence = asked is not None and asked.has_evidence
+    if asked and has_evidence and options.rerank != "none":
+        asked.rank(ranks)
+    if options.packing == "repository" and not has_evidence:
+        # A query that no file has a word of says nothing: the files rank as without one.
         from .repository import find_shared_comments
 
         holders = _rank_by_importance(left, kept, ranks, options, language)
         places = find_shared_comments([left[index] for index in kept])
         shared_comments = {i: place for i, place in zip(kept, places, strict=True) if place[1]}
-    asked: Relevance | None = None
-    if kept and (options.queries or options.rerank == "mmr"):
-        order = sorted(kept, key=ranks.__getitem__, reverse=True)
-        if options.queries:
-            ranked = {index: ranks[index] for index in order}
-            from .query import Question, relate
-
-            question = Question(options.queries, left, ranked, language, trimmers, embed, reranker)
-            asked = relate(_kind_of_relevance(question), question)
-            kept = _drop_low_worth(asked, left, kept, options.min_worth, dropped)
-        if asked and options.rerank != "none":
-            asked.rank(ranks)
-            order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
-        if options.rerank == "mmr":
-            _diversify(left, order, ranks, embed)
+    if kept and options.rerank == "mmr":
+        # Stable: items of equal worth keep the order of their old ranks.
+        _diversify(left, sorted(order, key=ranks.__getitem__, reverse=True), ranks, embed)
     about = (asked, merged, shared_comments, holders)
     return Candidates(left, ranks, kept, dropped, *about, given=columns)
 

@@ -94,7 +94,7 @@ class Relevance(ABC):
 
     @abstractmethod
     def rank(self, ranks: MutableSequence[float]) -> None:
-        """Replace the candidates' ranks by their worth."""
+        """Replace the candidates' ranks by their worth; only where there is evidence."""
 
     @abstractmethod
     def match(self, index: int) -> Mapping[int, float] | None:
@@ -172,8 +172,6 @@ class QueryRelevance(Relevance):
 
     def rank(self, ranks: MutableSequence[float]) -> None:
         """Replace the candidates' scores by their worth; those not read closely come after them."""
-        if not self.has_evidence:
-            return
         last = min(self.evidence.worth, default=0.0)
         others = [index for index in range(len(ranks)) if index not in self.number_of]
         # Shifted as a whole, the others keep their order, and the best of them is below the last.

@@ -235,3 +235,12 @@ def test_short_help_fits_one_screen_and_long_help_has_every_flag(
     flags = {*re.findall(r"(?<![\w-])--[a-z][\w-]*", short.out)} - {"--help"}
     assert 3 <= len(flags) <= 2 * COMMON_FLAGS_SHOWN
     assert not [flag for flag in flags if flag not in whole.out]
+
+
+def test_a_template_is_completed_below_the_folder_begun_and_none_above() -> None:
+    from promptforge.cli.flags import complete_source
+
+    context, parameter = click.Context(click.Command("show")), click.Argument(["source"])
+    found = complete_source(context, parameter, "documents/")
+    assert found and all(name.startswith("documents/") for name in found)
+    assert complete_source(context, parameter, "../") == []

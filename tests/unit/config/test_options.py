@@ -328,3 +328,17 @@ def test_law_any_value_gives_good_options_or_an_option_error(changes: dict[str, 
     else:
         values = {name: getattr(settled, name) for name in OPTION_VOCABULARY}
         assert apply_options(settled, values) == settled
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong", "right"),
+    [
+        ("paths", ["docs/", "src/[z-a]"], ["src/*.py", "!tests/"]),
+        ("prompt_order", ["system", "system", "context"], ["instructions", "context", "question"]),
+        ("cache_after", ["system", "system"], ["system", "history"]),
+    ],
+)
+def test_a_list_is_checked_as_a_whole(option: str, wrong: list[str], right: list[str]) -> None:
+    with pytest.raises(OptionError, match=option):
+        apply_options(DEFAULT, {option: wrong})
+    assert getattr(apply_options(DEFAULT, {option: right}), option) == tuple(right)

@@ -204,3 +204,18 @@ def test_a_file_is_ours_as_long_as_nobody_changes_it(
     assert access.is_written_by_us("a.txt") and access.is_written_by_us("./docs/../a.txt")
     Path("a.txt").write_text("changed")
     assert not access.is_written_by_us("a.txt")
+
+
+def test_only_a_file_that_lies_itself_in_the_temporary_folder_is_an_own_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "list").write_text("a.txt")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper/list").write_text("a.txt")
+    (tmp_path / "link").symlink_to("deeper/list")
+    assert access.is_own_temporary(tmp_path / "list")
+    for name in ("deeper/list", "link", "absent"):
+        assert not access.is_own_temporary(tmp_path / name), name
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
+    assert not access.is_own_temporary(tmp_path / "list")

@@ -46,3 +46,20 @@ def test_tiny_files_come_before_the_tail_of_a_big_one() -> None:
     files = {"big.py": "".join(f"v = {n}\n" for n in range(3000)), "b.py": "b = 1", "c.py": "c = 1"}
     text = overview(files, 9000)
     assert text.count("### ") == 3
+
+
+def test_a_query_that_no_file_has_a_word_of_ranks_files_as_without_one() -> None:
+    used = "def total(prices):\n    return sum(prices)\n" + "# a step of the total\n" * 40
+    files = {f"a{n}.py": f"def step{n}():\n    return total([{n}])\n" * 20 for n in range(9)}
+    files["z.py"] = used
+    items = [
+        pf.Item(kind="code", path=path, content=text, language="python")
+        for path, text in files.items()
+    ]
+    plain, asked = (
+        pf.render(items, packing="repository", max_tokens=300, query=query)
+        for query in (None, "xylophone")
+    )
+    assert asked.text == plain.text
+    assert "z.py" in plain.text
+    assert "PF128" in [each.code for each in asked.warnings]

@@ -74,3 +74,9 @@ def test_a_text_in_json_reads_back_as_a_value_and_inside_a_string(text: str) -> 
 def test_every_value_is_json(value: object) -> None:
     assert type(json.loads(json_syntax.json_value(value))) in (type(value), type(None))
     assert isinstance(json_value(f'"{json_syntax.json_string(value)}"'), str)
+
+
+def test_a_place_is_inside_of_a_string_but_not_of_its_escape() -> None:
+    text = r'{"a": "b\nc", "d": 1}'
+    inside = syntax_of("json").inside(text)
+    assert [place for place in range(len(text)) if inside(place)] == [2, 3, 7, 8, 10, 11, 15, 16]

@@ -21,7 +21,7 @@ from places import DATA
 from unfiltered import FORMATS, render
 
 from promptforge.config.profiles import load_profile
-from promptforge.text.control_tokens import NUMBER_RANGE, ControlTokens
+from promptforge.text.control_tokens import NUMBER_RANGE, ControlTokens, around
 
 Encode = Callable[[str], list[int]]
 PATTERN = (
@@ -247,3 +247,12 @@ def test_law_no_control_token_is_read_out_of_a_page(family: str, format: str) ->
         kept = render(held, "chunks", format, profile=profile, control_text="keep").text
         assert len(read(family, kept)) == 9, "the judge finds what there is to be found"
     law()
+
+
+def test_each_place_of_a_span_is_within_it_and_no_other() -> None:
+    spans = list(re.finditer("<[^>]*>", "<a>..<b><c>."))
+    found = [around(spans, place) for place in range(12)]
+    # A place is a gap between letters: the one before a span's first letter is outside.
+    assert [each[0] if each else "" for each in found] == [
+        "", "<a>", "<a>", "", "", "", "<b>", "<b>", "", "<c>", "<c>", "",
+    ]  # fmt: skip

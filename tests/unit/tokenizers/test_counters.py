@@ -133,3 +133,18 @@ def test_a_factor_of_ones_own(parts: Sequence[str], n: int, hundredths: int) -> 
         found = counter.cut(text, n, unit)
         assert text.startswith(found)
         assert counter.count(found) <= n
+
+
+def test_a_cut_goes_on_behind_a_count_that_falls() -> None:
+    class Falling:
+        """Seven words cost more than eight do: their tokens merge."""
+
+        name = "falling"
+
+        def count(self, text: str) -> int:
+            words = len(text.split())
+            return 20 if 4 < words < 8 else words
+
+    text = "one two three four five six seven eight nine ten"
+    assert get_tokenizer(Falling()).cut(text, 9, "word") == text[: text.index(" ten")]
+    assert get_tokenizer(Falling()).cut(text, 7, "word") == "one two three four"

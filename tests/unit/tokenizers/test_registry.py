@@ -161,3 +161,24 @@ def test_the_guides_factor_covers_each_count_it_was_found_by() -> None:
     assert all(true.count(text) <= pf.get_tokenizer(found).count(text) for text in texts)
     result = pf.render([{"content": text} for text in texts], tokenizer=found, max_tokens=500)
     assert true.count(result.text) <= result.tokens <= 500
+
+
+class _Looked:
+    """A counter whose name raises what it was made with."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    @property
+    def name(self) -> str:
+        raise self.error
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+
+def test_a_name_that_raises_makes_no_tokenizer_but_ctrl_c_goes_through() -> None:
+    with pytest.raises(TokenizerError, match="is no tokenizer"):
+        get_tokenizer(_Looked(RuntimeError("no name today")))  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        get_tokenizer(_Looked(KeyboardInterrupt()))  # type: ignore[arg-type]
