@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         TokenizerError,
     )
     from .model import Item, Result, ResultItem, ResultSection, Source
-    from .prompts.prompt import Prompt, Renderer
+    from .prompts.finished import Prompt
+    from .prompts.prompt import Renderer
     from .rendering.renderer import render
     from .sources.gather import load
     from .tokenizers.counters import Tokenizer
@@ -39,7 +40,8 @@ __all__ = [
 _HOMES = {
     "errors": ("Diagnostic", *(name for name in __all__ if name.endswith("Error"))),
     "model": ("Item", "Result", "ResultItem", "ResultSection", "Source"),
-    "prompts.prompt": ("Prompt", "Renderer"),
+    "prompts.finished": ("Prompt",),
+    "prompts.prompt": ("Renderer",),
     "rendering.renderer": ("render",),
     "sources.gather": ("load",),
     "tokenizers.counters": ("Tokenizer",),

@@ -571,7 +571,7 @@ class RowRenderer:
             instructions=job.texts.get("instructions"),
             user=job.texts.get("question"),
             history=inputs.history,
-            to=self._spec.to,
+            to=check_shape(self._spec.to),
             before=before,
             **job.options,
         )

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from ..authoring.project import Project
     from ..engine import ContextRenderer, FolderFilter, Job, Search, SourceRequest
     from ..model import Item, Result
+    from ..prompts.finished import Prompt
     from ..prompts.messages import Message
-    from ..prompts.prompt import Prompt, Renderer
+    from ..prompts.prompt import Renderer
 
 from .flags import (
     FOLDER_FILTERS,

@@ -75,11 +75,11 @@ def prompt_command(
     else the keywords of the provider's call as JSON. --json prints the whole account. The text ends
     in a line end where the window has room for it.
     """
-    from ..prompts.prompt import format_prompt
+    from ..prompts.finished import format_prompt
     from ..prompts.providers import check_shape
 
     # A typo is found before minutes are spent on reading sources.
-    check_shape(to)
+    shape = check_shape(to)
     given["output"] = output  # no folder gives the text of an earlier run
     request, around = read_prompt_request(items, given, may_be_empty=True)
     loaded = request.gather()
@@ -87,7 +87,7 @@ def prompt_command(
         loaded,
         **around.texts,
         history=around.messages,
-        to=to,
+        to=shape,
         before=tuple(request.diagnostics),
         **request.options,
     )

@@ -30,7 +30,8 @@ from ..authoring.results import BuildItem, build_from_result, compare_builds, cu
 from ..engine import REASONS, Fields, Templates, get_tokenizer
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, LoadedItems, Result
-from ..prompts.prompt import Renderer, format_prompt
+from ..prompts.finished import format_prompt
+from ..prompts.prompt import Renderer
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
 from ..tokenizers.bpe import token_pieces
 

@@ -80,6 +80,8 @@ class PromptSegment(NamedTuple):
     text: str
     messages: tuple[Message, ...] = ()
     """Given: those of the history or of the cited items. Printed: those of the request, if any."""
+    later: bool = False
+    """True if it stands behind the history."""
 
     @property
     def texts(self) -> list[str]:
@@ -258,22 +260,26 @@ class Composer:
         self, context: PromptContext | None, history: Sequence[Message], recall: str = ""
     ) -> list[PromptSegment]:
         parts = []
+        later = "history" not in self.options.prompt_order
         for name in self.options.prompt_order:
             if name == "question" and recall and self.texts.get(name):
-                parts.append(PromptSegment("recall", "user", recall))
+                parts.append(PromptSegment("recall", "user", recall, later=later))
                 recall = ""
             if name == "history":
+                later = True
                 if history:
                     parts.append(PromptSegment(name, "", "", tuple(history)))
             elif name == "context":
                 if context is not None:
                     cited = (Message("user", context.cited),) if context.cited else ()
-                    parts.append(PromptSegment(name, "user", context.text, cited))
+                    parts.append(PromptSegment(name, "user", context.text, cited, later))
             elif self.texts.get(name):
-                role = self.options.system_role if name == "system" else "user"
-                parts.append(PromptSegment(name, role, self.texts[name]))
+                role = "user"
+                if name == "system":
+                    role = self.options.system_role
+                parts.append(PromptSegment(name, role, self.texts[name], (), later))
         if recall:
-            parts.append(PromptSegment("recall", "user", recall))
+            parts.append(PromptSegment("recall", "user", recall, later=later))
         return parts
 
     def _boundary(self, parts: Sequence[PromptSegment]) -> str:

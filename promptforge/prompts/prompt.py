@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import functools
-import hashlib
 import itertools
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, NamedTuple, Unpack
 
 import msgspec
 
@@ -31,11 +28,11 @@ from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import BEGINNING, ComposedPrompt, Composer, PromptTemplates, show_context
+from .finished import Prompt, PromptHistory, PromptPart
 from .histories import read_history
 from .ladder import HistoryFitter, say_changes
 from .messages import (
     Message,
-    MessageBlock,
     TextBlock,
     break_up_controls,
     join_messages,
@@ -43,7 +40,16 @@ from .messages import (
     message_texts,
     replace_surrogates,
 )
-from .providers import GEMINI_STAND_IN, SHAPES, SYSTEM_ROLES, ProviderShape, check_shape, stand_ins
+from .prefix import RecentPrompts, describe_prefix, pieces_of
+from .providers import (
+    GEMINI_STAND_IN,
+    SHAPES,
+    SYSTEM_ROLES,
+    ProviderShape,
+    ShapeName,
+    check_shape,
+    stand_ins,
+)
 from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
 
 # Cited items are sent one by one, so nothing may be printed around an item.
@@ -66,106 +72,6 @@ RECALL_LAYOUT = "documents"
 def plain_renderer() -> ContextRenderer:
     """Return a renderer with the defaults of all options but those of a search."""
     return ContextRenderer(max_items=None, min_score=None)
-
-
-class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
-    """One part of a prompt."""
-
-    name: str
-    """`system`, `instructions`, `context`, `history` or `question`."""
-    role: str
-    """The role of its message; empty for the history, since its messages have their own."""
-    tokens: int
-    """Tokens of its text alone."""
-    kept: int
-    """Items of the context or turns of the history in the prompt; 1 for any other part."""
-    dropped: int
-    """Items or turns left out."""
-
-
-class PromptHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of turns of the history."""
-
-    kept: int
-    """Turns in the prompt, the newest."""
-    dropped: int
-    """Turns left out, the oldest."""
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Prompt(Sequence[dict[str, Any]]):
-    """A whole prompt: a sequence of its messages, in the shape asked for.
-
-    Send it with `client.messages.create(model=…, max_tokens=…, **prompt.request)`, or with the call
-    of any other provider; `list(prompt)` are its messages alone.
-    """
-
-    to: str
-    """The shape: `text roles openai openai-responses anthropic gemini bedrock`."""
-    request: dict[str, Any]
-    """The keywords of the provider's call that hold the prompt."""
-    text: str
-    """The whole as one text; in other shapes than `text`, the texts of the parts."""
-    tokens: int
-    """Tokens of the window: texts and the LLM's own overhead, or the count of `verify`."""
-    window: int | None
-    """Tokens of room: `context_window` less `reserve`; `None` if not known."""
-    exact: bool
-    """False if the tokenizer is an estimate, or the provider adds text that is not seen here."""
-    parts: tuple[PromptPart, ...]
-    """The parts in the prompt's order."""
-    context: Result | None
-    """The result of the context; `None` if there is none."""
-    history: PromptHistory
-    warnings: tuple[Diagnostic, ...]
-    """Diagnostics of the prompt and of its context."""
-    manifest: dict[str, Any]
-    """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
-
-    @late_property
-    def _messages(self) -> list[dict[str, Any]]:
-        if self.to == "text":
-            return [{"role": "user", "content": self.text}]
-        messages: list[dict[str, Any]] = self.request[SHAPES[self.to].messages]
-        return messages
-
-    @overload
-    def __getitem__(self, index: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        """Return one message, or a slice of them."""
-        return self._messages[index]
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._messages)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        return f"<Prompt {self.tokens} tokens, {len(self)} messages, {self.to}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        names = "to request text tokens window exact parts history warnings manifest"
-        data = {name: msgspec.to_builtins(getattr(self, name)) for name in names.split()}
-        data["context"] = self.context.to_dict() if self.context is not None else None
-        return data
-
-
-def format_prompt(prompt: Prompt) -> str:
-    """Return the output of the command: the text of `to="text"`, else the request as JSON."""
-    if prompt.to == "text":
-        return prompt.text
-    return json.dumps(prompt.request, ensure_ascii=False, indent=2, default=_base64) + "\n"
-
-
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
 
 
 class Renderer(ContextRenderer):
@@ -193,7 +99,7 @@ class Renderer(ContextRenderer):
         instructions: str | None = None,
         user: str | None = None,
         history: object = None,
-        to: str = "text",
+        to: ShapeName = "text",
         verify: Verify | None = None,
         profile: str | Path | None = None,
         model: str | None = None,
@@ -226,6 +132,7 @@ class Renderer(ContextRenderer):
         profile = profile_or_model(profile, model)
         other = self._other(profile=profile, templates=templates, profiles=profiles, embed=embed)
         if other is not None:
+            other._recent = self._recent
             return other.prompt(
                 items, history=history, to=to, verify=verify, before=before, **own, **options
             )
@@ -254,6 +161,10 @@ class Renderer(ContextRenderer):
         log_diagnostics(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
+    @late_property
+    def _recent(self) -> RecentPrompts:
+        return RecentPrompts()
+
     def _read_parts(
         self,
         items: list[Item],
@@ -270,7 +181,7 @@ class Renderer(ContextRenderer):
         later = order[order.index("history") + 1 :] if "history" in order else ()
         # The system text goes before all messages, wherever it stands.
         closed = any({**texts, "context": items}.get(name) for name in later if name != "system")
-        messages = _read_messages(history, shape, texts, diagnostics, closed)
+        head, messages = _read_messages(history, shape, texts, diagnostics, closed)
         controls = self._pipeline.controls(options, diagnostics)
         if controls is not None:
             question = texts["question"]
@@ -286,6 +197,7 @@ class Renderer(ContextRenderer):
             items=items if "context" in order else [],
             history=messages if "history" in order else [],
             controls=controls,
+            head=head,
         )
 
 
@@ -299,6 +211,8 @@ class _PromptParts(NamedTuple):
     items: Sequence[Item]
     history: Sequence[Message]
     controls: ControlTokens | None
+    head: Sequence[Message]
+    """The system messages at the beginning of the history, if they are the system text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,7 +223,7 @@ class _PromptMaker:
     options: Options
     asked: Mapping[str, Any]
     """The options as given, for the rendering of the context."""
-    to: str
+    to: ShapeName
     parts: _PromptParts
     verify: Verify | None
     cap: int | None
@@ -458,6 +372,7 @@ class _PromptMaker:
         text = composed.text
         if text is None:
             text = "\n\n".join(part.text for part in composed.parts)
+        pieces = pieces_of(composed, self.shape, fitter.composer)
         return Prompt(
             to=self.to,
             request=request,
@@ -470,7 +385,20 @@ class _PromptMaker:
             history=history,
             warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
             manifest=self._manifest(made_of, context, composed, counter.name),
+            prefix=self.renderer._recent.compare(tuple(pieces)),
+            stored=self._stored(composed),
         )
+
+    def _stored(self, composed: ComposedPrompt) -> list[Message]:
+        """Return the history as it was given, and what stands behind it as it is sent."""
+        parts = [part for part in composed.parts if part.later]
+        if self.shape.system_first:
+            parts = [part for part in parts if part.name != "system"]
+        later = [message for part in parts for message in part.messages]
+        question = self.parts.texts["question"]
+        if self.to == "text" and question:
+            later = [Message("user", (TextBlock(question),))]
+        return join_messages([*self.parts.head, *self.parts.history, *later])
 
     def _manifest(
         self,
@@ -489,7 +417,7 @@ class _PromptMaker:
             "options": msgspec.to_builtins(options),
             "templates": {**context.get("templates", {}), **made_of["templates"]},
             "items": context.get("items", []),
-            "prefix": _prefix(composed, self.options.cache_after or ()),
+            "prefix": describe_prefix(composed, self.options.cache_after or ()),
         }
 
     def _report(self, fitted: FittedPrompt, history: PromptHistory) -> Diagnostics:
@@ -580,32 +508,6 @@ def _report_unprinted(
         diagnostics.add("PF119", message, where=template)
 
 
-def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
-    """Hash each part as the request has it, and all parts up to the last stable one."""
-    hashes = []
-    for part in composed.parts:
-        # All that the LLM is shown: roles, calls and results, and the nonce in the delimiters.
-        shown = [[m.role, *map(_shown, m.blocks)] for m in part.messages]
-        hashes.append(_digest(json.dumps([composed.boundary, part.role, shown or part.text])))
-    names = [part.name for part in composed.parts]
-    # A part may come twice; the prefix ends at its first place.
-    end = max((names.index(name) + 1 for name in stable if name in names), default=0)
-    prefix: dict[str, Any] = {"after": None, "sha256": None}
-    if end:
-        prefix = {"after": names[end - 1], "sha256": _digest("\n".join(hashes[:end]))}
-    named = zip(names, hashes, strict=True)
-    return {**prefix, "parts": [{"name": name, "sha256": sha256} for name, sha256 in named]}
-
-
-def _shown(block: MessageBlock) -> Any:
-    fields = msgspec.structs.asdict(block)
-    return [value for key, value in fields.items() if key != "loss" and value not in (None, "")]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
     """Return a caller's text, empty if blank; raises `OptionError` if it is no text."""
     if value is None:
@@ -638,10 +540,10 @@ def _read_messages(
     texts: dict[str, str],
     diagnostics: Diagnostics,
     closed: bool,
-) -> list[Message]:
-    """Return the messages of a history that the shape can carry; `closed`: see `pair_calls`.
+) -> tuple[list[Message], list[Message]]:
+    """Return the system text at the beginning, and the messages that the shape can carry.
 
-    Leading system messages are taken out of it; they are the system text if none is given.
+    Leading system messages are the system text if none is given. `closed`: see `pair_calls`.
     """
     given = () if history is None else history
     messages = read_history(given, "history", diagnostics, closed=closed)
@@ -653,4 +555,5 @@ def _read_messages(
     elif text and text != texts["system"]:
         message = "the system message at its beginning was left out: system is given"
         diagnostics.add("PF208", message, where="history")
-    return join_messages(messages[len(first) :])
+    head = first if text == texts["system"] else []
+    return head, join_messages(messages[len(first) :])

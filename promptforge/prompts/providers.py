@@ -13,7 +13,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import Any, Literal, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -31,6 +32,7 @@ from .messages import (
 )
 
 Request = dict[str, Any]
+ShapeName = Literal["text", "roles", "openai", "openai-responses", "anthropic", "gemini", "bedrock"]
 # "developer" is the newer name of OpenAI for the same.
 SYSTEM_ROLES = ("system", "developer")
 _ANTHROPIC_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -363,7 +365,7 @@ class ProviderShape(NamedTuple):
     """The forms of an image that it takes from any family: `data`, `url`."""
 
 
-SHAPES: Mapping[str, ProviderShape] = {
+SHAPES: Mapping[ShapeName, ProviderShape] = {
     "text": ProviderShape(text),
     "roles": ProviderShape(roles),
     "openai": ProviderShape(
@@ -409,9 +411,23 @@ SHAPES: Mapping[str, ProviderShape] = {
 """The values of `to`."""
 
 
-def check_shape(name: str, *others: str) -> None:
-    """Raise `OptionError` for a name that is neither a shape nor one of `others`."""
+def check_shape(name: str, *others: str) -> ShapeName:
+    """Return the name; raise `OptionError` if it is neither a shape nor one of `others`."""
     known = [*others, *SHAPES]
     if name not in known:
         message = f"there is no shape {quote(str(name))}{suggest_name(str(name), known)}"
         raise OptionError(message, option="to")
+    return cast("ShapeName", name)
+
+
+def sent_messages(name: ShapeName, messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return messages in a shape, system messages among them, without marks of a cache."""
+    shape = SHAPES["roles" if name == "text" else name]
+    made: list[dict[str, Any]] = []
+    for system, same in groupby(messages, lambda message: message.role in SYSTEM_ROLES):
+        own = [replace(message, breaks=()) for message in same]
+        if system and shape.system_first:  # the request has them apart
+            made += SHAPES["roles"].make(own)["messages"]
+        else:
+            made += shape.make(own)[shape.messages]
+    return made

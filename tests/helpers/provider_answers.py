@@ -7,12 +7,13 @@ from typing import Any
 from provider_rules import Data
 
 import promptforge as pf
+from promptforge.prompts.providers import ShapeName
 
 RENDERER = pf.Renderer(max_tokens=None)
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-def prompt(history: Any, to: str, **given: Any) -> pf.Prompt:
+def prompt(history: Any, to: ShapeName, **given: Any) -> pf.Prompt:
     return RENDERER.prompt(history=history, to=to, **given)
 
 

@@ -18,6 +18,7 @@ from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.config.profiles import load_profile
+from promptforge.prompts.providers import ShapeName
 from promptforge.syntax.contents import clean_content
 from promptforge.syntax.json_syntax import json_value
 from promptforge.syntax.markdown_syntax import md_inline
@@ -476,7 +477,7 @@ def texts(value: Any) -> list[str]:
 @cases(60)
 @given(st.sampled_from(SHAPES), TEXTS, TEXTS, TEXTS, TEXTS, TEXTS)
 def test_law_no_part_but_the_callers_own_holds_a_token(
-    to: str, content: str, user: str, said: str, argument: str, name: str
+    to: ShapeName, content: str, user: str, said: str, argument: str, name: str
 ) -> None:
     messages = history(said, content, argument, name)
     item = {
@@ -493,7 +494,7 @@ def test_law_no_part_but_the_callers_own_holds_a_token(
 
 
 @pytest.mark.parametrize("to", SHAPES)
-def test_a_template_makes_no_token_of_what_others_wrote(tmp_path: Path, to: str) -> None:
+def test_a_template_makes_no_token_of_what_others_wrote(tmp_path: Path, to: ShapeName) -> None:
     folder = tmp_path / "prompt" / "mine"
     folder.mkdir(parents=True)
     (folder / "question.txt.j2").write_text("<|{{ question }}|> {{ question | lower }}")
@@ -509,7 +510,7 @@ def test_a_template_makes_no_token_of_what_others_wrote(tmp_path: Path, to: str)
 
 
 @pytest.mark.parametrize("to", SHAPES)
-def test_with_keep_the_same_judge_finds_tokens(to: str) -> None:
+def test_with_keep_the_same_judge_finds_tokens(to: ShapeName) -> None:
     prompt = RENDERER.prompt(
         [{"content": "<|im_end|>"}], user="<|im_end|>", to=to, control_text="keep"
     )

@@ -24,6 +24,7 @@ from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.errors import MAX_DIAGNOSTICS_PER_CODE
+from promptforge.prompts.providers import ShapeName
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 FIELDS = [
@@ -118,7 +119,7 @@ def test_l1_nor_for_what_is_no_list_of_records(odd: str) -> None:
 @pytest.mark.slow
 @cases(30)
 @given(RECORDS, st.sampled_from(["text", "roles", "openai", "anthropic", "gemini"]))
-def test_l1_nor_does_a_prompt(records: list[Any], to: str) -> None:
+def test_l1_nor_does_a_prompt(records: list[Any], to: ShapeName) -> None:
     prompt = pf.Renderer().prompt(all_made(records), user="Why?", to=to, max_tokens=300)
     json.dumps(prompt.to_dict())
     assert "Why?" in prompt.text

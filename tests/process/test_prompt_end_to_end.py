@@ -21,6 +21,7 @@ from places import DATA
 import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
+from promptforge.prompts.providers import ShapeName
 from promptforge.sources import man
 from promptforge.sources.gather import SourceRequest, gather
 from promptforge.sources.jobs import load_job
@@ -129,7 +130,7 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
     return items
 
 
-def prompt(items: list[Any], to: str, **options: Any) -> pf.Prompt:
+def prompt(items: list[Any], to: ShapeName, **options: Any) -> pf.Prompt:
     renderer = pf.Renderer(
         profile="knowledge-long", context_window=20000, reserve=1000, system_role="system"
     )

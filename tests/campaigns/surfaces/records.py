@@ -15,6 +15,7 @@ from harmless_records import STAND_INS, HarmlessCopier, harmless
 from unfiltered import FORMATS, render
 
 import promptforge as pf
+from promptforge.prompts.providers import ShapeName
 
 from ..corpus import Attack, NotRunError
 from .files import big, named, on_disk, setup
@@ -24,7 +25,9 @@ LAYOUTS = ["context", "knowledge", "chunks", "entities", "documents"]
 """Layouts in which an item is tried; the last one alone where it is long."""
 LONG = 20_000
 """Characters from which a value is tried in few framings."""
-SHAPES = ("text", "roles", "openai", "openai-responses", "anthropic", "gemini")
+SHAPES: tuple[ShapeName, ...] = (
+    "text", "roles", "openai", "openai-responses", "anthropic", "gemini",
+)  # fmt: skip
 PROMPT: dict[str, Any] = {"system": "System.", "user": "Question?", "max_tokens": 4000}
 Memo = dict[tuple[str, str, str, int], tuple[Any, ...]]
 """What stands in for an item, by place, layout, format and budget: the same lenient and strict."""
@@ -221,7 +224,7 @@ def _in_prompts(value: str, options: dict[str, Any]) -> Iterator[Seen]:
 
 
 @cache
-def _usual_roles(to: str) -> list[str]:
+def _usual_roles(to: ShapeName) -> list[str]:
     made = pf.Renderer().prompt(
         [{"id": "a", "kind": "document", "content": "harmless"}], to=to, **PROMPT
     )

@@ -16,6 +16,7 @@ import promptforge as pf
 from promptforge.config.media import ImageCost, MediaCosts, count_pages, count_seconds, image_size
 from promptforge.config.options import Options, apply_options
 from promptforge.config.profiles import load_profile
+from promptforge.prompts.providers import ShapeName
 
 Data = dict[str, Any]
 # The beginnings of files that Pillow wrote, each 1,800 by 2,400 pixels.
@@ -149,7 +150,7 @@ def test_pages_and_seconds_are_counted() -> None:
     assert count_pages(file.getvalue()) == 5
 
 
-def cost(block: Data, profile: str, to: str) -> tuple[int, list[str]]:
+def cost(block: Data, profile: str, to: ShapeName) -> tuple[int, list[str]]:
     """Return the tokens that a block adds to a question, and the notes on blocks."""
     renderer = pf.Renderer(profile=profile)
     key = "parts" if to == "gemini" else "content"

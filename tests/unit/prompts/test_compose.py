@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.prompts.providers import ShapeName
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.text.delimiters import read_leniently
 
@@ -201,7 +202,9 @@ def test_blocks_of_a_message_make_no_tag_together() -> None:
 
 
 @pytest.mark.parametrize("to", ["roles", "anthropic", "text"])
-def test_tags_that_the_template_of_a_part_prints_are_kept_too(tmp_path: Path, to: str) -> None:
+def test_tags_that_the_template_of_a_part_prints_are_kept_too(
+    tmp_path: Path, to: ShapeName
+) -> None:
     look = "<ask{{ boundary }}>\n{{ question }}\n</ask{{ boundary }}>"
     renderer = pf.Renderer(templates=write(tmp_path, {"prompt/default/question.txt.j2": look}))
     assert renderer.prompt(user="q", to=to).text.count("<ask>\nq\n</ask>") == 1

@@ -17,6 +17,7 @@ import promptforge as pf
 from promptforge.errors import Diagnostics
 from promptforge.prompts.histories import read_history
 from promptforge.prompts.messages import ToolCall, ToolOutput
+from promptforge.prompts.providers import ShapeName
 
 CALL = {"id": "c1", "name": "look"}
 SHAPES: dict[str, list[Any]] = {
@@ -349,7 +350,7 @@ def called(arguments: Any) -> list[dict[str, Any]]:
     "arguments", ['{"a": 1e999}', '{"a": -1e999}', '{"a": ' + "[" * 400 + "]" * 400 + "}"]
 )
 def test_arguments_that_no_request_can_carry_are_kept_as_a_text_and_said(
-    to: str, arguments: str
+    to: ShapeName, arguments: str
 ) -> None:
     prompt = pf.Renderer(profile="qwen").prompt(user="q", history=called(arguments), to=to)
     assert arguments in json.dumps(prompt.request, allow_nan=False).replace("\\", "")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from provider_rules import serving
 
 import promptforge as pf
+from promptforge.prompts.providers import ShapeName
 
 SHAPES = ["openai", "openai-responses", "anthropic", "gemini", "bedrock", "roles", "text"]
 CALL_AGAIN = "left out to keep the window; call it again to see them]"
@@ -32,7 +33,7 @@ def asked(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def fitted(history: Messages, window: int, to: str = "openai", **options: Any) -> pf.Prompt:
+def fitted(history: Messages, window: int, to: ShapeName = "openai", **options: Any) -> pf.Prompt:
     renderer = pf.Renderer(profile="gpt", context_window=window, reserve=0)
     return renderer.prompt(history=history, to=to, **options)
 
@@ -46,7 +47,7 @@ def results(prompt: pf.Prompt) -> list[str]:
 
 @pytest.mark.parametrize("to", SHAPES)
 @pytest.mark.slow
-def test_a_result_of_100_000_tokens_is_shortened_by_its_question(to: str) -> None:
+def test_a_result_of_100_000_tokens_is_shortened_by_its_question(to: ShapeName) -> None:
     big = orders(2500, at_1700={"item": "K7", "note": "released as S42"})
     history = [asked("When was item K7 released?"), *step("c1", big, q="K7")]
     prompt = fitted(history, 32_000, to)
@@ -109,7 +110,7 @@ def test_tools_to_keep_step_down_last() -> None:
         ("bedrock", lambda m: m["content"][0]["toolResult"]["content"][0]["text"]),
     ],
 )
-def test_a_providers_own_result_keeps_its_shape(to: str, find: Any) -> None:
+def test_a_providers_own_result_keeps_its_shape(to: ShapeName, find: Any) -> None:
     whole = fitted([asked("q"), *step("c1", "word " * 900)], 9_000, to)
     again = fitted([*whole, *fitted([*whole, *whole][:1], 9_000, to)][:-1], 400, to)
     assert 0 < len(find(list(again)[-1])) < 1_500

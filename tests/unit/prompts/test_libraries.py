@@ -15,6 +15,7 @@ from provider_rules import Data
 import promptforge as pf
 from promptforge.errors import Diagnostics
 from promptforge.prompts.histories import read_history
+from promptforge.prompts.providers import ShapeName
 
 # --- tools of the providers themselves ------------------------------------------------------------
 
@@ -97,7 +98,7 @@ def said_by_assistant(*content: Data) -> Data:
         ]),
     ],
 )  # fmt: skip
-def test_tools_of_a_provider_go_back_as_they_came(to: str, history: list[Data]) -> None:
+def test_tools_of_a_provider_go_back_as_they_came(to: ShapeName, history: list[Data]) -> None:
     made = prompt(history, to)
     assert list(made) == history
     assert not [d for d in made.warnings if d.code in ("PF208", "PF209")]
@@ -129,7 +130,7 @@ STOP = user(words("stop"))
     ],
 )  # fmt: skip
 def test_a_tool_of_a_provider_that_was_interrupted_goes_and_is_said(
-    to: str, history: list[Data], left: int, lost: list[str]
+    to: ShapeName, history: list[Data], left: int, lost: list[str]
 ) -> None:
     made = prompt(history, to)
     said = [d.message for d in made.warnings if d.code == "PF209"]
@@ -339,7 +340,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("to", ["anthropic", "openai", "openai-responses", "gemini", "bedrock"])
 @pytest.mark.parametrize("shape", CONVERSATIONS)
-def test_law_nothing_of_a_history_is_lost_in_silence(shape: str, to: str) -> None:
+def test_law_nothing_of_a_history_is_lost_in_silence(shape: str, to: ShapeName) -> None:
     for *path, last in leaves(CONVERSATIONS[shape]):
         history = copy.deepcopy(CONVERSATIONS[shape])
         place: Any = history

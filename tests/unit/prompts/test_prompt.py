@@ -21,7 +21,8 @@ from provider_answers import CITED, FIRST, LAST, OUTPUT, PARTS, PNG, THOUGHT, pr
 from provider_rules import STAND_IN, Data, RuleServer, serving
 
 import promptforge as pf
-from promptforge.prompts.prompt import format_prompt
+from promptforge.prompts.finished import format_prompt
+from promptforge.prompts.providers import ShapeName
 
 # --- Anthropic ------------------------------------------------------------------------------------
 
@@ -452,7 +453,7 @@ def test_an_empty_signature_of_gemini_is_none(empty: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["openai", "gemini"])
-def test_calls_without_a_signature_of_gemini_carry_the_stand_in(shape: str) -> None:
+def test_calls_without_a_signature_of_gemini_carry_the_stand_in(shape: ShapeName) -> None:
     genai = pytest.importorskip("google.genai", reason="the library of Google is not installed")
     options = genai.types.HttpOptions
     if shape == "openai":
@@ -561,7 +562,7 @@ def test_what_bedrock_returns_goes_back_as_it_came() -> None:
         ),
     ],
 )
-def test_a_history_is_cut_by_turns_and_not_changed(to: str, history: list[Any]) -> None:
+def test_a_history_is_cut_by_turns_and_not_changed(to: ShapeName, history: list[Any]) -> None:
     before = copy.deepcopy(history)
     whole = prompt(history * 6, to, user="last")
     assert list(whole)[: len(history)] != [] and history == before
@@ -590,7 +591,9 @@ def test_a_history_is_cut_by_turns_and_not_changed(to: str, history: list[Any]) 
         ),
     ],
 )
-def test_a_whole_response_is_the_messages_in_it(to: str, answer: Data, sent: list[Data]) -> None:
+def test_a_whole_response_is_the_messages_in_it(
+    to: ShapeName, answer: Data, sent: list[Data]
+) -> None:
     made = prompt([{"role": "user", "content": "q"}, answer], to)
     assert list(made)[1:] == sent
 
@@ -719,7 +722,7 @@ STEPS = st.lists(
 @cases(120)
 @given(st.lists(STEPS, min_size=1, max_size=3), st.integers(40, 900), st.booleans())
 def test_law_whatever_is_lost_or_cut_the_provider_takes_the_rest(
-    to: str, turns: list[Any], window: int, asks: bool
+    to: ShapeName, turns: list[Any], window: int, asks: bool
 ) -> None:
     make, rule, key = FAMILIES[to]
     history: list[Data] = []

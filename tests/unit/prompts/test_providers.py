@@ -27,7 +27,7 @@ from unfiltered import FORMATS, LAYOUTS
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.prompts.providers import SHAPES
+from promptforge.prompts.providers import SHAPES, ShapeName
 
 RENDERER = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
 TOS = sorted(SHAPES)
@@ -68,7 +68,7 @@ class Converse:
 
 
 @functools.cache
-def adapter(to: str) -> Any:
+def adapter(to: ShapeName) -> Any:
     if to == "bedrock":
         return Converse()
     pydantic = pytest.importorskip(
@@ -114,8 +114,8 @@ def check(prompt: pf.Prompt) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini", "bedrock"])
-def test_the_check_finds_what_is_wrong(to: str) -> None:
-    others = {
+def test_the_check_finds_what_is_wrong(to: ShapeName) -> None:
+    others: dict[ShapeName, ShapeName] = {
         "openai": "gemini",
         "openai-responses": "anthropic",
         "anthropic": "openai",
@@ -132,7 +132,7 @@ def test_the_check_finds_what_is_wrong(to: str) -> None:
 @pytest.mark.parametrize(
     "more", [{}, {"cite": True, "cache_after": ["system", "context", "history", "question"]}]
 )
-def test_a_shape_is_what_the_library_declares(to: str, more: dict[str, Any]) -> None:
+def test_a_shape_is_what_the_library_declares(to: ShapeName, more: dict[str, Any]) -> None:
     items = [ITEM, {"content": "found", "name": "b", "origin": "similarity"}]
     prompt = RENDERER.prompt(
         items, system="s", instructions="i", user="q", history=CHAT, to=to, **more
@@ -152,7 +152,7 @@ def test_a_shape_is_what_the_library_declares(to: str, more: dict[str, Any]) -> 
 @given(ITEMS, histories(), TEXT, TEXT, st.booleans())
 @cases(25)
 def test_law_every_shape_of_any_prompt_is_what_the_library_declares(
-    to: str, items: Messages, history: Messages, system: str, user: str, cite: bool
+    to: ShapeName, items: Messages, history: Messages, system: str, user: str, cite: bool
 ) -> None:
     check(
         RENDERER.prompt(
@@ -175,7 +175,7 @@ def roles(prompt: pf.Prompt) -> list[str]:
 @given(ITEMS, histories(), TEXT, TEXT)
 @cases(25)
 def test_law_roles_depend_on_structure_alone(
-    to: str, items: Messages, history: Messages, system: str, user: str
+    to: ShapeName, items: Messages, history: Messages, system: str, user: str
 ) -> None:
     prompt = RENDERER.prompt(items, system=system, user=user, history=history, to=to)
     clean = RENDERER.prompt(
@@ -197,7 +197,9 @@ def _clean(message: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("to", ["roles", "openai", "openai-responses", "anthropic", "gemini"])
 @given(histories())
 @cases(25)
-def test_law_a_history_comes_back_from_any_shape_as_it_was(to: str, history: Messages) -> None:
+def test_law_a_history_comes_back_from_any_shape_as_it_was(
+    to: ShapeName, history: Messages
+) -> None:
     first = RENDERER.prompt(history=history, to=to, user="last question")
     again = RENDERER.prompt(history=list(first), to=to)
     assert again.request == first.request
@@ -206,7 +208,7 @@ def test_law_a_history_comes_back_from_any_shape_as_it_was(to: str, history: Mes
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("to", ["roles", "openai", "openai-responses", "anthropic", "gemini"])
-def test_nothing_in_a_shape_is_changed_by_what_it_says(to: str, hostile: str) -> None:
+def test_nothing_in_a_shape_is_changed_by_what_it_says(to: ShapeName, hostile: str) -> None:
     if hostile == "\ud800":
         hostile = "?"
     prompt = RENDERER.prompt(user=hostile, system="s", to=to)
@@ -242,7 +244,7 @@ def test_the_system_text_has_the_role_that_the_profile_says(role: Any, first: st
 
 
 @pytest.mark.parametrize("to", ["anthropic", "gemini"])
-def test_what_the_system_says_stands_apart_wherever_it_was(to: str) -> None:
+def test_what_the_system_says_stands_apart_wherever_it_was(to: ShapeName) -> None:
     history = [
         {"role": "user", "content": "a"},
         {"role": "system", "content": "later"},
@@ -313,7 +315,7 @@ def test_elsewhere_the_profiles_words_ask_for_citations() -> None:
 
 
 def test_the_ends_of_stable_prefixes_are_marked() -> None:
-    def made(to: str) -> Any:
+    def made(to: ShapeName) -> Any:
         return RENDERER.prompt(
             [ITEM], system="s", instructions="i", user="q", history=CHAT, to=to,
             cache_after=["system", "instructions", "history"],
@@ -406,7 +408,7 @@ def test_a_context_of_blocks_is_told_of_like_any_other() -> None:
 
 
 @pytest.mark.parametrize("to", TOS)
-def test_a_part_of_nothing_but_blanks_is_no_message(tmp_path: Path, to: str) -> None:
+def test_a_part_of_nothing_but_blanks_is_no_message(tmp_path: Path, to: ShapeName) -> None:
     folder = tmp_path / "prompt" / "mine"
     folder.mkdir(parents=True)
     (folder / "instructions.txt.j2").write_text(" \n{% if not instructions %}x{% endif %}")
@@ -429,7 +431,7 @@ def test_a_part_of_nothing_but_blanks_is_no_message(tmp_path: Path, to: str) -> 
 )
 @example("chunks", "plain", "roles", "\n</CONTEXT >\n\nq", "")
 def test_nothing_in_an_item_passes_for_the_question(
-    layout: str, format: str, to: str, tail: str, text: str
+    layout: str, format: str, to: ShapeName, tail: str, text: str
 ) -> None:
     item = {"content": f"{text}x{tail}", "path": "a.py", "name": "a"}
     prompt = RENDERER.prompt([item], user="q", layout=layout, format=format, to=to)
@@ -481,7 +483,7 @@ def test_what_is_no_shape_at_all_is_an_option_error(to: Any) -> None:
 @pytest.mark.parametrize("system", [None, "s"])
 @pytest.mark.parametrize("window", [None, 2000])
 def test_a_greeting_stands_behind_a_message_of_the_user_where_one_must(
-    to: str, system: str | None, window: int | None
+    to: ShapeName, system: str | None, window: int | None
 ) -> None:
     history = [{"role": "assistant", "content": "Hello! What is your name?"}]
     given: dict[str, Any] = {"history": history, "user": "Ada", "to": to, "system": system}

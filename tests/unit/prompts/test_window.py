@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.prompts.ladder import split_turns
 from promptforge.prompts.messages import Message, TextBlock
-from promptforge.prompts.providers import SHAPES
+from promptforge.prompts.providers import SHAPES, ShapeName
 
 RENDERER = pf.Renderer(dedupe=False, min_score=None, combine="combined", query=None)
 TOS = sorted(SHAPES)
@@ -44,7 +44,7 @@ def chat(turns: int, words: int = 40) -> Messages:
 )
 @cases(12)
 def test_law_the_window_is_kept_however_it_is_counted(
-    to: str,
+    to: ShapeName,
     tokenizer: str,
     items: Messages,
     history: Messages,
@@ -84,7 +84,9 @@ def test_law_the_window_is_kept_however_it_is_counted(
 
 
 @pytest.mark.parametrize("to", TOS)
-def test_answers_between_which_a_question_was_blank_are_counted_as_they_are_sent(to: str) -> None:
+def test_answers_between_which_a_question_was_blank_are_counted_as_they_are_sent(
+    to: ShapeName,
+) -> None:
     # OpenAI's Responses gets two messages, which cost two frames; the others get one.
     history = [
         {"role": role, "content": text}
@@ -282,7 +284,7 @@ def test_parts_that_are_empty_or_have_no_place() -> None:
     with pytest.raises(pf.OptionError, match="prompt_order takes"):
         RENDERER.prompt(user="q", prompt_order=["context", "context"], on_error="raise")
     with pytest.raises(pf.OptionError, match='there is no shape "opena"; did you mean "openai"'):
-        RENDERER.prompt(user="q", to="opena")
+        RENDERER.prompt(user="q", to="opena")  # type: ignore[arg-type]
     with pytest.raises(pf.OptionError, match="system takes text; got a value of type int"):
         RENDERER.prompt(system=7)  # type: ignore[arg-type]
 
@@ -325,7 +327,7 @@ def test_exact_is_said_of_counts_that_are() -> None:
 )
 @cases(40)
 def test_law_what_is_said_to_be_needed_is_enough(
-    sizes: list[int], window: int, to: str, cite: bool
+    sizes: list[int], window: int, to: ShapeName, cite: bool
 ) -> None:
     items = [
         {"content": f"{n} " + "word " * size, "required": n % 2 == 0}

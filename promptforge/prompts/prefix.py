@@ -1,0 +1,122 @@
+"""The beginning of a prompt: its hashes for the manifest, and what it shares with earlier prompts.
+
+A provider's cache takes the longest beginning of a prompt that it has seen before, and so does
+`RecentPrompts`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .compose import ComposedPrompt, Composer
+from .messages import Message, MessageBlock
+from .providers import SYSTEM_ROLES, ProviderShape
+
+MAX_PROMPTS_REMEMBERED = 16
+"""Prompts of one renderer that a new one is compared with: those of several conversations."""
+
+
+class PromptPrefix(msgspec.Struct, frozen=True, kw_only=True):
+    """The beginning that a prompt has in common with an earlier one of the same renderer."""
+
+    tokens: int
+    """Its tokens, which a provider's cache may hold."""
+    share: float
+    """Its share of all tokens of the prompt, from 0 to 1."""
+    broken_by: str | None
+    """The part of the earlier prompt that is not repeated, as `context`; `None` if all of it is."""
+
+
+class Piece(NamedTuple):
+    """One block of a prompt, as the LLM is shown it."""
+
+    hash: int
+    tokens: int
+    part: str
+
+
+class RecentPrompts:
+    """Remembers the pieces of the newest prompts; threads may share it."""
+
+    def __init__(self) -> None:
+        self._known: deque[tuple[Piece, ...]] = deque(maxlen=MAX_PROMPTS_REMEMBERED)
+
+    def compare(self, pieces: tuple[Piece, ...]) -> PromptPrefix:
+        """Return what a prompt shares with the one that it shares most with; remember it."""
+        known: tuple[Piece, ...] = ()
+        same = 0
+        # Of several, the newest.
+        for earlier in reversed(list(self._known)):
+            alike = sum(1 for _ in takewhile(_are_alike, zip(earlier, pieces, strict=False)))
+            if not known or alike > same:
+                known, same = earlier, alike
+        self._known.append(pieces)
+        broken_by = None
+        if same < len(known):
+            broken_by = known[same].part
+        tokens = sum(piece.tokens for piece in pieces[:same])
+        total = sum(piece.tokens for piece in pieces)
+        return PromptPrefix(tokens=tokens, share=tokens / max(1, total), broken_by=broken_by)
+
+
+def _are_alike(pair: tuple[Piece, Piece]) -> bool:
+    return pair[0].hash == pair[1].hash
+
+
+def describe_prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
+    """Hash each part as the request has it, and all parts up to the last stable one."""
+    hashes = []
+    for part in composed.parts:
+        # All that the LLM is shown: roles, calls and results, and the nonce in the delimiters.
+        shown = [[m.role, *map(_shown, m.blocks)] for m in part.messages]
+        hashes.append(_digest(json.dumps([composed.boundary, part.role, shown or part.text])))
+    names = [part.name for part in composed.parts]
+    # A part may come twice; the prefix ends at its first place.
+    end = max((names.index(name) + 1 for name in stable if name in names), default=0)
+    prefix: dict[str, Any] = {"after": None, "sha256": None}
+    if end:
+        prefix = {"after": names[end - 1], "sha256": _digest("\n".join(hashes[:end]))}
+    named = zip(names, hashes, strict=True)
+    return {**prefix, "parts": [{"name": name, "sha256": sha256} for name, sha256 in named]}
+
+
+def _shown(block: MessageBlock) -> Any:
+    fields = msgspec.structs.asdict(block)
+    return [value for key, value in fields.items() if key != "loss" and value not in (None, "")]
+
+
+def pieces_of(
+    composed: ComposedPrompt, shape: ProviderShape, composer: Composer
+) -> Iterator[Piece]:
+    """Yield the blocks of a prompt in the order of the request, each with its tokens."""
+    names = {
+        id(block): part.name
+        for part in composed.parts
+        for message in part.messages
+        for block in message.blocks
+    }
+    messages = list(composed.messages)
+    if shape.system_first:
+        messages.sort(key=lambda message: message.role not in SYSTEM_ROLES)
+    for message in messages:
+        apart = [(block,) for block in message.blocks]
+        if not composer.splits_texts:
+            apart = [message.blocks]
+        spared = 0
+        for blocks in apart:
+            one = Message(message.role, blocks)
+            text = json.dumps(shape.make([one]), default=str)
+            part = names.get(id(blocks[0]), "history")
+            yield Piece(hash(text), composer.message_cost(one) - spared, part)
+            spared = composer.options.message_tokens
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

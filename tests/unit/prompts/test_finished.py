@@ -1,0 +1,140 @@
+"""What a finished prompt gives to the next one: the messages to store, and how far both are alike."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversations import ITEMS, TEXT, Messages, histories
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.prompts.providers import ShapeName
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "roles": {"role": "assistant", "content": "an answer"},
+    "openai": {"role": "assistant", "content": "an answer"},
+    "openai-responses": {"type": "message", "role": "assistant", "content": "an answer"},
+    "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "an answer"}]},
+    "gemini": {"role": "model", "parts": [{"text": "an answer"}]},
+    "bedrock": {"role": "assistant", "content": [{"text": "an answer"}]},
+}
+FRESH = [{"content": "The relay trips at 40 A.", "path": "relay.md"}]
+ORDERS: list[Any] = [
+    ["system", "instructions", "history", "context", "question"],
+    ["system", "history", "context", "instructions", "question"],
+    ["history", "question", "system", "context"],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to", ANSWERS)
+@given(ITEMS, histories(), TEXT, TEXT, st.booleans(), st.sampled_from(ORDERS))
+@cases(25)
+def test_law_the_next_call_repeats_what_was_sent(
+    to: ShapeName,
+    items: Messages,
+    history: Messages,
+    system: str,
+    user: str,
+    cite: bool,
+    order: Any,
+) -> None:
+    given: dict[str, Any] = {"system": system, "instructions": "Be brief.", "to": to}
+    given |= {"cite": cite, "prompt_order": order}
+    renderer = pf.Renderer()
+    first = renderer.prompt(items, history=history, user=user or "q", **given)
+    stored = [*first.sent(), ANSWERS[to]]
+    second = renderer.prompt(FRESH, history=stored, user="And then?", **given)
+    assert list(second)[: len(first)] == list(first)
+    for key in ("system", "config"):
+        assert second.request.get(key) == first.request.get(key)
+    assert second.prefix.broken_by is None
+
+
+def test_the_system_text_of_a_history_is_stored_with_it() -> None:
+    renderer = pf.Renderer()
+    history = [{"role": "system", "content": "Be brief."}]
+    first = renderer.prompt(history=history, user="Why?", to="anthropic")
+    assert first.sent()[0] == {"role": "system", "content": "Be brief."}
+    second = renderer.prompt(
+        history=[*first.sent(), ANSWERS["anthropic"]], user="So?", to="anthropic"
+    )
+    assert second.request["system"] == first.request["system"]
+    assert not second.warnings
+    apart = renderer.prompt(system="Be brief.", user="Why?", to="anthropic")
+    assert [message["role"] for message in apart.sent()] == ["user"]
+
+
+def test_a_shortened_history_is_stored_whole_and_sent_again_as_it_was() -> None:
+    renderer = pf.Renderer(context_window=1500, reserve=0, recall_share=0)
+    call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    result = "\n".join(f"line {n} says nothing at all" for n in range(400))
+    history = [
+        {"role": "user", "content": "Read it."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": result},
+        {"role": "assistant", "content": "I have."},
+    ]
+    first = renderer.prompt(history=history, user="Why?", to="openai")
+    assert result not in str(list(first))
+    assert result in str(first.sent()).replace("\\n", "\n")
+    second = renderer.prompt(history=[*first.sent(), ANSWERS["openai"]], user="So?", to="openai")
+    assert list(second)[: len(first)] == list(first)
+
+
+def test_marks_of_a_cache_are_not_stored() -> None:
+    prompt = pf.Renderer().prompt(FRESH, user="Why?", to="anthropic", cache_after=["context"])
+    assert "cache_control" in str(list(prompt))
+    assert "cache_control" not in str(prompt.sent())
+
+
+def test_the_prefix_is_that_of_the_conversation_it_goes_on_with() -> None:
+    renderer = pf.Renderer()
+    system = "You answer questions about relays. " * 40
+    said: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
+    for turn in range(3):
+        for name, history in said.items():
+            docs = [{"content": f"Document {turn} of {name}.", "path": "d.md"}]
+            user = f"{name} asks {turn}"
+            made = renderer.prompt(docs, system=system, user=user, history=history, to="openai")
+            history += [{"role": "user", "content": user}, ANSWERS["openai"]]
+            if turn == 2:
+                assert made.prefix.broken_by == "context"
+    assert 0.7 < made.prefix.share < 1
+    assert made.prefix.share * made.tokens - 40 < made.prefix.tokens < made.tokens
+    changed = renderer.prompt(system="Another one.", user="q", to="openai")
+    assert (changed.prefix.tokens, changed.prefix.broken_by) == (0, "system")
+    assert pf.Renderer().prompt(user="q").prefix.broken_by is None
+    for user in ("one", "two"):  # with a renderer of its own for each call
+        other = renderer.prompt(system="Be brief.", user=user, to="openai", profile="gpt")
+    assert other.prefix.tokens > 0
+
+
+def test_sources_of_a_prompt_are_those_of_its_context() -> None:
+    assert [source.path for source in pf.Renderer().prompt(FRESH, user="q").sources] == ["relay.md"]
+    assert pf.Renderer().prompt(user="q").sources == ()
+
+
+@pytest.mark.slow
+def test_programs_of_users_pass_a_type_checker(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import promptforge as pf\n"
+        "renderer = pf.Renderer(profile='claude', max_tokens=900)\n"
+        "prompt = renderer.prompt(['a text'], user='Why?', history=[], to='anthropic')\n"
+        "stored: list[dict[str, object]] = list(prompt.sent())\n"
+        "share: float = prompt.prefix.share\n"
+        "paths: list[str | None] = [source.path for source in prompt.sources]\n"
+        "first: dict[str, object] = prompt[0]\n"
+        "renderer.prompt(user='q', to='opena')  # type: ignore[arg-type]\n",
+        "utf-8",
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(program)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
