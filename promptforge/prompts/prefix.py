@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .compose import ComposedPrompt, Composer
-from .messages import Message, MessageBlock
+from .messages import Message, MessageBlock, TextBlock
 from .providers import SYSTEM_ROLES, ProviderShape
 
 MAX_PROMPTS_REMEMBERED = 16
@@ -112,9 +112,11 @@ def pieces_of(
         spared = 0
         for blocks in apart:
             one = Message(message.role, blocks)
-            text = json.dumps(shape.make([one]), default=str)
+            hashed = hash((message.role, one.text))
+            if not all(isinstance(b, TextBlock) and b.original is None for b in blocks):
+                hashed = hash(json.dumps(shape.make([one]), default=str))
             part = names.get(id(blocks[0]), "history")
-            yield Piece(hash(text), composer.message_cost(one) - spared, part)
+            yield Piece(hashed, composer.message_cost(one) - spared, part)
             spared = composer.options.message_tokens
 
 
