@@ -106,7 +106,7 @@ def pieces_of(
     if shape.system_first:
         messages.sort(key=lambda message: message.role not in SYSTEM_ROLES)
     for message in messages:
-        apart = [(block,) for block in message.blocks]
+        apart: list[tuple[MessageBlock, ...]] = [(block,) for block in message.blocks]
         if not composer.splits_texts:
             apart = [message.blocks]
         spared = 0
