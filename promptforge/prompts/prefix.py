@@ -34,7 +34,7 @@ class PromptPrefix(msgspec.Struct, frozen=True, kw_only=True):
     """The part of the earlier prompt that is not repeated, as `context`; `None` if all of it is."""
 
 
-class Piece(NamedTuple):
+class SentBlock(NamedTuple):
     """One block of a prompt, as the LLM is shown it."""
 
     hash: int
@@ -43,30 +43,30 @@ class Piece(NamedTuple):
 
 
 class RecentPrompts:
-    """Remembers the pieces of the newest prompts; threads may share it."""
+    """Remembers the blocks of the newest prompts; threads may share it."""
 
     def __init__(self) -> None:
-        self._known: deque[tuple[Piece, ...]] = deque(maxlen=MAX_PROMPTS_REMEMBERED)
+        self._known: deque[tuple[SentBlock, ...]] = deque(maxlen=MAX_PROMPTS_REMEMBERED)
 
-    def compare(self, pieces: tuple[Piece, ...]) -> PromptPrefix:
+    def compare(self, blocks: tuple[SentBlock, ...]) -> PromptPrefix:
         """Return what a prompt shares with the one that it shares most with; remember it."""
-        known: tuple[Piece, ...] = ()
+        known: tuple[SentBlock, ...] = ()
         same = 0
         # Of several, the newest.
         for earlier in reversed(list(self._known)):
-            alike = sum(1 for _ in takewhile(_are_alike, zip(earlier, pieces, strict=False)))
+            alike = sum(1 for _ in takewhile(_are_alike, zip(earlier, blocks, strict=False)))
             if not known or alike > same:
                 known, same = earlier, alike
-        self._known.append(pieces)
+        self._known.append(blocks)
         broken_by = None
         if same < len(known):
             broken_by = known[same].part
-        tokens = sum(piece.tokens for piece in pieces[:same])
-        total = sum(piece.tokens for piece in pieces)
+        tokens = sum(block.tokens for block in blocks[:same])
+        total = sum(block.tokens for block in blocks)
         return PromptPrefix(tokens=tokens, share=tokens / max(1, total), broken_by=broken_by)
 
 
-def _are_alike(pair: tuple[Piece, Piece]) -> bool:
+def _are_alike(pair: tuple[SentBlock, SentBlock]) -> bool:
     return pair[0].hash == pair[1].hash
 
 
@@ -92,10 +92,20 @@ def _shown(block: MessageBlock) -> Any:
     return [value for key, value in fields.items() if key != "loss" and value not in (None, "")]
 
 
-def pieces_of(
+def sent_blocks(
     composed: ComposedPrompt, shape: ProviderShape, composer: Composer
-) -> Iterator[Piece]:
-    """Yield the blocks of a prompt in the order of the request, each with its tokens."""
+) -> Iterator[SentBlock]:
+    """Yield the blocks of a prompt in the order of the request, each with its tokens.
+
+    Those of a prompt as one text are its paragraphs, each with its share of the tokens of its part.
+    """
+    if composed.text is not None:
+        for part in composed.parts:
+            tokens = composer.count(part.text)
+            for paragraph in part.text.split("\n\n"):
+                own = tokens * len(paragraph) // max(1, len(part.text))
+                yield SentBlock(hash(paragraph), own, part.name)
+        return
     names = {
         id(block): part.name
         for part in composed.parts
@@ -115,8 +125,8 @@ def pieces_of(
             hashed = hash((message.role, one.text))
             if not all(isinstance(b, TextBlock) and b.original is None for b in blocks):
                 hashed = hash(json.dumps(shape.make([one]), default=str))
-            part = names.get(id(blocks[0]), "history")
-            yield Piece(hashed, composer.message_cost(one) - spared, part)
+            name = names.get(id(blocks[0]), "history")
+            yield SentBlock(hashed, composer.message_cost(one) - spared, name)
             spared = composer.options.message_tokens
 
 

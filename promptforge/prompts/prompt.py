@@ -40,7 +40,7 @@ from .messages import (
     message_texts,
     replace_surrogates,
 )
-from .prefix import RecentPrompts, describe_prefix, pieces_of
+from .prefix import RecentPrompts, describe_prefix, sent_blocks
 from .providers import (
     GEMINI_STAND_IN,
     SHAPES,
@@ -372,7 +372,7 @@ class _PromptMaker:
         text = composed.text
         if text is None:
             text = "\n\n".join(part.text for part in composed.parts)
-        pieces = pieces_of(composed, self.shape, fitter.composer)
+        sent = sent_blocks(composed, self.shape, fitter.composer)
         return Prompt(
             to=self.to,
             request=request,
@@ -385,7 +385,7 @@ class _PromptMaker:
             history=history,
             warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
             manifest=self._manifest(made_of, context, composed, counter.name),
-            prefix=self.renderer._recent.compare(tuple(pieces)),
+            prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),
         )
 

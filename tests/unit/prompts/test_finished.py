@@ -94,28 +94,6 @@ def test_marks_of_a_cache_are_not_stored() -> None:
     assert "cache_control" not in str(prompt.sent())
 
 
-def test_the_prefix_is_that_of_the_conversation_it_goes_on_with() -> None:
-    renderer = pf.Renderer()
-    system = "You answer questions about relays. " * 40
-    said: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
-    for turn in range(3):
-        for name, history in said.items():
-            docs = [{"content": f"Document {turn} of {name}.", "path": "d.md"}]
-            user = f"{name} asks {turn}"
-            made = renderer.prompt(docs, system=system, user=user, history=history, to="openai")
-            history += [{"role": "user", "content": user}, ANSWERS["openai"]]
-            if turn == 2:
-                assert made.prefix.broken_by == "context"
-    assert 0.7 < made.prefix.share < 1
-    assert made.prefix.share * made.tokens - 40 < made.prefix.tokens < made.tokens
-    changed = renderer.prompt(system="Another one.", user="q", to="openai")
-    assert (changed.prefix.tokens, changed.prefix.broken_by) == (0, "system")
-    assert pf.Renderer().prompt(user="q").prefix.broken_by is None
-    for user in ("one", "two"):  # with a renderer of its own for each call
-        other = renderer.prompt(system="Be brief.", user=user, to="openai", profile="gpt")
-    assert other.prefix.tokens > 0
-
-
 def test_sources_of_a_prompt_are_those_of_its_context() -> None:
     assert [source.path for source in pf.Renderer().prompt(FRESH, user="q").sources] == ["relay.md"]
     assert pf.Renderer().prompt(user="q").sources == ()
