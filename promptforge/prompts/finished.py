@@ -14,7 +14,7 @@ from ..errors import Diagnostic
 from ..model import Result, Source
 from ..text.words import late_property
 from .messages import Message
-from .prefix import PromptPrefix
+from .prefix import SharedPrefix
 from .providers import SHAPES, ShapeName, sent_messages
 
 
@@ -71,7 +71,7 @@ class Prompt(Sequence[dict[str, Any]]):
     """Diagnostics of the prompt and of its context."""
     manifest: dict[str, Any]
     """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
-    prefix: PromptPrefix
+    prefix: SharedPrefix
     """The beginning that equals an earlier prompt of the same renderer, and what broke the rest."""
     stored: Sequence[Message]
     """The messages behind `sent`."""

@@ -23,7 +23,7 @@ MAX_PROMPTS_REMEMBERED = 16
 """Prompts of one renderer that a new one is compared with: those of several conversations."""
 
 
-class PromptPrefix(msgspec.Struct, frozen=True, kw_only=True):
+class SharedPrefix(msgspec.Struct, frozen=True, kw_only=True):
     """The beginning that a prompt has in common with an earlier one of the same renderer."""
 
     tokens: int
@@ -48,7 +48,7 @@ class RecentPrompts:
     def __init__(self) -> None:
         self._known: deque[tuple[SentBlock, ...]] = deque(maxlen=MAX_PROMPTS_REMEMBERED)
 
-    def compare(self, blocks: tuple[SentBlock, ...]) -> PromptPrefix:
+    def compare(self, blocks: tuple[SentBlock, ...]) -> SharedPrefix:
         """Return what a prompt shares with the one that it shares most with; remember it."""
         known: tuple[SentBlock, ...] = ()
         same = 0
@@ -63,7 +63,7 @@ class RecentPrompts:
             broken_by = known[same].part
         tokens = sum(block.tokens for block in blocks[:same])
         total = sum(block.tokens for block in blocks)
-        return PromptPrefix(tokens=tokens, share=tokens / max(1, total), broken_by=broken_by)
+        return SharedPrefix(tokens=tokens, share=tokens / max(1, total), broken_by=broken_by)
 
 
 def _are_alike(pair: tuple[SentBlock, SentBlock]) -> bool:
@@ -97,14 +97,14 @@ def sent_blocks(
 ) -> Iterator[SentBlock]:
     """Yield the blocks of a prompt in the order of the request, each with its tokens.
 
-    Those of a prompt as one text are its paragraphs, each with its share of the tokens of its part.
+    Those of a prompt as one text are its lines, each with its share of the tokens of its part.
     """
     if composed.text is not None:
         for part in composed.parts:
             tokens = composer.count(part.text)
-            for paragraph in part.text.split("\n\n"):
-                own = tokens * len(paragraph) // max(1, len(part.text))
-                yield SentBlock(hash(paragraph), own, part.name)
+            for line in part.text.splitlines():
+                own = tokens * len(line) // max(1, len(part.text))
+                yield SentBlock(hash(line), own, part.name)
         return
     names = {
         id(block): part.name

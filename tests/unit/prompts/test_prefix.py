@@ -31,7 +31,7 @@ def test_the_prefix_is_that_of_the_conversation_it_goes_on_with() -> None:
     assert other.prefix.tokens > 0
 
 
-def test_a_prompt_as_one_text_is_compared_by_paragraphs() -> None:
+def test_a_prompt_as_one_text_is_compared_by_lines() -> None:
     renderer = pf.Renderer()
     history = [{"role": "user", "content": "Where does the relay trip? " * 20}, ANSWER]
     first = renderer.prompt(history=history, system="Be brief.", user="Why?")
