@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -330,3 +331,17 @@ def test_clients_share_a_few_names_and_take_these_at_the_door() -> None:
     assert {client: len(names) for client, names in past.items()} == PAST_THE_DOOR
     shared = [name for names in past.values() for name in names]
     assert len(shared) == len(set(shared)), "what two clients take goes through the door"
+
+
+GUIDES = {"batch", "cli", "guide", "integrations"}
+"""Packages whose page is for users."""
+
+
+@pytest.mark.parametrize(
+    "package", sorted({path.parent.name for path in PACKAGE.glob("*/__init__.py")} - GUIDES)
+)
+def test_the_page_of_a_package_names_files_that_are_there(package: str) -> None:
+    text = (PACKAGE / package / "README.md").read_text()
+    for name in re.findall(r"`([\w/]+\.(?:py|yaml|json|md))`", text):
+        places = (PACKAGE / package / name, PACKAGE / name, PACKAGE.parent / name)
+        assert name == "layout.yaml" or any(place.exists() for place in places), name
