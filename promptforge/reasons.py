@@ -90,7 +90,7 @@ class Reason:
 def _filter(name: str, short: str, sentence: str, **others: Any) -> Reason:
     """Return the reason of a filter that an option of the same name sets, and `none` lifts."""
     note = Note(
-        "PF122", "item was left out by {option}", "items were left out by {option}",
+        "PF122", "item was dropped by {option}", "items were dropped by {option}",
         "{option}: none keeps all",
     )  # fmt: skip
     lifted = {"remedy": lambda _lost: [{name: None}], "note": note}
@@ -185,14 +185,14 @@ MAX_AGE = _filter(
 )
 DUPLICATE = Reason(
     name="duplicate",
-    short="held by another item",
-    sentence="another item holds its text",
+    short="duplicate",
+    sentence="another item contains its text",
     option="dedupe",
     remedy=lambda _lost: [{"dedupe": False}],
     note=Note(
         "PF120",
-        "item holds the text of another and was left out",
-        "items hold the text of another and were left out",
+        "duplicate was skipped",
+        "duplicates were skipped",
     ),
 )
 MERGED = Reason(
@@ -205,7 +205,7 @@ MERGED = Reason(
 COMBINE = Reason(
     name="combine",
     short="named items come first",
-    sentence="found by a search, and items you named come first",
+    sentence="found by a search, and the items you named come first",
     option="combine",
     remedy=lambda _lost: [{"combine": "combined"}],
 )

@@ -37,6 +37,7 @@ from .output import (
     Column,
     check_new_or_ours,
     excerpt_lines,
+    painter,
     print_message,
     printable,
     table_lines,
@@ -110,7 +111,8 @@ def check_command(
     # --diff exits with 1 where --fix would change a file, as formatters do.
     if diff:
         changes = list(fix_files(report.findings))
-        write_output("".join(line for change in changes for line in unified_diff(change)))
+        lines = (line for change in changes for line in unified_diff(change))
+        write_lines((line.removesuffix("\n") for line in lines), paint=_PAINT)
         return int(bool(changes))
     if fix:
         changes = list(fix_files(report.findings))
@@ -138,6 +140,14 @@ def _paths_to_check(paths: tuple[Path, ...], folders: dict[str, list[Path]]) -> 
     return found
 
 
+_PAINT = painter(
+    (r"ok  ", "green"), (r"FAIL .*", "red"), (r"\S+: PF\d+ (note: )", "cyan"),
+    (r"\S+: (PF\d+) ", "red"), (r" +\|[ …]*(\^+)$", "red"), (r"layout .*", "bold"),
+    (r"(?:\+\+\+|---) .*", "bold"), (r" *\+.*", "green"), (r" *-.*", "red"), (r" *@@.*", "cyan"),
+    (r"PF\d+  (error) ", "red"), (r"PF\d+  (warning) ", "yellow"), (r"PF\d+  (info) ", "cyan"),
+)  # fmt: skip
+
+
 def _write_report(report: LintReport, shape: str, quiet: bool) -> None:
     if shape == "json":
         write_json(_report_facts(report))
@@ -151,7 +161,7 @@ def _write_report(report: LintReport, shape: str, quiet: bool) -> None:
         lines = [line for finding in shown for line in _finding_lines(finding)]
         if lines and report.costs:
             lines.append("")
-        write_lines([*lines, *_cost_lines(report)])
+        write_lines([*lines, *_cost_lines(report)], paint=_PAINT)
         if not quiet:
             print_message(_summary(report))
 
@@ -295,7 +305,8 @@ def rule_command(codes: tuple[str, ...], as_json: bool) -> None:
     elif wanted:
         write_output("\n".join(explain_code(code) for code in wanted))
     else:
-        write_lines(f"{code}  {rule.severity:<7}  {rule.title}" for code, rule in known.items())
+        lines = (f"{code}  {rule.severity:<7}  {rule.title}" for code, rule in known.items())
+        write_lines(lines, paint=_PAINT)
 
 
 # --- golden cases ---------------------------------------------------------------------------------
@@ -352,7 +363,8 @@ def test_command(
     if as_json:
         write_json({"cases": [_case_facts(outcome) for outcome in outcomes], "failed": len(failed)})
     else:
-        write_lines(line for outcome in outcomes for line in _case_lines(outcome, quiet))
+        lines = (line for outcome in outcomes for line in _case_lines(outcome, quiet))
+        write_lines(lines, paint=_PAINT)
         if not quiet:
             print_message(_case_summary(len(outcomes), failed))
     return int(bool(failed))
@@ -497,7 +509,7 @@ def trust_command(folder: str, show: bool, own: bool, remove: bool, as_json: boo
         write_json({**facts, "files": [file._asdict() for file in project.files]})
     else:
         shown = ["\t".join(printable(part, 1000) for part in line.split("\t")) for line in changed]
-        write_lines([*_project_lines(project), *([""] if shown else []), *shown])
+        write_lines([*_project_lines(project), *([""] if shown else []), *shown], paint=_PAINT)
     print_message(f"{printable(place.folder)}: {TRUST_STATES[state]} ({project.sha256[:12]})")
     return int(state not in TRUSTED_STATES)
 

@@ -47,6 +47,7 @@ from .inputs import CommandRequest, exit_code, read_request
 from .output import (
     JSON_VERSION,
     Column,
+    painter,
     print_diagnostics,
     printable,
     screen_columns,
@@ -123,7 +124,7 @@ def diff_command(
         lines += _prefix_lines(found.prefix)
         lines += _change_lines(found.items, given["every"], _fits_at(builds, results))
         lines += [*_verdict(builds, found), *map(_printable_line, changed)]
-        write_lines(lines, output, _paint_diff)
+        write_lines(lines, output, _PAINT)
     return exit_code(*results.values()) or int(given["by_code"] and found.differs)
 
 
@@ -197,20 +198,10 @@ def _print_by_side(diagnostics: Sequence[BuildDiagnostic], *, quiet: bool) -> No
         print_diagnostics(said, quiet=quiet, lead=f"{' and '.join(sides)}: ")
 
 
-_DIFF_COLOURS = {"changed": "yellow", "only A": "red", "only B": "green"}
-
-
-def _paint_diff(line: str) -> str:
-    for word, colour in _DIFF_COLOURS.items():
-        if line.startswith(f"{word} "):
-            return click.style(word, fg=colour) + line[len(word) :]
-    if line.startswith(("+++", "---", "A: ", "B: ")):
-        return click.style(line, bold=True)
-    if line.startswith("@@"):
-        return click.style(line, fg="cyan")
-    if line.startswith(("+", "-")):
-        return click.style(line, fg="green" if line[0] == "+" else "red")
-    return line
+_PAINT = painter(
+    ("(changed) ", "yellow"), ("(only A) ", "red"), ("(only B) ", "green"),
+    (r"(\+\+\+|---|[AB]: ).*", "bold"), ("@@.*", "cyan"), (r"\+.*", "green"), ("-.*", "red"),
+)  # fmt: skip
 
 
 # --- sides ----------------------------------------------------------------------------------------

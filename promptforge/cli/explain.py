@@ -1,7 +1,7 @@
 """`explain`: tables that say where the budget went, and why each item is in or out.
 
-They come in this order: items, reasons with the flags that bring items back, costs, and the gain of
-a larger budget. `reason_lines` puts reasons into words.
+They come in this order: the verdict, items, reasons with the flags that bring items back, costs,
+and the gain of a larger budget. `reason_lines` puts reasons into words.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
 from ..engine import REASONS
 from ..model import Explanation, Gain, Remedy, Result, ResultItem, budget_words, path_with_lines
 from ..reasons import Reason
-from ..text.format import plural
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
 from .output import (
     Column,
     check_output,
+    painter,
     printable,
     screen_columns,
     shorten,
@@ -92,7 +92,7 @@ def explain_command(
                 facts["map"] = msgspec.to_builtins(result.map)
         else:
             say("working out the budgets that bring items back")
-            lines = [*item_lines(result.report, every), ""]
+            lines = [*_verdict_lines(result), *item_lines(result.report, every), ""]
             say("trying options that bring items back")
             lines += _reason_lines(result)
             say("working out costs")
@@ -102,7 +102,7 @@ def explain_command(
     if as_json:
         write_json(facts, output)
     else:
-        write_lines(lines, output, _paint)
+        write_lines(lines, output, _PAINT)
     return exit_code(result)
 
 
@@ -124,25 +124,35 @@ def _facts(request: CommandRequest, result: Result) -> dict[str, Any]:
     return facts
 
 
-_COLOURS = {"in": "green", "cut": "yellow", "out": "bright_black"}
-
-
-def _paint(line: str) -> str:
-    word, _, rest = line.partition(" ")
-    if word == "out":
-        return click.style(line, fg=_COLOURS[word])
-    if word in _COLOURS and rest:
-        return f"{click.style(word, fg=_COLOURS[word])} {rest}"
-    if line.lstrip().startswith(("#", "section ")):
-        return click.style(line, bold=True)
-    return line
+_PAINT = painter(
+    (r"(in) .", "green"), (r"(cut) .", "yellow"), ("out .*", "bright_black"),
+    (r" *#.*|section .*|[\d,]+ (?:of [\d,]+ )?tokens .*", "bold"),
+)  # fmt: skip
 
 
 # --- items ----------------------------------------------------------------------------------------
 
 
+def _verdict_lines(result: Result) -> Iterator[str]:
+    """Yield the size of the text, how many items are in, cut and out, and what comes in next."""
+    report, explanation = result.report, result.explain()
+    budget = ""
+    if result.max_tokens is not None:
+        budget = f" of {result.max_tokens:,}"
+    counts = Counter(STATUS_WORDS[report.status(index)] for index in report.ranked)
+    each = ", ".join(f"{counts[word]:,} {word}" for word in STATUS_WORDS.values())
+    line = f"{result.tokens:,}{budget} tokens · {each}"
+    if explanation.next_at is not None and explanation.next_item is not None:
+        label = _labels(report, {explanation.next_item})[explanation.next_item]
+        end = f" at {explanation.next_at:,}"
+        room = screen_columns() - len(f"{line} · next: {end}")
+        if room > 8:  # a shorter one is no name
+            line += f" · next: {shorten(label, room)}{end}"
+    yield from _wrapped("", line)
+
+
 def item_lines(report: Report, every: bool) -> Iterator[str]:
-    """Yield the table of items in the order of packing, and how many are in, cut and out."""
+    """Yield the table of items in the order of packing."""
     ranked = report.ranked
     dropped = [index for index in ranked if report.status(index) == "dropped"]
     hidden: list[int] = []
@@ -164,14 +174,12 @@ def item_lines(report: Report, every: bool) -> Iterator[str]:
         columns[4] = Column("ranking", right=True, spare=5)
     rows = [_row(item, item.ranking_score if reranked else item.score) for item in items]
     if rows:
+        yield ""
         yield from table_lines(columns, rows)
     if hidden:
         numbers = Counter(map(report.reason, hidden)).most_common()
         reasons = ", ".join(f"{reason} {number:,}" for reason, number in numbers)
         yield f"out  and {len(hidden):,} more ({reasons}); --all shows them"
-    counts = Counter(STATUS_WORDS[report.status(index)] for index in ranked)
-    each = ", ".join(f"{counts[word]:,} {word}" for word in STATUS_WORDS.values())
-    yield f"{plural(len(ranked), 'item', 'items')}: {each}"
     if report.order != [index for index in ranked if index in report.packed.chosen]:
         group, order = report.page.group_by, report.page.options.order
         groups = "" if group == "none" else f"by {group}, "
@@ -349,15 +357,14 @@ def _cost_lines(result: Result) -> Iterator[str]:
     explanation = result.explain()
     yield from _section_lines(explanation)
     limit = f"of {explanation.max_tokens:,}" if explanation.max_tokens is not None else "no limit"
-    # Two texts side by side may take fewer tokens than both alone: then this figure is negative.
-    between = "less where texts meet" if explanation.between < 0 else "headings, separators"
     overhead = explanation.overhead if result.text else 0
     items = sum(section.tokens for section in explanation.sections)
     exact = ("approximate", "exact")[result.exact]
     figures = [
         ("items", f"{items:,}", ""),
-        (between, f"{explanation.between:,}", ""),
-        ("the templates' own text", f"{overhead:,}", ""),
+        # Negative where two texts side by side take fewer tokens than both alone.
+        ("joins", f"{explanation.between:,}", ""),
+        ("template text", f"{overhead:,}", ""),
         ("tokens", f"{explanation.tokens:,}", f"{limit} ({exact}, {result.tokenizer})"),
     ]
     if explanation.left:
@@ -366,10 +373,10 @@ def _cost_lines(result: Result) -> Iterator[str]:
         figures.append(("characters", f"{result.chars:,}", f"of {max_chars:,}"))
     wide = max(len(figure) for _, figure, _ in figures)
     for name, figure, rest in figures:
-        yield f"{name:<23}  {figure:>{wide}} {rest}".rstrip()
+        yield f"{name:<13}  {figure:>{wide}} {rest}".rstrip()
     if not result.text and explanation.overhead > (explanation.max_tokens or 0):
         cost = f"{explanation.overhead:,} tokens"
-        yield f"The templates' own text alone takes {cost}, so the text is empty."
+        yield f"The text of the templates alone takes {cost}, so the output is empty."
 
 
 def _section_lines(explanation: Explanation) -> Iterator[str]:
@@ -379,8 +386,8 @@ def _section_lines(explanation: Explanation) -> Iterator[str]:
         name = _section_name(section.title, section.key)
         rows.append([name, f"{section.items:,}", f"{section.tokens:,}", subtotal])
     figures = [Column(name, right=True) for name in ("items", "tokens", "with headings")]
-    # A page without sections has one row that says what the figures below say.
-    if len(rows) > 1 or any(section.title for section in explanation.sections):
+    # One row says what the figures below say, and sections of one item what the rows above say.
+    if len(rows) > 1 and any(section.items > 1 for section in explanation.sections):
         yield from table_lines([Column("section", cut=True), *figures], rows)
         yield ""
 
@@ -390,28 +397,20 @@ def _section_name(title: str, key: str) -> str:
 
 
 def _gain_lines(result: Result) -> Iterator[str]:
-    """Yield the next budget that brings an item back, and the gain of a step of tokens more."""
+    """Yield what a step of tokens more brings."""
     explanation, report = result.explain(), result.report
-    gains, step = explanation.gains, f"{explanation.step:,} tokens more"
+    gains, step = explanation.gains, f"{explanation.step:,} more tokens"
     ids = {name for gain in gains or () for name in gain.items[:MAX_GAINED_NAMES]}
-    if explanation.next_item is not None:
-        ids.add(explanation.next_item)
     labels = _labels(report, ids)
-    if explanation.next_at is not None and explanation.next_item is not None:
-        yield ""
-        line = f"The next budget that brings something back: {explanation.next_at:,}"
-        room = screen_columns() - len(line) - 3
-        if room > 8:  # less is no name any more
-            line += f" ({shorten(labels[explanation.next_item], room)})"
-        yield line
     if gains is None or not (gains or result.truncated):
         return
     yield ""
     if not gains:
-        yield f"{step} would bring nothing{_window_hint(report, explanation)}."
+        line = f"With {step} nothing more comes in{_window_hint(report, explanation)}."
+        yield from _wrapped("", line)
         return
     columns = [
-        Column(f"{step} bring", cut=True, least=23), Column("items", right=True, spare=2),
+        Column(f"With {step}", cut=True, least=23), Column("items", right=True, spare=2),
         Column("tokens", right=True), Column("worth", right=True, spare=3),
         Column("these", cut=True, spare=1),
     ]  # fmt: skip

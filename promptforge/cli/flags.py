@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 """A function that offers the names that begin as a word does."""
-FOLLOW_FLAG = "promptforge.follow"
-"""Key of `--follow` among the facts of a command."""
+FOLLOW_FLAG, VERBOSE_FLAG = "promptforge.follow", "promptforge.verbose"
+"""Keys of `--follow` and `-v` among the facts of a command."""
 FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
 VARIABLE_PREFIX = "PROMPTFORGE_"
 OPTION_VARIABLES = {
@@ -333,6 +333,7 @@ def _short_row(ctx: click.Context, option: click.Option) -> tuple[str, str]:
 def input_flags(function: Command, *, whole: bool = False) -> Command:
     """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
     function = click.option("-q", "--quiet", is_flag=True, help="Print no notes.")(function)
+    function = verbose_flag(function)
     about = "Color messages [default: on a terminal, unless NO_COLOR is set]."
     function = click.option(
         "--color/--no-color", default=None, expose_value=False, callback=_set_color, help=about
@@ -374,13 +375,20 @@ def folder_flags(function: Command) -> Command:
 def follow_flag(function: Command) -> Command:
     """Add `--follow`, which `typed_access` asks for."""
     about = "Read and write through links that lead out of the folder they lie in."
+    return _kept_flag(function, ["--follow"], FOLLOW_FLAG, about)
 
+
+def verbose_flag(function: Command) -> Command:
+    """Add `-v`, which `print_diagnostics` asks for."""
+    return _kept_flag(function, ["-v", "--verbose"], VERBOSE_FLAG, "Print every note whole.")
+
+
+def _kept_flag(function: Command, names: list[str], key: str, about: str) -> Command:
     def keep(context: click.Context, _: click.Parameter, value: bool) -> None:
-        context.meta[FOLLOW_FLAG] = value
+        context.meta[key] = value
 
-    return click.option("--follow", is_flag=True, expose_value=False, callback=keep, help=about)(
-        function
-    )
+    add = click.option(*names, is_flag=True, expose_value=False, callback=keep, help=about)
+    return add(function)
 
 
 def workspace_flag(function: Command) -> Command:

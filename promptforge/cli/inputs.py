@@ -37,7 +37,6 @@ from ..text.format import plural
 from .output import (
     check_output,
     print_diagnostics,
-    print_message,
     printable,
     reading_progress,
     typed_access,
@@ -323,13 +322,18 @@ class CommandRequest(NamedTuple):
     def render(self, renderer: ContextRenderer, items: list[Item]) -> Result:
         """Render; print the diagnostics to standard error."""
         result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
-        print_diagnostics(_of_what_is_shown(result), quiet=self.quiet)
-        if result.truncated and not self.quiet:
-            self._say_budget(result, {*self.options, *renderer.profile.options})
+        warnings = _of_what_is_shown(result)
+        if result.truncated:
+            said = [each.message for each in warnings if each.code == "PF111"]
+            said += self._budget_hints(result, {*self.options, *renderer.profile.options})
+            warnings = [each for each in warnings if each.code != "PF111"]
+            if said:
+                warnings.append(Diagnostic("PF111", "info", "; ".join(said)))
+        print_diagnostics(warnings, quiet=self.quiet)
         return result
 
-    def _say_budget(self, result: Result, chosen: set[str]) -> None:
-        """Say the budget that nobody asked for, and what makes room for more."""
+    def _budget_hints(self, result: Result, chosen: set[str]) -> list[str]:
+        """Return the budget that nobody asked for, and what makes room for more."""
         said = []
         if not chosen & {"max_tokens", "max_chars"}:
             said.append(f"the budget is {result.max_tokens:,} tokens")
@@ -337,8 +341,7 @@ class CommandRequest(NamedTuple):
                 said[0] += f", and the window of the LLM {window:,}"
         if self.places.get("packing") == _FILES_PLACE:
             said += ["the most important files come first", '--query "…" asks for others']
-        if said:
-            print_message(f"note: {'; '.join(said)}; --max-tokens N or none takes more")
+        return [*said, "--max-tokens N or none takes more"] if said else []
 
 
 def read_request(

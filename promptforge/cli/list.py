@@ -39,6 +39,7 @@ from .flags import (
 from .inputs import or_local_folders, take_folders
 from .output import (
     Column,
+    painter,
     print_line,
     print_message,
     printable,
@@ -110,12 +111,16 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     if as_json:
         write_json(found)
     elif thing == "profiles":
-        write_lines(_profile_table(found[thing]))
+        write_lines(_profile_table(found[thing]), paint=_PAINT_TABLE)
     elif thing:
-        write_lines(_row_lines(found[thing]))
+        write_lines(_row_lines(found[thing]), paint=_PAINT)
     else:
-        blocks = ("\n".join([name, *_row_lines(rows)]) for name, rows in found.items())
-        write_output("\n\n".join(blocks) + "\n")
+        blocks = [["", name, *_row_lines(rows)] for name, rows in found.items()]
+        write_lines([line for block in blocks for line in block][1:], paint=_PAINT)
+
+
+_PAINT = painter((r"\S.*", "bold"), (r"  (\S+)", "cyan"))
+_PAINT_TABLE = painter(("name .*", "bold"), (r"\S+", "cyan"), (r" .*", "dim"))
 
 
 def _row_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -336,7 +341,7 @@ def _print_row(row: dict[str, Any], as_json: bool) -> None:
     if as_json:
         write_json(row)
     else:
-        write_lines(_row_lines([row]))
+        write_lines(_row_lines([row]), paint=_PAINT)
 
 
 def _first_template(templates: Templates, leads: Iterable[str]) -> FoundTemplate | None:

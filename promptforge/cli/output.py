@@ -2,7 +2,7 @@
 
 Products go to standard output or a file (`write_output`, `write_json`). Diagnostics, notes and
 errors go to standard error, a line each. Tables and excerpts are plain text without boxes, and hold
-no character of an item that could move the terminal's cursor; `paint` colours some of them.
+no character of an item that could move the terminal's cursor; a `painter` colors some of them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from ..files.access import (
     mark_written,
     naming_path,
     read_bytes,
+    read_utf8,
     refuse_input,
     remove_file,
     remove_unfinished,
@@ -41,7 +42,7 @@ from ..files.access import (
     write_whole,
 )
 from ..text.escape import show_invisible, to_label
-from .flags import FOLLOW_FLAG
+from .flags import FOLLOW_FLAG, VERBOSE_FLAG
 
 if TYPE_CHECKING:
     from ..engine import Counter as TokenCounter
@@ -258,24 +259,46 @@ def write_json(facts: dict[str, Any], path: str | None = None) -> None:
 
 
 Paint = Callable[[str], str]
-"""Adds colours to one line."""
+"""Adds colors to one line."""
+
+
+def painter(*rules: tuple[str, str]) -> Paint:
+    """Return a `Paint` of patterns and colors; `bold` and `dim` are colors too.
+
+    The first pattern that matches at the beginning of a line colors its group, or all it matched.
+    """
+    compiled = [(re.compile(pattern), color) for pattern, color in rules]
+
+    def paint(line: str) -> str:
+        for pattern, color in compiled:
+            if match := pattern.match(line):
+                start, end = match.span(match.lastindex or 0)
+                style = {color: True} if color in ("bold", "dim") else {"fg": color}
+                shown = click.style(line[start:end], **style)
+                return f"{line[:start]}{shown}{line[end:]}"
+        return line
+
+    return paint
 
 
 def write_lines(lines: Iterable[str], path: str | None = None, paint: Paint | None = None) -> None:
-    """Write lines, a line end after each; on a terminal, `paint` colours each."""
+    """Write lines, a line end after each; on a terminal, `paint` colors each."""
     text = "".join(f"{line}\n" for line in lines)
-    if paint is None or path not in (None, "-") or not wants_colour():
+    if paint is None or path not in (None, "-") or not wants_color():
         write_output(text, path)
         return
-    # Colours come after the escapes, so no item brings its own.
+    # Colors come after the escapes, so no item brings its own.
     shown = show_invisible(text)
     painted = "".join(f"{paint(line)}\n" for line in shown.splitlines())
     sys.stdout.buffer.write(painted.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
 
 
-def wants_colour() -> bool:
-    """Tell whether standard output takes colours; `NO_COLOR` and `FORCE_COLOR` say so first."""
+def wants_color() -> bool:
+    """Tell whether standard output takes colors; a flag or variable that says so comes first."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.color is not None:
+        return context.color and sys.stdout is not None
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -312,7 +335,7 @@ def stages(items: int) -> Iterator[Callable[[str], None]]:
 
 def _wipe_line() -> None:
     if takes_escapes("stderr"):
-        click.echo("\x1b[K", err=True, nl=False, color=True)  # no colour, so NO_COLOR is no matter
+        click.echo("\x1b[K", err=True, nl=False, color=True)  # no color, so NO_COLOR is no matter
 
 
 MANY_ITEMS = 500
@@ -324,54 +347,54 @@ def print_diagnostics(
 ) -> None:
     """Print diagnostics to standard error, a line each after `lead`; `quiet` leaves out notes.
 
-    Of notes with one code a repository may have hundreds: the others are counted.
+    More than `MAX_NOTES` notes become one line with the first clause of each, and the note on the
+    budget; `-v` prints them whole.
     """
-    notes: Counter[str] = Counter()
+    notes = []
     for d in diagnostics:
-        if d.severity != "info":
+        if d.severity == "info":
+            notes.append(d)
+        else:
             print_message(f"{lead}{d}", d.severity)
-            continue
-        notes[d.code] += 1
-        if not quiet and notes[d.code] <= MAX_NOTES_OF_A_CODE:
-            print_message(f"{lead}{d}", "note")
-    for code, number in notes.items():
-        if not quiet and number > MAX_NOTES_OF_A_CODE:
-            more = f"{number - MAX_NOTES_OF_A_CODE:,} more of these; --json lists all"
-            print_message(f"{lead}{more} [{code}]", "note")
+    if quiet:
+        return
+    context = click.get_current_context(silent=True)
+    if len(notes) > MAX_NOTES and not (context and context.meta.get(VERBOSE_FLAG)):
+        of_budget = [d for d in notes if d.code == "PF111"]
+        firsts = {d.code: _CLAUSE_END.split(d.message)[0] for d in reversed(notes)}
+        said = []
+        for code, number in Counter(d.code for d in notes if d not in of_budget).items():
+            times = ""
+            if number > 1:
+                times = f", and {number - 1:,} more"
+            said.append(f"{firsts[code]}{times} [{code}]")
+        print_message(f"{lead}{'; '.join(said)}; -v prints these notes whole", "note")
+        notes = of_budget
+    for d in notes:
+        print_message(f"{lead}{d}", "note")
 
 
-MAX_NOTES_OF_A_CODE = 5
-"""Notes of one code that are printed one by one."""
-_FLAGS_OF_OTHERS = {
-    **dict.fromkeys(("--budget", "--token-budget", "--tokens", "--length"), "--max-tokens"),
-    **dict.fromkeys(("--limit", "--top-k", "--top", "--count"), "--max-items"),
-    **dict.fromkeys(("--model", "--llm", "--provider"), "--profile"),
-    **{"--question": "--query", "--style": "--format", "--ignore": "--exclude"},
-    **{"--stdin": "--files-from", "--clipboard": "--copy", "--threshold": "--min-score"},
-    **{"-i": "--include", "--include-pattern": "--include", "--extension": "--include"},
-    **{"--exclude-pattern": "--exclude", "--ignore-patterns": "--exclude"},
-    **{"--compress": "--outline", "--map-tokens": "--max-tokens", "--include-diffs": "--git-diff"},
-    **{"--diff": "--git-diff", "--include-logs": "--git-log", "--include-logs-count": "--git-log"},
-    **{"--output-show-line-numbers": "--number-lines", "--split-output": "--split"},
-    **{"--remove-comments": "--no-comments", "--remove-empty-lines": "--no-empty-lines"},
-    **{"--include-hidden": "--hidden", "--no-gitignore": "--ignored", "--cxml": "--format"},
-    **{"--include-gitignored": "--ignored", "--ignore-gitignore": "--ignored"},
-    **{"--no-security-check": "--no-secret-scan", "--token-count-tree": "--tree"},
-    **{"--include-full-directory-structure": "--tree", "--markdown": "--format"},
-    **{"--header-text": "--header", "--no-files": "--no-code", "-n": "--number-lines"},
-    **{"-ln": "--number-lines", "--line-number": "--number-lines", "-m": "--format"},
-    **{"-f": "--include", "--filter": "--include", "-s": "--no-comments", "-c": "--profile"},
-    **{"--suppress-comments": "--no-comments", "--stdout": "--output", "-t": "--templates"},
-    **{"--instruction-file-path": "--footer", "--config": "--job", "-e": "--exclude"},
-}
-"""Flag of other programs → ours."""
+MAX_NOTES = 2
+"""Notes that are printed whole."""
+_CLAUSE_END = re.compile("[:;]? \\(|[:;] ")
+
+
+def flags_of_others() -> Mapping[str, str]:
+    """Return our flag for each flag of another program, or of an earlier version."""
+    from ..yaml_reader import load_shipped_yaml
+
+    path = Path(__file__).with_name("flags_of_others.yaml")
+    named: dict[str, list[str]] = load_shipped_yaml(read_utf8(path), path.name)[0]
+    return {other: ours for ours, others in named.items() for other in others}
+
+
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 def print_message(message: str, severity: str = "") -> None:
     """Print one line to standard error, with the name of the program and perhaps a severity.
 
-    Colours are left out where standard error is no terminal or a dumb one, or `NO_COLOR` is set,
+    Colors are left out where standard error is no terminal or a dumb one, or `NO_COLOR` is set,
     unless `--color` asks for them.
     """
     context = click.get_current_context(silent=True)
@@ -416,7 +439,7 @@ def reading_progress() -> Iterator[Callable[[int, int], None]]:
         if now >= following and takes_escapes("stderr"):
             following, shown = now + 0.1, True
             line = f"\rpromptforge: reading {read:,} of {total:,} files\x1b[K"
-            click.echo(line, err=True, nl=False, color=True)  # no colour, but a command as well
+            click.echo(line, err=True, nl=False, color=True)  # no color, but a command as well
 
     try:
         yield show
@@ -589,7 +612,7 @@ def _guess_flag(error: click.NoSuchOption, context: click.Context | None) -> str
     there = context.command.params if context is not None else []
     flags = [flag for parameter in there for flag in (*parameter.opts, *parameter.secondary_opts)]
     known = [flag for flag in flags if flag.startswith("--")]
-    meant = _FLAGS_OF_OTHERS.get(error.option_name)
+    meant = flags_of_others().get(error.option_name)
     if meant in known:
         return f"; did you mean {quote(meant)}?"
     return did_you_mean(error.option_name, known)

@@ -31,6 +31,7 @@ from .flags import (
     output_flags,
     profile_flags,
     read_option,
+    verbose_flag,
 )
 from .inputs import CommandRequest, exit_code, read_request, take_options
 from .output import (
@@ -38,6 +39,7 @@ from .output import (
     copy_text,
     ended_within,
     is_terminal,
+    painter,
     print_diagnostics,
     print_message,
     printable,
@@ -157,6 +159,11 @@ def _write_parts(
 
 # --- counting -------------------------------------------------------------------------------------
 
+TREE_DEPTH = 2
+"""Levels of folders that `count --tree` shows unless asked."""
+TREE_BAR = 10
+"""Characters of the bar of a share."""
+
 
 @click.command("count")
 @click.argument("files", nargs=-1, shell_complete=complete_path)
@@ -168,14 +175,22 @@ def _write_parts(
     shell_complete=complete_tokenizer,
     help="The tokenizer [default: the profile's].",
 )
-@click.option("--tree", is_flag=True, help="Print folders with all that they hold, largest first.")
+@click.option("--tree", is_flag=True, help="Print folders with their shares, largest first.")
+@click.option(
+    "--depth",
+    metavar="N",
+    type=click.IntRange(1),
+    help=f"Levels of folders that --tree shows [default: {TREE_DEPTH}].",
+)
+@verbose_flag
 @json_flag
 def count_command(
-    files: tuple[str, ...], tokenizer: str | None, tree: bool, as_json: bool, **given: Any
-) -> None:
+    files: tuple[str, ...], tokenizer: str | None, tree: bool, depth: int | None, as_json: bool,
+    **given: Any,
+) -> None:  # fmt: skip
     """Count the tokens of FILES, of folders (the largest file first), or of standard input (`-`).
 
-    Of a folder the files that `render` would read are counted, without headings and fences.
+    In a folder, it counts the files that `render` would read, without headings and fences.
     """
     settings = take_options({**given, "tokenizer": tokenizer})
     given["secret_allowlist"] = settings.secret_allowlist
@@ -200,18 +215,33 @@ def count_command(
         write_json({**facts, "tokens": total})
         return
     lines = []
-    if tree:
-        tokens = {os.path.normpath(row["file"]): row["tokens"] for row in rows}
-        for entry in file_tree(tokens, largest_first=True):
-            end = "/" if entry.folder else ""
-            name = f"{'  ' * entry.depth}{printable(entry.name)}{end}"
-            lines.append(f"{entry.tokens:>9,}  {name}")
+    if tree or depth:
+        lines = list(_tree_lines(rows, depth or TREE_DEPTH))
     else:
         lines = [f"{row['tokens']:>9,}  {printable(row['file'])}" for row in rows]
     if len(rows) != 1:
         lines.append(f"{total:>9,}  total")
-    write_lines(lines)
+    write_lines(lines, paint=_PAINT)
     print_message(f"{('approximate', 'exact')[counter.exact]}, by {counter.name}")
+
+
+_PAINT = painter((".* total$", "bold"), (r" *[\d,]+  (.*[█░]+.*/)$", "cyan"))
+
+
+def _tree_lines(rows: Sequence[dict[str, Any]], depth: int) -> Iterator[str]:
+    """Yield folders and files down to a depth, each with its tokens and a bar of its share."""
+    tokens = {os.path.normpath(row["file"]): row["tokens"] for row in rows}
+    entries = file_tree(tokens, largest_first=True)
+    total = max(1, sum(tokens.values()))
+    for entry in entries:
+        if entry.depth < depth:
+            full = round(TREE_BAR * entry.tokens / total)
+            bar = "█" * full + "░" * (TREE_BAR - full)
+            name = printable(entry.name) + "/" * entry.folder
+            yield f"{entry.tokens:>9,}  {bar}  {'  ' * entry.depth}{name}"
+    if below := sum(entry.depth >= depth for entry in entries):
+        deepest = 1 + max(entry.depth for entry in entries)
+        yield f"{'…':>9}  {plural(below, 'name', 'names')} below; --depth {deepest} shows all"
 
 
 def _count_all(

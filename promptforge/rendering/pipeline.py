@@ -670,7 +670,7 @@ def _say_ineffective(layout: Layout, options: Options, diagnostics: Diagnostics)
 def _say_combined(candidates: Candidates, options: Options, diagnostics: Diagnostics) -> None:
     number = sum(reason == COMBINE.name for reason in candidates.dropped.values())
     if number:
-        message = f"{number} found items were left out by combine: {options.combine}"
+        message = f"{number} found items were dropped by combine: {options.combine}"
         diagnostics.add("PF113", f"{message}; combined shows both kinds", severity="info")
 
 

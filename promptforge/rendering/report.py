@@ -610,21 +610,19 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
         merged = report.page.candidates.merged
         total = len(packed.chosen) + len(packed.reasons) + len(merged) - reasons[MERGED.name]
         said = []
-        for number, verb in ((dropped, "left out"), (trimmed, "shortened")):
-            if number and total == 1:
-                said.append(f"the item was {verb}")
-            elif number == 1:
-                said.append(f"1 of {total} items was {verb}")
-            elif number:
-                said.append(f"{number} of {total} items were {verb}")
-        message = f"{' and '.join(said)} to keep the budget"
+        for number, verb in ((dropped, "dropped"), (trimmed, "shortened")):
+            if number:
+                said.append(f"{verb} {number:,}")
+        message = f"{' and '.join(said)} of {plural(total, 'item', 'items')} to fit the budget"
         if left_out := _named_left_out(report):
-            message += f"; left out of what was named: {left_out}"
+            message += f"; dropped although named: {left_out}"
         diagnostics.add("PF111", message, severity="info")
         asked = report.page.candidates.asked
         if asked is not None and not asked.has_evidence:
-            message = "no item has a word of the query, which so chose none of them"
-            diagnostics.add("PF128", f"{message}; ask in words of the items", severity="info")
+            message = "no item matches the query, so the items' own scores ranked them"
+            diagnostics.add(
+                "PF128", f"{message}; ask with words that the items use", severity="info"
+            )
     noted = {reason.name: reason.note for reason in REASONS.values() if reason.note}
     always = [DUPLICATE.name, MAX_ITEMS.name]
     filters = sorted(noted.keys() - set(always), key=lambda name: (noted[name].code, name))

@@ -32,6 +32,7 @@ from ..files.access import (
     show_path,
     system_reason,
 )
+from ..text.format import plural
 from ..text.words import is_pattern, late_pattern, read_patterns, take_folders_back
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
 from .ignored import (
@@ -60,23 +61,23 @@ MAX_NAMES_SHOWN = 3
 _TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
 _MARK = ":(attr:linguist-generated{})"
 _GENERATED_BY_MARK = ("ls-files", "-z", "--", _MARK.format(""), _MARK.format("=true"))
-_UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
-_WRITTEN = "files that this run writes"
-PACKED = "texts packed of the other files"
-_LINKS, _DEVICES = "links", "pipes, sockets and devices"
-_ABSENT = "tracked files that are not there"
-_LFS_POINTERS = "pointers of Git LFS"
-_SUBMODULES, _REPOSITORIES = "submodules without files", "other repositories"
-_LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
-_INSTALLED = "folders of installed or built files"
+_UNREADABLE, _NO_TEXT = "unreadable", "without text"
+_WRITTEN = "written by this run"
+PACKED = "packed from the others"
+_LINKS, _DEVICES = "behind a link", "a pipe, socket or device"
+_ABSENT = "tracked but missing"
+_LFS_POINTERS = "held by Git LFS"
+_SUBMODULES, _REPOSITORIES = "in an empty submodule", "in another repository"
+_LOCKED, _MINIFIED, _GENERATED = "lock files", "minified", "generated"
+_INSTALLED = "installed or built"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED, _INSTALLED)
 """Reasons that `--ignored` overrules."""
 _REMEDIES = {
     _ABSENT: "git restore, or git sparse-checkout add, brings tracked files back",
     _LFS_POINTERS: "git lfs pull fetches the files of Git LFS",
-    _REPOSITORIES: "name another repository that is meant",
+    _REPOSITORIES: "name another repository to include it",
     _SUBMODULES: "git submodule update --init fetches the files of submodules",
-    _UNREADABLE: "name a file to hear why it cannot be read",
+    _UNREADABLE: "name a file to see why it cannot be read",
     # Named they are no text either, and a run does not read what it writes.
     **dict.fromkeys((_NO_TEXT, _DEVICES, _WRITTEN), ""),
 }
@@ -396,15 +397,16 @@ def report_left_out(left_out: LeftOut, path: str, diagnostics: Diagnostics) -> N
     if not left_out:
         return
     counts = ", ".join(
-        f"{reason}: {len(names)} ({', '.join(map(show_path, names[:MAX_NAMES_SHOWN]))}"
+        f"{len(names):,} {reason} ({', '.join(map(show_path, names[:MAX_NAMES_SHOWN]))}"
         f"{' …' * (len(names) > MAX_NAMES_SHOWN)})"
         for reason, names in sorted(left_out.items())
     )
-    name_it = "name a file that is meant"
+    name_it = "name a file to include it"
     if not left_out.keys().isdisjoint(_UNWANTED):
-        name_it += ", or give --ignored"
+        name_it += ", or use --ignored"
     hints = {_REMEDIES.get(reason, name_it) for reason in left_out} - {""}
-    message = "; ".join([f"left out {counts}", *sorted(hints)])
+    total = plural(sum(map(len, left_out.values())), "file", "files")
+    message = "; ".join([f"skipped {total}: {counts}", *sorted(hints)])
     diagnostics.add("PF608", message, where=show_path(path), severity="info")
 
 
@@ -445,7 +447,7 @@ def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) 
     except ItemError:
         return _UNREADABLE
     if size > MAX_LISTED_BYTES:
-        return f"files larger than {MAX_LISTED_BYTES >> 20} MiB"
+        return f"larger than {MAX_LISTED_BYTES >> 20} MiB"
     try:
         text = decode_text(beginning, where=place, diagnostics=Diagnostics())
     except BinaryFileError:
@@ -492,7 +494,7 @@ def _list_folder(
         for tool, rules in tool_rules(top, base, names):
             kept = [name for name in names if not rules.is_below(name)]
             if len(kept) < len(names):
-                left_out[f"files that {tool} ignores"] += sorted({*names} - {*kept})
+                left_out[f"ignored by {tool}"] += sorted({*names} - {*kept})
             names = kept
     every = _without_own_files_of_git(top, names)
     names = narrow_down(every, wanted)

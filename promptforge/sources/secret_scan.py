@@ -94,18 +94,18 @@ class SecretScan:
         """Say in one line what was masked and what was left out (PF609); forget it."""
         said = []
         if self._masked:
-            said.append(f"masked credentials in {_listed(self._masked)}")
+            said.append(f"masked {_listed(self._masked)}")
         if self._left_out:
-            said.append(f"left out {_listed(self._left_out)}")
+            said.append(f"skipped {_listed(self._left_out)}")
         if said:
-            way_out = "--no-secret-scan takes all as it is, secret_allowlist one value"
+            way_out = "--no-secret-scan includes all, secret_allowlist lets one value through"
             diagnostics.add("PF609", "; ".join([*said, way_out]), severity="info")
         self._masked, self._left_out = {}, {}
 
 
 def _listed(found: dict[str, str]) -> str:
     named = [f"{place} ({kinds})" for place, kinds in [*found.items()][:MAX_TEXTS_NAMED]]
-    count = plural(len(found), "text", "texts")
+    count = plural(len(found), "text with credentials", "texts with credentials")
     return f"{count}: {', '.join(named)}{' …' * (len(found) > MAX_TEXTS_NAMED)}"
 
 

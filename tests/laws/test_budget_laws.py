@@ -461,7 +461,7 @@ def test_the_table_ends_with_what_more_budget_brings() -> None:
         stdin=json.dumps(RECORDS),
     )
     lines = ran.out.splitlines()
-    assert lines[-2].startswith("1,000 tokens more bring") and lines[-1].split()[-1] == "notes"
+    assert lines[-2].startswith("With 1,000 more tokens") and lines[-1].split()[-1] == "notes"
 
 
 def test_a_worse_piece_never_takes_the_room_of_one_that_would_have_fitted() -> None:

@@ -39,15 +39,15 @@ def test_a_table_says_what_is_in_and_what_brings_the_rest_back() -> None:
     lines = ran.out.splitlines()
     result = pf.render(RECORDS, layout="context", max_tokens=230, packing="whole")
     back = {item.id: item.fits_at for item in result.items}
-    assert [line.split()[:3] for line in lines[1:5]] == [
+    assert [line.split()[:3] for line in lines[3:7]] == [
         ["in", "1", "src/a.py:3-9"],
         ["in", "2", "guide"],
         ["out", "3", "notes"],
         ["in", "4", "tar"],
     ]
-    assert lines[3].split()[-2:] == ["budget", f"{back['c']}"]
-    assert "4 items: 3 in, 0 cut, 1 out" in lines
-    assert f"The next budget that brings something back: {back['c']} (notes)" in lines
+    assert lines[5].split()[-2:] == ["budget", f"{back['c']}"]
+    verdict = f"{result.tokens} of 230 tokens · 3 in, 0 cut, 1 out · next: notes at {back['c']}"
+    assert lines[0] == verdict
     assert any(line.startswith("budget") and "--max-tokens" in line for line in lines)
     assert any(
         line.startswith("tokens ") and f"{result.tokens} of 230 (exact, o200k_base)" in line
@@ -63,17 +63,17 @@ def test_a_table_shows_the_score_that_ranked_and_says_of_another_order_in_the_te
     ]
     found = [{**record, "origin": "similarity"} for record in records]
     given = explained("--min-score", "0.1", records=found).out.splitlines()
-    assert given[0].split()[3] == "score" and given[1].split()[4] == "0.90"
-    assert given[4] == "3 items: 3 in, 0 cut, 0 out" and not given[5]
+    assert given[0].endswith("tokens · 3 in, 0 cut, 0 out") and not given[1] and not given[6]
+    assert given[2].split()[3] == "score" and given[3].split()[4] == "0.90"
     asked = explained(
         "--query", "extract", "--min-score", "0.1", "--group-by", "kind", records=found
     )
     lines = asked.out.splitlines()
-    assert lines[0].split()[3] == "ranking"
-    ranking = [float(line.split()[4]) for line in lines[1:4]]
+    assert lines[2].split()[3] == "ranking"
+    ranking = [float(line.split()[4]) for line in lines[3:6]]
     assert ranking == sorted(ranking, reverse=True)
     assert (
-        lines[5] == "listed in the order of packing; the text has them by kind, in the order score"
+        lines[6] == "listed in the order of packing; the text has them by kind, in the order score"
     )
 
 
@@ -162,9 +162,9 @@ def test_as_json_all_is_said_and_the_map_when_it_is_asked_for() -> None:
 
 
 def test_no_items_and_a_frame_that_does_not_fit() -> None:
-    assert "0 items" in explained(records=[]).out
+    assert "0 in, 0 cut, 0 out" in explained(records=[]).out
     ran = explained("--layout", "context", "--max-tokens", "1")
-    assert "The templates' own text alone takes 3 tokens, so the text is empty." in ran.out
+    assert "The text of the templates alone takes 3 tokens, so the output is empty." in ran.out
 
 
 def test_it_takes_the_flags_of_render_and_fails_as_render_does(tmp_path: Path) -> None:
@@ -187,7 +187,17 @@ def test_it_takes_the_flags_of_render_and_fails_as_render_does(tmp_path: Path) -
     assert not ran.out and (tmp_path / "out.txt").read_text(encoding="utf-8").endswith("\n")
 
 
-# --- colours and columns --------------------------------------------------------------------------
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_tables_fit_the_screen(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    names = [f"src/package_of_many_words/module_number_{n}/__init__.py" for n in range(5)]
+    items = [{"path": name, "content": f"x{n} = {n}\n" * 30} for n, name in enumerate(names)]
+    out = explained("--max-tokens", "200", records=items).out
+    assert max(map(text_columns, out.splitlines())) <= columns
+    assert ", " in out.splitlines()[0] and "fits at" in out
+
+
+# --- colors and columns --------------------------------------------------------------------------
 
 
 def test_a_terminal_gets_colours_of_ours_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +218,7 @@ def test_columns_are_those_that_the_environment_says(monkeypatch: pytest.MonkeyP
     widths = []
     for columns in ("60", "140"):
         monkeypatch.setenv("COLUMNS", columns)
-        table = explained(records=records).out.splitlines()[:2]
+        table = explained(records=records).out.splitlines()[:4]
         widths.append(max(map(text_columns, table)))
     assert widths[0] <= 60 < widths[1] <= 140
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -80,11 +81,15 @@ def test_count_as_a_tree_sums_up_folders() -> None:
     Path("a/b").mkdir(parents=True)
     write("a/b/one.txt", "one two three")
     write("a/two.txt", "one " * 30)
-    rows = [line.split() for line in run("count", "a", "--tree").out.splitlines()]
-    assert [name for _, name in rows] == ["a/", "two.txt", "b/", "one.txt", "total"]
-    numbers = [int(number) for number, _ in rows]
+    rows = [line.split() for line in run("count", "a", "--tree", "--depth", "3").out.splitlines()]
+    assert [row[-1] for row in rows] == ["a/", "two.txt", "b/", "one.txt", "total"]
+    numbers = [int(row[0]) for row in rows]
     assert numbers[0] == numbers[-1] == numbers[1] + numbers[2]
     assert numbers[2] == numbers[3]
+    filled = [row[1].count("█") for row in rows[:3]]
+    assert filled == [10, round(10 * numbers[1] / numbers[0]), round(10 * numbers[2] / numbers[0])]
+    shallow = run("count", "a", "--tree").out
+    assert "one.txt" not in shallow and "1 name below; --depth 3 shows all" in shallow
 
 
 def test_count_of_standard_input_under_a_profile() -> None:
@@ -252,3 +257,19 @@ def test_help_loads_no_file_reader_and_no_engine() -> None:
     assert loaded <= {
         f"promptforge{each}" for each in ("", "._version", ".errors", ".cli", ".cli.main")
     }
+
+
+def test_a_terminal_gets_colors_and_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    run("init", "desk")
+    write("desk/templates/mine/item.md.j2", "{{ item.lines_range }}")
+    commands = (
+        ["list"], ["list", "profiles"], ["count", "desk", "--tree"], ["check", "desk"],
+        ["check", "desk", "--diff"], ["test", "desk"], ["rule"],
+    )  # fmt: skip
+    plain = [run(*command).out for command in commands]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    painted = [run(*command).out for command in commands]
+    assert all("\x1b[" in text for text in painted)
+    assert [re.sub("\x1b\\[[0-9;]*m", "", text) for text in painted] == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert [run(*command).out for command in commands] == plain

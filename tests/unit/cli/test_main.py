@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -96,7 +97,7 @@ def test_a_folder_does_not_give_the_text_of_an_earlier_run(more: list[str]) -> N
         assert ran.code == 0
         found.append({path.name: path.read_text() for path in Path("notes").iterdir()})
     assert found[0] == found[1]
-    assert "files that this run writes" in ran.err
+    assert "written by this run" in ran.err
 
 
 @pytest.mark.parametrize("name", ["items.json", "./items.json"])
@@ -378,14 +379,28 @@ def test_the_window_holds_for_the_line_end_of_a_prompt() -> None:
 
 
 @pytest.mark.slow
+def test_a_folder_says_at_most_two_notes_and_all_of_them_when_asked() -> None:
+    for number in range(9):
+        write(f"{number}.md", f"Part {number} holds <|im_start|> as text.\n" * 40)
+    write("copy.md", "Part 0 holds <|im_start|> as text.\n" * 40)
+    write("uv.lock", "version = 1\n")
+    write("b.pem", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n")
+    short = run("render", ".", "--max-tokens", "300").err.splitlines()
+    assert len(short) == 2
+    told = {*re.findall(r"PF\d{3}", " ".join(short))}
+    whole = run("render", ".", "--max-tokens", "300", "-v").err
+    assert told == {*re.findall(r"PF\d{3}", whole)} > {"PF111", "PF120", "PF608"}
+    assert "uv.lock" in whole and "-v prints these notes whole" in short[0]
+
+
 def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
     Path("folder").mkdir()
     Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(5_000)))
     said = run("render", "folder", "--profile", "claude").err
     assert (
-        "note: the budget is 4,000 tokens, and the window of the LLM 1,000,000;"
+        "; the budget is 4,000 tokens, and the window of the LLM 1,000,000;"
         ' the most important files come first; --query "…" asks for others;'
-        " --max-tokens N or none takes more\n"
+        " --max-tokens N or none takes more [PF111]\n"
     ) in said
     said = run("render", "folder", "--max-tokens", "5k", "-o", "out.md").err
     assert "the budget is" not in said and " of 5,000 tokens: out.md\n" in said

@@ -426,9 +426,9 @@ def test_every_drop_that_is_not_for_the_budget_is_said_by_name() -> None:
     ]
     result = pf.render(items, min_score=0.5, kinds=["code", "text"])
     assert [(one.code, one.message) for one in result.warnings] == [
-        ("PF120", '1 item holds the text of another and was left out: "e.py"'),
+        ("PF120", '1 duplicate was skipped: "e.py"'),
         ("PF121", '1 found item scores below min_score 0.5: "B"; a lower min_score keeps more'),
-        ("PF122", '1 item was left out by kinds: "d.md"; kinds: none keeps all'),
+        ("PF122", '1 item was dropped by kinds: "d.md"; kinds: none keeps all'),
     ]
 
 

@@ -71,7 +71,7 @@ def test_what_folders_leave_out_is_left_out_of_changes(space: Path) -> None:
     found = gathered(*changed, "--exclude", "sub/", "--exclude", "*.md")
     assert [item["path"] for item in found] == ["gone.txt", "uv.lock", "new ü.py"]
     ran = run("render", "--git-changed")
-    assert "lock files: 1 (uv.lock)" in ran.err and "locked" not in ran.out
+    assert "1 lock files (uv.lock)" in ran.err and "locked" not in ran.out
     assert "locked" in run("render", "--git-changed", "--ignored").out
     for source in changed:
         ran = run("render", source, "--include", "*.go")

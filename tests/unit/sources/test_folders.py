@@ -136,9 +136,9 @@ def test_what_nobody_wants_is_left_out_and_said_once(space: Path) -> None:
     new = {item["path"] for item in json.loads(ran.out)["items"]} - {*TRACKED, *WEB, "new.py"}
     assert new == {"web/long.txt", "about.py"}
     assert ran.err == (
-        "promptforge: note: .: left out files without text: 2 (image.png, paper.pdf), generated"
-        " files: 1 (api_pb2.py), lock files: 2 (uv.lock, web/package-lock.json), minified files: 2"
-        " (web/bundle.js, web/jquery.min.js); name a file that is meant, or give --ignored [PF608]\n"
+        "promptforge: note: .: skipped 7 files: 1 generated (api_pb2.py), 2 lock files"
+        " (uv.lock, web/package-lock.json), 2 minified (web/bundle.js, web/jquery.min.js), 2 without"
+        " text (image.png, paper.pdf); name a file to include it, or use --ignored [PF608]\n"
     )
     assert paths(".", "--include", "*.lock") == ["uv.lock"]
     assert paths("--file", "uv.lock", "web/jquery.min.js") == ["uv.lock", "web/jquery.min.js"]
@@ -175,7 +175,7 @@ def test_pointers_of_git_lfs_are_no_data(space: Path) -> None:
     ran = run("render", ".", "--json", "--max-tokens", "20000")
     found = {item["path"] for item in json.loads(ran.out)["items"]}
     assert "about.txt" in found and found.isdisjoint({"data.csv", "model.bin"})
-    assert "pointers of Git LFS: 2 (data.csv, model.bin)" in ran.err
+    assert "2 held by Git LFS (data.csv, model.bin)" in ran.err
     assert "git lfs pull fetches the files of Git LFS" in ran.err
     assert paths("--file", "data.csv") == ["data.csv"]
 
@@ -207,7 +207,7 @@ def test_an_earlier_output_is_left_out_and_hides_no_source(
     assert len(list(space.glob(f"parts.*.{suffix}"))) > 2
     ran = run("render", ".", "--max-tokens", "none", "--json")
     assert [item["path"] for item in json.loads(ran.out)["items"]] == before
-    assert "left out texts packed of the other files:" in ran.err
+    assert "packed from the others (" in ran.err
     assert f"old.{suffix}" in paths("--file", f"old.{suffix}", "tasks.py", "--max-tokens", "none")
     assert f"old.{suffix}" in paths(".", "--ignored", "--max-tokens", "none")
     git(space, "add", "-A", ":!old.*", ":!parts.*")
@@ -275,7 +275,7 @@ def test_links_are_left_out_and_said(space: Path, tmp_path: Path, flags: tuple[s
     make(tmp_path, {"outside/secret.py": "secret"})
     (space / "link.py").symlink_to(tmp_path / "outside/secret.py")
     (space / "linked").symlink_to(tmp_path / "outside")
-    assert "left out" in (said := run("render", ".", *flags).err) and "links: 2" in said
+    assert "skipped" in (said := run("render", ".", *flags).err) and "2 behind a link" in said
 
 
 def test_inside_a_hook_of_git_the_folder_is_still_the_one_that_is_named(
@@ -304,12 +304,12 @@ def test_what_git_has_and_the_folder_lacks_is_said(space: Path, tmp_path: Path) 
     copy = tmp_path / "copy"
     said = pf.load(".", workspace=copy).warnings
     fetch = "git submodule update --init fetches the files of submodules"
-    expected = f"left out submodules without files: 1 (lib); {fetch}"
+    expected = f"skipped 1 file: 1 in an empty submodule (lib); {fetch}"
     assert [(d.where, d.message) for d in said] == [(".", expected)]
     git(copy, "sparse-checkout", "set", "docs")
     said = pf.load(".", workspace=copy).warnings
-    assert "tracked files that are not there: 4 (" in said[0].message
-    assert str(said[0]).startswith(".: left out")
+    assert "4 tracked but missing (" in said[0].message
+    assert str(said[0]).startswith(".: skipped")
     back = "git restore, or git sparse-checkout add, brings tracked files back"
     assert said[0].message.endswith(f"; {back}; {fetch}")
     git(copy, "sparse-checkout", "add", "web")
@@ -322,7 +322,9 @@ def test_a_clone_in_a_folder_is_said(space: Path) -> None:
     make(space, {"clone/c.py": "c"})
     git(space / "clone", "init", "-q")
     said = pf.load(".", workspace=space).warnings
-    expected = "left out other repositories: 1 (clone/); name another repository that is meant"
+    expected = (
+        "skipped 1 file: 1 in another repository (clone/); name another repository to include it"
+    )
     assert [d.message for d in said] == [expected]
     assert [item.path for item in pf.load("clone", workspace=space)] == ["clone/c.py"]
 
@@ -334,7 +336,7 @@ def test_files_that_are_marked_as_generated_are_left_out(space: Path) -> None:
     found = pf.load(".", workspace=space)
     assert {"api/a.py", "b.pb.go"}.isdisjoint(item.path for item in found)
     assert "keep.pb.go" in [item.path for item in found]
-    assert "generated files: 2 (api/a.py, b.pb.go)" in found.warnings[-1].message
+    assert "2 generated (api/a.py, b.pb.go)" in found.warnings[-1].message
     assert [item.path for item in pf.load(".", workspace=space, include="api/*")] == ["api/a.py"]
     assert not pf.load("docs", workspace=space).warnings
     assert "api/a.py" in [item.path for item in pf.load(".", workspace=space, ignored=True)]
@@ -361,7 +363,7 @@ def test_a_pipe_or_socket_in_a_folder_is_said_and_not_opened(
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("sock")
     said = pf.load(".").warnings
-    assert "pipes, sockets and devices: 2 (pipe, sock)" in said[0].message
+    assert "2 a pipe, socket or device (pipe, sock)" in said[0].message
     for name in ("pipe", "sock"):
         ran = run("render", name)
         assert (ran.code, ran.err) == (
@@ -615,15 +617,15 @@ def test_folders_in_folders_end_somewhere(
     assert "skipped: more than 200 folders deep" in ran.err
 
 
-def test_of_many_notes_of_one_code_the_others_are_counted(
+def test_many_notes_are_one_line_unless_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for number in range(9):
         (tmp_path / f"{number}.md").write_text(f"Part {number} holds <|im_start|> as text.\n")
-    ran = run("render", ".")
-    notes = [line for line in ran.err.splitlines() if "[PF707]" in line]
-    assert len(notes) == 6 and "4 more of these" in notes[-1]
+    (note,) = run("render", ".", "--max-tokens", "none").err.splitlines()
+    assert "and 8 more [PF707]; -v prints these notes whole" in note
+    assert len(run("render", ".", "--max-tokens", "none", "-v").err.splitlines()) == 9
 
 
 def test_a_file_like_those_of_its_name_was_not_packed_of_them(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_what_git_ignores_and_what_is_hidden_is_not_searched(space: Path) -> Non
         "kept.log",
         "docs/tar.md",
     }
-    assert said == ["PF608 .: left out files without text: 1 (docs/picture.png)"]
+    assert said == ["PF608 .: skipped 1 file: 1 without text (docs/picture.png)"]
 
 
 def test_a_file_that_is_named_is_searched_whatever_git_ignores(space: Path) -> None:
@@ -149,7 +149,7 @@ def test_texts_of_two_bytes_a_character_are_texts(space: Path) -> None:
 def test_bad_bytes_are_said_of_what_is_found_alone(space: Path) -> None:
     (space / "docs/bad.txt").write_bytes(b"\xff zebra")
     assert load(space, "archive", "docs")[1] == [
-        "PF608 docs: left out files without text: 1 (picture.png)"
+        "PF608 docs: skipped 1 file: 1 without text (picture.png)"
     ]
     assert load(space, "zebra", "docs")[1][-1].startswith("PF301 docs/bad.txt:1")
 
@@ -220,8 +220,8 @@ def test_a_file_too_large_to_be_searched_is_said(
 ) -> None:
     monkeypatch.setattr(folders, "MAX_LISTED_BYTES", 40)
     assert load(space, "archive", "docs", "src")[1] == [
-        "PF608 docs: left out files larger than 0 MiB: 1 (tar.md), files without text: 1 (picture.png);"
-        " name a file that is meant",
+        "PF608 docs: skipped 2 files: 1 larger than 0 MiB (tar.md), 1 without text (picture.png);"
+        " name a file to include it",
         "PF606 docs: left out: a folder without files to read, but for those that are left out by default",
     ]
 

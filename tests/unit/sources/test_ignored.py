@@ -45,7 +45,7 @@ def test_folders_that_tools_fill_are_left_out_and_said(tmp_path: Path, in_git: b
     if in_git:
         git(tmp_path, "init", "-q")
     assert paths(tmp_path) == KEPT
-    assert "folders of installed or built files: 6 (" in said(tmp_path)
+    assert "6 installed or built (" in said(tmp_path)
     assert len(paths(tmp_path, ignored=True)) == len(FILLED)
     assert paths(tmp_path, "venv") == ["venv/lib/x.py", "venv/pyvenv.cfg"]  # somebody names it
 
@@ -76,7 +76,7 @@ def test_ignore_files_of_other_tools_count_and_are_named(
         git(tmp_path, "add", "-A")
     kept = {name, "c.py"} if in_git else {"c.py"}
     assert set(paths(tmp_path)) == kept
-    assert f"files that {name} ignores: 2 (b.key, secret/a.py)" in said(tmp_path)
+    assert f"2 ignored by {name} (b.key, secret/a.py)" in said(tmp_path)
     assert "b.key" in paths(tmp_path, ignored=True)
 
 

@@ -192,7 +192,10 @@ def test_items_and_texts_come_from_a_store(tmp_path: Path, monkeypatch: pytest.M
     found = pf.load("memory://kept", exclude="*.json*")
     assert [item.path for item in found] == ["kept/src/app.py"]
     (said,) = found.warnings
-    assert said.code == "PF609" and "left out 1 text: memory:///kept/key.py" in said.message
+    assert (
+        said.code == "PF609"
+        and "skipped 1 text with credentials: memory:///kept/key.py" in said.message
+    )
     lost = run("render", "memory://kept/none.json")
     assert lost.code == 4 and "memory://kept/none.json: cannot be read" in lost.err
     # What a file or a row names reaches into no store.

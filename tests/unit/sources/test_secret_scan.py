@@ -133,9 +133,9 @@ def test_the_message_is_one_line_and_names_three_of_each() -> None:
     assert note.severity == "info" and note.code == "PF609"
     token = "a GitHub token"
     assert note.message == (
-        f"masked credentials in 5 texts: 0.py ({token}), 1.py ({token}), 2.py ({token}) …;"
-        f" left out 1 text: {TOKEN}.ppk (a PuTTY key);"
-        " --no-secret-scan takes all as it is, secret_allowlist one value"
+        f"masked 5 texts with credentials: 0.py ({token}), 1.py ({token}), 2.py ({token}) …;"
+        f" skipped 1 text with credentials: {TOKEN}.ppk (a PuTTY key);"
+        " --no-secret-scan includes all, secret_allowlist lets one value through"
     )
 
 

@@ -246,7 +246,7 @@ def test_a_file_among_the_arguments_may_have_a_range(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_budget_that_nobody_asked_for_is_said(folder: Path) -> None:
     Path("a.py").write_text("value = 1\n" * 3_000)
-    said = "note: the budget is 4,000 tokens; --max-tokens N or none takes more"
+    said = "; the budget is 4,000 tokens; --max-tokens N or none takes more"
     Path("items.yaml").write_text("- content: " + "value " * 5_000)
     for words in (["a.py"], ["--file", "a.py"], ["--doc", "a.py"], ["items.yaml"]):
         assert said in run("render", *words).err
@@ -314,7 +314,7 @@ def test_packed_bytes_without_a_zero_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_bytes(b"\x01" + b"a" * 8190 + "é".encode())
     loaded = pf.load(".", workspace=tmp_path)
     assert [item.path for item in loaded] == ["dos.txt", "long.txt"]
-    assert "files without text: 1 (a.br)" in loaded.warnings[-1].message
+    assert "1 without text (a.br)" in loaded.warnings[-1].message
     with pytest.raises(pf.ItemError, match="no text but binary data"):
         pf.load("a.br", workspace=tmp_path)
 
