@@ -21,7 +21,6 @@ from typing import Any, Literal, NamedTuple
 
 from ..files import VOCABULARIES_FOLDER
 from ..files.access import read_bytes
-from ..text.words import late_pattern
 
 
 class ShippedVocabulary(NamedTuple):
@@ -247,7 +246,7 @@ KNOWN_TIKTOKEN_FILES = {
 # Small texts are encoded exactly without the whole table in memory. tiktoken needs 0.2 s of
 # processor time to take over the 200,000 tokens of o200k_base, more than a small text takes for all
 # the rest. Most pieces of a text are tokens: they are searched for on the disk, and only a piece
-# that is no token is merged here. Whatever is not certain is left to tiktoken: long pieces, rare
+# that is no token is merged here. Whatever is not certain is left to tiktoken: long pieces, new
 # characters, and any text after the first hundred kilobytes.
 
 MAX_CHARS_LOOKED_UP = 1 << 16
@@ -271,14 +270,27 @@ _CLASSES = {
     **{"L": "A-Za-zª", "M": "\u0301", "N": "0-9"},
 }
 _OTHER = "!"
-# Letters and signs of living scripts, of one class in every version of Unicode since 2010. The long
-# s is not among them: for a pattern without case it is an s.
-_RARE = late_pattern(
-    "[^\x00-\x7f\xa0-\u017e\u0180-\u024f\u0391-\u03a1\u03a3-\u03c9А-яёЁא-ת\u2010-\u2027\u2030-\u205e"
-    "\u2070-\u2071\u2074-\u208e\u20a0-\u20b5\u2190-\u23e8\u2460-\u26ff\u2701-\u27bf\u3001-\u3020"
-    "ぁ-ゖァ-ヺ一-龥가-힣\uff01-\uff5e\U0001f300-\U0001f64f\U0001f680-\U0001f6ff]"
-)
-_NOT_ASCII = late_pattern("[^\x00-\x7f]")
+
+
+class _StandIns(dict[int, str]):
+    """Code point → its stand-in, or nothing for a character whose class is uncertain."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        category = unicodedata.category(char)
+        found = char
+        if not char.isascii():
+            found = _STAND_INS.get(category, _OTHER)
+            # tiktoken's own version of Unicode lies after 3.2: it has the letters of that.
+            is_old = found == _STAND_INS.get(unicodedata.ucd_3_2_0.category(char))
+            # A pattern takes the long s for an s, and U+0085 for a blank.
+            if category in ("Cn", "Co", "Cs") or char in "\x85ſ" or not (is_old or found == _OTHER):
+                found = ""
+        self[code] = found
+        return found
+
+
+_PLAIN = _StandIns()
 
 
 class LookupEncoder:
@@ -303,11 +315,11 @@ class LookupEncoder:
             self._pieces = re.compile(python_pattern(self._pattern), re.ASCII)
         if text.isascii():
             pieces = self._pieces.findall(text)
-        elif _RARE.search(text) is None:
-            plain = _NOT_ASCII.sub(_stand_in, text)
-            pieces = [text[slice(*found.span())] for found in self._pieces.finditer(plain)]
         else:
-            return None
+            plain = text.translate(_PLAIN)
+            if len(plain) < len(text):
+                return None
+            pieces = [text[slice(*found.span())] for found in self._pieces.finditer(plain)]
         tokens: list[int] = []
         for piece in pieces:
             found = self._known.get(piece)
@@ -363,10 +375,6 @@ def python_pattern(pattern: str) -> str:
 
     # At `$`, `re` stops before a line feed at the end too.
     return re.sub(r"\[[^\]]*\]|\\p\{\w+\}", translate, pattern).replace("$", r"\Z")
-
-
-def _stand_in(found: re.Match[str]) -> str:
-    return _STAND_INS.get(unicodedata.category(found[0]), _OTHER)
 
 
 # --- the vocabulary at the head of a GGUF file ----------------------------------------------------
