@@ -37,7 +37,6 @@ from ..errors import OptionError, PromptForgeError, pip_install, quote, suggest_
 from ..files import Folders, is_url
 from ..files.access import remove_unfinished, temporary_file
 from .rows import (
-    CONTEXT_ONLY,
     ERROR_PREFIX,
     BatchInput,
     BatchSpec,
@@ -47,6 +46,7 @@ from .rows import (
     RowRenderer,
     Shard,
     Source,
+    check_first_rows,
     check_spec,
     error_line,
     fingerprint_of,
@@ -101,7 +101,8 @@ def run(  # noqa: PLR0913  its options are public
     input: Source,
     output: str | os.PathLike[str],
     *,
-    to: str = CONTEXT_ONLY,
+    to: str | None = None,
+    columns: Mapping[str, str] | None = None,
     model: str | None = None,
     body: Mapping[str, Any] | None = None,
     profile: str | Path | None = None,
@@ -129,7 +130,10 @@ def run(  # noqa: PLR0913  its options are public
       folder for everything.
     - `to`: `context`, a shape of `Renderer.prompt`, or a batch service: `openai-batch`,
       `openai-responses-batch`, `anthropic-batch`, `gemini-batch`, `bedrock-batch`. A batch service
-      but Bedrock's needs a `model`; `body` holds more keywords for each of its requests.
+      but Bedrock's needs a `model`; `body` holds more keywords for each of its requests. Default:
+      `text` for a row with a question, instructions, a system text or a history, else `context`.
+    - `columns`: your own columns by the keys of a row: `{"user": "question", "items": "contexts"}`.
+      Only these are read; `items` are then read as `render` does, so a text is no file's name.
     - `options`: as in `Renderer`; a row's own options win. `workspace` holds the files rows name.
     - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
       `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.
@@ -149,7 +153,7 @@ def run(  # noqa: PLR0913  its options are public
     if is_url(output):
         raise OptionError(f"{output} is a URL; copy it with fsspec, as `promptforge batch` does")
     shape = BATCH_SERVICES[to].shape if to in [*BATCH_SERVICES] else to
-    spec = make_spec(shape, profile, templates, profiles, workspace, attack, options)
+    spec = make_spec(shape, profile, templates, profiles, workspace, attack, options, columns)
     chosen, inputs = check_spec(spec), hash_inputs(spec)
     paths, given = OutputPaths(Path(output)), BatchInput(input)
     spec = replace(spec, output=os.path.abspath(paths.results))
@@ -164,8 +168,11 @@ def run(  # noqa: PLR0913  its options are public
     before = paths.read_manifest()
     with closing(ShardStore(paths.shards)) as store:
         results.begin(before)
-        tally = _Tally(store, fingerprint, retry, max_errors, given.bytes, progress)
-        complete = tally.run(split_shards(given.rows(), part_rows, limit), source, count)
+        tally = _Tally(
+            store, fingerprint, retry, max_errors, given.bytes, progress, spec.id_column
+        )
+        shards = check_first_rows(split_shards(given.rows(), part_rows, limit), spec.columns)
+        complete = tally.run(shards, source, count)
         report = tally.report(complete, _changed(before, inputs), given.left_out)
         if complete:
             if limit is None:
@@ -184,6 +191,7 @@ class _Tally:
     max_errors: int | None
     total: int | None
     progress: Callable[[Progress], None] | None
+    id_column: str
     rows: int = 0
     kept: int = 0
     errors: int = 0
@@ -238,10 +246,10 @@ class _Tally:
             key = shard.key(self.fingerprint)
             done = self.store.find(shard, key)
             if done is None or (self.retry and done.errors):
-                yield ShardJob(shard, key)
+                yield ShardJob(shard, key, None, self.id_column)
             elif done.references:
                 # Its rows name files, which may have changed: only a worker can tell, by reading.
-                yield ShardJob(shard, key, done)
+                yield ShardJob(shard, key, done, self.id_column)
             else:
                 self._count_kept(ShardJob(shard, key), done)
             if self._failed():
@@ -335,8 +343,8 @@ class _Results(NamedTuple):
         return replace(report, errors=manifest.errors, files=tuple(files))
 
 
-def _result_writer(to: str, paths: OutputPaths, requests: RequestSettings) -> ResultWriter:
-    if to in BATCH_SERVICES:
+def _result_writer(to: str | None, paths: OutputPaths, requests: RequestSettings) -> ResultWriter:
+    if to is not None and to in BATCH_SERVICES:
         if paths.is_file:
             message = f"{to} writes several files: the output is a folder"
             raise OptionError(f"{message}, so no name such as {quote(paths.results.name)}")
@@ -425,6 +433,7 @@ class ShardJob(NamedTuple):
     """Name of its file in the store."""
     done: ShardSummary | None = None
     """Summary of an earlier rendering, to be kept unless files that its rows name have changed."""
+    id_column: str = "id"
 
 
 Outcome = tuple[ShardJob, RenderedShard | None]
@@ -494,7 +503,7 @@ def _render(worker: Worker, job: ShardJob) -> RenderedShard | None:
     except WorkerDied:
         _start(worker)
     # One of the rows may be the cause. Alone, it takes no other row with it.
-    alone = [_render_row(worker, job.shard.index, row) for row in job.shard.rows]
+    alone = [_render_row(worker, job, row) for row in job.shard.rows]
     return RenderedShard(
         b"".join(one.body for one in alone),
         len(alone),
@@ -504,10 +513,10 @@ def _render(worker: Worker, job: ShardJob) -> RenderedShard | None:
     )
 
 
-def _render_row(worker: Worker, index: int, row: Row) -> RenderedShard:
+def _render_row(worker: Worker, job: ShardJob, row: Row) -> RenderedShard:
     for _ in range(MAX_ROW_ATTEMPTS):
         try:
-            found = _ask(worker, Shard(index, [row]), "")
+            found = _ask(worker, Shard(job.shard.index, [row]), "")
             assert found is not None  # None answers a hash, and there was none
             return found
         except WorkerDied as death:
@@ -515,7 +524,8 @@ def _render_row(worker: Worker, index: int, row: Row) -> RenderedShard:
             _start(worker)
     number, raw = row
     message = f"the worker died {MAX_ROW_ATTEMPTS} times while it rendered this row: {reason}"
-    line = error_line(row_id(raw, f"row-{number}"), number, "WorkerDied", message)
+    name = row_id(raw, f"row-{number}", job.id_column)
+    line = error_line(name, number, "WorkerDied", message)
     return RenderedShard(line + b"\n", 1, 1, 0, [])
 
 

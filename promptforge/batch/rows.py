@@ -18,7 +18,7 @@ import os
 import sys
 import zlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from pathlib import Path
@@ -33,6 +33,7 @@ from ..errors import (
     ItemError,
     OptionError,
     PromptForgeError,
+    did_you_mean,
     pip_install,
     quote,
     show_value,
@@ -423,19 +424,27 @@ class BatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """ATT&CK data, in which techniques are looked up."""
     output: str = ""
     """Where the results go: no row may name it, for it is replaced when all rows are done."""
-    to: str = CONTEXT_ONLY
-    """`context`, or a shape of `Renderer.prompt`."""
+    to: str | None = None
+    """`context`, or a shape of `Renderer.prompt`; `None`: each row's keys tell."""
     options: dict[str, Any] = {}
+    columns: dict[str, str] = {}
+    """Key of a row → the user's own column that holds it; if there are any, only they are read."""
+
+    @property
+    def id_column(self) -> str:
+        """The column of ids; empty if the user named others and none of ids."""
+        return self.columns.get("id", "") if self.columns else "id"
 
 
-def make_spec(
-    to: str,
+def make_spec(  # noqa: PLR0913  the settings of a run are public
+    to: str | None,
     profile: str | Path | None,
     templates: Folders,
     profiles: Folders,
     workspace: str | Path,
     attack: str | None,
     options: dict[str, Any],
+    columns: Mapping[str, str] | None = None,
 ) -> BatchSpec:
     """Build the spec; its folders are absolute, so they mean the same to any process."""
     return BatchSpec(
@@ -446,18 +455,46 @@ def make_spec(
         attack=None if attack is None else os.path.abspath(attack),
         to=to,
         options=options,
+        columns=dict(columns or {}),
     )
 
 
 def check_spec(spec: BatchSpec) -> Options:
     """Return the options in force; raises `PromptForgeError` for settings that no row can use."""
-    check_shape(spec.to, CONTEXT_ONLY)
+    if spec.to is not None:
+        check_shape(spec.to, CONTEXT_ONLY)
+    known = [*_OWN_KEYS, *OPTION_VOCABULARY]
+    for key in spec.columns:
+        if key not in known:
+            message = f"columns: {quote(key)} is no key of a row{suggest_name(key, known)}"
+            raise OptionError(message, option="columns")
     try:
         msgspec.json.encode(spec.options)
     except TypeError as error:
         message = f"options of a batch are plain data, for other processes: {error}"
         raise OptionError(message) from None
     return make_renderer(spec).check()
+
+
+def check_columns(columns: Mapping[str, str], there: Collection[str], where: str) -> None:
+    """Raise `OptionError` for a column that is not among those which are there."""
+    for column in columns.values():
+        if column not in there:
+            message = f"columns: {where} {quote(column)}{suggest_name(column, there)}"
+            raise OptionError(message, option="columns")
+
+
+def check_first_rows(shards: Iterable[Shard], columns: Mapping[str, str]) -> Iterator[Shard]:
+    """Yield the shards; raises `OptionError` for a column that no row of the first one has."""
+    for shard in shards:
+        if shard.index == 0 and columns:
+            there: dict[str, Any] = {}
+            for _, raw in shard.rows:
+                with contextlib.suppress(ItemError):
+                    there |= decode_row(raw, {})
+            if there:
+                check_columns(columns, there, f"none of the first {len(shard.rows):,} rows has")
+        yield shard
 
 
 def make_renderer(spec: BatchSpec, profile: str | None = None) -> Renderer:
@@ -490,6 +527,16 @@ class RenderedShard(msgspec.Struct, frozen=True):
     """Tokens of all results."""
     references: list[str]
     """One hash per row that names files, man pages or techniques: of the data read for it."""
+
+
+class _RowRequest(NamedTuple):
+    """What a row asks for."""
+
+    job: Job
+    profile: str | None
+    to: str
+    records: Any
+    """Items in the row itself, of any known shape."""
 
 
 class _Inputs(NamedTuple):
@@ -533,8 +580,7 @@ class RowRenderer:
         for _, raw in shard.rows:
             self._before_row()
             try:
-                job, _ = _understand(decode_row(raw, {}), self._spec.to)
-                found.append(self._load(job).reference)
+                found.append(self._load(self._understand(decode_row(raw, {}))).reference)
             except Exception:
                 continue  # a row that cannot be read names nothing
         return [reference for reference in found if reference]
@@ -545,24 +591,38 @@ class RowRenderer:
         try:
             twice: dict[str, None] = {}
             value = decode_row(raw, twice)
-            name = _id_of(value, name)
-            job, profile = _understand(value, self._spec.to)
-            inputs = self._load(job)
+            name = _id_of(value, name, self._spec.id_column)
+            asked = self._understand(value)
+            inputs = self._load(asked)
             reference = inputs.reference
             report_repeated_keys(twice, inputs.said, "row")
             if inputs.failure:
                 raise inputs.failure
-            facts = self._render(job, profile or self._spec.profile, inputs)
+            facts = self._render(asked, inputs)
             return _line({"id": name, "line": number, **facts}), facts["tokens"], reference
         except Exception as error:  # any error at all: it must not end the other rows
             return error_line(name, number, type(error).__name__, str(error)), 0, reference
 
-    def _render(self, job: Job, profile: str | None, inputs: _Inputs) -> dict[str, Any]:
+    def _understand(self, value: dict[str, Any]) -> _RowRequest:
+        """Return what a row asks for; raises `OptionError` for a key that no row takes."""
+        columns = self._spec.columns
+        if columns:
+            value = {key: value[column] for key, column in columns.items() if column in value}
+        records = value.pop("items", None) if "items" in columns else None
+        asked = _understand(value, self._spec.to)
+        if records is None:
+            return asked
+        # Data of a user, however it looks: a text is a text here, and no name of a file.
+        return asked._replace(records=[records] if isinstance(records, str) else records)
+
+    def _render(self, asked: _RowRequest, inputs: _Inputs) -> dict[str, Any]:
+        job, to = asked.job, asked.to
+        profile = asked.profile or self._spec.profile
         renderer = self._renderers.get(profile)
         if renderer is None:
             renderer = self._renderers[profile] = make_renderer(self._spec, profile)
         before = tuple(inputs.said)
-        if self._spec.to == CONTEXT_ONLY:
+        if to == CONTEXT_ONLY:
             context = renderer.render(inputs.items, before=before, **job.options)
             return {"text": context.text, **_figures(context, context)}
         prompt = renderer.prompt(
@@ -571,26 +631,26 @@ class RowRenderer:
             instructions=job.texts.get("instructions"),
             user=job.texts.get("question"),
             history=inputs.history,
-            to=check_shape(self._spec.to),
+            to=check_shape(to),
             before=before,
             **job.options,
         )
         figures = _figures(prompt, prompt.context)
-        if self._spec.to == "text":
+        if to == "text":
             return {"text": prompt.text, **figures}
         return {"request": prompt.request, **figures}
 
     # --- data that a row names --------------------------------------------------------------------
 
-    def _load(self, job: Job) -> _Inputs:
-        said = Diagnostics()
+    def _load(self, asked: _RowRequest) -> _Inputs:
+        job, said = asked.job, Diagnostics()
         names = [entry for entry in job.items if isinstance(entry, str)]
         paths = [*names, *job.files, *job.documents]
         if isinstance(job.history, str):
             paths.append(job.history)
         wanted = SourceRequest(
             items=names,
-            records=[entry for entry in job.items if not isinstance(entry, str)],
+            records=asked.records,
             files=job.files,
             documents=job.documents,
             man_pages=job.man_pages,
@@ -679,16 +739,16 @@ def error_line(name: str, number: int, kind: str, message: str) -> bytes:
     return _line({"error": kind, "id": name, "line": number, "message": message})
 
 
-def row_id(raw: bytes, derived: str) -> str:
+def row_id(raw: bytes, derived: str, column: str) -> str:
     """Return the id of a row, or `derived` where it has none or cannot be read."""
     try:
-        return _id_of(decode_row(raw, {}), derived)
+        return _id_of(decode_row(raw, {}), derived, column)
     except PromptForgeError:
         return derived
 
 
-def _id_of(value: Mapping[str, Any], derived: str) -> str:
-    given = value.get("id")
+def _id_of(value: Mapping[str, Any], derived: str, column: str) -> str:
+    given = value.get(column)
     if given is None or given == "":
         return derived
     if isinstance(given, bool) or not isinstance(given, str | int):
@@ -697,8 +757,7 @@ def _id_of(value: Mapping[str, Any], derived: str) -> str:
     return str(given)
 
 
-def _understand(value: dict[str, Any], to: str) -> tuple[Job, str | None]:
-    """Return the job and the profile of a row; raises `OptionError` for a key that no row takes."""
+def _understand(value: dict[str, Any], to: str | None) -> _RowRequest:
     given = {key: inner for key, inner in value.items() if key not in ("id", "profile", "user")}
     if value.get("user") is not None:
         if given.get("question") is not None:
@@ -717,18 +776,23 @@ def _understand(value: dict[str, Any], to: str) -> tuple[Job, str | None]:
             raise OptionError(message, option=key)
     for name, inner in job.options.items():
         _check_option(name, inner)
-    if to == CONTEXT_ONLY and (job.texts or job.history is not None):
+    is_prompt = bool(job.texts) or job.history is not None
+    if to == CONTEXT_ONLY and is_prompt:
         key = "user" if "question" in job.texts else next(iter(job.texts), "history")
         message = "a context alone has no place for it; --to text or openai makes a prompt"
         raise OptionError(f"{key}: {message}")
-    return job, profile
+    if to is None:
+        to = "text" if is_prompt else CONTEXT_ONLY
+    records = [entry for entry in job.items if not isinstance(entry, str)]
+    return _RowRequest(job, profile, to, records)
 
 
 def _check_option(name: str, value: object) -> None:
     if name not in OPTION_VOCABULARY:
         hint = f"; {_ROW}"
         if name not in ITEM_FIELDS:  # else the row is an item, and no request
-            hint = suggest_name(name, [*_OWN_KEYS, *OPTION_VOCABULARY])
+            hint = did_you_mean(name, [*_OWN_KEYS, *OPTION_VOCABULARY])
+            hint += "; --columns user=question,items=contexts reads columns of your own"
         raise OptionError(f"unknown key {quote(name)}{hint}", option=name)
     if name == "tokenizer" and isinstance(value, str) and value.startswith("file:"):
         raise OptionError("tokenizer: only the whole run can take one from a file", option=name)
@@ -773,7 +837,8 @@ class RenderBatch:
     def __init__(
         self,
         *,
-        to: str = CONTEXT_ONLY,
+        to: str | None = None,
+        columns: Mapping[str, str] | None = None,
         profile: str | None = None,
         templates: Folders = None,
         profiles: Folders = None,
@@ -781,17 +846,20 @@ class RenderBatch:
         attack: str | None = None,
         **options: Any,
     ) -> None:
-        self._spec = make_spec(to, profile, templates, profiles, workspace, attack, options)
+        self._spec = make_spec(
+            to, profile, templates, profiles, workspace, attack, options, columns
+        )
         check_spec(self._spec)
         self._renderer: RowRenderer | None = None
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """Render the rows of `batch`. A wrong row is an entry in `error`; it never raises."""
+        """Render the rows of `batch`. A wrong row is an entry in `error`, and raises nothing."""
         if self._renderer is None:
             self._renderer = RowRenderer(self._spec)
         if hasattr(batch, "to_pydict"):  # a table of Arrow has columns, and is no mapping
             batch = batch.to_pydict()
         columns = {name: _to_list(values) for name, values in batch.items()}
+        check_columns(self._spec.columns, columns, "the batch has no")
         made: dict[str, list[Any]] = {name: [] for name in _DEFAULTS}
         for number, values in enumerate(zip(*columns.values(), strict=True), 1):
             row = dict(zip(columns, values, strict=True))

@@ -331,7 +331,7 @@ def hash_inputs(spec: BatchSpec) -> dict[str, str]:
     chain = {file.name: file.sha256 for file in profile.chain}
     inputs: dict[str, object] = {
         "version": __version__,
-        "options": [spec.to, spec.options],
+        "options": [spec.to, spec.options, spec.columns],
         "profile": [spec.profile, chain, list(_files(spec.profiles, "profiles"))],
         "templates": list(_files(spec.templates, "templates")),
         "tokenizer": [tokenizer.name, tokenizer.fingerprint],

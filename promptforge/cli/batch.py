@@ -29,9 +29,21 @@ from .output import print_message, takes_escapes, typed_access, write_json
 MAX_FILES_NAMED = 5
 """Result files that the summary names; of the rest it prints the number."""
 _RUN_OPTIONS = (
-    *("to", "model", "workers", "engine", "address", "limit", "max_errors", "retry"),
+    *("to", "columns", "model", "workers", "engine", "address", "limit", "max_errors", "retry"),
     *("part_rows", "max_tokens_per_file", "workspace", "attack"),
 )
+
+
+def _read_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    columns: dict[str, str] = {}
+    for pair in ",".join(given).split(",") if given else ():
+        key, equals, column = map(str.strip, pair.partition("="))
+        if not (key and equals and column):
+            raise click.BadParameter(f"expected KEY=COLUMN, such as user=question, found {pair!r}")
+        if key in columns:
+            raise click.BadParameter(f"two columns for {key!r}; name one")
+        columns[key] = column
+    return columns
 
 
 @click.command("batch", cls=GroupedCommand)
@@ -41,8 +53,13 @@ _RUN_OPTIONS = (
     help="results.jsonl, results.parquet, or a folder.",
 )  # fmt: skip
 @click.option(
-    "--to", type=click.Choice([CONTEXT_ONLY, *SHAPES, *BATCH_SERVICES]), default=CONTEXT_ONLY,
-    show_default=True, help="Product of each row: context, prompt, or a batch service's request.",
+    "--to", type=click.Choice([CONTEXT_ONLY, *SHAPES, *BATCH_SERVICES]),
+    help="Product of each row: context, prompt, or a batch service's request"
+    " [default: text of a prompt if the row asks a question, else context].",
+)  # fmt: skip
+@click.option(
+    "--columns", metavar="KEY=COLUMN,…", multiple=True, callback=_read_columns,
+    help="Your own columns, and no others: id=qid,user=question,items=contexts.",
 )  # fmt: skip
 @click.option("--model", metavar="NAME", help="The LLM for a batch service.")
 @click.option("--body", metavar="YAML", help="More keys of each request: '{temperature: 0}'.")
@@ -82,8 +99,9 @@ def batch_command(
     files of a pattern in quotes; `-` is JSON Lines on standard input.
 
     A row has the keys of a job file: items or names of sources, and options. It may have an `id`,
-    a `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. A row that
-    fails is a record in errors.jsonl. After a stop or a kill, the same command goes on. INPUT and
+    a `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. With
+    --columns it has columns of your own; items may then be texts, hits or a store's response. A
+    row that fails is a record in errors.jsonl. After a stop or a kill, the same command goes on. INPUT and
     OUTPUT may be URLs, such as s3://bucket/rows.jsonl (extra `remote`); shards stay here.
     """
     extra: object = {}

@@ -287,6 +287,10 @@ def _read_xml(text: str, where: str, diagnostics: Diagnostics) -> Job:
     if not contexts:
         named = ", ".join(f"<{name}>" for name in KNOWLEDGE_LISTS)
         raise ItemError(f"no <context> element; expected one with {named}", where=f"{where}:1")
+    for element in (each for context in contexts for each in (context, *context)):
+        if options := element.get("attributes"):
+            message = f"attributes of <{element.tag}>, {options}; left out: give options as flags"
+            diagnostics.add("PF606", message, where=f"{where}:{element.get('line')}")
     for block in (block for context in contexts for block in context):
         if block.tag in KNOWLEDGE_LISTS:
             # One name an element, or, without elements, one a line.
@@ -298,7 +302,7 @@ def _read_xml(text: str, where: str, diagnostics: Diagnostics) -> Job:
         message, place = f"unknown element {quote(block.tag)}", f"{where}:{block.get('line')}"
         if hint := did_you_mean(block.tag, KNOWLEDGE_LISTS):
             raise ItemError(f"{message}{hint}", where=place)
-        message += f"; left out: a context has {', '.join(KNOWLEDGE_LISTS)}"
+        message += f"; left out: a context has {', '.join(KNOWLEDGE_LISTS)}; give options as flags"
         diagnostics.add("PF606", message, where=place)
     return Job(**{name: tuple(entries) for name, entries in lists.items()})  # type: ignore[arg-type]
 
@@ -313,7 +317,9 @@ def _find_contexts(element: Element) -> Iterator[Element]:
 
 
 def _parse_xml(data: bytes, where: str) -> Element:
-    """Return the root element; names are without prefixes, and `line` is the only attribute.
+    """Return the root element; names are without prefixes.
+
+    Its attributes are `line` and `attributes`, the names of those that it had in the text.
 
     The standard library's own reader of trees would expand entities before anybody can refuse them.
     """
@@ -329,12 +335,13 @@ def _parse_xml(data: bytes, where: str) -> Element:
     def refuse(*_: Any) -> None:
         raise refusal("a document type or entity; take the <!DOCTYPE …> out")
 
-    def start(name: str, _attributes: dict[str, str]) -> None:
+    def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth
         depth += 1
         if depth > MAX_XML_DEPTH:
             raise refusal(f"nested deeper than {MAX_XML_DEPTH}")
-        builder.start(name.rpartition(":")[2], {"line": str(parser.CurrentLineNumber)})
+        given = {"line": str(parser.CurrentLineNumber), "attributes": ", ".join(attributes)}
+        builder.start(name.rpartition(":")[2], given)
 
     def end(name: str) -> None:
         nonlocal depth

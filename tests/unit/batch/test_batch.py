@@ -313,6 +313,19 @@ def test_the_command_says_what_it_did() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_columns_of_a_users_own() -> None:
+    row = {"qid": "a", "question": "Is it?", "contexts": ["It is."], "gold": "yes"}
+    Path("own.jsonl").write_text(json.dumps(row) + "\n")
+    columns = "id=qid, user=question,items=contexts"
+    assert run("batch", "own.jsonl", "-o", "own-out.jsonl", "--columns", columns).code == 0
+    made = records("own-out.jsonl")[0]
+    assert (made["id"], made["text"]) == ("a", pf.Renderer().prompt(["It is."], user="Is it?").text)
+    ran = run("batch", "own.jsonl", "-o", "own-out.jsonl", "--columns", "items=context")
+    assert ran.code == 2 and 'did you mean "contexts"' in ran.err
+    for wrong in ("question", "user=", "user=question,user=gold"):
+        assert run("batch", "own.jsonl", "-o", "o.jsonl", "--columns", wrong).code == 2
+
+
 def test_a_named_pipe_is_read_once() -> None:
     os.mkfifo("pipe")
     writer = subprocess.Popen(["sh", "-c", "head -n 3 in.jsonl > pipe"])

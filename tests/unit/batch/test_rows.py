@@ -18,7 +18,14 @@ from msgspec.structs import replace
 import promptforge as pf
 from promptforge import batch
 from promptforge.batch import rows
-from promptforge.batch.rows import RenderBatch, RowRenderer, Shard, make_spec
+from promptforge.batch.rows import (
+    RenderBatch,
+    RowRenderer,
+    Shard,
+    check_first_rows,
+    make_spec,
+    row_id,
+)
 from promptforge.errors import ItemError, OptionError
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
@@ -259,6 +266,47 @@ def test_columns_in_columns_out() -> None:
 def test_requests_are_columns_of_json() -> None:
     made = RenderBatch(to="openai")({"items": [[ITEM]], "user": ["why?"]})
     assert json.loads(made["request"][0])["messages"][-1]["content"][-1]["text"] == "why?"
+
+
+OWN_COLUMNS = {"id": "qid", "user": "question", "items": "contexts"}
+RESPONSE = {"passage_text": ["tar lives in bin.", "A second one."], "url": ["http://a.b/c", "x/y"]}
+
+
+def test_columns_of_a_users_own_are_read_as_render_reads_them() -> None:
+    given: dict[str, Any] = {
+        "qid": [7, "b", ""],
+        "question": ["Polite?", "Where is tar?", None],
+        "contexts": [["Greetings are polite.", "note.txt"], RESPONSE, "only a text"],
+        "format": ["no option here", None, None],
+    }
+    made = RenderBatch(columns=OWN_COLUMNS)(given)
+    assert made["error"] == ["", "", ""] and made["id"] == ["7", "b", "row-3"]
+    expected = [
+        pf.Renderer().prompt(["Greetings are polite.", "note.txt"], user="Polite?").text,
+        pf.Renderer().prompt(RESPONSE, user="Where is tar?").text,
+        pf.render(["only a text"]).text,
+    ]
+    assert made["text"] == expected
+    assert row_id(b'{"qid": 7, "id": 8}', "row-1", "qid") == "7"
+
+
+def test_a_column_that_is_not_there_is_refused() -> None:
+    with pytest.raises(OptionError, match='the batch has no "qeustion"; did you mean "question"'):
+        RenderBatch(columns={"user": "qeustion"})({"question": ["?"]})
+    with pytest.raises(OptionError, match='"usr" is no key of a row; did you mean "user"'):
+        RenderBatch(columns={"usr": "question"})
+    shards = [Shard(0, [(1, b'{"question": "?"}'), (2, b"no row")]), Shard(1, [(3, b"{}")])]
+    assert list(check_first_rows(iter(shards), {"user": "question"})) == shards
+    with pytest.raises(OptionError, match='none of the first 2 rows has "user"'):
+        list(check_first_rows(iter(shards), {"user": "user"}))
+
+
+def test_the_keys_of_a_row_say_what_is_made_of_it() -> None:
+    rows = RenderBatch()({"items": [[ITEM], [ITEM]], "user": ["Why?", None], "id": ["a", None]})
+    assert rows["text"] == [
+        pf.Renderer().prompt([ITEM], user="Why?").text,
+        pf.render([ITEM]).text,
+    ]
 
 
 def test_what_no_row_can_use_is_refused_at_once() -> None:

@@ -124,10 +124,13 @@ def test_a_job_that_is_not_there(tmp_path: Path) -> None:
     assert [d.code for d in diagnostics] == ["PF301"]
 
 
-def test_an_unknown_element_of_xml_is_said(tmp_path: Path) -> None:
+def test_what_an_xml_job_has_no_place_for_is_said(tmp_path: Path) -> None:
     said = Diagnostics()
     path = tmp_path / "job.xml"
-    path.write_text("<context>\n<weather/><documents><d>a.md</d></documents></context>")
+    path.write_text(
+        '<a b="c"><context layout="plain">\n<weather/><documents><d>a.md</d></documents></context></a>'
+    )
     assert load_job(path, diagnostics=said).documents == ("a.md",)
-    (one,) = said
-    assert one.where == f"{path}:2" and 'unknown element "weather"; left out' in one.message
+    attribute, element = said
+    assert attribute.where == f"{path}:1" and "<context>, layout; left out" in attribute.message
+    assert element.where == f"{path}:2" and 'unknown element "weather"; left out' in element.message
