@@ -168,9 +168,7 @@ def run(  # noqa: PLR0913  its options are public
     before = paths.read_manifest()
     with closing(ShardStore(paths.shards)) as store:
         results.begin(before)
-        tally = _Tally(
-            store, fingerprint, retry, max_errors, given.bytes, progress, spec.id_column
-        )
+        tally = _Tally(store, fingerprint, retry, max_errors, given.bytes, progress, spec.id_column)
         shards = check_first_rows(split_shards(given.rows(), part_rows, limit), spec.columns)
         complete = tally.run(shards, source, count)
         report = tally.report(complete, _changed(before, inputs), given.left_out)

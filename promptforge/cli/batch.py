@@ -101,8 +101,8 @@ def batch_command(
     A row has the keys of a job file: items or names of sources, and options. It may have an `id`,
     a `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. With
     --columns it has columns of your own; items may then be texts, hits or a store's response. A
-    row that fails is a record in errors.jsonl. After a stop or a kill, the same command goes on. INPUT and
-    OUTPUT may be URLs, such as s3://bucket/rows.jsonl (extra `remote`); shards stay here.
+    row that fails is a record in errors.jsonl. After a stop or a kill, the same command goes on.
+    INPUT and OUTPUT may be URLs, such as s3://bucket/rows.jsonl (extra `remote`); shards stay here.
     """
     extra: object = {}
     if body:

@@ -7,18 +7,16 @@ to be installed; anything else is a function. All may be called or awaited.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from functools import partial
 from math import isfinite
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
@@ -36,7 +34,8 @@ from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
 from ..prompts.compose import Composer, PromptTemplates
 from ..prompts.shorten import CONTENTS_LAYOUTS
-from ..rendering.pipeline import LOOP_OF_CALLER, wait_for
+from ..rendering.loops import run_in_thread as run_in_thread
+from ..rendering.loops import wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
 from ..sources.records import to_item
@@ -45,7 +44,6 @@ from ..text.delimiters import pick_nonce, read_leniently
 from ..text.escape import Safe
 from ..tokenizers.registry import get_tokenizer
 
-T = TypeVar("T")
 ScoreOrder = Literal["higher", "lower"] | None
 """The better one of two scores; None: nobody said."""
 # Stands for a distance that is infinite or no number: as 0 it would be the best.
@@ -615,35 +613,6 @@ def _warm_up(component: Any) -> None:
 def _is_async(function: object) -> bool:
     # An object with an async `__call__` is no coroutine function, but its calls must be awaited.
     return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
-
-
-# --- loops and threads ----------------------------------------------------------------------------
-
-
-async def run_in_thread(work: Callable[[], T]) -> T:
-    """Do `work` in a thread; coroutines that it has to await run on this loop.
-
-    Cancelled, it cancels these coroutines; the thread itself ends when its work does.
-    """
-    loop, futures, cancelled = asyncio.get_running_loop(), list[Future[Any]](), False
-
-    def wait(coroutine: Coroutine[Any, Any, Any]) -> Any:
-        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
-        futures.append(future)
-        if cancelled:  # looked at after the future is in the list: one of the two cancels it
-            future.cancel()
-        return future.result()
-
-    token = LOOP_OF_CALLER.set(wait)  # `to_thread` copies it into the thread
-    try:
-        return await asyncio.to_thread(work)
-    except asyncio.CancelledError:
-        cancelled = True
-        for future in list(futures):
-            future.cancel()
-        raise
-    finally:
-        LOOP_OF_CALLER.reset(token)
 
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:

@@ -16,6 +16,7 @@ from ..config.profiles import profile_or_model
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote
 from ..files import Folders, TemplateSources
 from ..model import Item, Result, type_name_of
+from ..rendering.loops import run_in_thread
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
 from ..rendering.renderer import ContextRenderer, TemplateSet, load_items
 from ..rendering.report import manifest_of
@@ -164,6 +165,15 @@ class Renderer(ContextRenderer):
     @late_property
     def _recent(self) -> RecentPrompts:
         return RecentPrompts()
+
+    async def aprompt(self, items: object = (), **parts: Any) -> Prompt:
+        """Return the prompt as `prompt` does, in a thread; the event loop goes on meanwhile.
+
+        An async `embed` runs on the loop; `verify` is called in the thread.
+
+        Example: `prompt = await renderer.aprompt(items, user="Is it safe?", to="openai")`.
+        """
+        return await run_in_thread(functools.partial(self.prompt, items, **parts))
 
     def _read_parts(
         self,

@@ -7,12 +7,10 @@ found. The same candidates can be packed again into another budget, on pages tha
 
 from __future__ import annotations
 
-import inspect
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
@@ -59,6 +57,7 @@ from ..text.control_tokens import ControlTokens, control_tokens_of
 from ..text.delimiters import BrokenDelimiterError, pick_nonce
 from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, Setting, ViewMemory
+from .loops import wait_for
 from .page import Page, divide_named
 from .report import Report, say_of_report
 
@@ -244,31 +243,6 @@ class Pipeline:
 def _language_by(tags: tuple[tuple[str, str], ...]) -> Language:
     # One for equal tags: what is remembered of items and a query is remembered with it.
     return LanguageTags(dict(tags)).languages
-
-
-LOOP_OF_CALLER: ContextVar[Callable[[Coroutine[Any, Any, Any]], Any] | None] = ContextVar(
-    "loop_of_caller", default=None
-)
-"""Runs a coroutine for a thread on the loop that the thread works for, and returns its result."""
-
-
-def wait_for(made: Any) -> Any:
-    """Return the result of an awaitable, also in a thread that runs a loop; else what is given."""
-    if not inspect.isawaitable(made):
-        return made
-    import asyncio  # 20 ms, with the next, that only an async function is worth
-    from concurrent.futures import ThreadPoolExecutor
-
-    async def wait() -> Any:
-        return await made
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return (LOOP_OF_CALLER.get() or asyncio.run)(wait())
-    # This thread's loop waits for the rendering, so another one has to wait for the function.
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(asyncio.run, wait()).result()
 
 
 class _AwaitedEmbed:

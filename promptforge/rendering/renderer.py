@@ -25,10 +25,14 @@ from ..reasons import BUDGET, MERGED
 from ..sources.native import read_flawless
 from ..templating.loader import FollowedTemplates, Templates
 from ..tokenizers.registry import get_tokenizer
+from .loops import run_in_thread
 from .pipeline import Pipeline, Request, log_diagnostics, shipped_templates_used
 
 if TYPE_CHECKING:
     from ..selection.scoring import AnyEmbed
+
+MAX_OTHERS = 16
+"""Renderers remembered that calls with a profile or with texts of templates asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class ContextRenderer:
         else:
             self._set = TemplateSet(Templates(sources))
         self._given = options
+        self._others: dict[object, Self] = {}
         self._pipeline = Pipeline(self.profile, embed)
         chosen = self._settle(self._set, options)
         # Now, not at the first text; what a profile says may still be changed by a call.
@@ -99,7 +104,18 @@ class ContextRenderer:
     def _other(self, **made_of: Any) -> Self | None:
         """Return a renderer made of something else, for one call; None if nothing else is given."""
         named = {name: value for name, value in made_of.items() if value is not None}
-        return type(self)(**{**self._made_of, **named}, **self._given) if named else None
+        if not named:
+            return None
+        made_of = {**self._made_of, **named}
+        key = _unchanging(made_of)
+        other = self._others.get(key)
+        if other is None:
+            other = type(self)(**made_of, **self._given)
+            if key is not None:
+                if len(self._others) == MAX_OTHERS:
+                    self._others.clear()
+                self._others[key] = other
+        return other
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
         """Return the templates of a rendering, the same from its beginning to its end."""
@@ -170,6 +186,13 @@ class ContextRenderer:
         result, chosen = self._render(items, before, options)
         log_diagnostics(result, result.warnings, chosen.on_error == "raise")
         return result
+
+    async def arender(self, items: object, **options: Any) -> Result:
+        """Render as `render` does in a thread; the event loop goes on, and runs an async `embed`.
+
+        Example: `result = await renderer.arender(items, query="exit status", max_tokens=2_000)`.
+        """
+        return await run_in_thread(partial(self.render, items, **options))
 
     def _render(
         self,
@@ -265,9 +288,24 @@ def load_items(items: object, diagnostics: Diagnostics) -> list[Item]:
         return []
 
 
-@lru_cache(maxsize=64)
-def _shared(profile: str | None) -> ContextRenderer:
-    return ContextRenderer(profile=profile)
+def _unchanging(made_of: Mapping[str, Any]) -> tuple[object, ...] | None:
+    """Return a key of what a renderer is made of; `None` where it may change from call to call."""
+    profile, templates = made_of["profile"], made_of["templates"]
+    # A shipped profile never changes; a file may, and so may a folder of templates.
+    named = profile is None or (type(profile) is str and "." not in profile)
+    if not named or made_of["profiles"] is not None or made_of["embed"] is not None:
+        return None
+    texts: tuple[object, ...] = ()
+    if templates is not None:
+        if type(templates) is not dict or not all(type(text) is str for text in templates.values()):
+            return None
+        texts = tuple(templates.items())
+    return profile, texts
+
+
+@lru_cache(maxsize=MAX_OTHERS)
+def _shared(profile: str | None, templates: tuple[tuple[str, str], ...]) -> ContextRenderer:
+    return ContextRenderer(profile=profile, templates=dict(templates) or None)
 
 
 def render(
@@ -283,13 +321,12 @@ def render(
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
     profile = profile_or_model(profile, model)
-    named = profile is None or (type(profile) is str and "." not in profile)
-    # A shipped profile never changes, so its renderer serves all calls; a file may change.
-    if named and templates is None and profiles is None and embed is None:
-        return _shared(profile).render(items, **options)
-    made_of: dict[str, Any] = {"templates": templates, "profiles": profiles, "embed": embed}
-    renderer = ContextRenderer(profile=profile, allow_outside=allow_outside, **made_of)
-    return renderer.render(items, **options)
+    made_of: dict[str, Any] = {"profile": profile, "templates": templates}
+    made_of |= {"profiles": profiles, "embed": embed}
+    key: Any = _unchanging(made_of)
+    if key is not None:  # its renderer serves all calls
+        return _shared(*key).render(items, **options)
+    return ContextRenderer(**made_of, allow_outside=allow_outside).render(items, **options)
 
 
 AS_GIVEN = {

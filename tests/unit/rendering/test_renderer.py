@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import promptforge as pf
 from promptforge.packing.types import BestFirst
+from promptforge.rendering.renderer import MAX_OTHERS
 
 WORDS = ["alpha", "beta", "it's", "naïve", "value", "return", "x1", "==", "none", "the", "and"]
 
@@ -88,3 +90,29 @@ def test_ranks_that_come_round_again_are_in_order() -> None:
     rank = [float(-(number % 10)) for number in range(10_000)]
     expected = sorted(range(10_000), key=rank.__getitem__, reverse=True)
     assert list(BestFirst(range(10_000), rank)) == expected
+
+
+def test_templates_given_by_call_are_compiled_once(tmp_path: Path) -> None:
+    def templates(mark: str) -> dict[str, str]:
+        return {
+            "mine/layout.yaml": "base: chunks\n",
+            "mine/item.md.j2": mark + " {{ item.content }}\n",
+        }
+
+    renderer, items = pf.Renderer(layout="chunks"), [{"content": "a text"}]
+    first, other = templates("*"), templates("+")
+    for given in (first, other, first):
+        made = renderer.render(items, templates=given, layout="mine")
+        assert made.text == pf.render(items, templates=given, layout="mine").text
+    assert renderer._other(templates=first) is renderer._other(templates=templates("*"))
+    assert renderer._other(templates=first) is not renderer._other(templates=other)
+    assert renderer._other(profile="claude") is renderer._other(profile="claude")
+    # Files may change from call to call.
+    (tmp_path / "mine").mkdir()
+    for mark in "*+":
+        for name, text in templates(mark).items():
+            (tmp_path / name).write_text(text)
+        assert mark in renderer.render(items, templates=tmp_path, layout="mine").text
+    for number in range(2 * MAX_OTHERS):
+        renderer.render(items, templates=templates(str(number)), layout="mine")
+    assert len(renderer._others) <= MAX_OTHERS
