@@ -530,7 +530,7 @@ class RenderedShard(msgspec.Struct, frozen=True):
 
 
 class _RowRequest(NamedTuple):
-    """What a row asks for."""
+    """A row, understood."""
 
     job: Job
     profile: str | None

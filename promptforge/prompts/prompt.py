@@ -16,9 +16,9 @@ from ..config.profiles import profile_or_model
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote
 from ..files import Folders, TemplateSources
 from ..model import Item, Result, type_name_of
-from ..rendering.loops import run_in_thread
+from ..rendering.loops import in_thread
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
-from ..rendering.renderer import ContextRenderer, TemplateSet, load_items
+from ..rendering.renderer import ContextRenderer, TemplateSet
 from ..rendering.report import manifest_of
 from ..selection.scoring import AnyEmbed
 from ..templating.loader import Templates
@@ -142,7 +142,7 @@ class Renderer(ContextRenderer):
         asked = {**self._given, **options}
         current = self._current(diagnostics)
         chosen = self._settle(current, asked)
-        loaded = load_items(items, diagnostics)
+        loaded = self._load(items, diagnostics)
         parts = self._read_parts(loaded, own, history, chosen, SHAPES[to], diagnostics)
         set_ = {**self.profile.options, **asked}
         if parts.query and "query" not in set_:
@@ -166,14 +166,14 @@ class Renderer(ContextRenderer):
     def _recent(self) -> RecentPrompts:
         return RecentPrompts()
 
-    async def aprompt(self, items: object = (), **parts: Any) -> Prompt:
+    @in_thread(prompt)
+    def aprompt(self) -> None:
         """Return the prompt as `prompt` does, in a thread; the event loop goes on meanwhile.
 
         An async `embed` runs on the loop; `verify` is called in the thread.
 
         Example: `prompt = await renderer.aprompt(items, user="Is it safe?", to="openai")`.
         """
-        return await run_in_thread(functools.partial(self.prompt, items, **parts))
 
     def _read_parts(
         self,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 T = TypeVar("T")
+P = ParamSpec("P")
 LOOP_OF_CALLER: ContextVar[Callable[[Coroutine[Any, Any, Any]], Any] | None] = ContextVar(
     "loop_of_caller", default=None
 )
@@ -63,3 +65,19 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         raise
     finally:
         LOOP_OF_CALLER.reset(token)
+
+
+def in_thread(
+    plain: Callable[P, T],
+) -> Callable[[Callable[..., None]], Callable[P, Coroutine[Any, Any, T]]]:
+    """Make an async function, with the name and words of another, that does `plain` in a thread."""
+
+    def make(named: Callable[..., None]) -> Callable[P, Coroutine[Any, Any, T]]:
+        async def work(*args: P.args, **options: P.kwargs) -> T:
+            return await run_in_thread(lambda: plain(*args, **options))
+
+        vars(update_wrapper(work, named)).pop("__wrapped__")
+        work.__signature__ = inspect.signature(plain)  # type: ignore[attr-defined]
+        return work
+
+    return make

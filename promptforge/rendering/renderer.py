@@ -25,7 +25,7 @@ from ..reasons import BUDGET, MERGED
 from ..sources.native import read_flawless
 from ..templating.loader import FollowedTemplates, Templates
 from ..tokenizers.registry import get_tokenizer
-from .loops import run_in_thread
+from .loops import in_thread
 from .pipeline import Pipeline, Request, log_diagnostics, shipped_templates_used
 
 if TYPE_CHECKING:
@@ -187,12 +187,12 @@ class ContextRenderer:
         log_diagnostics(result, result.warnings, chosen.on_error == "raise")
         return result
 
-    async def arender(self, items: object, **options: Any) -> Result:
+    @in_thread(render)
+    def arender(self) -> None:
         """Render as `render` does in a thread; the event loop goes on, and runs an async `embed`.
 
         Example: `result = await renderer.arender(items, query="exit status", max_tokens=2_000)`.
         """
-        return await run_in_thread(partial(self.render, items, **options))
 
     def _render(
         self,
@@ -211,7 +211,7 @@ class ContextRenderer:
         diagnostics = Diagnostics(before)
         current = current or self._current(diagnostics)
         chosen = self._settle(current, {**self._given, **options})
-        loaded = load_items(items, diagnostics)
+        loaded = self._load(items, diagnostics)
         listed: Sequence[str] = getattr(loaded, "listed", ()) if chosen.tree else ()
         request = Request(current.templates, chosen, loaded, started, beside, apart, listed=listed)
         try:
@@ -225,6 +225,27 @@ class ContextRenderer:
                 raise
             diagnostics.extend((shipped_templates_used(error),))
         return self._pipeline.make(request._replace(templates=shipped), diagnostics), chosen
+
+    @staticmethod
+    def _load(items: object, diagnostics: Diagnostics) -> list[Item]:
+        """Return the items given; say that none of a list is usable, and return none.
+
+        Raises `ItemError` for what is no list of records at all: None, a number, the name of a
+        file, the error that a store answered with.
+        """
+        if type(items) is list:
+            native = read_flawless(items)
+            if native is not None:
+                return native
+        from ..sources.records import load_records
+
+        try:
+            return load_records(items, where="items", diagnostics=diagnostics)
+        except ItemError as error:
+            if not issubclass(type(items), list | tuple):
+                raise
+            diagnostics.add("PF204", f"no items: {error.bare}", where="items", severity="error")
+            return []
 
     def split(
         self,
@@ -265,27 +286,6 @@ class ContextRenderer:
         chosen = self._settle(current, {**self._given, **options})
         request = Request(current.templates, chosen, [to_item(item)], time.perf_counter())
         return self._pipeline.alone(request, diagnostics)
-
-
-def load_items(items: object, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items given; say that none of a list is usable, and return none.
-
-    Raises `ItemError` for what is no list of records at all: None, a number, the name of a file,
-    the error that a store answered with.
-    """
-    if type(items) is list:
-        native = read_flawless(items)
-        if native is not None:
-            return native
-    from ..sources.records import load_records
-
-    try:
-        return load_records(items, where="items", diagnostics=diagnostics)
-    except ItemError as error:
-        if not issubclass(type(items), list | tuple):
-            raise
-        diagnostics.add("PF204", f"no items: {error.bare}", where="items", severity="error")
-        return []
 
 
 def _unchanging(made_of: Mapping[str, Any]) -> tuple[object, ...] | None:

@@ -273,7 +273,7 @@ _OTHER = "!"
 
 
 class _StandIns(dict[int, str]):
-    """Code point → its stand-in, or nothing for a character whose class is uncertain."""
+    """Code point → its stand-in; the empty text where its class is uncertain."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)

@@ -475,6 +475,8 @@ def test_the_contents_of_blocks_are_sent_untouched() -> None:
 def test_what_is_no_shape_at_all_is_an_option_error(to: Any) -> None:
     with pytest.raises(pf.OptionError, match="there is no shape"):
         pf.Renderer().prompt([{"content": "x"}], to=to)
+    if to is None:  # a row's keys tell
+        return
     with pytest.raises(pf.OptionError, match="there is no shape"):
         batch.run("rows.jsonl", "results.jsonl", to=to)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -73,6 +74,11 @@ def test_an_embedding_is_awaited_on_the_loop_that_asks() -> None:
     assert asyncio.run(ask())
 
 
+def test_help_shows_the_parameters_of_the_plain_call() -> None:
+    for name, plain in (("arender", pf.Renderer.render), ("aprompt", pf.Renderer.prompt)):
+        assert inspect.signature(getattr(pf.Renderer, name)) == inspect.signature(plain)
+
+
 def test_an_error_of_the_thread_is_raised() -> None:
     with pytest.raises(pf.OptionError, match="max_tokns"):
-        asyncio.run(pf.Renderer().arender(ITEMS, max_tokns=3))
+        asyncio.run(pf.Renderer().arender(ITEMS, max_tokns=3))  # type: ignore[call-arg]
