@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 from ..reasons import BUDGET, BUDGET_REASONS, DUPLICATE, MAX_ITEMS, MERGED, SECTION_BUDGET
@@ -489,7 +490,7 @@ class Packer(PageState):
         room, ahead = self.cost, _LookAhead(walk, start)
         while True:
             while not queue and ahead.place < len(walk):
-                queue.extend(ahead.pick(lambda these: self._maybe_fitting(these, limit)))
+                queue.extend(ahead.pick(lambda these: self._maybe_fitting(these, limit, step)))
             if self.stopped or not (queue or misfits):
                 return
             if places is not None and places <= 0:
@@ -501,7 +502,7 @@ class Packer(PageState):
             whole = _next_is_whole(step, queue, misfits)
             index = (queue if whole else misfits).popleft()
             is_new = index not in self.chosen
-            take = self.take_whole if whole else self.take_shorter
+            take = self.take_whole if whole else partial(self.take_shorter, shorten=not step.whole)
             if take(index, limit):
                 if places is not None:
                     places -= is_new
@@ -515,8 +516,8 @@ class Packer(PageState):
             missed = not whole and self._misses in (1, MAX_FAILED_PAGES)
             if missed or self._room_halved(room, limit):
                 room = self.cost
-                queue = deque(self._maybe_fitting(queue, limit))
-                misfits = deque(self._maybe_fitting(misfits, limit))
+                queue = deque(self._maybe_fitting(queue, limit, step))
+                misfits = deque(self._maybe_fitting(misfits, limit, step))
 
     def _room_halved(self, before: Cost, limit: Cost) -> bool:
         if self.cost == before:
@@ -552,10 +553,12 @@ class Packer(PageState):
             return True
         return self.page.item_cost(index, variant)[0] > most
 
-    def _maybe_fitting(self, indices: Sequence[int], limit: Cost) -> Sequence[int]:
+    def _maybe_fitting(
+        self, indices: Sequence[int], limit: Cost, step: PackingStep
+    ) -> Sequence[int]:
         if self.first_only or not indices:
             return indices
-        may_shorten = self.shorten and self._misses < MAX_FAILED_PAGES
+        may_shorten = not step.whole and self._may_shorten()
         return self.page.maybe_fitting(indices, subtract_costs(limit, self.cost), may_shorten)
 
     def take_whole(self, index: int, limit: Cost) -> bool:
@@ -604,10 +607,12 @@ class Packer(PageState):
         self._failed_pages = 0
         return True
 
-    def take_shorter(self, index: int, limit: Cost) -> bool:
+    def _may_shorten(self) -> bool:
+        return self.shorten and self._misses < MAX_FAILED_PAGES
+
+    def take_shorter(self, index: int, limit: Cost, *, shorten: bool = True) -> bool:
         """Show an item shortened, else its summary."""
-        may_shorten = self.shorten and self._misses < MAX_FAILED_PAGES
-        if may_shorten and self.take_shortened(index, limit):
+        if shorten and self._may_shorten() and self.take_shortened(index, limit):
             return True
         summary = self.page.variants(index)[-1]
         before = self.chosen.get(index)

@@ -58,7 +58,7 @@ class VariantColumns(NamedTuple):
     items: Sequence[int]
     names: Sequence[str]
     sizes: Sequence[int]
-    """Characters of the texts."""
+    """Bytes of the texts in UTF-8: tokens follow them better than characters, in Chinese too."""
 
 
 class JoinedVariant(NamedTuple):
@@ -275,6 +275,8 @@ class PackingStep(NamedTuple):
     """The section that `room` is for."""
     shared: bool = False
     """True where a share of the limit divides it between named and found items."""
+    whole: bool = False
+    """True where no item is shortened."""
 
     def level(self, index: int) -> object:
         """Return the rank of an item; without ranks each item is a level of its own."""
@@ -288,6 +290,11 @@ class SectionLimits(NamedTuple):
     """Index of an item → its section, for sections with a maximum."""
     most: Mapping[str, float]
     """Section → tokens, as the sum of its items' own costs."""
+
+
+def count_bytes(text: str) -> int:
+    """Return the bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def budget_unit(limit: Cost) -> int:

@@ -24,6 +24,7 @@ from ..packing.types import (
     JoinedVariant,
     Variant,
     VariantColumns,
+    count_bytes,
     fits_within,
 )
 from ..reasons import DUPLICATE
@@ -153,11 +154,10 @@ class Page:
         """Return the whole variants of these items without their texts."""
         columns, options = self.candidates.columns, self.options
         if columns.plain and not options.number_lines and options.item_max_chars is None:
-            lengths = list(map(columns.lengths.__getitem__, indices))
-            return VariantColumns(indices, ["content"] * len(indices), lengths)
-        rows = [(i, each.name, len(each.text)) for i in indices for each in self.variants(i)]
-        items, names, sizes = zip(*rows, strict=True) if rows else ((), (), ())
-        return VariantColumns(items, names, sizes)
+            sizes = [count_bytes(self._items[index].content or "") for index in indices]
+            return VariantColumns(indices, ["content"] * len(indices), sizes)
+        rows = [(i, each.name, count_bytes(each.text)) for i in indices for each in self.variants(i)]
+        return VariantColumns(*(zip(*rows, strict=True) if rows else ((), (), ())))
 
     def text(self, index: int, variant: Variant) -> str:
         """Return the text of an item alone."""
