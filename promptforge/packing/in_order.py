@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -14,7 +14,6 @@ from .types import (
     STUB_VARIANT,
     UNLIMITED,
     ZERO_COST,
-    BestFirst,
     Cost,
     PackablePage,
     PackingStep,
@@ -32,8 +31,6 @@ MAX_FAILED_PAGES = 32
 
 ITEMS_LOOKED_AT = 64
 """Items looked at together once the page is nearly full; then twice as many, and so on."""
-MAX_ITEMS_LOOKED_AT = 256
-"""Where no more of these may fit, all the others are looked at, and those that may are sorted."""
 
 MAX_TIMES_ROOM = 4
 """Of items that need more than so many times the room, none is looked for in another one."""
@@ -393,8 +390,7 @@ class Packer(PageState):
         if self.chosen or self.duplicate_of:
             walk = [i for i in walk if i not in self.duplicate_of and self._may_grow(i)]
         if self.reasons:
-            anywhere = walk.unordered if isinstance(walk, BestFirst) else walk
-            for index in self.reasons.keys() & anywhere:  # reasons of an earlier step
+            for index in self.reasons.keys() & walk:  # reasons of an earlier step
                 del self.reasons[index]
         seen = self.take_front(walk, limit, self.free_places(step))
         self.take_rest(walk, limit, step, seen)
@@ -487,16 +483,16 @@ class Packer(PageState):
         places = self.free_places(step)
         queue: deque[int] = deque()
         misfits: deque[int] = deque()
-        room, ahead = self.cost, _LookAhead(walk, start)
+        # No further ahead than there may be room for: of 100,000 items most never count.
+        room, place, stride = self.cost, start, ITEMS_LOOKED_AT
         while True:
-            while not queue and ahead.place < len(walk):
-                queue.extend(ahead.pick(lambda these: self._maybe_fitting(these, limit, step)))
+            while not queue and place < len(walk):
+                queue.extend(self._maybe_fitting(walk[place : place + stride], limit, step))
+                place, stride = place + stride, 2 * stride
             if self.stopped or not (queue or misfits):
                 return
             if places is not None and places <= 0:
-                left = (
-                    i for i in chain(misfits, queue, walk[ahead.place :]) if i not in self.chosen
-                )
+                left = (i for i in chain(misfits, queue, walk[place:]) if i not in self.chosen)
                 self.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
                 return
             whole = _next_is_whole(step, queue, misfits)
@@ -662,23 +658,6 @@ class Packer(PageState):
             misses = 0 if shown else misses + 1
             if places is not None:
                 places -= shown
-
-
-class _LookAhead:
-    """Looks no further ahead than there may be room for: of 100,000 items most never count."""
-
-    def __init__(self, walk: Sequence[int], start: int) -> None:
-        self.place = start
-        self._walk, self._stride = walk, ITEMS_LOOKED_AT
-
-    def pick(self, choose: Callable[[Sequence[int]], Sequence[int]]) -> Sequence[int]:
-        """Return some of the next items in order: those that `choose` leaves, which is a filter."""
-        walk, place, stride = self._walk, self.place, self._stride
-        if isinstance(walk, BestFirst) and stride > MAX_ITEMS_LOOKED_AT:
-            self.place = len(walk)
-            return walk.in_order(choose(walk.tail(place)))
-        self.place, self._stride = place + stride, 2 * stride
-        return choose(walk[place : place + stride])
 
 
 def _next_is_whole(step: PackingStep, queue: Sequence[int], misfits: Sequence[int]) -> bool:

@@ -14,7 +14,6 @@ from .types import (
     CHARACTERS_PER_TOKEN,
     STUB_VARIANT,
     UNLIMITED,
-    BestFirst,
     Cost,
     PackingStep,
     Variant,
@@ -71,8 +70,9 @@ def pack_repository(
     places, page = packer.free_places(step), packer.page
     if not packer.show_all(walk[:places], limit) and packer.shorten:
         important: Sequence[int] = walk
-        if isinstance(step.walk, BestFirst) and len(step.walk):
-            important = step.walk.of_rank(IMPORTANT_SHARE, place=1)  # the first is a README's
+        if step.ranks:
+            second = step.ranks[step.walk[:2][-1]]  # the first is a README's
+            important = [i for i in step.walk if step.ranks[i] >= IMPORTANT_SHARE * second]
         most = _outline_size(limit, len(important))
         shown = _show_declarations(packer, step, walk, limit)
         shown += _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)

@@ -6,10 +6,8 @@ A cost is a pair: tokens and characters. A limit is such a pair too.
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import filterfalse
-from typing import NamedTuple, Protocol, overload
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from ..errors import BudgetError
 
@@ -22,10 +20,6 @@ UNLIMITED = math.inf
 
 CHARACTERS_PER_TOKEN = 4
 """About so many in English and programs; used where the budget is in characters."""
-
-MIN_FRONT = 1500
-"""Indices that are sorted at first, where there are many more."""
-SAMPLE_SIZE = 1000
 
 
 class Variant(NamedTuple):
@@ -162,95 +156,13 @@ class PackablePage(Protocol):
         ...
 
 
-class BestFirst(Sequence[int]):
-    """Indices, the best rank first; of equal ranks in the order given. Sorted as far as needed.
+def sort_best_first(indices: Iterable[int], ranks: Sequence[float]) -> list[int]:
+    """Return indices, the best rank first; of equal ranks in the order given.
 
-    >>> walk = BestFirst([0, 1, 2], [0.5, 0.1, 0.9])
-    >>> walk[0], list(walk)
-    (2, [2, 0, 1])
+    >>> sort_best_first([0, 1, 2], [0.5, 0.1, 0.9])
+    [2, 0, 1]
     """
-
-    def __init__(
-        self, unordered: Sequence[int], ranks: Sequence[float], first: Iterable[int] = ()
-    ) -> None:
-        """Take indices with their ranks, and others that come before all of them as they are."""
-        self._first, self._unordered, self._ranks = [*first], unordered, ranks
-        self._front = self._first[:]
-
-    @property
-    def unordered(self) -> Sequence[int]:
-        """All indices, in the order given."""
-        return [*self._first, *self._unordered] if self._first else self._unordered
-
-    def after(self, first: Iterable[int]) -> BestFirst:
-        """Return the same with some others before them."""
-        return BestFirst(self._unordered, self._ranks, [*first, *self._first])
-
-    def owners(self, owner_of: Sequence[int]) -> BestFirst:
-        """Return the owners of these, each once, where its first one stands."""
-        first = dict.fromkeys(map(owner_of.__getitem__, self._first))
-        ranks = array("d", [-UNLIMITED]) * (max(owner_of, default=0) + 1)
-        owners = list(map(owner_of.__getitem__, self._unordered))
-        for owner, rank in zip(owners, map(self._ranks.__getitem__, self._unordered), strict=True):
-            if rank > ranks[owner]:
-                ranks[owner] = rank
-        rest = dict.fromkeys(owners)
-        return BestFirst([*filterfalse(first.__contains__, rest)], ranks, first)
-
-    def __len__(self) -> int:
-        return len(self._first) + len(self._unordered)
-
-    def __iter__(self) -> Iterator[int]:
-        place = 0
-        while place < len(self):
-            self._sort(place + 1)
-            front = self._front
-            yield from front[place:]
-            place = len(front)
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[int]: ...
-    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
-        if isinstance(place, int):
-            self._sort(place + 1 if place >= 0 else len(self))
-        else:
-            self._sort(len(self) if place.stop is None or place.stop < 0 else place.stop)
-        return self._front[place]
-
-    def of_rank(self, share: float, place: int) -> Sequence[int]:
-        """Return the indices with at least a share of the rank that the one at a place has."""
-        least = share * self._ranks[self[min(place, len(self) - 1)]]
-        return self.in_order(i for i in self.unordered if self._ranks[i] >= least)
-
-    def tail(self, start: int) -> list[int]:
-        """Return the indices from a place on, those beyond the front in no order of ranks."""
-        if len(self._front) == len(self):
-            return self._front[start:]
-        return [*self._front[start:], *filterfalse({*self._front}.__contains__, self._unordered)]
-
-    def in_order(self, indices: Iterable[int]) -> list[int]:
-        """Return some of `tail` in order."""
-        return sorted(indices, key=self._ranks.__getitem__, reverse=True)
-
-    def _sort(self, count: int) -> None:
-        """Put at least the best `count` into the front."""
-        if min(count, len(self)) <= len(self._front):
-            return
-        # Twice as many each time: asked for one more again and again, it passes few times over all.
-        count, ranks = max(count, 2 * len(self._front), MIN_FRONT), self._ranks
-        these = self._unordered
-        if len(these) > 4 * count:
-            # A sample tells where the best of a hundred thousand end. It takes a quarter more than
-            # the share says, and two: too short a front costs a second pass over all.
-            step = len(these) // SAMPLE_SIZE
-            sample = sorted(map(ranks.__getitem__, these[::step]), reverse=True)
-            least = sample[5 * count // (4 * step) + 2]
-            best = [i for i in these if ranks[i] >= least]
-            if len(best) >= count:
-                these = best
-        self._front = self._first + self.in_order(these)
+    return sorted(indices, key=ranks.__getitem__, reverse=True)
 
 
 class PackingStep(NamedTuple):

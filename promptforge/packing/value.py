@@ -15,12 +15,12 @@ from ..reasons import BUDGET, MAX_ITEMS, SECTION_BUDGET
 from .in_order import ITEMS_LOOKED_AT, Packer
 from .types import (
     UNLIMITED,
-    BestFirst,
     Cost,
     PackingStep,
     Variant,
     budget_unit,
     fits_within,
+    sort_best_first,
     subtract_costs,
 )
 
@@ -50,7 +50,7 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
 
     Returns the step with its items by the most worth per token.
     """
-    walk = packer.unsettled(step.walk[:])
+    walk = packer.unsettled(step.walk)
     places = packer.free_places(step)
     # Where everything fits there is nothing to choose, and no cost of a row is asked for.
     if (places is None or places >= len(walk)) and packer.show_all(walk, limit):
@@ -58,10 +58,10 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     packer.cost = packer.page.measure(packer.chosen)
     rows = _PageRows(packer, walk, step.ranks, limit)
     rows.show(rows.choose(places))
-    rates = rows.rates(max(step.walk[:], default=-1) + 1)
+    rates = rows.rates(max(step.walk, default=-1) + 1)
     # Of all of the step: what is chosen already may have the highest index, and be joined later.
-    step = step._replace(walk=BestFirst(step.walk[:], rates), ranks=[0.0] * len(rates))
-    left = BestFirst(packer.unsettled(walk), rates)
+    step = step._replace(walk=sort_best_first(step.walk, rates), ranks=[0.0] * len(rates))
+    left = sort_best_first(packer.unsettled(walk), rates)
     # Shortened, any of 100,000 might fit: so all are tried whole first, and few then are shortened.
     packer.take_rest(left, limit, step._replace(whole=True))
     _shorten_some(packer, left, limit, step)
@@ -134,7 +134,7 @@ class _PageRows:
             return best
         # Where places are short, worth counts more than its rate: fewer items are looked at.
         best, count = best[:places], places
-        by_worth = sorted(range(len(self._worths)), key=self._worths.__getitem__, reverse=True)
+        by_worth = sort_best_first(range(len(self._worths)), self._worths)
         while 0 < count < len(by_worth):
             worths = [0.0] * len(by_worth)
             for row in by_worth[:count]:
@@ -228,7 +228,7 @@ def choose_rows(rows: Rows, limit: float) -> list[int]:
     """
     worths = [min(worth, MAX_WORTH) if worth > 0 else 0.0 for worth in rows.worths]
     rates = [w / (size + OVERHEAD_BYTES) for w, size in zip(worths, rows.sizes, strict=True)]
-    order = BestFirst(range(len(worths)), rates)
+    order = sort_best_first(range(len(worths)), rates)
     rows, read, steps = rows._replace(worths=worths), dict[int, list[int]](), list[_Step]()
     best, most, spent, single = list[int](), 0.0, 0.0, list[int]()
     place, count = 0, FIRST_ROWS

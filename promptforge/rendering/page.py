@@ -156,7 +156,9 @@ class Page:
         if columns.plain and not options.number_lines and options.item_max_chars is None:
             sizes = [count_bytes(self._items[index].content or "") for index in indices]
             return VariantColumns(indices, ["content"] * len(indices), sizes)
-        rows = [(i, each.name, count_bytes(each.text)) for i in indices for each in self.variants(i)]
+        rows = [
+            (i, each.name, count_bytes(each.text)) for i in indices for each in self.variants(i)
+        ]
         return VariantColumns(*(zip(*rows, strict=True) if rows else ((), (), ())))
 
     def text(self, index: int, variant: Variant) -> str:

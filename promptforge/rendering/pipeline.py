@@ -36,7 +36,6 @@ from ..model import Item, Language, Result, item_texts
 from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Packed, pack
 from ..packing.types import (
     UNLIMITED,
-    BestFirst,
     Cost,
     PackingStep,
     SectionLimits,
@@ -45,6 +44,7 @@ from ..packing.types import (
     explicit_share_of,
     fits_within,
     over_budget_error,
+    sort_best_first,
     subtract_costs,
 )
 from ..reasons import COMBINE
@@ -458,7 +458,7 @@ def plan_packing(
     if best_first:
         ranks = candidates.ranks
         required, explicit, similar = (
-            BestFirst(candidates.newest_first(side), ranks)
+            sort_best_first(candidates.newest_first(side), ranks)
             for side in (required, explicit, similar)
         )
     elif not fixed_set:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import promptforge as pf
-from promptforge.packing.types import BestFirst
 from promptforge.rendering.renderer import MAX_OTHERS
 
 WORDS = ["alpha", "beta", "it's", "naïve", "value", "return", "x1", "==", "none", "the", "and"]
@@ -68,28 +67,6 @@ def test_a_text_that_is_now_the_summary_of_another_is_dropped_all_the_same() -> 
     items[7] = pf.Item(summary="text 100")
     known, fresh = renderer.render(items), pf.Renderer().render(items)
     assert known.items_included == fresh.items_included == 299
-
-
-@pytest.mark.parametrize("ranks", [2, 10, 100_000])
-def test_indices_are_in_order_however_they_are_asked_for(ranks: int) -> None:
-    chance = random.Random(ranks)
-    rank = [float(chance.randrange(ranks)) for _ in range(20_000)]
-    kept = [i for i in range(20_000) if chance.random() < 0.9]
-    expected = sorted(kept, key=rank.__getitem__, reverse=True)
-    for size in (1, 64, 700, 5_000, 19_000):
-        walk = BestFirst(kept, rank)
-        assert walk[:size] == expected[:size]
-        rest = walk.tail(size)
-        assert walk.in_order(rest) == expected[size:]
-        assert list(walk) == expected
-        assert walk[len(kept) - 1] == walk[-1] == expected[-1]
-
-
-def test_ranks_that_come_round_again_are_in_order() -> None:
-    # Ten searches, one after the other: all of the sample has the best rank.
-    rank = [float(-(number % 10)) for number in range(10_000)]
-    expected = sorted(range(10_000), key=rank.__getitem__, reverse=True)
-    assert list(BestFirst(range(10_000), rank)) == expected
 
 
 def test_templates_given_by_call_are_compiled_once(tmp_path: Path) -> None:
