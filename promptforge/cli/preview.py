@@ -11,12 +11,13 @@ import functools
 import gc
 import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..engine import get_tokenizer
 from ..errors import Diagnostics, ProfileError, TemplateError, pip_install
@@ -173,6 +174,7 @@ def preview_command(
         texts=PromptTexts(**around.texts, history=around.history),
         tests=tests,
         items_file=_only_item_file(request),
+        loading=_call_of_load(items, given),
         words=_words_of_text(sys.argv[2:], command.params, whole=whole),
         notes=list(request.diagnostics),
     )
@@ -200,6 +202,31 @@ def _words_of_text(
         if name not in ("port", "tests", "edit"):
             parts.append((name, word, *value))
     return parts
+
+
+_FLAGS_OF_LOAD = (
+    "files", "documents", "man_pages", "techniques", "attack", "search", "within", "plugged",
+    "workspace", "context_lines", "include", "exclude", "ignored", "hidden", "secret_scan",
+    "git_diff", "git_log", "git_changed",
+)  # fmt: skip
+"""Flags that are keywords of `pf.load`."""
+
+
+def _call_of_load(items: Sequence[str], given: Mapping[str, Any]) -> str | None:
+    """Return the call of `pf.load` that reads the same; `None` where a flag of it has no keyword.
+
+    `preview src --exclude '*.md'` gives `pf.load('src', exclude=['*.md'])`.
+    """
+    others = ("job", "files_from", "stream_name", "follow", "null")
+    if any(given.get(name) for name in others) or any(word[:1] in ("-", "@") for word in items):
+        return None
+    context = click.get_current_context()
+    words = [repr(word) for word in items]
+    for name in _FLAGS_OF_LOAD:
+        value = given[name]
+        if context.get_parameter_source(name) != ParameterSource.DEFAULT:
+            words.append(f"{name}={[*value] if isinstance(value, tuple) else value!r}")
+    return f"pf.load({', '.join(words)})"
 
 
 def _named_files(request: CommandRequest) -> list[Path]:

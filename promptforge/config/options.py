@@ -410,11 +410,10 @@ def _scalar(value: object) -> str:
     return text if text.isprintable() else json.dumps(value)
 
 
-def as_python(items: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return Python that renders the same; `items` is the file of all items."""
-    source = "pf.load(...)" if items is None else f"pf.load({items!r})"
+def as_python(items: str, arguments: Mapping[str, Any]) -> str:
+    """Return Python that renders the same; `items` is the expression that makes the items."""
     given = "".join(f", {name}={value!r}" for name, value in arguments.items())
-    lines = ["import promptforge as pf", "", f"items = {source}"]
+    lines = ["import promptforge as pf", "", f"items = {items}"]
     return "\n".join([*lines, f"result = pf.render(items{given})", "print(result.text)", ""])
 
 

@@ -274,7 +274,7 @@ class PreviewApp:
                 return await draw(draft, CHECK_TASK, line)
         if what == "tests":
             return await draw(request_of_tests(session, settings), TEST_TASK, line)
-        names = ("tokens", "rows", "picked", "top", "expression")
+        names = ("tokens", "rows", "picked", "expression")
         wanted = {"what": what, "settings": settings} | {n: getattr(asked, n) for n in names}
         if what == "comparison":
             wanted["other"] = session.settings(asked.other or asked.view, asked.drafts)
@@ -512,7 +512,7 @@ TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}
 """Seconds that templates may take, by worker; more for many items."""
 WORKER_OF = {
     **dict.fromkeys(("page", "values"), "quick"),
-    **dict.fromkeys(("needs", "account", "remedies", "curve", "comparison", "prompt"), "thorough"),
+    **dict.fromkeys(("needs", "account", "remedies", "comparison", "prompt"), "thorough"),
     **dict.fromkeys(("findings", "as_case", "case", "tests"), "thorough"),
 }
 """The worker of each kind of request: a text never waits for its account."""

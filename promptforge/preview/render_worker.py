@@ -9,6 +9,8 @@ from __future__ import annotations
 import bisect
 import difflib
 import functools
+import heapq
+import itertools
 import operator
 import re
 import time
@@ -26,13 +28,14 @@ from ..authoring.golden import (
     parse_cases,
     run_case,
 )
-from ..authoring.results import BuildItem, build_from_result, compare_builds, curve_budgets
+from ..authoring.results import BuildItem, build_from_result, compare_builds
 from ..engine import REASONS, Fields, Templates, get_tokenizer
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, LoadedItems, Result
 from ..prompts.finished import format_prompt
 from ..prompts.prompt import Renderer
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
+from ..text.words import terms_of_text, terms_of_word
 from ..tokenizers.bpe import token_pieces
 
 MAX_RENDERERS_KEPT = 2
@@ -50,9 +53,10 @@ _ROW = operator.attrgetter(
 """Fields of an item's row on the page, in their order; ranking score and place come after them."""
 MAX_RESULTS_KEPT = 2
 """Renderings kept, so that an account does not render again what it tells more of."""
-MAX_CURVE_TOKENS = 10_000_000
 SLICE_SECONDS = 0.06
 """Seconds after which what is known so far is told; the page then asks for more."""
+MAX_GHOSTS, MAX_HITS = 60, 2000
+"""Dropped items, and words of the query, that the text marks."""
 MAX_VALUE_CHARS = 400
 """Characters of a value that is shown over a name in the editor."""
 Request = Mapping[str, Any]
@@ -259,10 +263,49 @@ def _page(result: Result, request: Request) -> Answer:
             for s in result.map
         ],
         "templates": list(names),
+        "ghosts": _ghosts(result) if text else [],
+        "hits": _hits(result, at),
         **_tokens(result, at, wanted=request["tokens"]),
         "warnings": [msgspec.to_builtins(said) for said in result.warnings],
         "files": _files(result),
     }
+
+
+def _ghosts(result: Result) -> list[tuple[int, int]]:
+    """Return dropped items that more room may bring back, each with the item that it would precede.
+
+    Only the best by rank; none stands behind the last item of the text.
+    """
+    page, packed = result.report.page, result.report.packed
+    chosen = packed.chosen
+    lacking = (
+        index
+        for index, name in packed.reasons.items()
+        if REASONS[name].lacks_room and index not in chosen
+    )
+    ghosts = heapq.nlargest(MAX_GHOSTS, lacking, key=page.candidates.ranks.__getitem__)
+    every = page.order({**chosen, **{index: page.variants(index)[0] for index in ghosts}})
+    found, before = [], None
+    for index in reversed(every):
+        if index in chosen:
+            before = index
+        elif before is not None:
+            found.append((index, before))
+    return found[::-1]
+
+
+def _hits(result: Result, at: Callable[[int], int]) -> list[tuple[int, int]]:
+    """Return the places of the query's words in the text, whatever their endings."""
+    asked = result.report.page.options.query or ()
+    wanted = {*terms_of_text(asked if isinstance(asked, str) else " ".join(asked))}
+
+    @functools.cache
+    def is_hit(word: str) -> bool:
+        return not wanted.isdisjoint(terms_of_word(word))
+
+    places = re.finditer(r"\w+", result.text if wanted else "")
+    hits = itertools.islice((found for found in places if is_hit(found[0])), MAX_HITS)
+    return [(at(found.start()), at(found.end())) for found in hits]
 
 
 def _plain_options(result: Result) -> dict[str, Any]:
@@ -389,17 +432,6 @@ def _remedies(result: Result, _request: Request) -> Answer:
     return {**found, "told": msgspec.to_builtins(found["told"])}
 
 
-def _curve(result: Result, request: Request) -> Answer:
-    """Return the worth of the text's items over the budget, up to `request["top"]` tokens."""
-    most = min(request["top"], MAX_CURVE_TOKENS)
-    budgets = curve_budgets(most, result.max_tokens or 0)
-    found = _so_far(
-        result, most, lambda: ((each, result.report.worth_at(each)) for each in budgets if each)
-    )
-    points = [[budget, round(at[0], 3), at[1]] for budget, at in found["told"] if at]
-    return {"told": points, "more": found["more"]}
-
-
 def _values(result: Result, request: Request) -> Answer:
     """Return what templates see of one item by its name, and what an expression prints of it."""
     report, index = result.report, request["picked"] or 0
@@ -471,7 +503,6 @@ def _comparison(a: Result, request: Request) -> Answer:
         "options": [msgspec.to_builtins(pair) for pair in found.options],
         "changes": changes,
         "moved": found.moved,
-        "sections": _sections(a, b),
         "rows": rows,
     }
 
@@ -480,23 +511,11 @@ def _side(item: BuildItem | None) -> Answer | None:
     return None if item is None else msgspec.structs.asdict(item)
 
 
-def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
-    costs: dict[str, dict[str, Any]] = {}
-    for side, result in (("a", a), ("b", b)):
-        for section in result.sections:
-            known = costs.setdefault(
-                section.key, {"key": section.key, "title": section.title, "a": 0, "b": 0}
-            )
-            known[side] = section.tokens
-    return list(costs.values())
-
-
 _TASKS: Mapping[str, Callable[[Result, Request], Answer]] = {
     "page": _page,
     "needs": _needs,
     "account": _account,
     "remedies": _remedies,
-    "curve": _curve,
     "values": _values,
     "as_case": _case,
     "comparison": _comparison,

@@ -63,6 +63,12 @@ CASES_FILE_NAME = "preview.yaml"
 """Name of the file of cases, in the folder of tests."""
 SAMPLE_FILE = Path(golden.__file__).with_name("start") / "items.json"
 FOLDERS = ("templates", "profiles")
+_WORDS_OF_TEXTS = (
+    *OPTION_VOCABULARY, *FOLDERS, "profile", "allow_outside", "strict", "quiet", "workspace",
+    *(f"{name}{file}" for name in ("system", "instructions", "user") for file in ("", "_file")),
+    "history",
+)  # fmt: skip
+"""Names of flags that bring no items."""
 RECORD_SUFFIXES = (".json", ".jsonl", ".ndjson", *YAML_SUFFIXES)
 
 
@@ -111,8 +117,6 @@ class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers of the items in sight: their budgets are asked for."""
     picked: Row | None = None
     """Number of the item that was chosen."""
-    top: Row = 0
-    """The largest budget of a curve, in tokens."""
     file: str = ""
     """Id of the draft that is checked."""
     expression: Annotated[str, msgspec.Meta(max_length=2000)] = ""
@@ -228,6 +232,10 @@ class Session:
 
     Each part is the name of an option, `--` for all behind that word, or nothing, and its words.
     """
+    loading: str | None = None
+    """The call of `pf.load` that reads the same items; `None` where Python cannot name them."""
+    pasted: bool = False
+    """The items came from the page: the sources that `words` names bring none of them."""
     drafts_folder: Path | None = None
     """A folder for unsaved texts, made for the first one; `close` removes it."""
     stamp: int = 0
@@ -414,20 +422,26 @@ class Session:
         asks = self.prompt_texts(view)["user"]
         if any(self.texts) and asks != self.texts.user:  # the query of the page is the question
             flags = {**{n: flags[n] for n in flags if n != "query"}, "user": asks}
+        options = {**self._own_options(), **chosen}
+        words, ending = [*self.words], ""
+        if self.pasted:
+            words = [part for part in words[1:] if part[0] in _WORDS_OF_TEXTS]
+            words = [(*self.words[0], "-"), *words]
+            flags = {**self._own_options(), **flags}
+            ending = f" <<'END'\n{msgspec.json.encode(self.records).decode()}\nEND"
         # A list that was typed and is chosen on the page would hold both.
-        kept = [part for part in self.words if part[0] not in flags]
-        words, behind = (
+        kept = [part for part in words if part[0] not in flags]
+        before, behind = (
             [word for name, *typed in kept if (name == "--") == last for word in typed]
             for last in (False, True)
         )
-        options = {**self._own_options(), **chosen}
         folders = {n: [str(each) for each in getattr(self, n)] for n in FOLDERS if getattr(self, n)}
         named = {"profile": view.profile or self.profile} if view.profile or self.profile else {}
-        file = str(self.items_file) if self.items_file else None
+        loading = self.loading or repr(self.records)
         return {
-            "command": f"{as_command(words, flags)} {shlex.join(behind)}".rstrip(),
+            "command": f"{as_command(before, flags)} {shlex.join(behind)}".rstrip() + ending,
             "yaml": as_profile(view.profile or self.profile, msgspec.to_builtins(options)),
-            "python": as_python(file, {**named, **folders, **msgspec.to_builtins(options)}),
+            "python": as_python(loading, {**named, **folders, **msgspec.to_builtins(options)}),
         }
 
     def take_items(self, text: str, name: str, *, sample: bool = False) -> None:
@@ -443,7 +457,7 @@ class Session:
         else:
             found = [Item(kind="document", name=name, content=text)]
         self.replace_items(found, diagnostics)
-        self.items_file = None
+        self.items_file, self.loading, self.pasted = None, None, True
 
     def prompt_texts(self, view: View) -> dict[str, Any]:
         """Return the texts around the context; a query typed on the page is the question too."""

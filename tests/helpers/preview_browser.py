@@ -38,7 +38,7 @@ OVERLAPS = """() => {
   const seen = e => e.checkVisibility() && e.getBoundingClientRect().width > 0;
   const top = document.querySelector('dialog[open]') ?? document;
   const all = [...top.querySelectorAll('button, select, input:not([type=range]), textarea, h1, h2')]
-    .filter(e => seen(e) && !e.closest('.list, .bar, .editor, #detail, .dropped-by, .options-list, .deltas, .sides'));
+    .filter(e => seen(e) && !e.closest('.list, .text, .bar, .editor, #detail, .dropped-by, .options-list, .deltas, .sides'));
   for (const [n, a] of all.entries()) {
     const x = a.getBoundingClientRect();
     if (x.right > innerWidth + 1) found.push(`past the edge: ${a.outerHTML.slice(0, 80)}`);

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from commandline import run
 from preview_browser import (
     Opener,
     becomes,
+    entered,
     give,
     needs_browser,
     open_file,
@@ -18,7 +20,10 @@ from preview_browser import (
     text,
     type_at_start,
 )
-from preview_process import ITEMS, Preview, write_items
+from preview_process import ITEMS, Preview, preview, write_items
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = [needs_browser, pytest.mark.slow]
 
@@ -214,9 +219,11 @@ def test_the_keyboard_alone_is_enough(edited: Preview, open_page: Opener) -> Non
         "compare",
         "budget",
         "slider",
-        "file",
+        "filter",
+        "order",
     }
-    assert top | {"editor", "show-text", "record", "copy", "text"} <= set(reached)
+    assert top <= set(reached)
+    assert len(reached) - reached.index("filter") <= 5  # one stop each: order, chips, reasons, list
     page.keyboard.press("Enter")
     page.wait_for_selector("#detail:not([hidden])")
     page.keyboard.press("Tab")
@@ -228,7 +235,11 @@ def test_the_keyboard_alone_is_enough(edited: Preview, open_page: Opener) -> Non
     shows(page, "BY KEY")
     page.keyboard.press("Escape")  # after which Tab leaves the editor
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.id") != "editor"
+    after = []
+    while "text" not in after:
+        after.append(page.evaluate("document.activeElement.id"))
+        page.keyboard.press("Tab")
+    assert {"show-text", "record", "copy"} <= set(after) and "editor" not in after
 
 
 def test_dark_follows_the_system_and_the_switch(edited: Preview, open_page: Opener) -> None:
@@ -262,7 +273,7 @@ def test_without_edit_everything_is_tried_and_nothing_saved(
     reading: Preview, open_page: Opener
 ) -> None:
     give(reading, ITEMS)
-    page = open_page(reading)
+    page = open_page(reading, "?mode=template")
     open_file(page)
     type_at_start(page, "TRIED ")
     shows(page, "TRIED ")
@@ -333,3 +344,125 @@ def test_a_megabyte_of_text_is_shown(reading: Preview, open_page: Opener) -> Non
     page.click("#tokens")
     page.wait_for_selector(".tok")
     assert page.locator(".tok").count() < 20_000
+
+
+# --- three arrangements of one page ---------------------------------------------------------------
+
+
+MANY = [
+    {
+        "name": f"record {n}",
+        "kind": ("code", "document")[n % 2],
+        "score": 1 - n / 100,
+        "content": f"Refunded orders of day {n} time out. " * (3 + n % 7),
+    }
+    for n in range(45)
+]
+
+
+def test_reading_needs_no_editor(reading: Preview, open_page: Opener) -> None:
+    give(reading, MANY)
+    page = open_page(reading, "?budget=900&query=refunds", wide=1440, high=900)
+    assert page.is_hidden("#edit") and page.is_visible("#items") and page.is_visible("#text")
+    page.click(".entry.dropped .name >> nth=0")
+    page.wait_for_selector("#detail:not([hidden])")
+    assert page.locator("#list").bounding_box()["height"] >= 8 * 30  # type: ignore[index]
+    page.click("#mode-template")
+    page.wait_for_selector("#editor .cm-content[aria-label^='Text of']")
+    assert "mode=template" in page.url
+    page.go_back()
+    page.wait_for_selector("#edit", state="hidden")
+    for wide, high in ((390, 844), (720, 450)):  # the latter is 1440×900 at 200 %
+        page.set_viewport_size({"width": wide, "height": high})
+        box = page.locator("#text").bounding_box()
+        assert box is not None and box["y"] < 0.45 * high
+
+
+def test_the_text_shows_what_is_absent_and_what_was_asked(
+    reading: Preview, open_page: Opener
+) -> None:
+    give(reading, MANY)
+    page = open_page(reading, "?budget=900&query=refunding")
+    # Words in other forms are found; neither marks nor ghosts are part of the text.
+    said = page.inner_text("#hits-said")
+    assert said == f"{text(page).count('Refunded')} hits"
+    assert "would stand here" not in text(page)
+    page.keyboard.press("n")
+    page.click("#hit-next")
+    assert page.inner_text("#hits-said").startswith("2 of ")
+    ghost = page.locator(".ghost-line").first
+    name = ghost.evaluate("each => each.dataset.says.replace(' would stand here', '')")
+    ghost.click()
+    assert page.inner_text("#detail h3") == name
+    before = int(name.split()[1])
+    behind = page.evaluate(
+        "+document.querySelector('.ghost-line ~ .part').textContent.match(/record (\\d+)/)[1]"
+    )
+    assert before < behind  # in the order of scores
+
+
+def test_an_empty_query_and_budget_are_none(
+    browser: Browser, open_page: Opener, tmp_path: Path
+) -> None:
+    flags = ("--max-tokens", "200", "--query", "Refunded orders of day 20")
+    with preview(tmp_path, *flags, items=MANY) as running:
+        page = open_page(entered(browser, running))
+        asked = text(page)
+        page.fill("#query", "")
+        becomes(page, "asked => document.getElementById('text').textContent !== asked", asked)
+        file = tmp_path / "items.json"
+        assert text(page) == run("render", str(file), "--max-tokens", "200").out.rstrip("\n")
+        page.reload()
+        settled(page)
+        assert page.input_value("#query") == ""
+        page.fill("#budget", "")
+        shows(page, "no limit", place="spent")
+        assert text(page) == run("render", str(file), "--max-tokens", "none").out.rstrip("\n")
+        page.click("#budget-reset")
+        page.click("#query-reset")
+        becomes(page, "asked => document.getElementById('text').textContent === asked", asked)
+        assert page.evaluate("document.activeElement.id") == "query"
+        page.close()
+
+
+def test_focus_never_falls_to_the_page(reading: Preview, open_page: Opener) -> None:
+    give(reading, [{**item, "name": f"{item['name']} {n}"} for n in range(20) for item in MANY])
+    page = open_page(reading, "?budget=900&query=refunds&o.kinds=[%22code%22]")
+    fallen = "document.activeElement === document.body"
+    page.focus("#filter")
+    stops: list[str] = []
+    while not stops or stops[-1] != "name":
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate("document.activeElement.className"))
+    assert len(stops) <= 5
+    for key in ("End", "PageUp", "Enter", "Home", "ArrowDown"):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.className") == "name", key
+    page.locator("#list").evaluate("list => list.scrollTo(0, 9000)")
+    page.wait_for_timeout(50)
+    assert page.evaluate("document.activeElement.className") == "name"
+    page.focus("#detail .close")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.className") == "name"
+    page.wait_for_selector("#dropped .remedy")
+    for place in (".chip >> nth=1", "#dropped .reason", "#dropped .remedy"):
+        page.focus(place)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#busy", state="hidden")
+        assert not page.evaluate(fallen), place
+    page.fill("#budget", "700")
+    page.wait_for_selector("#next:not([hidden])")
+    page.focus("#next")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert not page.evaluate(fallen)
+
+
+def test_forced_colors_keep_the_bar(reading: Preview, open_page: Opener) -> None:
+    give(reading, MANY)
+    page = open_page(reading, "?budget=900", forced_colors="active")
+    colors = page.eval_on_selector_all(
+        "#bar .item", "all => [...new Set(all.map(e => getComputedStyle(e).backgroundColor))]"
+    )
+    assert len(colors) >= 2

@@ -55,17 +55,19 @@ def shell(tmp_path: Path) -> Callable[[str, Path], str]:
     """
     program = tmp_path / "bin" / "promptforge"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\"\n")
+    program.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\"\n[ -t 0 ] || cat > stdin.bytes\n")
     program.chmod(0o755)
     path = f"{program.parent}:{os.environ['PATH']}"
 
     def go(text: str, folder: Path) -> str:
         env = {**os.environ, "PATH": path}
         read = subprocess.run(
-            ["sh", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
-        )
+            ["sh", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
         assert read.returncode == 0, (text, read.stderr)
-        done = run(*read.stdout.split("\0")[:-1], stdin=b"", cwd=folder)
+        stdin = (folder / "stdin.bytes").read_bytes()
+        done = run(*read.stdout.split("\0")[:-1], stdin=stdin, cwd=folder)
         assert done.code == 0, (text, done.err)
         return done.out
 
@@ -117,3 +119,48 @@ def test_a_case_of_pasted_items_holds_them(
         case = running.draw("as_case")["source"]
     (tmp_path / "case.yaml").write_text(case, encoding="utf-8")
     shell("promptforge test case.yaml", tmp_path)
+
+
+PASTED = {
+    "records": json.dumps(
+        [
+            {"name": "é 'x' $HOME", "content": "END\nEND\n\\ `ls` \u202e", "score": 0.3},
+            {"kind": "code", "path": "a.py", "content": "x = 1\n" * 40, "origin": "similarity"},
+        ]
+    ),
+    "text": "words 'and' \"more\"\nEND\n$HOME",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pasted", PASTED)
+def test_what_is_pasted_goes_home(
+    tmp_path: Path, shell: Callable[[str, Path], str], pasted: str
+) -> None:
+    with preview(tmp_path, "--max-tokens", "120", "--query", "x", items=ITEMS) as running:
+        running.enter()
+        for text in (PASTED[pasted], f"{PASTED[pasted]}\n"):  # and once more
+            body = {"text": text, "name": "pasted"}
+            running.request("/api/items", "POST", body=body)
+            view = {"format": "xml", "options": {"line_numbers": False}}
+            seen = running.draw(view=view)["text"]
+            found = running.request("/api/recipes", "POST", body={"view": view}).json()
+            assert shell(found["command"], tmp_path) == f"{seen}\n", found["command"]
+            (tmp_path / "copied.py").write_text(found["python"], encoding="utf-8")
+            assert python("copied.py", cwd=tmp_path).out == f"{seen}\n", found["python"]
+
+
+@pytest.mark.slow
+def test_python_of_a_folder_runs(tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    (source / "deep").mkdir(parents=True)
+    for name in ("a.py", "deep/b.py", "c.md"):
+        (source / name).write_text(f"of_{Path(name).stem} = '{name}'\n" * 9, encoding="utf-8")
+    flags = ("--exclude", "*.md", "--max-tokens", "300", "--workspace", str(tmp_path))
+    with preview(tmp_path, str(source), *flags, items=[{"content": "first"}]) as running:
+        running.enter()
+        seen = running.draw()["text"]
+        assert "of_b" in seen and "of_c" not in seen
+        found = running.request("/api/recipes", "POST", body={"view": {}}).json()
+    (tmp_path / "copied.py").write_text(found["python"], encoding="utf-8")
+    assert python("copied.py", cwd=tmp_path).out == f"{seen}\n", found["python"]

@@ -116,7 +116,6 @@ def go(page: Page, running: Preview, address: str = "") -> None:
 def opened(page: Page, running: Preview, address: str = "") -> None:
     go(page, running, address)
     settled(page)
-    page.wait_for_selector("#ghosts i, #curve path", state="attached")
 
 
 def plain(page: Page, running: Preview) -> None:

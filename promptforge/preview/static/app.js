@@ -6,6 +6,7 @@ import * as choices from "./choices.js";
 import * as compare from "./compare.js";
 import { $, count, make, notice, plural, redraw } from "./dom.js";
 import * as editor from "./editor.js";
+import "./focus.js";
 import * as items from "./items.js";
 import * as keys from "./keys.js";
 import { seenText } from "./marks.js";
@@ -22,9 +23,9 @@ import * as welcome from "./welcome.js";
 import * as whole from "./whole.js";
 import * as why from "./why.js";
 
-const REST = 150; // milliseconds of rest after which what takes longer is asked for: budgets that bring items back, remedies, the curve of worth
+const REST = 150; // milliseconds of rest after which what takes longer is asked for: budgets that bring items back, remedies
 let now = state.read();
-const draw = Object.fromEntries(["page", "needs", "account", "remedies", "curve", "comparison", "prompt", "values"].map((what) => [what, newest(`/api/${what}`)]));
+const draw = Object.fromEntries(["page", "needs", "account", "remedies", "comparison", "prompt", "values"].map((what) => [what, newest(`/api/${what}`)]));
 let start = null;
 let page = null; // the rendering that is shown; what is told of it later hangs on it, so nothing is drawn for another one
 let sent = null; // the whole prompt of the page, where it is known
@@ -37,14 +38,18 @@ let busy = 0;
 
 // --- choices --------------------------------------------------------------------------------------------------------
 
+// What is done here: to read, to edit templates, to compare. Without a choice it is as the preview was started.
+const mode = () => (now.compare ? "compare" : now.mode ?? (start.edit ? "template" : "read"));
+
 function pane(name) {
-  now.pane = ["prompt", "items", "edit"].includes(name) ? name : "prompt";
+  const panes = mode() === "template" ? ["prompt", "items", "edit"] : ["prompt", "items"];
+  now.pane = panes.includes(name) ? name : "prompt";
   $("main").dataset.pane = now.pane;
   for (const tab of document.querySelectorAll(".tabs button")) tab.setAttribute("aria-pressed", String(tab.dataset.pane === now.pane));
 }
 
 function choose() {
-  choices.draw(start, now, page);
+  choices.draw(start, now, page, mode());
   now.show = tabs.choose(now.show);
   $("to").value = now.to;
   pane(now.pane);
@@ -109,7 +114,14 @@ async function around(ask, of) {
   if (now.show === "text") return;
   whole.draw(found, page, pickItem);
   notes(found.warnings);
-  editor.list(files(), now.file);
+  listFiles();
+}
+
+// The files of what is seen: of the layout, and of the parts of a whole prompt. They are read once they are to be seen.
+function listFiles() {
+  if (mode() !== "template" || !page) return;
+  const used = now.show === "text" ? page.templates[page.spans.find((span) => span[2] !== null)?.[3]] : undefined;
+  editor.list(files(), now.file, used);
 }
 
 // What is told of a rendering after its text: each part is drawn only while that rendering is shown.
@@ -120,7 +132,7 @@ async function explain(ask, drawn) {
   if (!take(of, "needs", await first)) return;
   if (!(await budgets(of, ask))) return;
   if (start.around.length && now.show === "text") await around(ask, of);
-  if (await slices(of, "remedies", () => ask)) await slices(of, "curve", () => ({ ...ask, top: bar.reach() }));
+  await slices(of, "remedies", () => ask);
 }
 
 // What takes long comes in slices: each is shown, and no newer request waits behind the rest. True when all was told.
@@ -149,10 +161,6 @@ function take(of, what, found) {
   if (found.error) page.told.failed[what] = found.error;
   else if (what === "account" || what === "needs") rows.tell(page, found);
   else page.told[what] = found.told;
-  if (what === "curve" && !found.error) {
-    bar.curve(page);
-    return true;
-  }
   items.refresh();
   placeBar();
   if (what === "needs") editor.showCosts(page.told.lines);
@@ -177,7 +185,6 @@ function placeBar(handle = budget()) {
   if (!page) return;
   bar.draw(page);
   bar.ghosts(page);
-  bar.curve(page);
   bar.drawWindow(page, sent);
 }
 
@@ -198,7 +205,7 @@ function succeed(found) {
   choose();
   welcome.show(page.rows.length);
   document.title = `${count(page.tokens)} tokens – promptforge preview`;
-  if (now.show === "text" || promptFiles.length) editor.list(files(), now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
+  if (now.show === "text" || promptFiles.length) listFiles();
   if (!now.tokens) return;
   if (!page.ends) said(`${page.tokenizer} is an estimate without tokens: there is nothing to outline.`);
   else if (page.base !== page.tokenizer) said(`Outlined by the tokens of ${page.base}: those of ${page.tokenizer} are not public.`);
@@ -216,7 +223,7 @@ function fail(error) {
   for (const panel of ["text", "messages"]) $(panel).replaceChildren(make("p", { class: "wait" }, "There is no text yet: it shows as soon as what is wrong is mended."));
   notes([]);
   items.wait("What each item costs is told with the first text.");
-  editor.list(start.mine, error.file);
+  if (mode() === "template") editor.list(start.mine, error.file);
 }
 
 // Of the rendering, after those of the settings and items as they were read.
@@ -264,7 +271,17 @@ function setOptions(given) {
   changed();
 }
 
+function setMode(name) {
+  Object.assign(now, { mode: name, compare: false });
+  if (name === "template" && !wide()) now.pane = "edit";
+  changed();
+}
+
 function open(name, line, id) {
+  if (mode() !== "template") {
+    setMode("template");
+    listFiles();
+  }
   if (!wide()) pane("edit");
   if (id) editor.show(id, line);
   else editor.showName(name, line);
@@ -281,6 +298,7 @@ function pickItem(index) {
 }
 
 text.whenPicked((part) => {
+  if (part.ghost !== undefined) return pickItem(part.ghost);
   const row = part.item === null ? null : page.rows[part.item];
   const where = make("button", { type: "button", class: "line", onclick: () => open(part.template, part.line) }, `${part.template}:${part.line}`);
   $("place").replaceChildren(row ? `${row.label} · printed by ` : "printed by ", where);
@@ -298,7 +316,7 @@ items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: t
   items.refresh();
   explain(asked, Promise.resolve(page));
 } });
-bar.whenChanged({ budget: (value) => setBudget(value, { push: document.activeElement !== $("slider") && document.activeElement !== $("budget") }), pick: pickItem, other: setOther, odd: () => said("A budget is a whole number from 0 up; the last one still holds.") });
+bar.whenChanged({ budget: (value) => setBudget(value, { push: document.activeElement !== $("slider") && document.activeElement !== $("budget") }), pick: pickItem, other: setOther, odd: () => said(`Enter a whole number.${page?.max_tokens ? ` Still using ${count(page.max_tokens)}.` : ""}`) });
 compare.setUp({
   swap: () => {
     const { other, view } = now;
@@ -331,13 +349,28 @@ for (const name of ["profile", "layout", "format"]) {
   });
 }
 $("b-budget").addEventListener("input", () => {
-  now.other.max_tokens = /^\d+$/.test($("b-budget").value) ? Number($("b-budget").value) : null;
+  const typed = $("b-budget").value.trim();
+  now.other.max_tokens = /^\d+$/.test(typed) ? Number(typed) : typed === "none" ? typed : null;
   changed({ push: false });
 });
 $("query").addEventListener("input", () => {
-  now.view.query = $("query").value || (start.given.query ? "" : null);
+  now.view.query = $("query").value;
   changed({ push: false });
 });
+$("query-reset").addEventListener("click", () => {
+  now.view.query = null;
+  $("query").focus();
+  changed();
+});
+$("budget-reset").addEventListener("click", () => {
+  now.view.max_tokens = null;
+  delete now.view.options.max_tokens;
+  $("budget").focus();
+  changed();
+});
+$("look").addEventListener("click", () => $("look").setAttribute("aria-expanded", String($("look").getAttribute("aria-expanded") !== "true")));
+for (const name of ["read", "template"]) $(`mode-${name}`).addEventListener("click", () => setMode(name));
+for (const [id, step] of [["hit-before", -1], ["hit-next", 1]]) $(id).addEventListener("click", () => text.goToHit(step));
 for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
 
 function flip(name) {
@@ -384,11 +417,13 @@ const toPane = (name, id) => () => {
 keys.setUp({
   j: () => items.move(1), k: () => items.move(-1), "]": () => items.moveDropped(1), "[": () => items.moveDropped(-1),
   "/": toPane("items", "filter"), b: () => $("budget").focus(), e: () => {
+    if (mode() !== "template") setMode("template");
     if (!wide()) pane("edit");
+    listFiles();
     editor.focus();
   },
   1: () => showAs({ show: "text" }), 2: () => showAs({ show: "messages" }), 3: () => showAs({ show: "request" }),
-  t: () => flip("tokens"), c: () => flip("compare"), o: drawer, y: () => $("share-open").click(),
+  n: () => text.goToHit(1), p: () => text.goToHit(-1), t: () => flip("tokens"), c: () => flip("compare"), o: drawer, y: () => $("share-open").click(),
 });
 
 // --- begin ----------------------------------------------------------------------------------------------------------
@@ -433,7 +468,7 @@ try {
       await editor.refresh();
       render();
     },
-    (lost) => lost !== ($("place").dataset.lost === "yes") && (said(lost ? "The preview does not answer; it may have been stopped." : ""), ($("place").dataset.lost = lost ? "yes" : "no")),
+    (lost) => lost !== ($("place").dataset.lost === "yes") && (said(lost ? "Lost the connection: is promptforge still running?" : ""), ($("place").dataset.lost = lost ? "yes" : "no")),
   );
 } catch (error) {
   notice("error", error);

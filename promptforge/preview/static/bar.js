@@ -1,5 +1,5 @@
-// The budget on one scale: the bar is the slider. Segments of the text, a handle at the budget, ghosts of what comes back, the
-// curve of worth behind them; the window of the LLM on a thin line below, with a break where it is far larger.
+// The budget on one scale: the bar is the slider. Segments of the text, a handle at the budget, ghosts of what comes back;
+// the window of the LLM on a thin line below, with a break where it is far larger.
 
 import { $, count, make, plural, redraw } from "./dom.js";
 import { hue, kinds } from "./rows.js";
@@ -7,7 +7,6 @@ import { hue, kinds } from "./rows.js";
 const MOST_SEGMENTS = 80; // more items than this are merged into groups with a name
 const MOST_GHOSTS = 24;
 const FAR = 20; // times the text from which on a budget is out of scale
-const SVG = "http://www.w3.org/2000/svg";
 let act = { budget() {}, pick() {}, other() {}, odd() {} };
 let top = 0;
 let far = null; // the budget, where it is out of scale
@@ -35,8 +34,6 @@ const valueAt = (x) => {
   const box = $("bar").getBoundingClientRect();
   return Math.min(top, Math.max(0, ((x - box.left) / box.width) * top));
 };
-
-export const reach = () => top;
 
 // Sets handle and number; the reader's own typing is left alone.
 export function place(budget, page, other = null) {
@@ -171,7 +168,7 @@ function legend(page, segments, free) {
   $("legend").replaceChildren(...entries.map(([what, name, tokens]) => make("li", { class: what }, make("i", {}), `${name} ${count(tokens)}`)));
 }
 
-// --- what comes back, and how much a budget is worth ----------------------------------------------------------------
+// --- what comes back ------------------------------------------------------------------------------------------------
 
 export function ghosts(page) {
   const near = new Map();
@@ -192,21 +189,6 @@ export function ghosts(page) {
   $("next").hidden = !next;
   if (!next) return;
   redraw($("next"), "Next: ", make("bdi", { "data-at": next.at }, page.rows[next.index].label.split("/").at(-1)), ` at ${count(next.at)}`);
-}
-
-export function curve(page) {
-  const points = (page?.told.curve ?? []).filter(([budget]) => budget <= top);
-  const most = Math.max(...points.map(([, worth]) => worth), 0);
-  if (points.length < 2 || most === 0) return $("curve").replaceChildren();
-  const steps = points.map(([budget, worth], place) => {
-    const x = ((budget / top) * 1000).toFixed(1);
-    return `${place ? `H${x}V` : `M${x} `}${(100 - (worth / most) * 92).toFixed(1)}`;
-  });
-  const line = document.createElementNS(SVG, "path");
-  line.setAttribute("d", `${steps.join("")}H1000`);
-  const title = document.createElementNS(SVG, "title");
-  title.textContent = `Worth of the text's items over the budget, up to ${most.toFixed(2)}`;
-  $("curve").replaceChildren(title, line);
 }
 
 // --- the window -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ function fill(id, names, chosen, otherwise) {
   select.value = chosen ?? "";
 }
 
-export function draw(start, now, page) {
+export function draw(start, now, page, mode) {
   const { given } = start;
   const names = start.profiles.map((each) => each.name);
   const layouts = Object.keys(start.layouts);
@@ -29,10 +29,17 @@ export function draw(start, now, page) {
   $("tokens").setAttribute("aria-pressed", String(now.tokens));
   $("heat").setAttribute("aria-pressed", String(now.heat));
   $("heat").hidden = !now.tokens;
-  $("compare").setAttribute("aria-pressed", String(now.compare));
+  for (const [id, name] of [["mode-read", "read"], ["mode-template", "template"], ["compare", "compare"]]) $(id).setAttribute("aria-pressed", String(mode === name));
+  $("tab-edit").hidden = mode !== "template";
+  $("query-reset").hidden = now.view.query === null || now.view.query === (given.query ?? "");
+  $("budget-reset").hidden = now.view.max_tokens === null;
+  const look = [now.view.profile ?? given.profile, page?.layout ?? "", page?.format ?? ""].filter(Boolean).join(" · ");
+  $("look").replaceChildren(make("span", {}, look), " ▾");
+  $("look").setAttribute("aria-label", `Look and options: ${look}`);
   $("other").hidden = !now.compare;
   $("both").hidden = !now.compare;
   const set = Object.keys(now.view.options).length;
   $("options-open").textContent = set ? `Options (${count(set)})` : "Options";
   document.body.classList.toggle("comparing", now.compare);
+  document.body.dataset.mode = mode;
 }

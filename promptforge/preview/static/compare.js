@@ -31,22 +31,19 @@ export function draw(found) {
   $("both").classList.remove("stale");
   $("by-line").setAttribute("aria-pressed", String(byLine));
   $("verdict").textContent = found.a.text === found.b.text ? "the texts are the same" : found.moved ? "items stand in another order" : "";
-  const figures = pairs("figure", found.figures, "name");
-  const sections = found.sections.filter((each) => each.title);
-  const bySection = sections.length > 1 ? [pairs("section", sections, "title")] : [];
-  const settings = found.options.length ? [table(["option", "A", "B"], found.options.slice(0, 20).map((each) => [each.name, word(each.a), word(each.b)]))] : [];
-  redraw($("deltas"), make("div", { class: "figures" }, figures, ...settings, ...bySection), changes(found));
+  redraw($("deltas"), summary(found), changes(found));
   $("sides").replaceChildren(heads(found), ...(byLine ? lines(found) : items(found)));
 }
 
 const word = (value) => (value === null || value === undefined ? "none" : typeof value === "object" || value !== String(value).trim() || value === "" ? JSON.stringify(value) : value);
 
-const pairs = (head, rows, name) =>
-  table([head, "A", "B", "B − A"], rows.map((each) => [each[name], count(each.a), count(each.b), each.a === each.b ? "" : signed(each.b - each.a)]));
+const arrow = (name, a, b) => make("span", {}, `${name} `, make("b", {}, a), " → ", make("b", {}, b));
 
-function table(heads, rows) {
-  return make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
-    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, index) => make(index ? "td" : "th", index ? {} : { scope: "row" }, cell))))));
+// What differs as a whole: figures, then options.
+function summary(found) {
+  const figures = found.figures.filter((each) => each.a !== each.b).map((each) => arrow(each.name, count(each.a), count(each.b)));
+  const settings = found.options.slice(0, 20).map((each) => arrow(each.name, word(each.a), word(each.b)));
+  return make("p", { class: "summary" }, ...[...figures, ...settings].flatMap((each, n) => (n ? [" · ", each] : [each])));
 }
 
 // --- by item --------------------------------------------------------------------------------------------------------
@@ -59,7 +56,7 @@ const shown = (side) => side !== null && side.status !== "dropped";
 function why({ a, b, how }) {
   if (how === "only A") return b === null ? "B was not given it" : `out of B: ${short(b.reason)}`;
   if (how === "only B") return a === null ? "A was not given it" : `out of A: ${short(a.reason)}`;
-  return a.form === b.form ? "printed otherwise" : `${named(a)} in A, ${named(b)} in B`;
+  return a.form === b.form ? "format only" : `${named(a)} in A, ${named(b)} in B`;
 }
 
 function changes(found) {

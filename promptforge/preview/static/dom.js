@@ -23,6 +23,10 @@ function patch(box, wanted) {
   const old = [...box.childNodes];
   const open = box.querySelector(":scope > details")?.open; // nodes held back were made before the press that opened it
   const nodes = wanted.map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
+  if (box.dataset.rove !== undefined) { // one tab stop, where it was
+    const all = nodes.flatMap((node) => (node.localName === "button" ? [node] : [...node.querySelectorAll("button")]));
+    all.forEach((each, at) => each.setAttribute("tabindex", at === Math.min(Number(box.dataset.rove), all.length - 1) ? "0" : "-1"));
+  }
   nodes.forEach((node, at) => {
     if (node.localName === "details") node.open = open ?? node.open;
     if (old[at]?.isEqualNode(node)) return;

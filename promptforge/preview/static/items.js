@@ -1,11 +1,11 @@
 // The items: a filter, chips, an order, what was dropped by reason on top, and rows that are made only where the reader looks.
 
-import { $, count, make, redraw } from "./dom.js";
+import { $, count, make, redraw, whenLetGo } from "./dom.js";
 import { seen } from "./marks.js";
 import { hue, unknown } from "./rows.js";
-import { broughtBack, lacksRoom, optionWords, reasons, score, sentence, short, STATUS } from "./why.js";
+import { broughtBack, optionWords, reasons, score, sentence, short, STATUS } from "./why.js";
 
-const HIGH = 52; // pixels of a row
+const HIGH = 30; // pixels of a row
 const SPARE = 8; // rows that are made beyond both edges
 const HEADS = { included: "In the text", trimmed: "Shortened", dropped: "Left out" };
 const ORDERS = {
@@ -21,6 +21,7 @@ let act = { pick() {}, budget() {}, line() {}, options() {}, retry() {}, asked()
 let page = null;
 let entries = []; // rows and headings, in the order of the list
 let picked = null; // the number of an item
+let left = null; // the one that was picked before: it stays the tab stop of the list
 const off = { kinds: new Set(), statuses: new Set(), reason: null };
 let sees = false; // the fields of the chosen item are open
 let told = null; // those fields, and the item and the rendering that they are of
@@ -184,35 +185,50 @@ function look() {
   const high = list.clientHeight || 600;
   const first = Math.max(0, Math.floor(list.scrollTop / HIGH) - SPARE);
   const last = Math.min(entries.length, Math.ceil((list.scrollTop + high) / HIGH) + SPARE);
-  const focus = list.contains(document.activeElement) ? document.activeElement.dataset.index : undefined;
-  const place = (element, at) => {
+  const focus = list.contains(document.activeElement) ? Number(document.activeElement.dataset.index) : null;
+  const place = (index) => entries.findIndex((entry) => entry.row?.index === index);
+  const seenNow = new Set(Array.from({ length: Math.max(0, last - first) }, (_, n) => first + n));
+  // The row with the focus stays, wherever the list is scrolled to; and one row of the list is its tab stop.
+  let stop = focus === null ? -1 : place(focus);
+  if (stop < 0) stop = place(picked ?? left);
+  if (stop < 0) stop = entries.findIndex((entry, at) => entry.row && at >= list.scrollTop / HIGH);
+  if (stop >= 0) seenNow.add(stop);
+  const drawn = [...seenNow].sort((a, b) => a - b).map((at) => {
+    const { row, head, number } = entries[at];
+    const element = row ? line(row, at, at === stop) : make("li", { class: "head-row" }, make("h3", {}, head, make("span", { class: "quiet" }, ` ${count(number)}`)));
     element.style.top = `${at * HIGH}px`;
     return element;
-  };
-  const drawn = [];
-  for (let at = first; at < last; at++) {
-    const entry = entries[at];
-    drawn.push(place(entry.row ? line(entry.row, at) : make("li", { class: "head-row" }, make("h3", {}, entry.head, make("span", { class: "quiet" }, ` ${count(entry.number)}`))), at));
-  }
+  });
   if (!list.firstChild?.matches?.(".rows")) list.replaceChildren(make("ul", { class: "rows" }));
-  list.firstChild.style.height = `${entries.length * HIGH}px`;
-  redraw(list.firstChild, ...drawn);
-  if (focus !== undefined) list.querySelector(`.name[data-index="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
+  const box = list.firstChild;
+  box.style.height = `${entries.length * HIGH}px`;
+  whenLetGo(box, () => {
+    renew(box, drawn);
+    if (focus !== null && !box.contains(document.activeElement)) box.querySelector(`.name[data-index="${focus}"]`)?.focus({ preventScroll: true });
+  });
   clearTimeout(timer);
   timer = setTimeout(() => page && unknown(page, inSight(), picked).length && act.asked(), 60);
 }
 
-function line(row, at) {
+// Rows that are as they were stay where they are: moved, one would lose the focus.
+function renew(box, drawn) {
+  const old = new Map([...box.children].map((each) => [each.style.top, each]));
+  const wanted = drawn.map((each) => (old.get(each.style.top)?.isEqualNode(each) ? old.get(each.style.top) : each));
+  const kept = new Set(wanted);
+  for (const each of old.values()) if (!kept.has(each)) each.remove();
+  wanted.forEach((each, at) => box.children[at] === each || box.insertBefore(each, box.children[at] ?? null));
+}
+
+function line(row, at, isStop) {
   const chosen = row.index === picked;
   const tokens = row.here ? row.here.tokens : page.told.full.get(row.index);
   const full = row.status === "trimmed" ? page.told.full.get(row.index) : undefined;
   const cost = `${tokens === undefined ? "…" : count(tokens)}${full === undefined ? "" : ` of ${count(full)}`}`;
-  const name = make("button", { type: "button", class: "name", "data-index": row.index, "aria-pressed": String(chosen), onclick: () => act.pick(chosen ? null : now(row)) },
-    make("i", { class: row.here ? row.tint : "none" }), named(row), make("span", { class: "cost" }, cost));
   const why = row.reason === "fits" ? STATUS[row.status] : short(row.reason);
-  const facts = make("p", { class: "facts" }, make("span", { class: "cutoff" }, `${row.kind} · ${why}`), back(row));
+  const name = make("button", { type: "button", class: "name", "data-index": row.index, tabindex: isStop ? "0" : "-1", "aria-pressed": String(chosen), onclick: () => act.pick(chosen ? null : now(row)) },
+    make("i", { class: row.here ? row.tint : "none" }), named(row), make("span", { class: "facts" }, [row.kind, why, back(row)].filter(Boolean).join(" · ")), make("span", { class: "cost" }, cost));
   const place = { "aria-setsize": entries.length, "aria-posinset": at + 1 };
-  return make("li", { class: `entry ${row.status}${chosen ? " picked" : ""}`, ...place }, name, facts);
+  return make("li", { class: `entry ${row.status}${chosen ? " picked" : ""}`, ...place }, name);
 }
 
 // The number of an item now: a row that was pressed while other items came is still the row of its name.
@@ -224,12 +240,9 @@ function now({ index, raw }) {
 function back(row) {
   if (row.status === "included" || !page.told.fits.has(row.index)) return null;
   const at = page.told.fits.get(row.index);
-  if (at !== null) {
-    const words = `${row.status === "trimmed" ? "whole" : "back"} at ${count(at)}`;
-    return make("button", { type: "button", class: "back", title: "Set the budget to this", onclick: () => act.budget(at) }, words);
-  }
+  if (at !== null) return `${row.status === "trimmed" ? "whole" : "fits"} at ${count(at)}`;
   const small = page.told.small.get(row.index) ?? null;
-  return small === null ? null : make("span", { class: "quiet" }, `≥ ${count(small + 1)}`);
+  return small === null ? null : `needs ≥ ${count(small + 1)}`;
 }
 
 // A path is shortened in its folder, before its name is; any other name at its end.
@@ -258,7 +271,7 @@ function summary() {
     off.reason = null;
     sort();
   }
-  const asked = failed.needs ?? failed.account ?? failed.remedies ?? failed.curve;
+  const asked = failed.needs ?? failed.account ?? failed.remedies;
   if (asked) rows.push(make("li", { class: "bad" }, `${failed.needs ? "What items need" : "What brings items back"} is not known: ${asked.message} `, make("button", { type: "button", onclick: () => act.retry() }, "Retry")));
   else if (found.length && remedies === null) {
     const what = page.told.next !== undefined ? "options that bring items back" : page.told.full.size ? "the budgets that bring items back" : "what items need";
@@ -277,7 +290,7 @@ function detail() {
   const at = page.told.fits.get(row.index);
   const remedy = page.told.remedies?.find((each) => each.reason === row.reason && Object.keys(each.options).length);
   const presses = [];
-  if (typeof at === "number") presses.push(make("button", { type: "button", onclick: () => act.budget(at) }, `Budget ${count(at)} brings it ${row.status === "trimmed" ? "back whole" : "back"}`));
+  if (typeof at === "number") presses.push(make("button", { type: "button", onclick: () => act.budget(at) }, `Set the budget to ${count(at)}`));
   if (remedy && row.status !== "included") presses.push(make("button", { type: "button", "data-options": JSON.stringify(remedy.options), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`));
   const facts = [
     row.kind, `score ${score(row.score)}`, row.rank === null ? null : `rank ${count(row.rank)} of ${count(page.rows.length)}`, row.place === null ? null : `number ${count(row.place)} in the text`, row.rank === null ? null : `ranking score ${score(row.worth)}`,
@@ -285,12 +298,18 @@ function detail() {
   ].filter(Boolean).join(" · ");
   const lines = act.lines(row.index).slice(0, 8).map(([template, number]) => make("button", { type: "button", class: "line", onclick: () => act.line(template, number) }, `${template}:${number}`));
   redraw($("detail"), ...[
-    make("div", { class: "detail-head" }, make("h3", {}, make("bdi", {}, ...seen(row.raw))), make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => act.pick(null) }, "×")),
+    make("div", { class: "detail-head" }, make("h3", {}, make("bdi", {}, ...seen(row.raw))), make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => close() }, "×")),
     make("p", { class: "why" }, sentence(row, page)), make("p", { class: "facts" }, facts),
     presses.length ? make("p", { class: "presses" }, ...presses) : null,
     lines.length ? make("p", { class: "facts" }, "printed by ", ...lines.flatMap((each, n) => (n ? [" ", each] : [each]))) : null,
     row.rank === null ? null : fields(),
   ].filter(Boolean));
+}
+
+function close() {
+  const index = (left = picked);
+  act.pick(null);
+  $("list").querySelector(`.name[data-index="${index}"]`)?.focus({ preventScroll: true });
 }
 
 // What a template sees of the item, by the names to be typed.
@@ -299,7 +318,7 @@ function fields() {
     if (box.isConnected) sees = box.open;
     fill();
   };
-  const box = make("details", { class: "fields", open: sees, ontoggle: toggled }, make("summary", {}, "What a template sees of it"), make("dl", {}));
+  const box = make("details", { class: "fields", open: sees, ontoggle: toggled }, make("summary", {}, "Template variables"), make("dl", {}));
   return box;
 }
 

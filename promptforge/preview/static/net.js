@@ -19,7 +19,7 @@ function readKey() {
 async function answer(response) {
   if (response.headers.get("content-type") !== "application/json") {
     const gone = response.status === 403;
-    throw new Error(gone ? "The preview was started anew: open the link that the terminal shows." : await response.text());
+    throw new Error(gone ? "This link belongs to an earlier run. Open the newest link in your terminal." : await response.text());
   }
   return response.json();
 }
@@ -74,7 +74,7 @@ export function newest(path) {
       return mine === current && !found.overtaken ? found : null;
     } catch (error) {
       if (mine !== current || error.name === "AbortError") return null;
-      return { error: { kind: "server", message: error instanceof TypeError ? "The preview does not answer." : error.message } };
+      return { error: { kind: "server", message: error instanceof TypeError ? "Lost the connection: is promptforge still running?" : error.message } };
     }
   };
 }

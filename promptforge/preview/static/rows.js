@@ -24,8 +24,9 @@ export function take(page) {
     row.here = here;
     row.tint = `${hue(row.kind)}${place % 2 ? " odd" : ""}`;
   });
-  // Filled in while the page stands: what items take whole, the budgets that bring them, remedies, the curve of worth.
-  page.told = { full: new Map(), fits: new Map(), small: new Map(), decisions: new Map(), known: new Set(), searched: new Set(), next: undefined, lines: {}, remedies: null, curve: null, failed: {}, begun: false };
+  page.ghosts = page.ghosts.map(([index, before]) => ({ row: page.rows[index], before }));
+  // Filled in while the page stands: what items take whole, the budgets that bring them and remedies.
+  page.told = { full: new Map(), fits: new Map(), small: new Map(), decisions: new Map(), known: new Set(), searched: new Set(), next: undefined, lines: {}, remedies: null, failed: {}, begun: false };
   return page;
 }
 

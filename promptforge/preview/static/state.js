@@ -6,7 +6,7 @@ const NUMBER = /^\d{1,12}$/;
 
 export function read() {
   const given = new URLSearchParams(location.search);
-  // An empty budget is none at all; a budget that is not named is the profile's.
+  // "none" is no budget at all; a budget that is not named is the profile's.
   const number = (name) => (NUMBER.test(given.get(name) ?? "") ? Number(given.get(name)) : given.get(name) === "none" ? "none" : null);
   const options = (before) => Object.fromEntries([...given].filter(([name]) => name.startsWith(before)).flatMap(([name, value]) => {
     try {
@@ -21,6 +21,7 @@ export function read() {
     tokens: given.get("tokens") === "1",
     heat: given.get("heat") === "1",
     compare: given.get("compare") === "1",
+    mode: ["read", "template"].includes(given.get("mode")) ? given.get("mode") : null, // null: as the preview was started
     file: given.get("file"),
     pane: given.get("pane") ?? "prompt",
     show: given.get("show") ?? "text",
@@ -30,7 +31,7 @@ export function read() {
 
 export function write(state, { push = false } = {}) {
   const kept = new URLSearchParams();
-  const put = (name, value) => value !== null && value !== undefined && value !== "" && kept.set(name, value);
+  const put = (name, value) => value !== null && value !== undefined && kept.set(name, value);
   const putOptions = (before, options) => Object.entries(options).forEach(([name, value]) => kept.set(before + name, JSON.stringify(value)));
   WORDS.forEach((name) => put(name, state.view[name]));
   put("budget", state.view.max_tokens);
@@ -43,6 +44,7 @@ export function write(state, { push = false } = {}) {
     put("b.budget", state.other.max_tokens);
     putOptions("b.o.", state.other.options);
   }
+  put("mode", state.mode);
   put("file", state.file);
   if (state.pane !== "prompt") put("pane", state.pane);
   if (state.show !== "text") put("show", state.show);
@@ -53,9 +55,9 @@ export function write(state, { push = false } = {}) {
   else history.replaceState(null, "", address);
 }
 
-// A view as the server takes it: what is empty is left to the command line and the profile. Later choices do not change it.
+// A view as the server takes it: `null` leaves a choice to the command line and the profile, an empty query is none at all.
 export function asked(view) {
-  const kept = Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null && value !== ""));
+  const kept = Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
   kept.options = { ...kept.options };
   if (kept.max_tokens !== "none") return kept;
   const { max_tokens: _, ...others } = kept;

@@ -1,4 +1,5 @@
-// The finished text: a block of lines at a time, each item's part tinted, tokens outlined where the reader looks.
+// The finished text: a block of lines at a time, a stripe beside each item's lines, ghosts of dropped items, marks of the
+// query's words; tokens outlined where the reader looks.
 
 import { $, count, make, past, presses, whenLetGo } from "./dom.js";
 import { seen as withMarks } from "./marks.js";
@@ -35,15 +36,13 @@ export function show(page, { all = false, heat = false } = {}) {
   for (let start = 0, number = 0; start < end; number++) {
     const stop = cut(text, start, end);
     const parts = runsOf(page, start, stop);
-    const key = parts.map((part) => `${part.tint}|${part.item}|${part.template}:${part.line}|${text.slice(part.start, part.end)}`).join("\u0001");
+    const key = parts.map((part) => `${part.ghosts.map(said).join()}|${part.tint}|${part.item}|${part.template}:${part.line}|${text.slice(part.start, part.end)}`).join("\u0001");
     const same = before[number]?.key === key;
     const block = same ? before[number] : { key, element: drawn(text, parts) };
     block.start = start;
     block.element.start = start;
     block.element.stop = stop;
-    for (const [index, element] of [...block.element.children].entries()) {
-      if (parts[index]) runs.set(element, parts[index]);
-    }
+    block.element.runs.forEach((element, index) => runs.set(element, parts[index]));
     blocks.push(block);
     start = stop;
   }
@@ -61,6 +60,7 @@ export function show(page, { all = false, heat = false } = {}) {
     seen.observe(block.element);
     outline(block.element);
   }
+  tellHits();
 }
 
 function cut(text, start, end) {
@@ -76,7 +76,9 @@ function runsOf(page, start, stop) {
   for (let i = past(page.spans, start, (span) => span[1]); i < page.spans.length && page.spans[i][0] < stop; i++) {
     const [from, to, item, template, line] = page.spans[i];
     if (to <= start) continue;
+    const begins = item !== null && from >= start && page.spans[i - 1]?.[2] !== item;
     found.push({
+      ghosts: begins ? page.ghosts.filter((ghost) => ghost.before === item) : [],
       start: Math.max(from, start), end: Math.min(to, stop), item, line,
       template: page.templates[template], tint: item === null ? "overhead" : page.rows[item].tint,
     });
@@ -87,14 +89,31 @@ function runsOf(page, start, stop) {
 function drawn(text, parts) {
   const block = make("div", { class: "block" });
   block.outlined = null;
+  block.runs = [];
+  let around = null; // the lines of one item
   for (const part of parts) {
+    block.append(...part.ghosts.map(ghostLine));
     const element = make("span", { class: `run ${part.tint}` });
     element.append(...withMarks(text.slice(part.start, part.end)));
     if (part.item !== null) element.dataset.item = part.item;
-    block.append(element);
+    block.runs.push(element);
+    if (part.item === null) block.append(element);
+    else if (around?.of === part.item && around === block.lastChild) around.append(element);
+    else {
+      around = make("span", { class: `part ${part.tint}` }, element);
+      around.of = part.item;
+      block.append(around);
+    }
   }
   return block;
 }
+
+// --- ghosts: where dropped items would stand -------------------------------------------------------------------------
+
+const said = ({ row }) => `${row.label} would stand here`;
+
+// Its words are drawn by the style sheet, so that what is copied is the text alone. The list has the same item for the keyboard.
+const ghostLine = (ghost) => make("button", { type: "button", class: `ghost-line ${ghost.row.tint}`, tabindex: "-1", "aria-label": said(ghost), "data-says": said(ghost), "data-ghost": ghost.row.index, onclick: () => onPick({ ghost: ghost.row.index }) });
 
 function patch(pane, wanted) {
   while (pane.childNodes.length > wanted.length) {
@@ -125,13 +144,76 @@ function empty(page) {
 function outline(block) {
   const ends = (block.near && shown.page?.ends) || null;
   const wanted = ends && `${shown.heat}`;
-  if (block.outlined === ends && block.heated === wanted) return;
-  for (const run of block.children) {
-    const part = runs.get(run);
-    run.replaceChildren(...(ends ? pieces(part, ends) : withMarks(shown.page.text.slice(part.start, part.end))));
+  if (block.outlined !== ends || block.heated !== wanted) {
+    for (const run of block.runs) {
+      const part = runs.get(run);
+      run.replaceChildren(...(ends ? pieces(part, ends) : withMarks(shown.page.text.slice(part.start, part.end))));
+    }
+    block.outlined = ends;
+    block.heated = wanted;
   }
-  block.outlined = ends;
-  block.heated = wanted;
+  if (block.near) mark(block);
+}
+
+// --- words of the query ---------------------------------------------------------------------------------------------
+
+const marks = globalThis.Highlight ? { hit: new Highlight(), now: new Highlight() } : null;
+if (marks) for (const [name, each] of Object.entries(marks)) CSS.highlights.set(name, each);
+let hit = -1; // the number of the one that was gone to
+
+// Ranges of the hits in a block: no element is made for them.
+function mark(block) {
+  for (const range of block.hits ?? []) marks?.hit.delete(range);
+  block.hits = [];
+  const { hits } = shown.page;
+  const nodes = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  let node = nodes.nextNode();
+  let at = block.start; // of that node
+  const to = (place) => {
+    while (node && at + node.length < place) {
+      at += node.length;
+      node = nodes.nextNode();
+    }
+    return node ? [node, place - at] : null;
+  };
+  for (let n = past(hits, block.start, (each) => each[1]); n < hits.length && hits[n][0] < block.stop; n++) {
+    const [from, end] = [to(Math.max(block.start, hits[n][0])), to(Math.min(block.stop, hits[n][1]))];
+    if (!from || !end) break;
+    const range = document.createRange();
+    range.setStart(...from);
+    range.setEnd(...end);
+    range.number = n;
+    block.hits.push(range);
+    marks?.hit.add(range);
+  }
+}
+
+function tellHits() {
+  const { hits } = shown.page;
+  hit = Math.min(hit, hits.length - 1);
+  marks?.now.clear();
+  $("hits").hidden = hits.length === 0;
+  $("hits-said").textContent = `${hit < 0 ? "" : `${count(hit + 1)} of `}${count(hits.length)} ${hits.length === 1 ? "hit" : "hits"}`;
+}
+
+export function goToHit(step) {
+  const hits = shown.page?.hits ?? [];
+  if (!hits.length) return;
+  hit = hit < 0 ? (step > 0 ? 0 : hits.length - 1) : (hit + step + hits.length) % hits.length;
+  const [start] = hits[hit];
+  if (start >= MOST && !shown.all) show(shown.page, { all: true, heat: shown.heat });
+  const block = shown.blocks.find((each) => each.element.stop > start)?.element;
+  tellHits();
+  if (!block) return;
+  mark(block);
+  const range = block.hits.find((each) => each.number === hit);
+  marks?.now.add(range);
+  block.scrollIntoView({ block: "nearest" });
+  const box = $("text");
+  const high = Math.min(box.clientHeight, innerHeight);
+  const { top } = range.getBoundingClientRect();
+  if (box.scrollHeight > box.clientHeight + 1) box.scrollTop += top - box.getBoundingClientRect().top - high / 3;
+  else scrollBy(0, top - innerHeight / 2);
 }
 
 function pieces(part, ends) {
@@ -205,7 +287,7 @@ export function scrollTo(item) {
   if (start >= MOST && !shown.all) show(shown.page, { all: true, heat: shown.heat });
   const block = shown.blocks.find((each) => each.element.stop > start)?.element;
   block?.scrollIntoView({ block: "nearest" });
-  const run = [...(block?.children ?? [])].find((element) => Number(element.dataset.item) === item);
+  const run = (block?.runs ?? []).find((element) => Number(element.dataset.item) === item);
   if (run) pane.scrollTop += run.getBoundingClientRect().top - pane.getBoundingClientRect().top - 24;
   pick(item);
 }

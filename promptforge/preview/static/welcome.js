@@ -10,7 +10,23 @@ const COMMANDS = [
   ["promptforge preview --man tar --edit --templates templates", "a manual, with templates of your own"],
 ];
 
+let there = 0; // items
+let asked = false; // others are wanted
+
+function draw() {
+  $("welcome").hidden = there > 0 && !asked;
+  $("welcome-close").hidden = there === 0;
+  $("welcome-title").textContent = there ? "New items, in place of these" : "No items yet";
+}
+
 export function setUp(done) {
+  const want = (wanted) => () => {
+    asked = wanted;
+    draw();
+    if (wanted) $("welcome-text").focus();
+  };
+  $("welcome-open").addEventListener("click", want(true));
+  $("welcome-close").addEventListener("click", want(false));
   $("welcome-commands").replaceChildren(...COMMANDS.map(([command, what]) => make("li", {}, make("code", {}, command), make("span", { class: "quiet" }, ` ${what}`))));
   const take = async (body) => {
     if (body.text.length > MOST) return notice("welcome-error", { message: "That is more than the page takes: name the file on the command line" });
@@ -18,7 +34,8 @@ export function setUp(done) {
     notice("welcome-error", found.error ?? null);
     if (found.error) return $("welcome").hidden ? done(found.error.message) : undefined;
     $("welcome-text").value = "";
-    done(`${plural(found.items, "item", "items")} taken.`);
+    want(false)();
+    done(`Loaded ${plural(found.items, "item", "items")}.`);
   };
   $("welcome-take").addEventListener("click", () => take({ text: $("welcome-text").value, name: "pasted" }));
   $("welcome-sample").addEventListener("click", () => take({ text: "", name: "sample", sample: true }));
@@ -36,5 +53,6 @@ export function setUp(done) {
 }
 
 export function show(items) {
-  $("welcome").hidden = items > 0;
+  there = items;
+  draw();
 }

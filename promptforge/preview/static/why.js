@@ -40,7 +40,7 @@ export function optionWords(options) {
   return Object.entries(options).map(([name, value]) => `${name} ${value === null ? "none" : typeof value === "object" ? shorten(JSON.stringify(value), 40) : value}`).join(", ");
 }
 
-export const broughtBack = (remedy) => (remedy.back ? `brings ${plural(remedy.back, "item", "items")} back` : "takes the first reason away");
+export const broughtBack = (remedy) => (remedy.back ? `brings ${plural(remedy.back, "item", "items")} back` : "removes this reason (still out)");
 
 export function score(value) {
   return Math.abs(value) < 1000 ? value.toFixed(2) : value.toPrecision(3);

@@ -69,7 +69,7 @@ def draw(
         "settings": settings(**given),
         "tokens": tokens,
     }
-    request |= {"other": other, "to": to, "texts": texts, "rows": range(len(items)), "top": 500}
+    request |= {"other": other, "to": to, "texts": texts, "rows": range(len(items))}
     return render_worker.draw({"picked": None, **request}, lambda: None)
 
 
@@ -147,7 +147,7 @@ def test_what_takes_long_is_told_in_slices(monkeypatch: pytest.MonkeyPatch) -> N
     limits = {"max_tokens": 300, "query": "budget", "max_items": 40}
     items = [pf.Item(**each) for each in many]
     result = pf.render(items, max_tokens=300, query="budget", max_items=40)
-    for what in ("account", "remedies", "curve"):
+    for what in ("account", "remedies"):
         answers = [draw(what, many, options=limits)]
         while answers[-1]["more"]:
             assert len(answers) < 60
