@@ -163,11 +163,13 @@ def run(  # noqa: PLR0913  its options are public
     processors = min(os.cpu_count() or 1, MAX_LOCAL_WORKERS)
     fingerprint, count = fingerprint_of(inputs), workers or processors
     source = _worker_source(engine, spec, fingerprint, address, count)
-    product = msgspec.json.encode([to, model, body, max_tokens_per_file]).decode()
-    results = _Results(paths, write, RunManifest(made_of=inputs, product=product), given)
-    before = paths.read_manifest()
+    before, manifest = paths.read_manifest(), RunManifest(made_of=inputs)
     with closing(ShardStore(paths.shards)) as store:
-        results.begin(before)
+        # The lock of the store says that the run which left half-written files has gone.
+        remove_unfinished(paths.folder)
+        remove_unfinished(paths.results.parent, paths.results.name)
+        if before is None or before.made_of != inputs:
+            paths.write_manifest(manifest)
         tally = _Tally(store, fingerprint, retry, max_errors, given.bytes, progress, spec.id_column)
         shards = check_first_rows(split_shards(given.rows(), part_rows, limit), spec.columns)
         complete = tally.run(shards, source, count)
@@ -175,7 +177,11 @@ def run(  # noqa: PLR0913  its options are public
         if complete:
             if limit is None:
                 store.drop_others()
-            report = results.finish(report, store, before)
+            written, errors = write_results(write, store.bodies(), paths.errors, given.place)
+            paths.write_manifest(replace(manifest, complete=True))
+            errors_file = str(paths.errors) if errors else None
+            files = tuple(map(str, written))
+            report = replace(report, errors=errors, errors_file=errors_file, files=files)
         return replace(report, seconds=time.perf_counter() - started)
 
 
@@ -296,51 +302,6 @@ class _Tally:
         return self.max_errors is not None and self.errors > self.max_errors
 
 
-class _Results(NamedTuple):
-    """The result files of a run, and the manifest without them."""
-
-    paths: OutputPaths
-    write: ResultWriter
-    manifest: RunManifest
-    given: BatchInput
-
-    def begin(self, before: RunManifest | None) -> None:
-        """Clear up after a killed run, and say what this run makes of what."""
-        # The lock of the store says that the run which left half-written files has gone.
-        remove_unfinished(self.paths.folder)
-        remove_unfinished(self.paths.results.parent, self.paths.results.name)
-        mine = self.manifest
-        if not before or (before.made_of, before.product) != (mine.made_of, mine.product):
-            self.paths.write_manifest(mine)
-
-    def finish(self, report: RunReport, store: ShardStore, before: RunManifest | None) -> RunReport:
-        """Write the files, unless an earlier run wrote the same; return the whole report."""
-        state = store.state()
-        same = before and (before.state, before.product) == (state, self.manifest.product)
-        if before and same and before.files:
-            damaged = self.paths.damaged(before.files)
-            if not damaged:
-                return self._report(report, before)
-            report = replace(report, repaired=tuple(map(str, damaged)))
-        # A manifest without state first: killed amid the writing, the next run writes them again.
-        self.paths.write_manifest(self.manifest)
-        written, errors = write_results(
-            self.write, store.bodies(), self.paths.errors, self.given.place
-        )
-        files = {self.paths.name(path): stamp for path, stamp in written.items()}
-        manifest = replace(self.manifest, state=state, errors=errors, files=files)
-        self.paths.write_manifest(manifest)
-        return self._report(report, manifest)
-
-    def _report(self, report: RunReport, manifest: RunManifest) -> RunReport:
-        errors_file = str(self.paths.errors)
-        files = [str(self.paths.path(name)) for name in manifest.files]
-        if errors_file in files:
-            files.remove(errors_file)
-            report = replace(report, errors_file=errors_file)
-        return replace(report, errors=manifest.errors, files=tuple(files))
-
-
 def _result_writer(to: str | None, paths: OutputPaths, requests: RequestSettings) -> ResultWriter:
     if to is not None and to in BATCH_SERVICES:
         if paths.is_file:
@@ -378,7 +339,7 @@ def _changed(before: RunManifest | None, inputs: dict[str, str]) -> tuple[str, .
     if other:
         return other
     # The manifest of a killed run holds this run's options, not those of its old shards.
-    return ("input",) if before.state else ("input or options",)
+    return ("input",) if before.complete else ("input or options",)
 
 
 # --- workers --------------------------------------------------------------------------------------

@@ -3,28 +3,24 @@
 A shard's file is `000042-KEY.jsonl`: its number, and a hash of its rows and of all else that its
 results depend on. So a shard is done when its file is there, and a changed input or profile never
 meets an old result. The last line of a file is its `ShardSummary`. Files are written at one stroke.
-The manifest holds size and hash of each result file, so a later run sees that one was damaged.
 
-Results are written from the shards as JSON Lines, Parquet, or request files for a batch service,
-which keep the limits of that service. Error records go into a file of their own.
+Each run that is complete writes the results from the shards, as JSON Lines, Parquet, or request
+files for a batch service, which keep its limits: a file that was damaged meanwhile is whole again.
+Error records go into a file of their own.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
 import msgspec
 from filelock import FileLock, Timeout
-from msgspec.structs import replace
 
 from .._version import __version__
 from ..config.options import Options
@@ -36,7 +32,6 @@ from ..files.access import (
     UNFINISHED_SUFFIX,
     make_folder,
     naming_path,
-    open_stream,
     read_bytes,
     remove_file,
     remove_unfinished,
@@ -59,8 +54,6 @@ _FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 _OTHER_SUFFIXES = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")
 LOCK_NAME = "lock"
 _SHARD_NAME = re.compile(r"[0-9]{6,}-[0-9a-f]{32}\.jsonl")
-_RESULT_NAME = re.compile(r"(results|index|errors|requests-[0-9]{5,})\.jsonl?")
-"""Names of result files in an output that is a folder."""
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,40 +78,18 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Paths of the results."""
     errors_file: str | None = None
     """Path of the error records; None without any."""
-    repaired: tuple[str, ...] = ()
-    """Result files of an earlier run that were damaged or gone, and are written again."""
     seconds: float = 0.0
 
 
-class FileStamp(msgspec.Struct, frozen=True):
-    """Size and hash of a result file, taken from the bytes on their way to the disk."""
-
-    bytes: int
-    sha256: str
-
-
 class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of `manifest.json`: inputs and outcome of the last run into a folder."""
+    """Content of `manifest.json`: what the last run into a folder was made of."""
 
-    batch: int = 2
+    batch: int = 3
     """Version of this shape."""
     made_of: dict[str, str]
     """Hash of each input that all results depend on."""
-    product: str
-    """The request for result files: `to`, model and body, as JSON."""
-    state: str = ""
-    """Hash of the shards in the result files; empty while these are not written."""
-    errors: int = 0
-    """Rows without a result, those that a batch service would refuse included."""
-    files: dict[str, FileStamp] = {}
-    """Result files by their path, as seen from the folder of the results."""
-    sha256: str = ""
-    """Hash of all fields before this one: a file that somebody edited is none of ours."""
-
-    def seal(self) -> RunManifest:
-        """Return it with its hash."""
-        bare = replace(self, sha256="")
-        return replace(bare, sha256=digest(msgspec.json.encode(bare)))
+    complete: bool = False
+    """True once a run has written the results."""
 
 
 class OutputPaths:
@@ -149,9 +120,7 @@ class OutputPaths:
         try:
             with naming_path(self._manifest):
                 manifest = msgspec.json.decode(read_bytes(self._manifest), type=RunManifest)
-            if manifest == manifest.seal() and all(map(self._is_result, manifest.files)):
-                return manifest
-            self._refuse_strangers()
+            return manifest
         # The nesting of hostile JSON ends in the last of these.
         except (FileNotFoundError, msgspec.DecodeError, RecursionError):
             self._refuse_strangers()
@@ -173,32 +142,11 @@ class OutputPaths:
                     f"{message}; give another output, such as results.jsonl", option="output"
                 )
 
-    def _is_result(self, name: str) -> bool:
-        # No file of somebody else passes for a result: it would be named as one, and copied.
-        if self.is_file:
-            return self.path(name) in (self.results, self.errors)
-        return _RESULT_NAME.fullmatch(name) is not None
-
-    def damaged(self, files: Mapping[str, FileStamp]) -> list[Path]:
-        """Return the result files that no longer hold the bytes that an earlier run wrote."""
-        found = [path for name, stamp in files.items() if _differs(path := self.path(name), stamp)]
-        if self.name(self.errors) not in files and os.path.lexists(self.errors):
-            found.append(self.errors)  # error records of nobody knows what
-        return found
-
-    def name(self, path: Path) -> str:
-        """Return the name of a result file in the manifest: it holds for a moved folder too."""
-        return path.relative_to(self.results.parent).as_posix()
-
-    def path(self, name: str) -> Path:
-        """Return the path of a result file that has this name in the manifest."""
-        return self.results.parent / name
-
     def write_manifest(self, manifest: RunManifest) -> None:
         """Write the manifest; make the folder."""
         make_folder(self.folder)
         with write_whole(self._manifest) as file:
-            written = msgspec.json.encode(manifest.seal())
+            written = msgspec.json.encode(manifest)
             file.write(msgspec.json.format(written, indent=2) + b"\n")
 
 
@@ -289,11 +237,6 @@ class ShardStore:
         wanted = {name for name, _ in self._done.values()}
         for name in set().union(*self._there.values()) - wanted:
             remove_file(self._folder / name)
-
-    def state(self) -> str:
-        """Return one hash of all finished shards: equal for equal results."""
-        lines = [f"{index} {summary.sha256}" for index, (_, summary) in sorted(self._done.items())]
-        return digest("\n".join(lines).encode())
 
     def bodies(self) -> Iterator[tuple[ShardSummary, bytes]]:
         """Yield summary and result lines of each finished shard, in the order of the input."""
@@ -387,17 +330,6 @@ def _lock(folder: Path) -> FileLock:
     return lock
 
 
-def _differs(path: Path, stamp: FileStamp) -> bool:
-    # A pipe in place of the file would wait for a writer: only a file is opened.
-    try:
-        if not path.is_file() or path.stat().st_size != stamp.bytes:
-            return True
-        with open_stream(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() != stamp.sha256
-    except FileNotFoundError:
-        return True
-
-
 Json = dict[str, Any]
 PlaceOf = Callable[[int], tuple[str, int] | None]
 """The number of a row → its file and its number there; None where the input is one file."""
@@ -430,42 +362,8 @@ class ErrorLines:
                 yield line
 
 
-class ResultFiles:
-    """Opens result files for writing, each whole or not there; `written` has their stamps."""
-
-    def __init__(self) -> None:
-        self.written: dict[Path, FileStamp] = {}
-
-    @contextmanager
-    def open(self, path: Path) -> Iterator[IO[bytes]]:
-        """Open the file at `path`; with the end of the context it is on the disk."""
-        with write_whole(path) as file:
-            stamped = _StampedFile(file)
-            yield cast(IO[bytes], stamped)
-        self.written[path] = FileStamp(stamped.tell(), stamped.sha256.hexdigest())
-
-
-class _StampedFile(io.RawIOBase):
-    # Hashes the bytes on their way. A hash of the finished file would bless what a disk spoils.
-    def __init__(self, file: IO[bytes]) -> None:
-        self.sha256 = hashlib.sha256()
-        self._file, self._size = file, 0
-
-    def write(self, data: Any) -> int:
-        self.sha256.update(data)
-        written = self._file.write(data)
-        self._size += written
-        return written
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._size
-
-
-ResultWriter = Callable[[ShardBodies, ErrorLines, ResultFiles], None]
-"""Writes the result files."""
+ResultWriter = Callable[[ShardBodies, ErrorLines], list[Path]]
+"""Writes the result files, and returns their paths."""
 
 
 def write_results(
@@ -473,31 +371,30 @@ def write_results(
     bodies: ShardBodies,
     errors_path: Path,
     place_of: PlaceOf = lambda row: None,
-) -> tuple[dict[Path, FileStamp], int]:
-    """Write results and error records; return the stamps of all files and the number of errors.
+) -> tuple[list[Path], int]:
+    """Write results and error records; return the files of results and the number of errors.
 
     The file at `errors_path` is there afterwards only if there are any.
     """
-    files = ResultFiles()
-    with files.open(errors_path) as file:
+    with write_whole(errors_path) as file:
         errors = ErrorLines(file, place_of)
-        write(bodies, errors, files)
+        written = write(bodies, errors)
     if not errors.count:
         remove_file(errors_path)
-        del files.written[errors_path]
-    return files.written, errors.count
+    return written, errors.count
 
 
 def json_lines_writer(path: Path) -> ResultWriter:
     """Write one file, one line per result."""
 
-    def write(bodies: ShardBodies, errors: ErrorLines, files: ResultFiles) -> None:
-        with files.open(path) as file:
+    def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
+        with write_whole(path) as file:
             for summary, body in bodies:
                 if summary.errors:
                     file.writelines(line + b"\n" for line in errors.take_from(body))
                 else:  # the usual case: copy the shard without looking at its lines
                     file.write(body)
+        return [path]
 
     return write
 
@@ -514,12 +411,13 @@ def parquet_writer(path: Path) -> ResultWriter:
     }  # fmt: skip
     schema = arrow.schema(columns)
 
-    def write(bodies: ShardBodies, errors: ErrorLines, files: ResultFiles) -> None:
-        with files.open(path) as file, arrow.parquet.ParquetWriter(file, schema) as writer:
+    def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
+        with write_whole(path) as file, arrow.parquet.ParquetWriter(file, schema) as writer:
             for _, body in bodies:
                 records = [_flat(line) for line in errors.take_from(body)]
                 if records:
                     writer.write_table(arrow.Table.from_pylist(records, schema=schema))
+        return [path]
 
     return write
 
@@ -652,18 +550,21 @@ class RequestFiles:
             body = {"max_tokens": options.reserve, **body}
         self._folder, self._service, self._body = folder, service, body
 
-    def write(self, bodies: ShardBodies, errors: ErrorLines, files: ResultFiles) -> None:
+    def write(self, bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
         """Write the files; the index names row, file and line for each `custom_id`."""
         requests = self._requests(bodies, errors)
-        with files.open(self._folder / "index.jsonl") as index:
+        written: list[Path] = []
+        with write_whole(self._folder / "index.jsonl") as index:
             request = next(requests, None)
             while request:
-                name = f"requests-{len(files.written) + 1:05d}{self._service.suffix}"
-                with files.open(self._folder / name) as file:
+                name = f"requests-{len(written) + 1:05d}{self._service.suffix}"
+                written.append(self._folder / name)
+                with write_whole(written[-1]) as file:
                     request = self._fill(file, name, request, requests, index)
         for old in self._folder.glob("requests-[0-9]*.json*"):
-            if old not in files.written:
+            if old not in written:
                 remove_file(old)
+        return [*written, self._folder / "index.jsonl"]
 
     def _fill(
         self,

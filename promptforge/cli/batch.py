@@ -224,8 +224,6 @@ def _summary(report: RunReport, reason: str, max_errors: int | None) -> Iterator
         line += f", {done / report.seconds:,.0f} a second"
     yield line
     yield from _failures(report, reason, max_errors)
-    for file in report.repaired:
-        yield f"{file} was damaged or gone since an earlier run; it is written again"
     yield from (f"results: {file}" for file in report.files[:MAX_FILES_NAMED])
     if len(report.files) > MAX_FILES_NAMED:
         yield f"results: {len(report.files) - MAX_FILES_NAMED:,} files more"
