@@ -134,6 +134,7 @@ def test_a_limit_ends_early_and_is_no_end(expected: bytes) -> None:
     assert batch.run("in.jsonl", "out.jsonl", part_rows=25).kept == ROWS
 
 
+@pytest.mark.slow
 def test_too_many_errors_end_it_and_what_is_done_is_kept() -> None:
     report = batch.run("in.jsonl", "out.jsonl", part_rows=10, max_errors=3, workers=1)
     assert not report.complete and report.files == () and not Path("out.jsonl").exists()

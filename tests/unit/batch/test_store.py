@@ -194,6 +194,7 @@ def test_a_manifest_that_is_no_file_is_refused(device: str) -> None:
         batch.run("in.jsonl", "out.jsonl", limit=3)
 
 
+@pytest.mark.slow
 def test_files_that_only_look_like_shards_stay() -> None:
     # `parts` may be a link to a folder that holds more than shards.
     mine = Path("out.jsonl.batch/parts/000000-notes.jsonl")
