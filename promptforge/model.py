@@ -648,8 +648,8 @@ class Result:
         if "page" not in self.report.__dict__:  # a `StoredReport`
             raise NotImplementedError  # a notebook then shows `repr`
         # By name: the drawing is on a floor above, and notebooks alone ask for it.
-        charts = import_module(f"{__package__}.authoring.results")
-        return str(charts.draw_result(self))
+        snapshot = import_module(f"{__package__}.authoring.snapshot")
+        return str(snapshot.draw_result(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""

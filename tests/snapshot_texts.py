@@ -508,7 +508,7 @@ FORTY_COMMANDS = (
     "explain forty.json --max-tokens 800 --query 'exit status of tar' --min-score 0.4",
     "explain forty.json --max-tokens 800 --combine explicit_first --layout knowledge --format xml",
     "explain forty.json --max-tokens 800 --section-budgets '{code: {share: 0.5}}' --group-by kind",
-    "explain forty.json --max-tokens 600 --profile claude --html e.html --svg e.svg -q",
+    "explain forty.json --max-tokens 600 --profile claude --html e.html -q",
     "explain nothing.json",
     *(
         f"explain forty.json --json --max-tokens {n} --layout {layout} --format {form}{more}"

@@ -57,8 +57,7 @@ STATUS_WORDS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 @input_flags
 @click.option("--all", "every", is_flag=True, help=f"All rows, also beyond {MAX_TABLE_ROWS}.")
 @click.option("--map", "with_map", is_flag=True, help="Also the template line of each part.")
-@click.option("--html", metavar="FILE", help="Also write a page with charts; it needs no script.")
-@click.option("--svg", metavar="FILE", help="Also write the chart alone.")
+@click.option("--html", metavar="FILE", help="Also write a page of it; it needs no script.")
 @output_flags
 def explain_command(
     items: tuple[str, ...], every: bool, with_map: bool, as_json: bool, output: str | None,
@@ -82,9 +81,11 @@ def explain_command(
     with stages(len(loaded)) as say:
         say(f"rendering {len(loaded):,} items")
         result = request.render(renderer, loaded)
-        if given["html"] or given["svg"]:
+        if given["html"]:
+            from ..authoring.snapshot import draw_page
+
             say("drawing: other budgets are tried")
-            _draw(result, given)
+            write_output(draw_page(result), given["html"])
         if as_json:
             say("working out budgets and options that bring items back")
             facts = _facts(request, result)
@@ -104,16 +105,6 @@ def explain_command(
     else:
         write_lines(lines, output, _PAINT)
     return exit_code(result)
-
-
-def _draw(result: Result, given: Mapping[str, Any]) -> None:
-    from ..authoring.results import BudgetChart
-
-    chart = BudgetChart(result)
-    if given["html"]:
-        write_output(chart.html(), given["html"])
-    if given["svg"]:
-        write_output(chart.svg(), given["svg"])
 
 
 def _facts(request: CommandRequest, result: Result) -> dict[str, Any]:

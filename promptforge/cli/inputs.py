@@ -466,7 +466,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
 
 def _outputs(given: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of files that a command writes."""
-    names = (given.get(flag) for flag in ("output", "html", "svg"))
+    names = (given.get(flag) for flag in ("output", "html"))
     return tuple(name for name in names if name not in (None, "", "-"))
 
 

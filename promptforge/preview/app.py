@@ -513,7 +513,7 @@ TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}
 WORKER_OF = {
     **dict.fromkeys(("page", "values"), "quick"),
     **dict.fromkeys(("needs", "account", "remedies", "comparison", "prompt"), "thorough"),
-    **dict.fromkeys(("findings", "as_case", "case", "tests"), "thorough"),
+    **dict.fromkeys(("findings", "as_case", "case", "tests", "snapshot"), "thorough"),
 }
 """The worker of each kind of request: a text never waits for its account."""
 DRAW_TASK = "promptforge.preview.render_worker:draw"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import bisect
 import difflib
 import functools
-import heapq
-import itertools
 import operator
 import re
 import time
@@ -29,13 +27,13 @@ from ..authoring.golden import (
     run_case,
 )
 from ..authoring.results import BuildItem, build_from_result, compare_builds
+from ..authoring.snapshot import draw_page, ghosts_of, query_hits
 from ..engine import REASONS, Fields, Templates, get_tokenizer
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, LoadedItems, Result
 from ..prompts.finished import format_prompt
 from ..prompts.prompt import Renderer
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
-from ..text.words import terms_of_text, terms_of_word
 from ..tokenizers.bpe import token_pieces
 
 MAX_RENDERERS_KEPT = 2
@@ -55,8 +53,6 @@ MAX_RESULTS_KEPT = 2
 """Renderings kept, so that an account does not render again what it tells more of."""
 SLICE_SECONDS = 0.06
 """Seconds after which what is known so far is told; the page then asks for more."""
-MAX_GHOSTS, MAX_HITS = 60, 2000
-"""Dropped items, and words of the query, that the text marks."""
 MAX_VALUE_CHARS = 400
 """Characters of a value that is shown over a name in the editor."""
 Request = Mapping[str, Any]
@@ -263,49 +259,12 @@ def _page(result: Result, request: Request) -> Answer:
             for s in result.map
         ],
         "templates": list(names),
-        "ghosts": _ghosts(result) if text else [],
-        "hits": _hits(result, at),
+        "ghosts": ghosts_of(result) if text else [],
+        "hits": [(at(start), at(end)) for start, end in query_hits(result)],
         **_tokens(result, at, wanted=request["tokens"]),
         "warnings": [msgspec.to_builtins(said) for said in result.warnings],
         "files": _files(result),
     }
-
-
-def _ghosts(result: Result) -> list[tuple[int, int]]:
-    """Return dropped items that more room may bring back, each with the item that it would precede.
-
-    Only the best by rank; none stands behind the last item of the text.
-    """
-    page, packed = result.report.page, result.report.packed
-    chosen = packed.chosen
-    lacking = (
-        index
-        for index, name in packed.reasons.items()
-        if REASONS[name].lacks_room and index not in chosen
-    )
-    ghosts = heapq.nlargest(MAX_GHOSTS, lacking, key=page.candidates.ranks.__getitem__)
-    every = page.order({**chosen, **{index: page.variants(index)[0] for index in ghosts}})
-    found, before = [], None
-    for index in reversed(every):
-        if index in chosen:
-            before = index
-        elif before is not None:
-            found.append((index, before))
-    return found[::-1]
-
-
-def _hits(result: Result, at: Callable[[int], int]) -> list[tuple[int, int]]:
-    """Return the places of the query's words in the text, whatever their endings."""
-    asked = result.report.page.options.query or ()
-    wanted = {*terms_of_text(asked if isinstance(asked, str) else " ".join(asked))}
-
-    @functools.cache
-    def is_hit(word: str) -> bool:
-        return not wanted.isdisjoint(terms_of_word(word))
-
-    places = re.finditer(r"\w+", result.text if wanted else "")
-    hits = itertools.islice((found for found in places if is_hit(found[0])), MAX_HITS)
-    return [(at(found.start()), at(found.end())) for found in hits]
 
 
 def _plain_options(result: Result) -> dict[str, Any]:
@@ -517,6 +476,7 @@ _TASKS: Mapping[str, Callable[[Result, Request], Answer]] = {
     "account": _account,
     "remedies": _remedies,
     "values": _values,
+    "snapshot": lambda result, _: {"html": draw_page(result)},
     "as_case": _case,
     "comparison": _comparison,
 }

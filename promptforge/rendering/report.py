@@ -21,7 +21,6 @@ from .._version import __version__
 from ..config.options import PROMPT_OPTIONS
 from ..config.profiles import Profile
 from ..errors import (
-    BudgetError,
     Diagnostics,
     Severity,
     TemplateError,
@@ -61,7 +60,6 @@ from ..reasons import (
 )
 from ..syntax.syntax import Syntax
 from ..templating.loader import Templates
-from ..text.delimiters import BrokenDelimiterError
 from ..text.escape import MAX_LABEL_CHARACTERS, show_line
 from ..text.format import plural
 from ..text.words import late_property
@@ -279,14 +277,6 @@ class Report:
     def next_item(self) -> ResultItem | None:
         """The item that `next` brings back."""
         return None if self.next is None else self.items[self.next[1]]
-
-    def worth_at(self, budget: int) -> tuple[float, int] | None:
-        """Return worth and number of the items that another budget holds; None: no such text."""
-        try:
-            placed = place_items(*self.repack({"max_tokens": budget}))
-        except (BudgetError, TemplateError, BrokenDelimiterError):  # required items do not fit
-            return None
-        return sum(item.worth for item in placed.values()), len(placed)
 
     def find_remedies(self) -> Iterator[Remedy]:
         """Yield, for each reason of dropped items, options that bring them back."""

@@ -9,6 +9,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -370,6 +371,9 @@ def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
     ):
         page.click(f"#share-shapes button:has-text('{shape}')")
         shows(page, part, place="share-text")
+    with page.expect_download() as saved:
+        page.click("#share-file")
+    assert "In the text" in Path(saved.value.path()).read_text(encoding="utf-8")
     page.click("#share-close")
 
 

@@ -51,7 +51,6 @@ INPUTS = [
     "prompt items.json --user-file README.md -o README.md",
     "prompt items.json --system-file README.md --user q -o README.md --json",
     "explain items.json --html items.json",
-    "explain items.json --svg items.json",
     "explain items.json -o items.json",
     "explain . -o README.md",
     "diff max_tokens=90 max_tokens=80 items.json -o items.json",
@@ -96,7 +95,7 @@ OUTPUTS = [
     "render --file *.py -o all.py",
     "render . --split 100 -o part.md",
     "prompt . --user q --to openai -o prompt.json",
-    "explain . -o table.txt --html chart.html --svg chart.svg",
+    "explain . -o table.txt --html page.html",
 ]
 
 
