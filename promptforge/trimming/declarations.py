@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from ..text.words import late_pattern
 from .pieces import Piece
-from .program import SAYS
+from .program import FIELD, IMPORTS, SAYS
 
 TYPE_WORTH, PRIVATE_WORTH, NAMELESS_WORTH = 3.0, 0.3, 0.2
 """Worth of a type beside that of a function, of a private name, and of what declares no name."""
 SAYS_SHARE = 0.15
 """Share of a declaration's worth that the first line of its docstring has."""
+FIELD_SHARE = 0.1
+"""Worth of a field or a constant beside that of a function of that name."""
 INNER_SHARE = 0.8
 """Share of its worth that a declaration within another one has."""
 PLAIN_SHARE = 0.5
@@ -38,9 +40,6 @@ _DECLARED = late_pattern(
 _COMMENT = late_pattern(
     r"(?m)^[ \t]*(?://|#(?!\[|include|define)|/?\*|--).*\n?|^[ \t]*(?:@|#\[|\[\w).*\n"
 )
-_IMPORT = late_pattern(
-    r"[ \t]*(?:import|from|use|using|package|require|#[ \t]*include|export \*)\b"
-)
 _NO_NAMES = frozenset({
     *("if", "for", "while", "switch", "return", "else", "catch", "sizeof", "throw", "new", "await"),
     *("case", "elif", "with", "lock", "foreach", "do", "try", "function", "func", "def", "self"),
@@ -57,12 +56,15 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
     found: dict[int, float] = {}
     names: Counter[str] = Counter()
     for number, part in enumerate(parts):
-        if not part.skeleton or part.closes >= 0:
+        is_field = part.kind == FIELD
+        if not (part.skeleton or is_field) or part.closes >= 0 or part.kind == IMPORTS:
             continue
         if part.kind == SAYS:
             found[number] = SAYS_SHARE * found.get(part.parent, NAMELESS_WORTH)
         else:
             name, worth = _rate(part.text, holders)
+            if is_field:
+                worth *= FIELD_SHARE
             inner = INNER_SHARE if part.parent >= 0 else 1.0
             found[number] = inner * worth / (1 + names[name])  # overloads say little more
             names[name] += bool(name)
@@ -76,8 +78,6 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
 
 def _rate(text: str, holders: Mapping[str, int]) -> tuple[str, float]:
     code = _COMMENT.sub("", text)
-    if _IMPORT.match(code):
-        return "", 0.0
     declared = _DECLARED.search(code)
     if declared is None:
         return "", NAMELESS_WORTH

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import filterfalse
 from typing import NamedTuple
 
 from ..text.words import late_pattern
 from .pieces import split_lines
-from .program import C_COMMENTS, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
+from .program import C_COMMENTS, FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
 
 # The last line of a block, or the next part of it, begins so.
 _BLOCK_END = late_pattern(
@@ -26,11 +27,15 @@ _DEFINITION = late_pattern(
     r"\s*+(?:(?:export|public|private|protected|internal|static|final|abstract|open|sealed|data"
     r"|inline|value|suspend|override|operator|infix|annotation|const|async|pub"
     r"|enum(?=[ \t]++(?:class|struct)\b))[ \t]++)*+"
-    r"(?:(?:class|interface|object|enum|trait|struct|record|typealias|type|newtype|instance|fun|func"
+    r"(?:(?:class|interface|object|enum|trait|struct|record|typealias|type|newtype|instance|impl|fun|func"
     r"|fn|function|defp?|defmacrop?|defdelegate|defguard|sub|message|rpc|service|extension|protocol)"
     r"[ \t]+[\w`<(]|(?:variable|output|resource|data|module|provider)[ \t]+\""
     r"|(?i:create)[ \t](?:[ \t]*(?i:or|replace|temp|temporary|unique|materialized))*[ \t]*"
     r"(?i:table|view|index|function|procedure|trigger|type)\b)"
+)
+_FUNCTION = late_pattern(
+    r"\s*+(?:\w++[ \t]++|pub\([^)\n]*\)[ \t]++){0,4}?"
+    r"(?:fun|func|fn|function|defp?|defmacrop?|sub)\b"
 )
 _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
@@ -42,14 +47,18 @@ _BLOCK_COMMENTS = {
     **dict.fromkeys(("elm", "haskell", "idris", "purescript"), ("{-", "-}")),
 }
 """Language → what begins and what ends a comment of several lines."""
+_TYPES_FIRST = ("elm", "haskell", "idris", "purescript")
+"""Languages where `take :: Int -> Pool a -> [a]` stands before a function."""
+_TYPE = late_pattern(r"(?:data|newtype|type)\b|\s*[\w']+(?:[ \t]*::?[ \t]|[ \t]*$)")
 _LET_DEFINES = ("fsharp", "ocaml")
 """Languages where a header `let take pool =` is a function; elsewhere it is a value, mostly."""
 _LET = late_pattern(r"\s*let\b")
 _HAS_MEMBERS = late_pattern(r"\b(?:struct|interface|type)\b")
-_MAX_LINES_OF_HEADER = 12
+_MAX_LINES_OF_HEADER = 60
 _TYPE_OR_ATTRIBUTE = late_pattern(r"\s*(?:@|\[\w|template\b|[\w:<>,*&\[\] \t]+$)")
 """The first line of a signature: `static int`, `@Override`, `template <class T>`."""
-_CLAUSE = late_pattern(r"\s*(?:extends|implements|throws|where|with|permits|:)(?!\w)")
+_ATTRIBUTE = late_pattern(r"\s*(?:@[\w.:]+(?:\(.*\))?|\[.*\])\s*(?://.*)?$")
+_CLAUSE = late_pattern(r"\s*(?:extends|implements|throws|where|when|with|permits|:)(?!\w)")
 _ACCESS_LABEL = late_pattern(r"\s*(?:public|private|protected|signals)(?: \w+)?:\s*$")
 _DIRECTIVE = late_pattern(
     r"\s*#\s*(?:if|ifn?def|elif|else|endif|pragma|region|endregion|nullable|line|warning|error)\b"
@@ -57,11 +66,34 @@ _DIRECTIVE = late_pattern(
 """Directives that stand at the margin amid a function's body."""
 _HOLDER = late_pattern(
     r"\s*+(?:@\w++[ \t]++|(?:export|default|declare|public|private|protected|internal|static|final"
-    r"|abstract|sealed|partial|data|open|pub|inline)[ \t]++)*+"
+    r"|abstract|sealed|partial|data|open|pub|inline|companion|inner|annotation|value"
+    r"|enum(?=[ \t]++class\b))[ \t]++)*+"
     r"(?:namespace|module|defmodule|extern|class|struct|interface|trait|impl|enum|object|protocol"
-    r"|extension|record|union|template)\b"
+    r"|extension|record|union|template|message|service|oneof|input)\b"
 )
 """A header that holds definitions: in any number of these a function is skeleton."""
+_SETS = late_pattern(
+    r"\s*+(?:(?:export|public|private|protected|internal|static|final|declare|pub(?:\([^)\n]*\))?"
+    r"|readonly|lateinit|override|local|unsafe)[ \t]++)*+"
+    r"(?:(?:const|let|var|val|static|typealias|type|newtype|data|mod|my|our)\b[ \t]*+[\w{$@%\[(]"
+    r"|[\w.$@']++[ \t]*+(?:::?[^=:\n]++)?:?=(?!=)|[\w']++[ \t]*+::[ \t]"
+    r"|@(?:spec|type|typep|opaque|callback|macrocallback|behaviour)\b|-(?:spec|type|record|callback"
+    r"|opaque|define)\b|#[ \t]*define[ \t]++\w++(?:\(|[ \t]++\S))"
+)
+"""A line that sets a value, or tells a type."""
+_TYPED = late_pattern(
+    r"\s*(?!return\b|throw\b|goto\b|delete\b)[A-Za-z_][\w:<>,.*&\[\]? \t]*[ \t*&>\]]\w++"
+    r"(?:\[[^\]\n]*\])*+[ \t]*(?:=(?!=)|;\s*$)"
+)
+"""A variable with its type before it: `static int count = 0;`."""
+_MEMBER = late_pattern(r"\s*(?!(?:if|unless|for|while|case|do|begin|try|return|@\w*doc)\b)[\w$#@:]")
+"""A line in a type or module that may be a member of it."""
+_STRING = late_pattern(r"\"(?:[^\"\\\n]|\\.)*+\"|'[^'\\\n]'")
+_TRIPLE_QUOTES = ('"""', "'''")
+_PYTHON_SIGN = late_pattern(
+    r"#.*|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|[()\[\]{}]"
+)
+"""A sign by which a statement of Python goes on, or what may hide one: a string, a comment."""
 _MAX_SHORT_DEFINITION = 200
 """Characters of a function that is one line."""
 _PROTOTYPED = ("c", "cpp", "objectivec")
@@ -100,34 +132,35 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
     open_headers: list[_Header] = []
     # Headers with a list under them, as `import (` or `type A struct {`: all have one rank.
     lists: dict[int, int] = {}
-    depths, next_depths, next_of_code, comments, heredocs = _read_lines(lines, language)
-    for line, depth in enumerate(depths):
+    read = _read_lines(lines, language)
+    for line, depth in enumerate(read.depths):
         # A blank line goes with the next line of code, and so does a comment no deeper than that.
-        if depth < 0 or line < blocks.next or (line in comments and depth <= next_of_code[line]):
+        is_said = line in read.comments and depth <= read.next_of_code[line]
+        if depth < 0 or line < blocks.next or is_said:
             continue
         ended = _close_headers(open_headers, depth)
         parent = body = -1
         if open_headers:
             _, parent, body, *_ = open_headers[-1]
-        last, heads = heredocs.get(line, line), False
-        if line not in comments and line not in heredocs:
-            last = _end_of_header(lines, depths, line, language)
-            heads = next_depths[last] > depth or _has_empty_body(lines, last)
-            heads = heads and len(open_headers) < MAX_BLOCK_DEPTH
+        last, heads = _read_statement(lines, line, read, language)
+        heads = heads and len(open_headers) < MAX_BLOCK_DEPTH
+        header = lines[line : last + 1]
+        code = next(filterfalse(_ATTRIBUTE.match, header), header[0])
         if ended >= 0 and _BLOCK_END.match(lines[line]):
             number = blocks.add(line, last + 1, parent=ended, closes=ended, body=body)
         else:
-            header = lines[line : last + 1]
             rank = lists.get(parent, _rank_of_header(header, heads, open_headers, language))
-            number = blocks.add(line, last + 1, parent=parent, rank=rank, body=body)
+            is_field = rank == NONE and _is_field(code, heads, open_headers, language)
+            kind = FIELD if is_field else ""
+            number = blocks.add(line, last + 1, parent=parent, rank=rank, body=body, kind=kind)
             if heads and rank and _heads_list(header):
                 lists[number] = rank
         if heads:
             # Outside of any body, or in the skeleton, a header begins a body of its own.
             if blocks.found[number].rank or body < 0:
                 body = number
-            holds = bool(_HOLDER.match(lines[line])) and all(h.holds for h in open_headers[-1:])
-            open_headers.append(_Header(depth, number, body, lines[line], holds))
+            holds = bool(_HOLDER.match(code)) and all(h.holds for h in open_headers[-1:])
+            open_headers.append(_Header(depth, number, body, code, holds))
     return blocks
 
 
@@ -139,14 +172,41 @@ class _Lines(NamedTuple):
     next_of_code: Sequence[int]
     comments: Collection[int]
     """Lines that go with the next line of code, too: labels such as `public:`."""
-    heredocs: Mapping[int, int]
-    """The lines of a shell's script with a text below them, and the last line of each."""
+    joined: Mapping[int, int]
+    """Lines that others belong to, and the last of each: a shell's text, an open bracket."""
+
+
+def _read_statement(
+    lines: Sequence[str], line: int, read: _Lines, language: str | None
+) -> tuple[int, bool]:
+    """Return the last line of what begins in a line, and whether deeper lines belong to it."""
+    last = read.joined.get(line, line)
+    if line in read.comments or (last > line and language in _SHELLS):
+        return last, False
+    if language == "python":
+        last = _end_of_python_header(lines, read, line)
+    elif language in _TYPES_FIRST and _TYPE.match(lines[line]):
+        depths = read.depths
+        while last + 1 < len(lines) and not 0 <= depths[last + 1] <= depths[line]:
+            last += 1
+        while depths[last] < 0:
+            last -= 1
+    else:
+        last = max(last, _end_of_header(lines, read.depths, line, language))
+    heads = read.next_depths[last] > read.depths[line] or _has_empty_body(lines, last)
+    return last, heads
 
 
 def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
     depths = list(map(_depth, lines))
-    heredocs = _find_heredocs(lines) if language in _SHELLS else {}
+    joined: dict[int, int] = {}
+    if language in _SHELLS:
+        joined = _find_heredocs(lines)
+    elif language in ("elixir", "python"):
+        joined = _join_statements(lines, depths, brackets=language == "python")
     comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
+    for line, last in joined.items() if language not in _SHELLS else ():
+        depths[line + 1 : last + 1] = [-1] * (last - line)
     is_like_c = language in C_COMMENTS
     next_depth = -1
     for line in range(len(lines) - 1, -1, -1):
@@ -157,7 +217,7 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
         elif depths[line] >= 0:
             next_depth = depths[line]
     of_code = [-1 if line in comments else depth for line, depth in enumerate(depths)]
-    return _Lines(depths, _next_depths(depths), _next_depths(of_code), comments, heredocs)
+    return _Lines(depths, _next_depths(depths), _next_depths(of_code), comments, joined)
 
 
 def _find_comments(
@@ -220,6 +280,52 @@ def _find_heredocs(lines: Sequence[str]) -> dict[int, int]:
     return found
 
 
+def _join_statements(lines: Sequence[str], depths: Sequence[int], brackets: bool) -> dict[int, int]:
+    """Return the first and last lines of statements with long strings, or open brackets, too.
+
+    They are of Python of any version, or of a language with its strings.
+    """
+    found: dict[int, int] = {}
+    first = opened = 0
+    quote, continued = "", False
+    for line, text in enumerate(lines):
+        # A bracket that is never closed ends before the next definition.
+        if opened and not quote and depths[line] <= depths[first] and _DEFINITION.match(text):
+            opened = 0
+        if not (opened or quote or continued):
+            first = line
+        signs, quote = _read_signs(text, quote)
+        for sign in signs if brackets else ():
+            opened = max(0, opened + (sign in "([{") - (sign in ")]}"))
+        continued = not quote and text.rstrip("\r\n").endswith("\\")
+        if line > first and not (opened or quote or continued):
+            found[first] = line
+    return found
+
+
+def _read_signs(text: str, quote: str) -> tuple[list[str], str]:
+    """Return the brackets of a line, and the quotes of the long string that is open after it.
+
+    `quote` are those open before it.
+    """
+    signs: list[str] = []
+    at = 0
+    while True:
+        if quote:
+            end = text.find(quote, at)
+            if end < 0:
+                return signs, quote
+            at, quote = end + len(quote), ""
+        sign = _PYTHON_SIGN.search(text, at)
+        if sign is None:
+            return signs, ""
+        at = sign.end()
+        if sign[0] in _TRIPLE_QUOTES:
+            quote = sign[0]
+        elif len(sign[0]) == 1:
+            signs.append(sign[0])
+
+
 def _end_of_header(
     lines: Sequence[str], depths: Sequence[int], line: int, language: str | None
 ) -> int:
@@ -232,21 +338,49 @@ def _end_of_header(
     if language in C_COMMENTS:
         while first < last and depths[first + 1] == depths[line] and _may_begin(lines[first]):
             first += 1
-    left = 0
+    declares = _declares_with_brackets(lines[first])
+    left, end = 0, line
     for at in range(first, last + 1):
-        text = lines[at].rstrip()
+        text = _STRING.sub("", lines[at].rstrip())
         if depths[at] < depths[line]:
             return line
         left += text.count("(") - text.count(")")
+        if left > 0 and (declares or not text.endswith("{")):
+            continue
         if text.endswith("{"):
             return at if left <= 0 else line
-        if left > 0:
-            continue
+        end = at if declares else line
         if at < last and depths[at + 1] == depths[line] and lines[at + 1].strip() == "{":
             return at + 1
         if at == last or depths[at + 1] < depths[line] or not _CLAUSE.match(lines[at + 1]):
-            return line
+            return end
     return line
+
+
+def _end_of_python_header(lines: Sequence[str], read: _Lines, line: int) -> int:
+    """Return the last line of a statement of Python with the decorators before it."""
+    at, last = line, read.joined.get(line, line)
+    while lines[at].lstrip().startswith("@") and last + 1 < len(lines):
+        at = last + 1
+        if read.depths[at] != read.depths[line]:
+            break
+        last = read.joined.get(at, at)
+    return last
+
+
+def _declares_with_brackets(line: str) -> bool:
+    """Tell whether a line begins a function, or another declaration with its list in brackets."""
+    name, bracket, rest = line.partition("(")
+    if not bracket or (name.endswith(" ") and not rest.strip()):  # `const (`, `CREATE TABLE t (`
+        return False
+    if _DEFINITION.match(line):
+        return True
+    typed = _NAME_AND_TYPE.fullmatch(name.strip()) is not None and len(name.split()) > 1
+    return typed and not _CONTROL.match(line)
+
+
+def _is_function(header: str) -> bool:
+    return _FUNCTION.match(header) is not None or _declares_with_brackets(header)
 
 
 def _has_empty_body(lines: Sequence[str], last: int) -> bool:
@@ -275,14 +409,29 @@ def _rank_of_header(
     if not above and _IMPORT_LINE.match(text):
         return IMPORT
     held = not above or above[-1].holds
-    if len(above) >= _SKELETON_DEPTH and not held:
+    # A signature is whole, or it is none.
+    line = _STRING.sub("", "".join(header)).rstrip()
+    if line.count("(") > line.count(")") and not line.endswith(("{", " (")):
         return NONE
+    if not held and (len(above) >= _SKELETON_DEPTH or _is_function(above[-1].text)):
+        return NONE
+    if language in _TYPES_FIRST and _TYPE.match(text):
+        return SIGNATURE
     if not heads:
         short = held and _is_short_definition(text.strip(), bool(above), language)
         return SIGNATURE if short or any(map(_DEFINITION.match, header)) else NONE
     if language in _LET_DEFINES and _LET.match(text):
         return NONE if above and _LET.match(above[-1].text) else SIGNATURE
     return NONE if _CONTROL.match(text) else SIGNATURE
+
+
+def _is_field(line: str, heads: bool, above: Sequence[_Header], language: str | None) -> bool:
+    """Tell whether a line sets a field or a constant: `size = 3`, `private Repo repo;`."""
+    if _IMPORT_LINE.match(line) or _BLOCK_END.match(line):
+        return False
+    if _SETS.match(line) or (language in C_COMMENTS and _TYPED.match(line)):
+        return not above or above[-1].holds
+    return bool(above) and above[-1].holds and not heads and bool(_MEMBER.match(line))
 
 
 def _is_short_definition(line: str, within: bool, language: str | None) -> bool:

@@ -39,6 +39,7 @@ TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("diff", "patch"), "patch"),
     **dict.fromkeys(("json", "jsonl", "ndjson", "repr"), "json"),
     **dict.fromkeys(("asciidoc", "latex"), "markup"),
+    **dict.fromkeys(("astro", "svelte", "vue"), "component"),
     "html": "html",
     "log": "log",
     "man": "man_page",
@@ -55,7 +56,7 @@ PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "
 _NO_PROGRAM_LANGUAGES = {
     *TRIMMERS_BY_LANGUAGE,
     *("none", "plain", "svg", "text", "txt"),
-} - {"python"}
+} - {"astro", "python", "svelte", "vue"}
 _OWN_KINDS = {
     *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),
     *("conversation", "custom", "decision", "document", "feature", "file", "message"),
@@ -123,6 +124,7 @@ class Trimmers(NamedTuple):
             return 0
         kind = self.trim_as.get(kind, kind)
         reads_on = kind in _OWN_KINDS - TRIMMERS_BY_KIND.keys() and is_program(kind, language)
+        reads_on &= TRIMMERS_BY_LANGUAGE.get(language or "") != "component"
         return reach if reads_on else 0
 
     def is_program(self, kind: str, language: str | None) -> bool:
@@ -254,7 +256,7 @@ def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -
     structure = trimmers._replace(marks=marks).find_structure(kind, language, text)
     if not isinstance(structure, Pieces):
         return None
-    skeleton = [index for index, part in enumerate(structure.parts) if part.skeleton]
+    skeleton = [i for i, part in enumerate(structure.parts) if structure.in_outline(part)]
     return structure.compact().outline_text(skeleton) if skeleton else None
 
 

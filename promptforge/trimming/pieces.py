@@ -437,7 +437,7 @@ class Pieces:
         groups: dict[float, int] = {}
         keys: dict[int, tuple[float, float]] = {}
         for index, part in enumerate(self.parts):
-            if part.skeleton and part.closes < 0 and part.keep < ALWAYS:
+            if self.in_outline(part) and part.closes < 0 and part.keep < ALWAYS:
                 keep = self.keep_in_outline(part)
                 place = groups[keep] = groups.get(keep, -1) + 1
                 keys[index] = keep, self.thin(part, place)
@@ -460,6 +460,10 @@ class Pieces:
         other, gap = copy.copy(self), self._marks.gap
         other._marks = self._marks._replace(line_left_out=gap, lines_left_out=gap)
         return other
+
+    def in_outline(self, part: Piece) -> bool:
+        """Tell whether an outline may have a piece."""
+        return part.skeleton
 
     def keep_in_outline(self, part: Piece) -> float:
         """Return the `keep` of a piece of the skeleton among the others of an outline."""

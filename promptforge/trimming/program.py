@@ -21,6 +21,12 @@ MAX_BLOCK_DEPTH = 60
 """Blocks within blocks that are told apart; anything deeper is one piece."""
 _MAX_LINES_OF_TRIVIA = 4
 """Lines up to which comments go with the statement after them; more are a piece."""
+_MAX_LINES_OF_FIELD = 4
+"""Lines of a field, a constant or a property that an outline shows; a longer one has a mark."""
+
+
+Gap = Callable[[Sequence[Piece], Marks], str]
+"""Returns the mark in place of some pieces."""
 
 
 class _Block(NamedTuple):
@@ -59,6 +65,10 @@ class Blocks:
 
         A long comment before the code, or any before the end of a block, is a piece of its own.
         """
+        if kind == FIELD and end - code > _MAX_LINES_OF_FIELD:
+            kind = LONG_FIELD
+        if rank == IMPORT:
+            kind = IMPORTS
         first, self.next = self.next, end
         comments = self.lines[first:code]
         apart = _MAX_LINES_OF_TRIVIA if closes < 0 else 0
@@ -68,8 +78,34 @@ class Blocks:
         self.found.append(_Block(first, parent, rank, closes, body, kind))
         return len(self.found) - 1
 
-    def pieces(self, language: str | None, marks: Marks) -> Pieces | None:
-        """Return the pieces; None if there are fewer than two."""
+    def texts(self) -> list[str]:
+        """Return the text of each block."""
+        ends = [*[block.first for block in self.found[1:]], self.next]
+        return [
+            "".join(self.lines[block.first : end])
+            for block, end in zip(self.found, ends, strict=True)
+        ]
+
+    def extend(self, other: Blocks, parent: int = -1) -> None:
+        """Add the blocks of the text that comes next, under a block of this one."""
+        top, before = self.next, len(self.found)
+
+        def move(number: int, top: int = -1) -> int:
+            return before + number if number >= 0 else top
+
+        for block in other.found:
+            self.found.append(
+                block._replace(
+                    first=top + block.first,
+                    parent=move(block.parent, parent),
+                    closes=move(block.closes),
+                    body=move(block.body),
+                )
+            )
+        self.next = top + other.next
+
+    def pieces(self, language: str | None, marks: Marks, gap: Gap | None = None) -> Pieces | None:
+        """Return the pieces; None if there are fewer than two. `gap`: the marks, if not usual."""
         if self.next < len(self.lines):
             self.add(self.next, len(self.lines))
         found = self.found
@@ -82,20 +118,13 @@ class Blocks:
         ends = [block.first for block in found[1:]] + [len(self.lines)]
         keeps = _keeps(found, ends)
         parts = [
-            Piece(
-                "".join(self.lines[block.first : end]),
-                keep,
-                block.parent,
-                block.rank > NONE,
-                block.kind,
-                block.closes,
-            )
-            for block, end, keep in zip(found, ends, keeps, strict=True)
+            Piece(text, keep, block.parent, block.rank > NONE, block.kind, block.closes)
+            for block, text, keep in zip(found, self.texts(), keeps, strict=True)
         ]
         outline = [keep for block, keep in zip(found, keeps, strict=True) if block.rank >= IMPORT]
         made = _ProgramPieces(
             parts,
-            code_gap(language),
+            gap or code_gap(language),
             marks,
             lambda text: comment_line(language, text) + "\n",
             # Half an outline is worth less than the function that answers.
@@ -106,7 +135,7 @@ class Blocks:
 
 
 class _ProgramPieces(Pieces):
-    """The pieces of a program. Its outlines have neither blank lines nor marks between pieces."""
+    """The pieces of a program. Its outlines have no blank lines; a declaration gone has a mark."""
 
     has_block_comments = False
     """True where `/*…*/` is a comment within a line."""
@@ -116,6 +145,16 @@ class _ProgramPieces(Pieces):
         other = super().with_parts(parts)
         other.has_block_comments = self.has_block_comments
         return other
+
+    def in_outline(self, part: Piece) -> bool:
+        """Tell whether an outline may have a piece: a signature, a docstring, a field."""
+        return part.skeleton or part.kind == FIELD
+
+    def thin(self, part: Piece, place: int) -> float:
+        """Return the order of a piece among its equals: fields go from the last on."""
+        if part.kind == FIELD:
+            return -place
+        return super().thin(part, place)
 
     def keep_in_outline(self, part: Piece) -> float:
         """Return the `keep` of a signature, or of a docstring, which is that of its signature."""
@@ -140,6 +179,10 @@ class _ProgramPieces(Pieces):
             closes_here = False
             if run and last >= 0 and self._is_emptied(last, run, part):
                 closes_here = self._add_mark(out, run, part)
+            else:
+                lost = next(filter(_declares, run), None)
+                if lost is not None:
+                    out.append(self._gap(run[run.index(lost) :], self._marks))
             following = index + 1
             if part is not None:
                 text = part.text.lstrip("\r\n")
@@ -192,6 +235,13 @@ class _ProgramPieces(Pieces):
         return False
 
 
+def _declares(part: Piece) -> bool:
+    """Tell whether a reader of an outline would miss a piece: it declares something."""
+    if part.kind in (FIELD, LONG_FIELD):
+        return True
+    return part.skeleton and part.closes < 0 and part.kind not in (SAYS, IMPORTS)
+
+
 def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
     """Return the `keep` of each: bodies go largest first, then docstrings, imports, signatures.
 
@@ -229,15 +279,18 @@ class Place(NamedTuple):
     nested: bool = False
     """True in a function within a function."""
     depth: int = 0
+    members: bool = True
+    """True at the top, and in types and modules there: what is set here is a field."""
 
     def enter(self, head: int, first: int, *, function: bool, container: bool) -> Place:
         """Return the place under `head`, a header of a statement with its first at `first`."""
+        depth = self.depth + 1
         if function:
-            return Place(head, head, True, self.function, self.depth + 1)
+            return Place(head, head, True, self.function, depth, False)
         if container:
-            return Place(head, self.body, self.function, self.function, self.depth + 1)
+            return Place(head, self.body, self.function, self.function, depth, self.members)
         body = first if self.body < 0 else self.body
-        return Place(head, body, self.function, self.nested, self.depth + 1)
+        return Place(head, body, self.function, self.nested, depth, False)
 
 
 class Unit(NamedTuple):
@@ -282,6 +335,8 @@ _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ":
 """A statement that does nothing: here a body cannot be empty."""
 SAYS = "says"
 """The kind of a docstring's first line."""
+FIELD, LONG_FIELD, IMPORTS = "field", "long field", "import"
+"""The kinds of a declaration of a value, of one with too many lines for outlines, of an import."""
 _PRIVATE = late_pattern(
     r"(?:[ \t]*(?:[@/#*].*)?\r?\n)*+[ \t]*"
     r"(?:(?:\w+[ \t]+){1,3}_(?!_)|(?:file)?private[ \t]+\w)"
@@ -318,7 +373,7 @@ def comment_line(language: str | None, text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def code_gap(language: str | None) -> Callable[[Sequence[Piece], Marks], str]:
+def code_gap(language: str | None) -> Gap:
     """Return the marks of gaps in a program.
 
     A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.

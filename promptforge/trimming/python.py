@@ -13,6 +13,7 @@ from ..text.format import Marks
 from .pieces import Pieces
 from .program import (
     COMMENT_ONLY,
+    FIELD,
     IMPORT,
     IN_STRING,
     MAX_BLOCK_DEPTH,
@@ -32,6 +33,7 @@ _MIN_LINES_OPENED = 8
 """An `if`, a loop, a `with` or a `try` of fewer lines is one piece."""
 _TRIPLE = re.compile(r"[rRuU]{0,2}(\"\"\"|''')")
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_Assignment = (ast.Assign, ast.AnnAssign, getattr(ast, "TypeAlias", ast.AnnAssign))
 _quiet = fork_safe_lock()
 
 
@@ -82,9 +84,17 @@ class _Reader:
             body = self._docstring(body, place)
         for unit in self._units(body):
             if not self._open(unit, place):
-                rank = NONE if place.function else _rank(unit)
+                rank, kind = NONE, ""
+                if not place.function:
+                    rank = _rank(unit)
+                if place.members and isinstance(unit.node, _Assignment):
+                    kind = FIELD
                 self.blocks.add(
-                    unit.start, unit.end, parent=place.parent, rank=rank, body=place.body
+                    *(unit.start, unit.end),
+                    parent=place.parent,
+                    rank=rank,
+                    body=place.body,
+                    kind=kind,
                 )
 
     def _units(self, body: Sequence[ast.stmt]) -> Iterator[Unit]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import PromptForgeError, call_foreign
 from ..text.words import late_pattern
 from .pieces import split_lines
-from .program import IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks, Place, Unit
+from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks, Place, Unit
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -55,7 +55,16 @@ _SHORT_TYPE = late_pattern(r"type_(?:item|alias|declaration)|^(?:struct_item|int
 """Types that are a line or two: without a body they are their own signature."""
 _MEMBERS = late_pattern(r"^(?:field_declaration_list|interface_body|object_type)$")
 """The nodes around the members of a struct or an interface: without them it says nothing."""
-_MAX_LINES_OF_SIGNATURE = 2
+_FIELD = late_pattern(
+    r"declaration|definition|field|propert|const_|static_item|let_|assignment|enum_|enumerator"
+    r"|^preproc_(?:def|function_def)$|signature|_spec$|alias|macro_def|^pair$|_item$|variable_"
+)
+"""Statements that declare a value: a field, a constant, a property, a member of an enumeration."""
+_HOLDS_FIELDS = late_pattern(r"^(?:pair|(?:const|var|type)_declaration)$")
+_MEMBER_LISTS = late_pattern(r"class_body|declaration_list|body_statement|enum|interface_body")
+"""Nodes around members of a type, where a call such as `has_many :lines` declares one, too."""
+_STATEMENT = late_pattern(r"^(?:if|unless|while|until|for|case|begin|empty_|;|,|\{|\})")
+_MAX_LINES_OF_SIGNATURE, _MAX_LINES_WITHOUT_BODY = 2, 20
 _IMPORT = late_pattern(r"import|include|^use_|_use_|using_|package|require|extern_crate")
 _PREFIX = late_pattern(
     r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$"
@@ -69,8 +78,10 @@ _MACRO = late_pattern(
     r"(?:API|EXPORTS?|INLINE|EXTERN|PUBLIC|CONSTEXPR\w*|DLL))(?=[ \t]+\w)"
 )
 """Macros that a grammar of C++ takes for a type or a name: `class ACME_API Pool {`."""
-_OPENING = {"}": "{", "done": "do", "end": "do", "#endif": ""}
+_OPENING = {"}": "{", "done": "do", "end": "do", "#endif": "", ")": "("}
 """Closing delimiter → the opening one; `end` may have none, `#endif` has a condition instead."""
+_LIST = late_pattern(r"^(?:const_declaration|var_spec_list|type_declaration)$")
+"""Nodes with declarations between parentheses."""
 _WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
 """Nodes that hold all between two delimiters."""
 
@@ -217,7 +228,10 @@ def _read_statements(blocks: Blocks, nodes: Sequence[Node], place: Place) -> Non
     for unit in _units(nodes):
         if not _add_compound(blocks, unit, place):
             rank = NONE if place.function else _rank(unit)
-            blocks.add(unit.start, unit.end, parent=place.parent, rank=rank, body=place.body)
+            kind = _kind(unit, place) if rank == NONE else ""
+            blocks.add(
+                unit.start, unit.end, parent=place.parent, rank=rank, body=place.body, kind=kind
+            )
 
 
 def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
@@ -237,8 +251,13 @@ def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
         if (function or container) and not place.function:
             rank = SIGNATURE
         if head < 0:
+            kind = _kind(unit, place) if rank == NONE else ""
             first = head = blocks.add(
-                unit.start, span.top + 1, parent=place.parent, rank=rank, body=place.body
+                *(unit.start, span.top + 1),
+                parent=place.parent,
+                rank=rank,
+                body=place.body,
+                kind=kind,
             )
         else:
             # `} else {`: the end of one body and the header of the next.
@@ -246,6 +265,8 @@ def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
                 blocks.next, span.top + 1, parent=head, rank=rank, closes=head, body=place.body
             )
         inner = place.enter(head, first, function=function, container=container)
+        if place.members and not function and _holds_fields(unit.node):
+            inner = inner._replace(members=True)
         _read_statements(blocks, span.inner, inner)
         if blocks.next < span.bottom:  # comments at the end of a block
             blocks.add(blocks.next, span.bottom, parent=head, body=inner.body)
@@ -305,9 +326,11 @@ def _span(node: Node, children: Sequence[Node]) -> _Span | None:
         return None
     top, inner = opening
     bottom = children[-1].start_point.row
-    inner = [n for n in inner if n.type != "\n"]
+    inner = _without_comments(inner)
     while len(inner) == 1 and inner[0].type in _WRAPPERS:
-        inner = [n for n in inner[0].children if n.type != "\n"]
+        inner = _without_comments(inner[0].children)
+    if inner and inner[-1].type == "enum_body_declarations":  # they begin with the `;`
+        inner = [*inner[:-1], *inner[-1].children]
     while inner and inner[0].end_point.row == top:  # { |a, b|
         inner = inner[1:]
     if not inner or any(n.start_point.row <= top or _row_after(n) > bottom for n in inner):
@@ -324,9 +347,16 @@ def _span(node: Node, children: Sequence[Node]) -> _Span | None:
     return _Span(top, bottom, inner, owner)
 
 
+def _without_comments(nodes: Sequence[Node]) -> Sequence[Node]:
+    found = [node for node in nodes if node.type != "\n"]
+    return [node for node in found if "comment" not in node.type] or found
+
+
 def _opening(node: Node, children: Sequence[Node]) -> tuple[int, Sequence[Node]] | None:
     """Return the row where a block begins, and the nodes in it."""
     end = children[-1].type
+    if end == ")" and not _LIST.search(node.type):
+        return None
     if end == "#endif":
         kept = node.child_by_field_name("name") or node.child_by_field_name("condition")
         if kept is None:
@@ -361,9 +391,35 @@ def _rank(unit: Unit) -> int:
         return NONE
     if _IMPORT.search(unit.node.type):
         return IMPORT
-    if unit.end - unit.start <= _MAX_LINES_OF_SIGNATURE and _is_signature(unit.node):
+    most = _MAX_LINES_OF_SIGNATURE
+    body = unit.node.child_by_field_name("body")
+    if _FUNCTION.search(unit.node.type) and (body is None or len(body.children) <= len("{}")):
+        most = _MAX_LINES_WITHOUT_BODY
+    if unit.end - unit.start <= most and _is_signature(unit.node):
         return SIGNATURE
     return NONE
+
+
+def _kind(unit: Unit, place: Place) -> str:
+    """Return `FIELD` for a statement that declares a value where a reader looks for such."""
+    node = unit.node
+    if node is None or not place.members or _IMPORT.search(node.type):
+        return ""
+    parent = node.parent.type if node.parent is not None else ""
+    if node.type == "expression_statement":
+        node = node.children[0]
+    node = node.child_by_field_name("declaration") or node  # `export …`
+    is_member = _MEMBER_LISTS.search(parent) and not _STATEMENT.search(node.type)
+    if is_member or _FIELD.search(node.type):
+        return FIELD
+    return ""
+
+
+def _holds_fields(node: Node) -> bool:
+    """Tell whether fields stand in the blocks of a statement: in `export default {`, `const (`."""
+    if node.type == "export_statement":
+        return any(child.type == "default" for child in node.children)
+    return bool(_HOLDS_FIELDS.search(node.type))
 
 
 def _is_signature(node: Node) -> bool:

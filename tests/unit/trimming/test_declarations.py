@@ -39,7 +39,7 @@ def test_types_and_used_names_are_worth_more() -> None:
         return _rate(text, HOLDERS)[1]
 
     assert worth("type Engine struct {") > worth("func Refund() {") > worth("func helper() {")
-    assert worth("func helper() {") > worth("private int helper() {") > worth("import helper") == 0
+    assert worth("func helper() {") > worth("private int helper() {")
     assert worth("def look_up():") > worth("def _look_up():")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from program_pieces import divided
+from shipped_words import marks as shipped_marks
 
 from promptforge.trimming import syntax_tree
+from promptforge.trimming.indentation import read_indentation
 
 OCAML = """\
 module Pool = struct
@@ -166,6 +168,8 @@ class Pool : public Base
 public:
     explicit Pool(int n)
         : size_(n) {/*…*/}
+private:
+    int size_;
 };
 """
 SHELL = """\
@@ -221,21 +225,21 @@ def test_without_a_grammar_a_signature_has_all_its_lines(
             "cpp",
             "class A {\n  A(int n);\n  int size() const { return n; }\n  int b = f(1);\n"
             "  void g() {\n    h(2);\n  }\n};\n",
-            ["A(int n);", "int size() const", "void g()"],
-            ["b = f", "h(2)"],
+            ["A(int n);", "int size() const", "int b = f(1);", "void g()"],
+            ["h(2)"],
         ),
         (
             "csharp",
             "class A {\n  public int Size() => n;\n  int b = F(1);\n  void G() {\n    H(2);\n  }\n}\n",
-            ["public int Size() => n;", "void G()"],
-            ["b = F", "H(2)"],
+            ["public int Size() => n;", "int b = F(1);", "void G()"],
+            ["H(2)"],
         ),
         (
             "javascript",
             "class A {\n  get size() { return 1; }\n  b = f(1);\n  g() {\n    if (x) { y(); }\n    h(2);\n"
             "  }\n}\nrun(1);\n",
-            ["get size()", "g()"],
-            ["b = f", "y()", "h(2)", "run(1)"],
+            ["get size()", "b = f(1);", "g()"],
+            ["y()", "h(2)", "run(1)"],
         ),
         (
             "ruby",
@@ -287,6 +291,226 @@ def test_the_outline_of_ocaml() -> None:
 def test_a_definition_in_one_line_is_in_the_outline(
     language: str, head: str, definition: str
 ) -> None:
-    text = f"{head}\n    a = 1;\n    b = 2;\n    c = 3;\n}}\n{definition}\nother = 4;\n"
+    text = f"{head}\n    a = 1;\n    b = 2;\n    c = 3;\n}}\n{definition}\nother(4);\n"
     outline = divided(text, language).outlines()[0].text
     assert definition in outline and "other" not in outline
+
+
+PYTHON_2 = """\
+class Order(object):
+    size = 3
+
+    def __init__(self, total,
+                 lines=None,
+                 *args):
+        \"\"\"Makes one
+at the margin ( [.
+\"\"\"
+        print "made", total
+
+    @property
+    # always
+    @cached
+    def gross(self, sign="("):
+        x = self.total
+        def inner():
+            return x
+        return x * 2
+
+LIMIT = 3
+"""
+PYTHON_2_OUTLINE = """\
+class Order(object):
+    size = 3
+    def __init__(self, total,
+                 lines=None,
+                 *args): ...
+    @property
+    # always
+    @cached
+    def gross(self, sign="("): ...
+LIMIT = 3
+"""
+GENERIC = """\
+class Store[T](Base):
+    items: list[T]
+
+    def put(
+        self,
+        value: T,
+        *,
+        strict: bool = False,
+    ) -> None:
+        self.items.append(value)
+
+def broken(
+    a,
+
+def first[T](values: list[T]) -> T:
+    return values[0]
+"""
+GENERIC_OUTLINE = """\
+class Store[T](Base):
+    items: list[T]
+    def put(
+        self,
+        value: T,
+        *,
+        strict: bool = False,
+    ) -> None: ...
+def first[T](values: list[T]) -> T: ...
+"""
+KOTLIN = """\
+const val MAX = 3
+
+@Suppress("x") // a comment
+data class Pair(
+    val a: Int,
+    val b: Int,
+)
+
+class Store(
+    private val x: Int,
+) : Base(x) {
+    private val items = listOf(1)
+
+    companion object {
+        const val NAME = "x"
+    }
+
+    fun put(
+        a: Int,
+        b: String = "(",
+    ): Boolean =
+        items.add(a)
+
+    @Throws(IOException::class)
+    override fun close() {
+        val s =
+            when {
+                a -> b
+            }
+    }
+}
+"""
+KOTLIN_OUTLINE = """\
+const val MAX = 3
+@Suppress("x") // a comment
+data class Pair(
+    val a: Int,
+    val b: Int,
+)
+class Store(
+    private val x: Int,
+) : Base(x) {
+    private val items = listOf(1)
+    companion object {
+        const val NAME = "x"
+    }
+    fun put(
+        a: Int,
+        b: String = "(",
+    ): Boolean =
+        // …
+    @Throws(IOException::class)
+    override fun close() {/*…*/}
+}
+"""
+ELIXIR = """\
+defmodule Pool do
+  @moduledoc \"\"\"
+  Docs.
+  \"\"\"
+  use GenServer
+  @type t :: integer
+  @spec put(t, String.t()) :: t
+  def put(%Pool{} = pool, key)
+      when is_binary(key) do
+    pool
+    |> take(key)
+  end
+end
+"""
+ELIXIR_OUTLINE = """\
+defmodule Pool do
+  @type t :: integer
+  @spec put(t, String.t()) :: t
+  def put(%Pool{} = pool, key)
+      when is_binary(key) do
+    # …
+  end
+end
+"""
+HASKELL = """\
+data Pool a = Pool
+  { size :: Int
+  , items :: [a]
+  }
+
+take
+  :: Int
+  -> Pool a
+take n =
+  let x = n
+   in drop x
+"""
+HASKELL_OUTLINE = """\
+data Pool a = Pool
+  { size :: Int
+  , items :: [a]
+  }
+take
+  :: Int
+  -> Pool a
+take n =
+  -- …
+"""
+PROTOBUF = """\
+message Order {
+  string id = 1;
+  oneof kind {
+    int32 a = 3;
+  }
+}
+
+service Orders {
+  rpc Get(GetRequest) returns (Order);
+}
+"""
+PROTOBUF_OUTLINE = """\
+message Order {
+  string id = 1;
+  oneof kind {
+    int32 a = 3;
+  }
+}
+service Orders {
+  rpc Get(GetRequest) returns (Order);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "outline"),
+    [
+        ("python", PYTHON_2, PYTHON_2_OUTLINE),
+        ("python", GENERIC, GENERIC_OUTLINE),
+        ("kotlin", KOTLIN, KOTLIN_OUTLINE),
+        ("elixir", ELIXIR, ELIXIR_OUTLINE),
+        ("haskell", HASKELL, HASKELL_OUTLINE),
+        ("protobuf", PROTOBUF, PROTOBUF_OUTLINE),
+    ],
+)
+def test_a_line_of_an_outline_is_a_whole_declaration(
+    language: str, text: str, outline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of parameters in part looked like all of it; fields were gone without a mark."""
+    monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
+    blocks = read_indentation(text, language)
+    assert blocks is not None
+    pieces = blocks.pieces(language, shipped_marks("[cut]"))
+    assert pieces is not None and "".join(part.text for part in pieces.parts) == text
+    found = pieces.compact().outlines()[0].text
+    if found != text.replace("\n\n", "\n"):
+        found = found.partition("\n")[2]
+    assert found == outline

@@ -100,8 +100,8 @@ def test_a_program_that_is_read_in_part_keeps_its_marks_on_the_line_of_the_signa
             "typescript",
             "interface Options {\n  name: string;\n  // how long\n  timeout?: number;\n}\n"
             "class Store {\n  private size = 1;\n  get(key: string) {\n    a();\n    b();\n  }\n}\n",
-            ["name: string;", "timeout?: number;", "get(key: string) {"],
-            ["private size", "a();"],
+            ["name: string;", "timeout?: number;", "private size = 1;", "get(key: string) {"],
+            ["a();"],
         ),
         (
             "c",
@@ -140,3 +140,11 @@ def test_a_private_method_leaves_an_outline_before_others(word: str, first: str)
 def test_many_blank_lines_before_a_definition_take_no_time() -> None:
     text = "import os\n" + "\n" * 2_000 + "def f():\n    a = 1\n    return a\n\n\ndef g():\n    1\n"
     assert "def f():" in divided(text, "python").outlines()[0].text
+
+
+def test_an_outline_marks_each_gap_of_declarations() -> None:
+    table = "TABLE = [\n" + "".join(f"    {number},\n" for number in range(9)) + "]\n"
+    text = f"{table}class A:\n    x = 1\n    def f(self):\n        return 1\n\n\ndef g():\n    return 2\n"
+    outlines = [each.text.partition("\n")[2] for each in divided(text, "python").outlines()]
+    assert outlines[0] == "# …\nclass A:\n    x = 1\n    def f(self): ...\ndef g(): ...\n"
+    assert outlines[1] == "# …\nclass A:\n    ...\n    def f(self): ...\ndef g(): ...\n"

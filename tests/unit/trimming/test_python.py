@@ -198,11 +198,11 @@ def test_an_outline_says_each_signature_on_its_line_and_what_a_class_is() -> Non
     ).outlines()
     head = '# [cut] {} of 20 lines left out\n"""A shop\nthat sells."""\n'
     assert outlines[0].text == (
-        f'{head.format(12)}import os\nclass Till:\n    """Takes money. …"""\n'
+        f'{head.format(11)}import os\nclass Till:\n    """Takes money. …"""\n    size = 1\n'
         "    def open(self): ...\ndef sell(hat): ...\n"
     )
-    assert outlines[2].text == (
-        f'{head.format(14)}class Till:\n    """Takes money. …"""\ndef sell(hat): ...\n'
+    assert outlines[3].text == (
+        f'{head.format(14)}class Till:\n    """Takes money. …"""\n    ...\ndef sell(hat): ...\n'
     )
 
 

@@ -104,13 +104,13 @@ def test_no_outline_breaks_a_program(language: str) -> None:
 @pytest.mark.parametrize(
     ("language", "shown", "gone"),
     [
-        ("typescript", "export const run = <T>(f: () => T): T => f();", "const hidden = 1;"),
+        ("typescript", "export const run = <T>(f: () => T): T => f();", "run(1);"),
         ("typescript", "export function noop(): void {}", "noop();"),
-        ("typescript", "type Call = (x: number) => void;", "let count = 0;"),
-        ("c", "char *name_of(const struct item *given);", "static int count = 0;"),
-        ("go", "type Directive int", "var count = 0"),
-        ("rust", "pub struct Meters(f64);", "static COUNT: u8 = 0;"),
-        ("rust", "pub type Lengths = Vec<f64>;", "const ZERO: f64 = 0.0;"),
+        ("typescript", "type Call = (x: number) => void;", "run(1);"),
+        ("c", "char *name_of(const struct item *given);", "RUN(count);"),
+        ("go", "type Directive int", "a(x)"),
+        ("rust", "pub struct Meters(f64);", "a(x)"),
+        ("rust", "pub type Lengths = Vec<f64>;", "a(x)"),
     ],
 )  # fmt: skip
 def test_a_signature_of_one_line_is_in_the_outline(language: str, shown: str, gone: str) -> None:
@@ -131,4 +131,48 @@ def test_a_comment_below_the_header_of_a_class_is_not_a_part_of_it() -> None:
     )
     outline = divided(text, "ruby").outlines()[0].text
     assert "def initialize(timeout)" in outline
-    assert "How long" not in outline
+    assert "class Pool\n  # How long to wait.\n  attr_reader :timeout\n" in outline
+
+
+FIELDS = {
+    "java": (
+        "class A {\n  private static final int MAX = 10;\n  @Autowired private Repo repo;\n"
+        "  enum Kind {\n    A(1),\n    B(2);\n    int x;\n  }\n"
+        "  A(\n    Repo a,\n    Repo b\n  ) {}\n  int f() {\n    int y = 1;\n    return y;\n  }\n}\n",
+        ["MAX = 10;", "Repo repo;", "A(1),", "B(2);", "int x;", "Repo b\n  ) {}"],
+        ["int y"],
+    ),
+    "go": (
+        "package a\n\nconst (\n\tA = iota\n\tB\n\tC\n\tD\n\tE\n)\n\nvar ErrNo = errors.New()\n\n"
+        "func F() int {\n\tx := 1\n\treturn x\n}\n",
+        ["const (\n\tA = iota\n\tB\n\tC\n\tD\n\tE\n)\n", "var ErrNo"],
+        ["x := 1"],
+    ),
+    "ruby": (
+        "class Order\n  has_many :lines\n  STATES = %w[a].freeze\n  def total\n    a = 1\n    a\n  end\nend\n",
+        ["has_many :lines", "STATES ="],
+        ["a = 1"],
+    ),
+    "javascript": (
+        "const MAX = 3;\nlet state = {\n  a: 1,\n  b: 2,\n};\napp.use = a;\nrun(1);\n"
+        "export default {\n  props: {\n    name: String,\n  },\n  go() {\n    const y = 1;\n    z();\n  },\n};\n"
+        "export default function Page() {\n  const x = 1;\n  z(x);\n}\n",
+        ["MAX = 3;", "state = {/*…*/};", "app.use = a;", "name: String,", "go() {/*…*/},"],
+        ["run(1)", "const y", "const x", "b: 2"],
+    ),
+    "swift": (
+        "class A {\n    func f() {\n        // first\n        let x = 1\n        g(x)\n    }\n    var size: Int = 0\n}\n",
+        ["func f() {/*…*/}", "var size"],
+        ["let x"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FIELDS)
+def test_an_outline_has_fields_and_constants(language: str) -> None:
+    if syntax_tree._load_grammar(language) is None:
+        pytest.skip(f"no grammar of {language}")
+    text, shown, gone = FIELDS[language]
+    outline = divided(text, language).compact().outlines()[0].text
+    assert [part for part in shown if part not in outline] == []
+    assert [part for part in gone if part in outline] == []
