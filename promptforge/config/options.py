@@ -162,6 +162,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     trim: Annotated[Literal["structure", "prefix", "none"],
         "How to shorten an item: by its kind (structure), at a line, sentence or word (prefix), or"
         " never (none)."] = "structure"
+    compact: Annotated[bool,
+        "Before an item is cut, write it without blanks, JSON as tables, HTML as its main part,"
+        " equal lines of a log counted."] = True
     marker: Annotated[str,
         "Marker shown where text was cut (counts toward the budget)."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True
@@ -174,6 +177,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     code: Annotated[bool, "Show contents; off: only names, places and summaries."] = True
     outline: Annotated[bool,
         "Show only signatures (code) or headings (documents)."] = False
+    clean: Annotated[bool,
+        "Show the main part of pages of HTML, without scripts and navigation."] = False
     comments: Annotated[bool,
         "Keep comments; --no-comments needs the extra comments."] = True
     empty_lines: Annotated[bool, "Keep empty lines."] = True
@@ -313,11 +318,11 @@ OPTION_GROUPS = {
         " message_tokens call_tokens prompt_tokens"
     ),
     "What is chosen": (
-        "query rerank min_score min_worth max_age score_order packing trim stubs dedupe"
+        "query rerank min_score min_worth max_age score_order packing trim compact stubs dedupe"
         " merge_overlaps combine explicit_share"
     ),
     "Layout": (
-        "layout format tree sources headers line_numbers number_lines scores code outline"
+        "layout format tree sources headers line_numbers number_lines scores code outline clean"
         " comments empty_lines group_by order"
         " header footer separator marker fence_language framing control_text"
     ),
@@ -457,6 +462,7 @@ class OptionKeywords(TypedDict, total=False):
     stubs: bool
     section_budgets: Mapping[str, Mapping[str, float | None]] | None
     trim: Literal["structure", "prefix", "none"] | None
+    compact: bool
     marker: str
     headers: bool
     line_numbers: bool
@@ -466,6 +472,7 @@ class OptionKeywords(TypedDict, total=False):
     tree: bool
     code: bool
     outline: bool
+    clean: bool
     comments: bool
     empty_lines: bool
     control_text: Literal["keep", "escape"]

@@ -10,6 +10,7 @@ from itertools import chain
 from ..reasons import BUDGET, BUDGET_REASONS, DUPLICATE, MAX_ITEMS, MERGED, SECTION_BUDGET
 from .turns import Turns
 from .types import (
+    CHARACTERS_PER_TOKEN,
     SHORTENED_VARIANTS,
     STUB_VARIANT,
     UNLIMITED,
@@ -32,6 +33,8 @@ MAX_FAILED_PAGES = 32
 ITEMS_LOOKED_AT = 64
 """Items looked at together once the page is nearly full; then twice as many, and so on."""
 
+MAX_ITEMS_COMPACTED = 200
+"""Items that are made compact together where they have no room whole."""
 MAX_TIMES_ROOM = 4
 """Of items that need more than so many times the room, none is looked for in another one."""
 
@@ -392,12 +395,34 @@ class Packer(PageState):
         if self.reasons:
             for index in self.reasons.keys() & walk:  # reasons of an earlier step
                 del self.reasons[index]
-        seen = self.take_front(walk, limit, self.free_places(step))
-        self.take_rest(walk, limit, step, seen)
+        places = self.free_places(step)
+        seen = self.take_front(walk, limit, places)
+        may_hold_all = seen < len(walk) and (places is None or places >= len(walk))
+        if not (may_hold_all and self._show_compact(walk, limit)):
+            self.take_rest(walk, limit, step, seen)
+
+    def show_all(self, walk: Sequence[int], limit: Cost, again: bool = False) -> bool:
+        """Show all of these whole, else some of them compact, duplicates dropped, if they fit."""
+        return super().show_all(walk, limit, again) or self._show_compact(walk, limit)
+
+    def _show_compact(self, walk: Sequence[int], limit: Cost) -> bool:
+        """Show all of these, compact where they have such a text, if they fit."""
+        if not self.shorten or len(walk) > MAX_ITEMS_COMPACTED:
+            return False
+        chars = min(CHARACTERS_PER_TOKEN * limit[0], limit[1])
+        found, duplicate_of = self.distinct(walk)
+        found |= {index: self.chosen[index] for index in walk if index in self.chosen}
+        shown = {index: self.page.compact(index, chars) or v for index, v in found.items()}
+        if shown == found or sum(len(v.text) for v in shown.values()) > MAX_TIMES_ROOM * chars:
+            return False
+        if not self.show(shown, limit):
+            return False
+        self.drop_duplicates(duplicate_of)
+        return True
 
     def _may_grow(self, index: int) -> bool:
         variant = self.chosen.get(index)
-        if variant is None or variant.name in SHORTENED_VARIANTS:
+        if variant is None or variant.name in (*SHORTENED_VARIANTS, "compact"):
             return True
         # Within its share the content alone had room; what the other side left is for `expanded`.
         return variant.name == "content" and self.page.variants(index)[0].name == "expanded"

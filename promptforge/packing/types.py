@@ -26,11 +26,13 @@ class Variant(NamedTuple):
     """One way to show an item."""
 
     name: str
-    """`expanded content trimmed outline summary stub`."""
+    """`expanded content compact trimmed outline summary stub`."""
     text: str
     """The text that stands for its content."""
     cut: bool = False
     """True when text is missing at the end: the marker then says so."""
+    lost: bool = False
+    """True of a compact text that lacks something: it is shortened."""
 
 
 STUB_VARIANT = Variant("stub", "", cut=True)
@@ -133,6 +135,13 @@ class PackablePage(Protocol):
 
     def least_variant(self, index: int) -> Variant:
         """Return the variant of about the fewest tokens that still say something of an item."""
+        ...
+
+    def compact(self, index: int, chars: float) -> Variant | None:
+        """Return an item in fewer characters with nothing cut, where it has such a text.
+
+        None where it would surely have more than so many characters.
+        """
         ...
 
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:

@@ -317,6 +317,10 @@ class Page:
         """Return the variant of about the fewest tokens that still say something of an item."""
         return self._shortener.least(index, int(not self._in_tokens))
 
+    def compact(self, index: int, chars: float) -> Variant | None:
+        """Return an item in fewer characters with nothing cut, where it has such a text."""
+        return self._shortener.compact(index, chars)
+
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         return self._shortener.longest_within(index, tokens, chars)

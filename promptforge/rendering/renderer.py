@@ -333,7 +333,7 @@ AS_GIVEN = {
     "packing": "stop", "trim": "none", "rerank": "none", "order": "given", "dedupe": False,
     "merge_overlaps": False, "combine": "combined", "explicit_share": 1.0, "max_items": None,
     "item_max_chars": None, "section_budgets": None, "stubs": False, "outline": False,
-    "comments": True, "empty_lines": True,
+    "comments": True, "empty_lines": True, "clean": False,
 }  # fmt: skip
 """Options of each part: what they choose or shorten was chosen and shortened once, for all."""
 

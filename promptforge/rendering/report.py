@@ -432,7 +432,7 @@ def _trimmed(page: Page, packed: Packed) -> frozenset[int]:
     return frozenset(
         index
         for index, variant in packed.chosen.items()
-        if variant.name in shorter and variant is not page.variants(index)[0]
+        if (variant.name in shorter or variant.lost) and variant is not page.variants(index)[0]
     )
 
 

@@ -27,7 +27,7 @@ from ..packing.types import (
     min_cost,
     subtract_costs,
 )
-from ..text.words import UNITS
+from ..text.words import UNITS, terms_of_text
 from ..tokenizers.registry import get_tokenizer
 from ..trimming.pieces import (
     Pieces,
@@ -51,6 +51,8 @@ MIN_OUTLINE_CHARACTERS = 480
 """Of a program cut to less than this, and to less than one part in `MAX_TIMES_DIVIDED`, the
 beginning says more than a name or two between marks: of 30 megabytes none is then parsed."""
 MAX_TIMES_DIVIDED = 16
+MAX_TIMES_COMPACTED = 16
+"""Times the room for a text that is made compact, at most: few get so much shorter."""
 LEAST_TOKENS, LEAST_CONTENT_TOKENS = 60, 30
 """Tokens that an item named by the user is sure of, and those of its content among them."""
 MAX_VARIANTS_REMEMBERED = 4096
@@ -81,7 +83,9 @@ class Shortener:
         """Item → number of a piece with a declaration → its worth."""
         self._declaring: dict[int, Pieces] = {}
         self._without_comment: dict[int, Variant] = {}
-        self._legible: dict[int, Variant] = {}
+        self._legible: dict[int, str] = {}
+        """Item → its text without the middle of data in letters."""
+        self._compact: dict[int, Variant | None] = {}
         self._beside: list[float] = []
         """Tokens that items cost on the page beyond their own, of each page measured."""
         self._sizes: dict[tuple[int, int], dict[int, _Size]] = {}
@@ -208,14 +212,14 @@ class Shortener:
         required = self._page.candidates.pool[index].required
         if whole.name == "summary" or required:
             return None
-        if not self._page.options.number_lines:
-            legible = self._without_long_runs(index, whole)
-            is_short = len(legible.text) < len(whole.text) and len(legible.text) <= chars
-            if is_short and self._size(legible.text, tokens, chars).tokens <= tokens:
-                return legible
-            whole = whole._replace(text=legible.text)
         structure = None
         room = min(chars, CHARACTERS_PER_TOKEN * tokens)
+        if not self._page.options.number_lines:
+            compact = self.compact(index, room)
+            if compact is not None and len(compact.text) <= chars:
+                if self._size(compact.text, tokens, chars).tokens <= tokens:
+                    return compact
+            whole = whole._replace(text=self._without_long_runs(index))
         reach = self._reach(index, whole, room)
         if self._may_have_structure(index, whole, room):
             structure = self._structure(index, whole, reach)
@@ -233,11 +237,43 @@ class Shortener:
         text = self._cut(whole.text, tokens, chars)
         return Variant("trimmed", text, cut=True) if text else None
 
-    def _without_long_runs(self, index: int, whole: Variant) -> Variant:
-        """Return an item whole, but for the middle of data in letters in its text."""
+    def compact(self, index: int, chars: float) -> Variant | None:
+        """Return an item in fewer characters, before anything of it is cut; None: it has no such.
+
+        None too where it would surely have more than so many characters.
+        """
+        options = self._page.options
+        if not options.compact or options.number_lines:
+            return None
+        legible = self._without_long_runs(index)
+        if index not in self._compact and len(legible) <= MAX_TIMES_COMPACTED * chars:
+            self._compact[index] = self._find_compact(index, legible)
+        return self._compact.get(index)
+
+    def _find_compact(self, index: int, legible: str) -> Variant | None:
+        setting, item = self._page.setting, self._page.candidates.pool[index]
+        whole = content_variant(self._page.variants(index))
+        found = setting.trimmers.compact(item.kind, setting.language(item), legible)
+        if whole.name == "summary" or whole.cut or item.required:
+            return None
+        if found is not None and found.lost and not self._says_as_much(found.text, legible):
+            found = None
+        if found is not None:
+            lost = found.lost or legible != whole.text
+            return Variant("compact", found.text, lost=lost)
+        return Variant("compact", legible, lost=True) if legible != whole.text else None
+
+    def _says_as_much(self, part: str, whole: str) -> bool:
+        """Tell whether a part of a text has all words of the query that the whole has."""
+        wanted = {*terms_of_text(self._page.options.query_text or "")}
+        return not wanted or wanted & {*terms_of_text(whole)} <= {*terms_of_text(part)}
+
+    def _without_long_runs(self, index: int) -> str:
+        """Return the text of an item without the middle of data in letters."""
         if index not in self._legible:
-            text = without_long_runs(whole.text)
-            self._legible[index] = whole if text == whole.text else Variant("trimmed", text)
+            whole = content_variant(self._page.variants(index))
+            marks = self._page.setting.trimmers.marks
+            self._legible[index] = without_long_runs(whole.text, marks)
         return self._legible[index]
 
     def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:

@@ -284,15 +284,17 @@ def reduce_items(
     diagnostics: Diagnostics,
     clock: Callable[[], float],
 ) -> list[Item]:
-    """Return items without what `outline`, `comments` and `empty_lines` leave out of their texts.
+    """Return items without what `outline`, `clean`, `comments` and `empty_lines` leave out.
 
     `clock` tells the seconds that comments have taken to find. Raises `OptionError` together with
     `number_lines`: the lines would have other numbers.
     """
-    if options.comments and options.empty_lines and not options.outline:
+    if options.comments and options.empty_lines and not (options.outline or options.clean):
         return items
     if options.number_lines:
-        message = "number_lines takes whole texts: not with outline, no comments or no empty lines"
+        message = (
+            "number_lines takes whole texts: not with outline, clean, no comments or no empty lines"
+        )
         raise OptionError(message, option="number_lines")
     whole = dict.fromkeys(("outline", "comments"), 0)
     remover = _CommentRemover(clock)
@@ -305,6 +307,9 @@ def reduce_items(
             found = outline_of(text, item.kind, language(item), trimmers)
             whole["outline"] += found is None
             text = text if found is None else found
+        if options.clean and "html" in (item.kind, language(item)):
+            main = trimmers.compact(item.kind, "html", text)
+            text = main.text if main else text
         if not options.comments:
             # By its name: a guess by the content would take away what is no comment.
             named = language(msgspec.structs.replace(item, content=None, summary=None))

@@ -24,6 +24,8 @@ class Marks(NamedTuple):
     lines_left_out: str
     row_left_out: str
     rows_left_out: str
+    equal_line: str
+    equal_lines: str
     frame: str
     frames: str
     repeated_frame: str

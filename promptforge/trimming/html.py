@@ -23,17 +23,20 @@ from .blocks import (
 )
 from .html_blocks import (
     ASIDE,
-    BLOCKS,
     HEADING,
     STRUCTURE,
+    TEXT_BLOCKS,
     VOID,
     HtmlBlock,
+    clean_page,
+    closes_asides,
     lines_outside_tags,
     read_text,
     split_page,
 )
 from .pieces import (
     MIN_LINE_PIECE_CHARS,
+    CompactText,
     Piece,
     Pieces,
     count_lines,
@@ -48,11 +51,8 @@ MAX_LINKS_CHARS = 500
 MAX_CHARS_OF_A_LINE = 500
 """If lines are longer on average, what is left out is counted in characters."""
 _ITEMS = frozenset(["dd", "dt", "li", "tr"])
-_TEXTS = BLOCKS | {"text"}
-"""Names of blocks with a text."""
 _NEVER_OPEN = STRUCTURE | VOID | {""}
 """Elements that a sentence may end in; comments, too."""
-_ASIDE_EDGE = late_pattern(r"(?i)<(/?)(?:aside|footer|nav)\b")
 _EDGE = late_pattern(r"(?i)<(/?)(aside|dl|footer|menu|nav|ol|table|ul)\b")
 _LINK_WITHIN = late_pattern(r"""(?i)<a\s[^<>]*?\bhref\s*=\s*["']?#""")
 
@@ -81,6 +81,12 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     return make_document(_Page(text).read(), marks, above, gap, unit, read)
 
 
+def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactText | None:
+    """Return the main part of a page; None where that is no shorter."""
+    found = clean_page(text)
+    return CompactText(found, lost=True) if len(found) < len(text) else None
+
+
 def _join_lines(text: str) -> Iterator[str]:
     """Yield the lines of a script, a few together."""
     held = ""
@@ -103,9 +109,7 @@ class _Page(BlockReader):
         self._text = text
         self._main = range(len(text))
         """Where the main part of the page is; what is beside it is navigation."""
-        edges = [edge[1] for edge in _ASIDE_EDGE.finditer(text)]
-        self._knows_aside = 2 * edges.count("/") == len(edges)
-        """False if an element of navigation has no end: it would be all of the rest."""
+        self._knows_aside = closes_asides(text)
         self._aside = 0
         """Open elements of navigation and the like."""
         self._holders: list[tuple[int, int]] = []
@@ -120,7 +124,7 @@ class _Page(BlockReader):
     def read(self) -> list[Piece]:
         """Return the pieces."""
         blocks, main = split_page(self._text)
-        if any(block.start in main and block.name in _TEXTS for block in blocks):
+        if any(block.start in main and block.name in TEXT_BLOCKS for block in blocks):
             self._main = main
         levels = [b.name for b in blocks if HEADING.fullmatch(b.name) and not self._is_aside(b)]
         names = [name for name in levels if name != "title"]

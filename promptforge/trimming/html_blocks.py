@@ -66,6 +66,24 @@ HEADING = late_pattern(r"(?i)h[1-6]|title")
 _HEADING_EDGE = late_pattern(r"(?i)<(/?)(?:h[1-6]|title)\b[^<>]*+>")
 _MAIN = late_pattern(r"""(?i)<(?:main\b|[a-z]++\s[^<>]*\brole=["']?main\b)""")
 _SPEAKS = late_pattern(r"(?:&#?\w+;|[\W_])*+\w")
+_ASIDE_EDGE = late_pattern(r"(?i)<(/?)(?:aside|footer|nav)\b")
+TEXT_BLOCKS = BLOCKS | {"text"}
+"""Names of blocks with a text."""
+_TELLING = frozenset(
+    [
+        *BLOCKS - {"address", "legend"},
+        *("a", "b", "br", "code", "col", "del", "dl", "em", "hr", "i", "img", "ins", "kbd"),
+        *("mark", "menu", "ol", "q", "s", "strong", "sub", "sup", "table", "td", "th", "ul"),
+    ]
+)
+"""Elements with tags that a reader of the source needs."""
+_IMPLIED = frozenset(["/dd", "/dt", "/li", "/p", "/td", "/th", "/tr"])
+"""End tags that the next start tag tells."""
+_ATTRIBUTE = late_pattern(
+    r"""(?i)(?<=\s)(?:alt|colspan|href|rowspan|src|start|title)\s*+=\s*+"""
+    r"""(?:"(?!data:)[^"]{1,1000}"|'(?!data:)[^']{1,1000}'|[^\s"'<>=]{1,1000}+)"""
+)
+"""The attributes that say something, but for an image in one."""
 _SPACE = late_pattern(r"(?:\s*\n)?")
 """The blanks after a block up to its last line end: the indentation is the next one's."""
 
@@ -193,6 +211,59 @@ def split_page(text: str) -> tuple[list[HtmlBlock], range]:
     """
     splitter = _Splitter(text)
     return splitter.split(), splitter.main
+
+
+def closes_asides(text: str) -> bool:
+    """Return False if an element of navigation has no end: it would be all of the rest."""
+    edges = [edge[1] for edge in _ASIDE_EDGE.finditer(text)]
+    return 2 * edges.count("/") == len(edges)
+
+
+def clean_page(text: str) -> str:
+    """Return the main part of a page: its title and texts, with the tags that say what these are.
+
+    Scripts, styles, comments, navigation and most attributes are left out. A page without any text
+    stays as it is.
+
+    >>> clean_page("<nav>Home</nav><main><script>f()</script><p class=a>A <b>word</b>.</main>")
+    '<p>A <b>word</b>.'
+    """
+    blocks, main = split_page(text)
+    if not any(block.start in main and block.name in TEXT_BLOCKS for block in blocks):
+        main = range(len(text))
+    counts_aside = closes_asides(text)
+    shown: list[str] = []
+    aside = 0
+    for block in blocks:
+        part = text[block.start : block.end]
+        if block.name == "tags":
+            for tag in _read_tags(part):
+                name = tag.name.strip("/")
+                if name in ASIDE and counts_aside:
+                    aside = max(0, aside + (1 if name == tag.name else -1))
+                elif block.start + tag.start in main and not aside:
+                    shown.append(_clean(part[tag.start : tag.end]))
+        elif block.name in ("code", "raw") or aside or block.start not in main:
+            shown.append(_clean(part) if block.name == "title" else "")
+        else:
+            shown.append(part.strip("\n") if block.name == "pre" else _clean(part))
+    found = "\n".join(filter(None, shown))
+    return found if _SPEAKS.search(read_text(found)) else text
+
+
+def _clean(part: str) -> str:
+    """Return a part of a page without the tags and attributes that no reader needs, on one line."""
+    shown: list[str] = []
+    place = 0
+    for tag in _read_tags(part):
+        shown.append(part[place : tag.start])
+        place, name = tag.end, tag.name.strip("/")
+        if name in _TELLING and tag.name not in _IMPLIED:
+            kept = _ATTRIBUTE.finditer(part, tag.start, tag.end)
+            shown.append("<{}>".format(" ".join([tag.name, *(found[0] for found in kept)])))
+        elif name not in _INLINE and tag.name not in _IMPLIED:
+            shown.append(" ")
+    return " ".join("".join([*shown, part[place:]]).split())
 
 
 class _Splitter:

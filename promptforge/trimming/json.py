@@ -1,6 +1,7 @@
-"""Trimming of JSON and JSON Lines: without white space, then with arrays, texts, objects cut.
+"""Trimming of JSON and JSON Lines: arrays, texts and objects are cut.
 
-Each variant is valid JSON. Texts in it tell what is left out: `"… 97 more"` between the first
+Each variant is valid JSON, and so is the compact text: no white space, and a table in place of an
+array of like objects. Texts in it tell what is left out: `"… 97 more"` between the first
 elements of an array and its last, ` … 1,204 characters more` at the end of a text,
 `"… {12 keys}"` or `"… [12 items]"` for an object or array that lies too deep, and
 `"…":"… 40 more keys"` at the end of an object. Keys keep their order, numbers their spelling.
@@ -13,7 +14,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 from ..text.escape import SURROGATE
 from ..text.format import Marks
 from ..text.words import last_unit_end
-from .pieces import TrimmedText, TrimmedVariants
+from .pieces import CompactText, TrimmedText, TrimmedVariants
 from .python import parse_python
 
 MAX_JSON_CHARS = 1 << 22
@@ -47,7 +47,7 @@ MAX_EMBEDDED = 7
 MIN_ROWS = 4
 TABLE_SHARE = 0.9
 """Objects with the same keys, from this number on, are a table if it has so much less to read."""
-MAX_CHARS_TABLED = 1 << 17
+MAX_CHARS_TABLED = 1 << 20
 MIN_EMBEDDED_CHARS = 100
 """Characters of a text that is read as JSON; a shorter one is hardly ever cut."""
 
@@ -102,6 +102,14 @@ class _Embedded(list[Any]):
     """The value of a text that is JSON."""
 
 
+class _Table(list[Any]):
+    """Rows with the same columns, of an array of like objects."""
+
+
+class _Row(dict[str, Any]):
+    """A row of a table: its cells by their columns."""
+
+
 class _Call(dict[Any, Any]):
     """An object as Python prints it, `Point(x=1, y=2)`: its fields under their names."""
 
@@ -112,9 +120,43 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> TrimmedVa
     """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
     None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
-    an object, a number of too many digits), and for one too deep or too long. The first variant
-    may be lossless; in any other one the marker replaces the first `…`.
+    an object, a number of too many digits), and for one too deep or too long. The marker replaces
+    the first `…`.
     """
+    read = _read(text, language)
+    most = _extent(read.values) if read else None
+    return _JsonVariants(read, most, marks) if read and most else None
+
+
+def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactText | None:
+    """Return JSON, or lines of it, without blanks and with its tables; None where none is shorter.
+
+    An array of like objects becomes `{"columns": […], "rows": [[…]]}`, if that is clearly shorter.
+    """
+    read = None if language == "repr" else _read(text, language)
+    if read is None:
+        return None
+    most = _extent(read.values) if read.is_tabled else None
+    if most:
+        tidy = _Writer(most, marks).write(read.values, read.is_lines)
+    else:
+        tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in read.pieces))
+    return CompactText(tidy) if len(tidy) < len(text) else None
+
+
+class _Read(NamedTuple):
+    """A JSON text, or lines of them."""
+
+    pieces: Sequence[str]
+    """The text, or its lines; none of an expression of Python."""
+    values: list[Any]
+    """Their values, like objects in tables."""
+    is_lines: bool
+    is_tabled: bool
+    """True if there is a table in them."""
+
+
+def _read(text: str, language: str | None) -> _Read | None:
     if len(text) > MAX_JSON_CHARS:
         return None
     try:
@@ -130,10 +172,14 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> TrimmedVa
         return None
     if not (values and all(isinstance(value, (dict, list)) for value in values)):
         return None
-    most = _extent(values)
-    if most is None:
-        return None
-    return _JsonVariants(text, pieces, values, most, marks)
+    is_lines = pieces not in ([], [text])
+    if pieces and len(text) <= MAX_CHARS_TABLED:
+        tabled = _put_in_tables(values)
+        if sum(_sizes(tabled)) < TABLE_SHARE * sum(_sizes(values)):
+            if isinstance(tabled, _Table):  # all lines
+                return _Read(pieces, [tabled], is_lines=False, is_tabled=True)
+            return _Read(pieces, tabled, is_lines, is_tabled=True)
+    return _Read(pieces, values, is_lines, is_tabled=False)
 
 
 class _Node(NamedTuple):
@@ -147,39 +193,15 @@ class _Node(NamedTuple):
 class _JsonVariants(TrimmedVariants):
     """The variants of a JSON text, or of its lines."""
 
-    def __init__(
-        self, text: str, pieces: Sequence[str], values: list[Any], most: Limits, marks: Marks
-    ) -> None:
-        """Take the JSON texts in a text, their values, and the limits that cut nothing of them.
-
-        An expression of Python has no such texts.
-        """
-        self._lines = list(pieces) not in ([], [text])
-        self._values, self._most, self._marks = values, most, marks
-        tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces)) or text
-        self._lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
-        self._limits = list(_descent(most._replace(items=max(most.items, len(values)))))
+    def __init__(self, read: _Read, most: Limits, marks: Marks) -> None:
+        """Take a text that was read, and the limits that cut nothing of it."""
+        self._lines, self._values, self._most, self._marks = read.is_lines, read.values, most, marks
+        self._limits = list(_descent(most._replace(items=max(most.items, len(read.values)))))
         # Nothing in it is longer than the note on it would be.
         narrowest = self._writer(self._limits[-1]) if self._limits else None
-        if narrowest and not _MARKS.search(narrowest.write(values, self._lines)):
+        if narrowest and not _MARKS.search(narrowest.write(read.values, self._lines)):
             self._limits = []
-        if pieces and not self._lines and len(tidy) <= MAX_CHARS_TABLED:
-            self._add_table(values[0], len(tidy))
         self._keep([[]])
-
-    def _add_table(self, value: Any, size: int) -> None:
-        """Let all of the value in tables stand before what is cut, if it is clearly shorter."""
-        tabled = [_put_in_tables(value)]
-        most = _extent(tabled)
-        table = _Writer(most, self._marks).write(tabled, lines=False) if most else ""
-        if not table or len(table) >= TABLE_SHARE * size:
-            return
-        self._lossless.append(TrimmedText(table))
-
-        def length(limit: Limits) -> int:
-            return -len(self._writer(limit).write(self._values, lines=False))
-
-        self._limits = self._limits[bisect_left(self._limits, -len(table), key=length) :]
 
     def _keep(self, wanted: Sequence[Sequence[_Node]]) -> None:
         """Let nodes stay: the first of `wanted` within all limits, the others in the narrowest."""
@@ -188,12 +210,10 @@ class _JsonVariants(TrimmedVariants):
         self._steps += [(limit, nodes) for limit in self._limits[-1:] for nodes in wanted[1:]]
         # A search halves its range with each step, and the next search soon asks for the same.
         make = lru_cache(maxsize=VARIANTS_REMEMBERED)(self._variant)
-        super().__init__(len(self._lossless) + len(self._steps), make)
+        super().__init__(len(self._steps), make)
 
     def _variant(self, number: int) -> TrimmedText:
-        if number < len(self._lossless):
-            return self._lossless[number]
-        return self._write(*self._steps[number - len(self._lossless)])
+        return self._write(*self._steps[number])
 
     def _writer(self, limit: Limits, wanted: Sequence[_Node] = ()) -> _Writer:
         return _Writer(limit, self._marks, wanted, self._most)
@@ -319,7 +339,7 @@ def _open_embedded(values: list[Any]) -> None:
 
 
 def _put_in_tables(value: Any) -> Any:
-    """Return a value with `{"columns": […], "rows": [[…]]}` for each array of like objects."""
+    """Return a value with a table for each array of like objects."""
     if isinstance(value, dict):
         return {key: _put_in_tables(inner) for key, inner in value.items()}
     if not isinstance(value, list):
@@ -328,8 +348,9 @@ def _put_in_tables(value: Any) -> Any:
     columns = list(rows[0] or ())
     if len(columns) < 2 or any(row is None or list(row) != columns for row in rows):
         return type(value)(map(_put_in_tables, value))
-    cells = [list(map(_put_in_tables, row.values())) for row in rows if row]
-    return {"columns": columns, "rows": cells}
+    return _Table(
+        _Row((column, _put_in_tables(cell)) for column, cell in row.items()) for row in rows if row
+    )
 
 
 def _flatten(row: Any) -> dict[str, Any] | None:
@@ -492,6 +513,8 @@ class _Writer:
             parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
             parts[1::2] = [chr(ord(mark) + 1) for mark in parts[1::2]]
             return f'"{"".join(parts)}"'
+        if isinstance(value, _Table):
+            value, ends = self._under_columns(value)
         if isinstance(value, list):
             phrase, members = self._marks.all_items, self._elements(value, depth)
         else:
@@ -502,7 +525,18 @@ class _Writer:
             mark = self._say(f"{ends[0]}{phrase}{ends[1]}", len(value))
             if _exceeds([value], len(mark) + 2):
                 return f'"{mark}"'
+        if isinstance(value, _Row):
+            ends = ("[", "]")
         return ends[0] + "".join(members)[:-1] + ends[1]
+
+    def _under_columns(self, table: _Table) -> tuple[_Table, tuple[str, str]]:
+        """Return the rows to write of a table, with what stands before and after them."""
+        columns, most = list(table[0]), self._limits.keys
+        names = list(map(_quote, columns))
+        if len(columns) > most + 1 and id(table) not in self._places:
+            names[most:] = [f'"{self._say(self._marks.more_keys, len(columns) - most)}"']
+            table = _Table(_Row(islice(row.items(), most)) for row in table)
+        return table, (f'{{"columns":[{",".join(names)}],"rows":[', "]}")
 
     def _elements(self, value: list[Any], depth: int) -> Iterator[str]:
         """Yield the elements of an array, a comma after each, and a note in place of some."""
@@ -531,14 +565,15 @@ class _Writer:
         equals = "=" if isinstance(value, _Call) else ":"
         cut = (
             left > 0
-            and equals == ":"
+            and not isinstance(value, (_Call, _Row))
             and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
         )
         for place, name in enumerate(value):
             if not cut or place < most or name in wanted:
                 writer = self._wide if (id(value), name) in self._whole else self
                 key = name if isinstance(name, _Number) else _quote(name)
-                yield f"{key}{equals}{writer._value(value[name], depth + 1)},"
+                label = "" if isinstance(value, _Row) else f"{key}{equals}"
+                yield f"{label}{writer._value(value[name], depth + 1)},"
         if cut:
             yield mark + ","
 
@@ -561,6 +596,11 @@ def _sizes(values: Iterable[Any]) -> Iterator[int]:
             yield len(value) + 3 - 2 * isinstance(value, _Number)
         elif isinstance(value, (dict, list)):
             yield 3
+            if isinstance(value, _Row):
+                yield from _sizes(value.values())
+                continue
+            if isinstance(value, _Table):
+                yield from _sizes(value[0])
             yield from _sizes(value if isinstance(value, list) else _flat(value.items()))
         else:
             yield 5

@@ -23,7 +23,7 @@ from ..text.format import Marks, append_marker
 from ..text.words import late_pattern
 
 if TYPE_CHECKING:
-    from .pieces import Structure, TrimmedVariants
+    from .pieces import CompactText, Structure, TrimmedVariants
 
 TRIMMERS_BY_KIND = {
     **dict.fromkeys(("commit", "diff"), "patch"),
@@ -126,6 +126,21 @@ class Trimmers(NamedTuple):
         reads_on = kind in _OWN_KINDS - TRIMMERS_BY_KIND.keys() and is_program(kind, language)
         reads_on &= TRIMMERS_BY_LANGUAGE.get(language or "") != "component"
         return reach if reads_on else 0
+
+    def compact(self, kind: str, language: str | None, text: str) -> CompactText | None:
+        """Return the text of an item in fewer characters, before any of it is cut; None: as it is.
+
+        JSON has no blanks and tables of its like objects, a page of HTML has its main part, equal
+        lines of a log are counted.
+        """
+        kind = self.trim_as.get(kind, kind)
+        module = TRIMMERS_BY_KIND.get(kind) or TRIMMERS_BY_LANGUAGE.get(language or kind)
+        module = "log" if module == "history" else module
+        if module not in ("html", "json", "log") or len(text) > MAX_CHARS_DIVIDED:
+            return None
+        make = import_module(f".{module}", __package__).compact
+        found: CompactText | None = make(text, marks=self.marks, language=language)
+        return found
 
     def is_program(self, kind: str, language: str | None) -> bool:
         """Tell whether texts of a kind and language are programs."""

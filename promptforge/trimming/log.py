@@ -7,11 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from ..text.format import Marks
 from ..text.words import late_pattern
-from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
+from .pieces import (
+    CompactText,
+    Piece,
+    Pieces,
+    UnderQuery,
+    count_lines,
+    line_end,
+    line_gap,
+    split_lines,
+)
 
 _STAMP = late_pattern(
     r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\w{3}/\d{4}|\w{3} +\d{1,2} \d\d:\d\d|\d\d:\d\d:\d\d"
@@ -19,6 +29,10 @@ _STAMP = late_pattern(
     r"|(?i:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|critical|severe)\b)"
 )
 """The beginning of a record: a time, an address or a level."""
+_TIME = late_pattern(
+    r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\w{3} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
+    r"(?:Z|[+-]\d\d:?\d\d)?[\])>]?"
+)
 _ERROR = late_pattern(
     r"\b(?:FATAL|CRITICAL|CRIT|EMERG|ALERT|SEVERE|ERR)\b|^[EF]\d{4} \d\d:|\" 5\d\d "
     r"|(?i:(?<!no )(?<!\b0 )\b(?:errors?|exception|panic|traceback|fail(?:ed|ure)|refused|denied"
@@ -35,6 +49,8 @@ MIDDLE_SHARE = 0.1
 """Share of a record's `keep` that the lines between have."""
 _KEEP_OF_AN_ERROR = 2.5
 """The least `keep` of an error that is not said again: no query moves it."""
+MIN_EQUAL_LINES = 4
+"""Equal lines after each other that are counted."""
 
 
 class _Record(NamedTuple):
@@ -64,10 +80,52 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         seen[record.shape] += 1
         keeps.append((1 + record.severity) / seen[record.shape])
     parts: list[Piece] = []
-    for place, (record, keep) in enumerate(zip(records, reversed(keeps), strict=True)):
-        # Of equals the latest stays; by so little that it decides only among equals.
-        parts += _make_pieces(lines, record, keep + place / len(records) / 1e6, len(parts))
-    return Pieces(parts, line_gap, marks, under_query=UnderQuery(_KEEP_OF_AN_ERROR))
+    # Of equals the latest stays; by so little that it decides only among equals.
+    rows = [(r, keeps[-1 - n] + n / len(records) / 1e6) for n, r in enumerate(records)]
+    for _, run in groupby(rows, lambda row: _line_without_time(lines, row[0])):
+        first, *equal = run
+        parts += _make_pieces(lines, *first, len(parts))
+        is_timed = _TIME.match(lines[first[0].start])
+        last = [equal.pop()] if is_timed and equal else []
+        if len(equal) + len(last) + 1 < MIN_EQUAL_LINES:
+            last, equal = [*equal, *last], []
+        if equal:
+            said = "".join(lines[record.start] for record, _ in equal)
+            parts.append(Piece(said, -1.0, len(parts) - 1, kind="equal"))
+        for record, keep in last:
+            parts += _make_pieces(lines, record, keep, len(parts))
+    return Pieces(parts, _gap, marks, under_query=UnderQuery(_KEEP_OF_AN_ERROR))
+
+
+def _gap(run: Sequence[Piece], marks: Marks) -> str:
+    if len(run) > 1 or run[0].kind != "equal":
+        return line_gap(run, marks)
+    said = marks.counted(count_lines(run), marks.equal_line, marks.equal_lines)
+    return f"{marks.gap} {said}{line_end(run)}"
+
+
+def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactText | None:
+    """Return a text with the number of equal lines in place of all after the first; None without.
+
+    Lines that differ in their time alone are equal: of these the last stays too.
+    """
+    pieces = divide(text, marks=marks._replace(marker=""))
+    equal = {i for i, part in enumerate(pieces.parts) if part.kind == "equal"} if pieces else ()
+    if pieces is None or not equal:
+        return None
+    kept = [i for i in range(len(pieces.parts)) if i not in equal]
+    found = pieces.text(pieces.without_dear_gaps(kept))
+    lost = any(_TIME.match(pieces.parts[i].text) for i in equal)
+    return CompactText(found, lost) if len(found) < len(text) else None
+
+
+def _line_without_time(lines: Sequence[str], record: _Record) -> object:
+    """Return what equal records have in common; of one of several lines nothing."""
+    if record.end - record.start > 1:
+        return record
+    line = lines[record.start]
+    time = _TIME.match(line)
+    return line[time.end() if time else 0 :].rstrip()
 
 
 def _read(lines: Sequence[str]) -> Iterator[_Record]:

@@ -36,6 +36,14 @@ class TrimmedText(NamedTuple):
     """`trimmed`, or `outline` if only the skeleton is left."""
 
 
+class CompactText(NamedTuple):
+    """A text in fewer characters, with all that it says."""
+
+    text: str
+    lost: bool = False
+    """True if it lacks what says little: scripts and navigation, times between like lines."""
+
+
 class TrimmedVariants:
     """The shorter variants of one text, from long to short; each is made when it is asked for."""
 
@@ -118,22 +126,24 @@ def speaks(part: str, whole: Iterable[str]) -> bool:
     return bool(part) and not any(map(str.isalnum, freeze("".join(whole))))
 
 
-def without_long_runs(text: str) -> str:
+def without_long_runs(text: str, marks: Marks) -> str:
     """Return a text with the middle of data in letters, such as base64, left out and counted.
 
     A text of nothing else stays.
     """
-    shorter = _LONG_RUN.sub(_shorten_run, text)
+
+    def shorten(found: re.Match[str]) -> str:
+        run = found[0]
+        if len(set(run)) < MIN_LETTERS_OF_DATA:  # a line of dashes, say
+            return run
+        more = marks.more_characters
+        said = marks.counted(len(run) - CHARS_KEPT_OF_RUN, more, more)
+        return f"{run[:CHARS_KEPT_OF_RUN]}{marks.gap} {said}"
+
+    shorter = _LONG_RUN.sub(shorten, text)
     if shorter != text and _LONG_RUN.fullmatch(text.strip()):
         return text
     return shorter
-
-
-def _shorten_run(found: re.Match[str]) -> str:
-    run = found[0]
-    if len(set(run)) < MIN_LETTERS_OF_DATA:  # a line of dashes, say
-        return run
-    return f"{run[:CHARS_KEPT_OF_RUN]}… {len(run) - CHARS_KEPT_OF_RUN:,} characters more"
 
 
 def one_line(text: str) -> str:

@@ -104,6 +104,9 @@ class Words:
 
     outline_within = longest_within
 
+    def compact(self, index: int, chars: float) -> None:
+        """No text of words is ever compact."""
+
     def least_variant(self, index: int) -> Variant:
         return self.longest_within(index, 4, UNLIMITED) or self.variants(index)[0]
 

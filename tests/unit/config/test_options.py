@@ -44,7 +44,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "dedupe": True,
         "merge_overlaps": True, "combine": "combined", "explicit_share": 0.6,
         "packing": "score",
-        "trim": "structure", "marker": "[Content truncated...]", "headers": True,
+        "trim": "structure", "compact": True, "clean": False, "marker": "[Content truncated...]", "headers": True,
         "line_numbers": True, "number_lines": False, "outline": False, "comments": True, "empty_lines": True, "scores": False,
         "sources": False, "tree": False, "code": True, "separator": None, "header": None, "footer": None,
         "fence_language": None,

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shipped_words import divided, every_variant, marks
 
+import promptforge as pf
 from promptforge import Item, render
 from promptforge.trimming.html import divide
+from promptforge.trimming.html_blocks import clean_page
 
 MARKS = marks("[cut]")
 MARK = re.compile(
@@ -233,3 +235,31 @@ def test_own_pages(path: Path) -> None:
     if pieces:
         for variant in [*pieces.variants()][:: max(1, len(pieces.parts) // 20)]:
             assert_a_part(variant.text, text)
+
+
+SHOP = (
+    "<!doctype html><html><head><title>Kettles</title><style>.a{color:red}</style></head><body>"
+    '<nav class="top"><a href="/">Home</a></nav><main id=m><!-- more --><h1 class="x">Kettles</h1>\n'
+    '<div class="row"><p data-n="1">A <b>kettle</b> boils <a class="l" href="/w">water</a>.</p>\n'
+    "<script>track()</script><aside>Buy now</aside><pre>a\n  b</pre><table><tr><td>1</td></tr></table>"
+    '</div><img src="data:image/png;base64,AAAA" alt="A kettle"></main><footer>2026</footer></body></html>'
+)
+
+
+def test_clean_shows_the_main_part() -> None:
+    text = pf.render([{"content": SHOP}], clean=True, layout="cited", format="plain").text
+    assert text.strip() == (
+        "<title>Kettles</title>\n<h1>Kettles</h1>\n"
+        '<p>A <b>kettle</b> boils <a href="/w">water</a>.\n<pre>a\n  b</pre>\n<table>\n<tr><td>1\n'
+        '</table>\n<img alt="A kettle">'
+    )
+
+
+def test_a_page_without_room_is_clean_before_it_is_cut() -> None:
+    page = SHOP.replace("track()", "track(kettle, 37);\n" * 40)
+    found = pf.render([{"content": page}], max_tokens=150)
+    assert (found.items[0].status, found.items[0].form) == ("trimmed", "compact")
+    assert "track(" not in found.text and "boils" in found.text
+    assert "track(" in pf.render([{"content": page}], max_tokens=150, query="track 37").text
+    assert pf.render([{"content": page}], max_tokens=150, compact=False).items[0].form == "trimmed"
+    assert clean_page("<nav>Home</nav>") == "<nav>Home</nav>"

@@ -20,7 +20,7 @@ from places import SHARED_DATA
 from shipped_words import marks
 
 import promptforge as pf
-from promptforge.trimming.json import MAX_JSON_CHARS, MAX_JSON_DEPTH, divide
+from promptforge.trimming.json import MAX_JSON_CHARS, MAX_JSON_DEPTH, compact, divide
 from promptforge.trimming.pieces import TrimmedVariants
 
 MARKER = '[cut "here"]'
@@ -44,15 +44,14 @@ def test_json_in_a_text_of_json_is_cut_and_stays_json(depth: int) -> None:
                 break
             inner = json.loads(inner[0]["text"])
         assert inner[0][0] in "…[" if isinstance(inner, (list, str)) else set(inner) == {"stock"}
-        is_whole = variant is found[0] or "columns" in variant.text
-        assert MARKER in variant.text.replace("\\", "") or is_whole
+        assert MARKER in variant.text.replace("\\", "")
 
 
 def test_a_text_of_json_alone_is_cut_too() -> None:
     text = json.dumps(json.dumps([{"id": n, "text": "boils " * 9} for n in range(40)]))
     shortest = list(variants_of(text))[-1]
     assert len(shortest.text) < 300
-    assert isinstance(json.loads(json.loads(shortest.text)), list)
+    assert isinstance(out_of_tables(json.loads(json.loads(shortest.text))), list)
 
 
 @dataclass
@@ -94,6 +93,12 @@ def variants_of(text: str, marker: str = MARKER) -> TrimmedVariants:
     found = divide(text, marks=marks(marker))
     assert found is not None
     return found
+
+
+def compacted(text: str) -> str:
+    found = compact(text, marks=marks(MARKER))
+    assert found is not None and not found.lost
+    return found.text
 
 
 def embedded(value: Any) -> Any:
@@ -152,10 +157,18 @@ def out_of_tables(value: Any) -> Any:
         return {key: out_of_tables(inner) for key, inner in value.items()}
     found = []
     for cells in value["rows"]:
+        if isinstance(cells, str):
+            found.append(cells)
+            continue
         row: dict[str, Any] = {}
-        for column, cell in zip(value["columns"], cells, strict=True):
+        columns = list(value["columns"])
+        if len(cells) < len(columns):
+            row["…"] = columns.pop()
+        for column, cell in zip(columns, cells, strict=True):
             key, _, inner = column.partition(".")
             (row.setdefault(key, {}) if inner else row)[inner or key] = out_of_tables(cell)
+        if "…" in row:
+            row["…"] = row.pop("…")
         found.append(row)
     return found
 
@@ -168,10 +181,12 @@ def out_of_tables(value: Any) -> Any:
 @pytest.mark.parametrize("around", [False, True])
 def test_like_objects_are_a_table_before_anything_is_cut(rows: Any, around: bool) -> None:
     value = {"count": len(rows), "results": rows} if around else rows
-    tidy, table, first, *_ = variants_of(json.dumps(value))
-    assert out_of_tables(json.loads(table.text)) == json.loads(tidy.text) == value
-    assert len(first.text) <= len(table.text) < 0.9 * len(tidy.text)
-    assert "columns" in table.text and MARKER not in table.text
+    table = compacted(json.dumps(value, indent=2))
+    assert out_of_tables(json.loads(table)) == value
+    assert len(table) < 0.9 * len(json.dumps(value, separators=(",", ":")))
+    assert "columns" in table
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    assert out_of_tables(json.loads(compacted(lines))) == rows
 
 
 @pytest.mark.parametrize("rows", [
@@ -180,14 +195,23 @@ def test_like_objects_are_a_table_before_anything_is_cut(rows: Any, around: bool
     [n if n % 9 else {"id": n, "name": 3} for n in range(60)],
 ])  # fmt: skip
 def test_objects_that_differ_in_their_keys_are_no_table(rows: Any) -> None:
-    for variant in variants_of(json.dumps(rows)):
-        assert not isinstance(json.loads(variant.text), dict)
+    assert json.loads(compacted(json.dumps(rows))) == rows
 
 
 def test_a_budget_that_the_table_fits_shows_all_rows() -> None:
     rows = [{"id": n, "name": f"kettle {n}", "boils": True} for n in range(200)]
-    text = pf.render([{"content": rows}], max_tokens=2400, layout="cited", format="plain").text
-    assert out_of_tables(json.loads(text)) == rows
+    found = pf.render([{"content": rows}], max_tokens=2400, layout="cited", format="plain")
+    assert out_of_tables(json.loads(found.text)) == rows
+    assert (found.items[0].status, found.items[0].form) == ("included", "compact")
+    found = pf.render([{"content": rows}], max_tokens=2400, compact=False)
+    assert (found.items[0].status, found.items[0].form) == ("trimmed", "trimmed")
+
+
+def test_items_that_fit_together_in_tables_are_all_shown() -> None:
+    items = [{"content": [{"id": n, "kettle": f"{name}-{n}"} for n in range(40)]} for name in "abcde"]
+    for query in (None, "kettle c-7"):
+        found = pf.render(items, max_tokens=2200, query=query)
+        assert [each.form for each in found.items] == ["compact"] * 5
 
 
 def assert_laws(text: str, marker: str = MARKER) -> None:
@@ -197,9 +221,11 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
     found = divide(text, marks=marks(marker))
     if found is None:
         return
+    is_lines = False
     try:
         read, whole = json_value, json.loads(text)
     except json.JSONDecodeError:
+        is_lines = True
         read = lambda text: [json_value(line) for line in text.split("\n")]  # noqa: E731
         whole = [json.loads(line) for line in text.split("\n") if line.strip()]
     written = re.sub("[\ud800-\udfff]", "\\\\udddd", text)
@@ -208,6 +234,8 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
         variant = found[number].text
         variant.encode()
         value = out_of_tables(read(variant))
+        if is_lines and isinstance(value[0], list) and not isinstance(whole[0], list):
+            (value,) = value  # all lines are one table
         assert_part(value, whole)
         if marker and marker not in text and value != whole:
             written_marker = json.dumps(marker, ensure_ascii=False)[1:-1]
@@ -218,8 +246,8 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
 
 def test_white_space_goes_first_and_nothing_else_with_it() -> None:
     text = '{\n  "a": 1.50,\n  "b": ["\\u00e9 x", -0, 1e400]\n}\n'
-    assert variants_of(text)[0].text == '{"a":1.50,"b":["\\u00e9 x",-0,1e400]}'
-    assert len(variants_of('{"a":1}')) == 0
+    assert compacted(text) == '{"a":1.50,"b":["\\u00e9 x",-0,1e400]}'
+    assert compact('{"a":1}', marks=marks("")) is None
 
 
 def test_golden() -> None:
@@ -240,12 +268,11 @@ def test_golden() -> None:
 
 
 def test_lines_stay_lines() -> None:
-    text = "".join(json.dumps({"n": n, "name": f"kettle {n}"}) + "\n" for n in range(100))
-    found = variants_of(text, "[cut]")
-    assert found[0].text.startswith('{"n":0,"name":"kettle 0"}\n{"n":1,')
-    assert '{"n":0,"name":"kettle 0"}\n"[cut] 98 more"\n{"n":99,"name":"kettle 99"}' in [
-        found[number].text for number in range(len(found))
-    ]
+    lines = [{"n": n, "name": f"kettle {n}"} for n in range(99)]
+    text = "".join(json.dumps(line) + "\n" for line in [*lines, {"m": 99}])
+    found = list(variants_of(text, "[cut]"))
+    assert compacted('{"n": 0}\n{"m": 1}\n') == '{"n":0}\n{"m":1}'
+    assert found[-1].text == '{"n":0,"name":"kettle 0"}\n"[cut] 98 more"\n{"m":99}'
 
 
 def test_of_very_many_keys_the_first_stay() -> None:
@@ -262,8 +289,7 @@ def test_a_mark_never_takes_the_place_of_a_key() -> None:
 
 
 def test_what_is_shorter_than_a_mark_stays() -> None:
-    found = variants_of(json.dumps([[1, 2, 3], {"a": 1}, "x" * 30]))
-    assert found[len(found) - 1].text == '[[1,2,3],{"a":1},"' + "x" * 30 + '"]'
+    assert len(variants_of(json.dumps([[1, 2, 3], {"a": 1}, "x" * 30]))) == 0
 
 
 DEEP = "[" * (MAX_JSON_DEPTH + 2) + "]" * (MAX_JSON_DEPTH + 2)
@@ -432,7 +458,7 @@ def test_a_query_finds_its_record_and_the_path_to_it() -> None:
         (
             json.dumps(users),
             "what is the balance of user77",
-            '{"id":77,"name":"user77","balance":849}',
+            '[77,"user77",849]',
         ),
         (
             lines + "\n" + '{"level":"error","msg":"disk full"}' + "\n" + lines,
@@ -462,7 +488,7 @@ def test_a_record_is_found_beside_documents_that_have_more_of_the_words() -> Non
     for budget in (250, 600, 900):
         found = pf.render(items, max_tokens=budget, query="what is the balance of user77")
         assert (
-            '{"id":77,"name":"user77","balance":849}' in found.text and found.tokens > budget * 0.9
+            '[77,"user77",849]' in found.text and found.tokens > budget * 0.9
         )
     # Alone it has the rest of the room for others.
     text = pf.render(items[-1:], max_tokens=600, query="what is the balance of user77").text

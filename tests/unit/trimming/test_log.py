@@ -10,7 +10,7 @@ from shipped_words import divided, marks
 
 import promptforge as pf
 from promptforge.sources.text_files import file_item
-from promptforge.trimming.log import divide
+from promptforge.trimming.log import compact, divide
 
 TRACE = (
     "Traceback (most recent call last):\n"
@@ -106,3 +106,19 @@ def test_a_record_is_no_error_for_what_the_next_one_says() -> None:
     text = "10:00:00 INFO one\n10:00:01 INFO two\n10:00:02 ERROR three\n"
     first, second, third = (part.keep for part in divided(divide, text).parts)
     assert first < second < 1.1 and third > 2.9
+
+
+def test_equal_lines_are_counted() -> None:
+    lines = ["start\n", *["retry\n"] * 9, "a\n", "a\n", *["same\n"] * 5, "same"]
+    found = compact("".join(lines), marks=marks(""))
+    assert found == ("start\nretry\n… 8 equal lines\na\na\nsame\n… 5 equal lines", False)
+    assert compact("start\nretry\nend\n", marks=marks("")) is None
+
+
+def test_of_lines_that_differ_in_their_time_the_first_and_the_last_stay() -> None:
+    lines = [f"2026-11-26T10:00:{n:02}.5Z INFO retry\n" for n in range(50)]
+    found = compact("".join(lines), marks=marks(""))
+    assert found == (f"{lines[0]}… 48 equal lines\n{lines[-1]}", True)
+    text = "".join([*lines, *lines_of("10:00:00 INFO ")[:20]])
+    shown = pf.render([{"content": text}], max_tokens=500).items[0]
+    assert shown.form == "compact" and "… 48 equal lines" in shown.text
