@@ -352,7 +352,7 @@ class ResultItem:
     origin: str
     status: Status
     form: str | None
-    """`expanded content trimmed outline summary stub`; `None` when dropped."""
+    """`expanded content compact trimmed outline summary stub`; `None` when dropped."""
     text: str
     """Its part of the finished text; empty when dropped."""
     chars: int
@@ -465,7 +465,7 @@ class ShownItem(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     """Its place among the given items, from 0."""
     form: str
-    """`expanded content trimmed outline summary stub`."""
+    """`expanded content compact trimmed outline summary stub`."""
     content: str
     """The content of this variant, with its marker, before escaping."""
 

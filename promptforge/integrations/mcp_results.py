@@ -115,7 +115,9 @@ class ResultShortener:
         if value is None or not is_huge:
             language = language if value is None else "json"
             item = {"content": text, "kind": "file", "language": language}
-            made = self._bridge.fit([item], question or None, max_tokens=room).result.text
+            made = self._bridge.fit(
+                [item], question or None, max_tokens=room, compact=schema is None
+            ).result.text
             if value is None or _agrees(made, schema):
                 return made
         prune = _Pruner(question)

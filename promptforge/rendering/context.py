@@ -175,7 +175,7 @@ class Setting:
     @late_property
     def trimmers(self) -> Trimmers:
         """The ways to shorten items, in the words of the layout."""
-        return self.layout.trimmers(self.options.marker)
+        return self.layout.trimmers(self.options.marker, self.options.compact)
 
 
 class ItemViews:

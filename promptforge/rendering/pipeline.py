@@ -181,7 +181,7 @@ class Pipeline:
         self, request: Request, layout: Layout, options: Options, diagnostics: Diagnostics
     ) -> tuple[list[Item], Candidates]:
         """Return the items, each reduced as the options ask, and the candidates among them."""
-        trimmers = layout.trimmers(options.marker)
+        trimmers = layout.trimmers(options.marker, options.compact)
         items = reduce_items(
             request.items, options, self._language, trimmers, diagnostics, time.thread_time
         )

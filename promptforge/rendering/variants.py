@@ -69,6 +69,10 @@ class _Size(NamedTuple):
     more: bool
     """True where it may have more tokens than these."""
 
+    def within(self, tokens: float, chars: float) -> bool:
+        """Tell whether the variant keeps both bounds."""
+        return self.tokens <= tokens and self.chars <= chars
+
 
 class Shortener:
     """Shorter variants of the items of one page."""
@@ -216,9 +220,10 @@ class Shortener:
         room = min(chars, CHARACTERS_PER_TOKEN * tokens)
         if not self._page.options.number_lines:
             compact = self.compact(index, room)
-            if compact is not None and len(compact.text) <= chars:
-                if self._size(compact.text, tokens, chars).tokens <= tokens:
-                    return compact
+            if compact is not None and self._size(compact.text, tokens, chars).within(
+                tokens, chars
+            ):
+                return compact
             whole = whole._replace(text=self._without_long_runs(index))
         reach = self._reach(index, whole, room)
         if self._may_have_structure(index, whole, room):

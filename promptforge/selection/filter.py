@@ -28,7 +28,7 @@ from ..text.words import (
     take_folders_back,
     terms_of_word,
 )
-from ..trimming.kinds import Trimmers, outline_of, without_empty_lines
+from ..trimming.kinds import Trimmers, main_part, outline_of, without_empty_lines
 from .group import Entry, cut_apart, drop_duplicates, tail_of
 
 if TYPE_CHECKING:
@@ -303,13 +303,12 @@ def reduce_items(
         if not text:
             return text
         found: str | None
+        if options.clean:
+            text = main_part(text, item.kind, language(item), trimmers)
         if options.outline:
             found = outline_of(text, item.kind, language(item), trimmers)
             whole["outline"] += found is None
             text = text if found is None else found
-        if options.clean and "html" in (item.kind, language(item)):
-            main = trimmers.compact(item.kind, "html", text)
-            text = main.text if main else text
         if not options.comments:
             # By its name: a guess by the content would take away what is no comment.
             named = language(msgspec.structs.replace(item, content=None, summary=None))
@@ -324,17 +323,19 @@ def reduce_items(
         )
         for item in items
     ]
-    for name, count in whole.items():
-        if count:
-            texts = plural(count, "text", "texts")
-            said = {"outline": "no outline", "comments": "no comments that can be told for sure"}[
-                name
-            ]
-            diagnostics.add("PF123", f"{texts} with {said}: shown as before", severity="info")
+    _say_kept(whole, diagnostics)
     if remover.late:
         texts = plural(remover.late, "text", "texts")
         diagnostics.add("PF127", f"{texts} with comments that take too long to find: kept")
     return made
+
+
+def _say_kept(whole: Mapping[str, int], diagnostics: Diagnostics) -> None:
+    said = {"outline": "no outline", "comments": "no comments that can be told for sure"}
+    for name, count in whole.items():
+        if count:
+            texts = plural(count, "text", "texts")
+            diagnostics.add("PF123", f"{texts} with {said[name]}: shown as before", severity="info")
 
 
 def select(

@@ -290,7 +290,7 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
         return kind(asked)
     trimmers = asked.trimmers
     key = (
-        *(kind, asked.queries, asked.language, trimmers.marks),
+        *(kind, asked.queries, asked.language, trimmers.marks, trimmers.compacts),
         tuple(sorted(trimmers.trim_as.items())),
         tuple(asked.ranked.items()),
         tuple(fields),

@@ -475,7 +475,7 @@ class Layout:
                 raise TemplateError(message + way_out, where=self.page_name)
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
-        self._trimmers: dict[str, Trimmers] = {}
+        self._trimmers: dict[tuple[str, bool], Trimmers] = {}
         self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
         self._switched: list[tuple[str, frozenset[LineParts]]] = []
@@ -499,12 +499,13 @@ class Layout:
         """The categories of kinds."""
         return self.settings.of_kinds("category")
 
-    def trimmers(self, marker: str) -> Trimmers:
+    def trimmers(self, marker: str, compacts: bool) -> Trimmers:
         """Return the ways to shorten items, in the words of its settings."""
-        known = self._trimmers.get(marker)
+        known = self._trimmers.get((marker, compacts))
         if known is None:
-            known = Trimmers(self.settings.marks(marker), self.settings.of_kinds("trim_as"))
-            self._trimmers = {marker: known}  # the last one alone: a marker may come from anywhere
+            kinds = self.settings.of_kinds("trim_as")
+            known = Trimmers(self.settings.marks(marker), kinds, compacts)
+            self._trimmers = {(marker, compacts): known}  # a marker may come from anywhere
         return known
 
     @late_property

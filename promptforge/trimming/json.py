@@ -116,14 +116,16 @@ class _Call(dict[Any, Any]):
     name = ""
 
 
-def divide(text: str, *, marks: Marks, language: str | None = None) -> TrimmedVariants | None:
+def divide(
+    text: str, *, marks: Marks, language: str | None = None, tables: bool = True
+) -> TrimmedVariants | None:
     """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
     None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
-    an object, a number of too many digits), and for one too deep or too long. The marker replaces
-    the first `…`.
+    an object, a number of too many digits), and for one too deep or too long. With `tables` an
+    array of like objects is a table, if that is clearly shorter. The marker replaces the first `…`.
     """
-    read = _read(text, language)
+    read = _read(text, language, tables)
     most = _extent(read.values) if read else None
     return _JsonVariants(read, most, marks) if read and most else None
 
@@ -156,7 +158,7 @@ class _Read(NamedTuple):
     """True if there is a table in them."""
 
 
-def _read(text: str, language: str | None) -> _Read | None:
+def _read(text: str, language: str | None, tables: bool = True) -> _Read | None:
     if len(text) > MAX_JSON_CHARS:
         return None
     try:
@@ -173,7 +175,7 @@ def _read(text: str, language: str | None) -> _Read | None:
     if not (values and all(isinstance(value, (dict, list)) for value in values)):
         return None
     is_lines = pieces not in ([], [text])
-    if pieces and len(text) <= MAX_CHARS_TABLED:
+    if tables and pieces and len(text) <= MAX_CHARS_TABLED:
         tabled = _put_in_tables(values)
         if sum(_sizes(tabled)) < TABLE_SHARE * sum(_sizes(values)):
             if isinstance(tabled, _Table):  # all lines

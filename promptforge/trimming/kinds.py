@@ -91,6 +91,8 @@ class Trimmers(NamedTuple):
     marks: Marks
     trim_as: Mapping[str, str] = {}
     """Kind of item → the kind or language that its text is shortened as."""
+    compacts: bool = True
+    """True if like objects of JSON are shown as a table."""
 
     def find_structure(
         self, kind: str, language: str | None, text: str, reach: int = 0
@@ -107,10 +109,10 @@ class Trimmers(NamedTuple):
         for statement in (_INNER_STATEMENT, _OUTER_STATEMENT) if reach else ():
             end = statement.search(text, reach)
             if end and (statement is _OUTER_STATEMENT or name == "python"):
-                found = _divide_once(kind, language, text[: end.start()], self.marks, name)
+                found = _divide_once(kind, language, text[: end.start()], self.marks, only=name)
                 if isinstance(found, Pieces):  # else it ends within a string, say
                     return found.followed_by(text[end.start() :])
-        return find_structure(kind, language, text, self.marks)
+        return find_structure(kind, language, text, self.marks, tables=self.compacts)
 
     def reach(self, kind: str, language: str | None, length: int, chars: float) -> int:
         """Return how much of a text is read for a variant of so many characters; 0: all.
@@ -166,7 +168,9 @@ def refuse_unknown_trimmer(name: str) -> str | None:
     return f"trim_as: there is no way to shorten {quote(name)}{suggest_name(name, known)}"
 
 
-def find_structure(kind: str, language: str | None, text: str, marks: Marks) -> Structure:
+def find_structure(
+    kind: str, language: str | None, text: str, marks: Marks, *, tables: bool = True
+) -> Structure:
     """Return the structure of the text of an item, as far as it can be shortened by it.
 
     None if it has no known structure, or is too long. Raises `OptionError` if a plug-in fails.
@@ -179,11 +183,17 @@ def find_structure(kind: str, language: str | None, text: str, marks: Marks) -> 
             return _ask_plugin(plugin, kind, language, text, marks.marker)
     # A text at the edge of one budget is at the edge of the next budget too.
     divide = _divide_once if len(text) <= MAX_CHARS_REMEMBERED else _divide
-    return divide(kind, language, text, marks)
+    return divide(kind, language, text, marks, tables=tables)
 
 
 def _divide(
-    kind: str, language: str | None, text: str, marks: Marks, only: str | None = None
+    kind: str,
+    language: str | None,
+    text: str,
+    marks: Marks,
+    *,
+    only: str | None = None,
+    tables: bool = True,
 ) -> Structure:
     from .pieces import Pieces
 
@@ -196,7 +206,7 @@ def _divide(
         # one or none.
         divide: Callable[..., Structure] = import_module(f".{name}", __package__).divide
         if name == "json":  # it writes texts of its own, and looks at no letter
-            found = divide(text, marks=marks, language=language)
+            found = divide(text, marks=marks, language=language, tables=tables)
         else:
             frozen = freeze(text)
             found = divide(frozen, marks=marks, language=language)
@@ -273,6 +283,12 @@ def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -
         return None
     skeleton = [i for i, part in enumerate(structure.parts) if structure.in_outline(part)]
     return structure.compact().outline_text(skeleton) if skeleton else None
+
+
+def main_part(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str:
+    """Return the main part of a page of HTML; any other text as it is."""
+    found = trimmers.compact(kind, "html", text) if "html" in (kind, language) else None
+    return found.text if found else text
 
 
 def without_empty_lines(text: str) -> str:

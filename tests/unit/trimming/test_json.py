@@ -155,7 +155,7 @@ def out_of_tables(value: Any) -> Any:
         return value
     if list(value) != ["columns", "rows"]:
         return {key: out_of_tables(inner) for key, inner in value.items()}
-    found = []
+    found: list[Any] = []
     for cells in value["rows"]:
         if isinstance(cells, str):
             found.append(cells)
@@ -208,7 +208,9 @@ def test_a_budget_that_the_table_fits_shows_all_rows() -> None:
 
 
 def test_items_that_fit_together_in_tables_are_all_shown() -> None:
-    items = [{"content": [{"id": n, "kettle": f"{name}-{n}"} for n in range(40)]} for name in "abcde"]
+    items = [
+        {"content": [{"id": n, "kettle": f"{name}-{n}"} for n in range(40)]} for name in "abcde"
+    ]
     for query in (None, "kettle c-7"):
         found = pf.render(items, max_tokens=2200, query=query)
         assert [each.form for each in found.items] == ["compact"] * 5
@@ -487,9 +489,7 @@ def test_a_record_is_found_beside_documents_that_have_more_of_the_words() -> Non
     items = [*documents, pf.Item(content=users, kind="file", language="json")]
     for budget in (250, 600, 900):
         found = pf.render(items, max_tokens=budget, query="what is the balance of user77")
-        assert (
-            '[77,"user77",849]' in found.text and found.tokens > budget * 0.9
-        )
+        assert '[77,"user77",849]' in found.text and found.tokens > budget * 0.9
     # Alone it has the rest of the room for others.
     text = pf.render(items[-1:], max_tokens=600, query="what is the balance of user77").text
     assert '"user77"' in text and '"user0"' in text and '"user12"' in text
