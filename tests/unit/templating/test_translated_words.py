@@ -30,6 +30,8 @@ words:
   lines_left_out: "es fehlen {count} Zeilen"
   row_left_out: 1 Reihe fehlt
   rows_left_out: "es fehlen {count} Reihen"
+  equal_line: 1 gleiche Zeile
+  equal_lines: "{count} gleiche Zeilen"
   frame: 1 Aufruf
   frames: "{count} Aufrufe"
   repeated_frame: 1 wiederholter Aufruf
