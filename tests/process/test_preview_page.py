@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -466,3 +467,42 @@ def test_forced_colors_keep_the_bar(reading: Preview, open_page: Opener) -> None
         "#bar .item", "all => [...new Set(all.map(e => getComputedStyle(e).backgroundColor))]"
     )
     assert len(colors) >= 2
+
+
+def test_a_folder_is_a_tree(browser: Browser, open_page: Opener, tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    for name in ("app/main.py", "app/[odd] !#.py", "docs/guide.md", "docs/api/index.md"):
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {name}\n\nThe words of {name}.\n", encoding="utf-8")
+    with preview(tmp_path, str(source), items=[]) as running:
+        page = open_page(entered(browser, running), wide=1440, high=900)
+        page.wait_for_selector("#tree [role=treeitem]")
+        focused = "document.activeElement.getAttribute('role')"
+        page.locator("#tree [tabindex='0']").focus()
+        for key in ("Home", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft", "End"):
+            page.keyboard.press(key)
+            assert page.evaluate(focused) == "treeitem", key
+
+        for folder in ("app/", "docs/"):
+            if (
+                page.get_attribute(f".leaf:has(bdi:text-is('{folder}'))", "aria-expanded")
+                == "false"
+            ):
+                page.click(f".leaf:has(bdi:text-is('{folder}')) .twist")
+        page.click(".leaf:has(bdi:text-is('[odd] !#.py')) .tick")
+        shows(page, "words of app/[odd]", gone=True)
+        assert "words of app/main.py" in text(page)
+        page.click(".leaf:has(bdi:text-is('docs/')) .tick")
+        shows(page, "words of docs/guide.md", gone=True)
+        page.click(".leaf:has(bdi:text-is('guide.md')) .tick")
+        shows(page, "words of docs/guide.md")
+        assert "docs/api" not in text(page)
+        assert page.get_attribute(".leaf:has(bdi:text-is('docs/'))", "aria-checked") == "mixed"
+        shows(page, "guide.md", place="tree-command")
+        _, *words = shlex.split(page.inner_text("#tree-command"))
+        assert run(*words).out.rstrip("\n") == text(page)
+        page.click(".leaf:has(bdi:text-is('docs/')) .tick")
+        page.wait_for_selector("#busy", state="hidden")
+        assert page.evaluate(focused) == "treeitem"
+        page.close()

@@ -316,6 +316,21 @@ def no_items_taken(page: Page, running: Preview) -> None:
     page.wait_for_selector("#welcome-error:not([hidden])")
 
 
+def repository(page: Page, running: Preview) -> None:
+    give(
+        running,
+        [{"path": f"src/{'ab'[n % 2]}/{n}.py", "content": f"x = {n} " * 20} for n in range(30)],
+    )
+    opened(page, running, '?mode=repository&o.paths=["*","!/src/a/"]')
+    page.wait_for_selector("[role=treeitem][aria-checked=false]")
+
+
+def reading(page: Page, running: Preview) -> None:
+    opened(page, running, "?mode=read&query=refund")
+    page.wait_for_selector(".ghost-line")
+    page.keyboard.press("n")
+
+
 def groups(page: Page, running: Preview) -> None:
     give(running, [{"kind": f"kind_{n % 60}", "content": f"text {n} " * 9} for n in range(120)])
     opened(page, running, "?budget=none")
@@ -333,9 +348,9 @@ STATES: list[State] = [
     account_fails, no_text_at_all, template_fails, completion, value_over_a_name,
     changed_elsewhere, notes, tokens, heat, messages, messages_wait, request, options, share, keys,
     record, comparison, comparison_by_line, comparison_waits, comparison_fails, no_items,
-    no_items_taken, groups, gone,
+    no_items_taken, groups, gone, repository, reading,
 ]  # fmt: skip
-OWN_ITEMS = (list_of_hundreds, no_text_at_all, notes, no_items, no_items_taken, groups)
+OWN_ITEMS = (list_of_hundreds, no_text_at_all, notes, no_items, no_items_taken, groups, repository)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import * as share from "./share.js";
 import * as state from "./state.js";
 import * as tabs from "./tabs.js";
 import * as text from "./text.js";
+import * as tree from "./tree.js";
 import "./theme.js";
 import * as welcome from "./welcome.js";
 import * as whole from "./whole.js";
@@ -39,7 +40,8 @@ let busy = 0;
 // --- choices --------------------------------------------------------------------------------------------------------
 
 // What is done here: to read, to edit templates, to compare. Without a choice it is as the preview was started.
-const mode = () => (now.compare ? "compare" : now.mode ?? (start.edit ? "template" : "read"));
+const mode = () => (now.compare ? "compare" : now.mode ?? (start.edit ? "template" : isRepository() ? "repository" : "read"));
+const isRepository = () => page?.options.packing === "repository" && tree.has(page);
 
 function pane(name) {
   const panes = mode() === "template" ? ["prompt", "items", "edit"] : ["prompt", "items"];
@@ -200,6 +202,7 @@ function succeed(found) {
   text.show(page, { heat: now.heat });
   placeBar();
   items.show(page);
+  drawTree();
   $("made").textContent = `${page.layout} · ${page.format} · ${count(page.chars)} characters`;
   notes(page.warnings);
   choose();
@@ -238,6 +241,14 @@ function notes(rendered) {
     const place = each.where && !row?.label.includes(seenText(each.where)) ? [make("span", { class: "where" }, seenText(each.where)), ": "] : [];
     return make("li", { class: each.severity }, ...leads, ...place, `${seenText(each.message)} `, make("span", { class: "quiet" }, each.code));
   }));
+}
+
+function drawTree() {
+  const isTree = Boolean(page) && mode() === "repository" && tree.has(page);
+  $("mode-repository").hidden = !(page && tree.has(page)) && now.mode !== "repository";
+  for (const id of ["tree", "tree-command"]) $(id).hidden = !isTree;
+  for (const id of ["tools", "list"]) $(id).hidden = isTree || (id === "tools" && !page?.rows.length);
+  if (isTree) tree.show(page, now.view);
 }
 
 function said(message) {
@@ -369,7 +380,7 @@ $("budget-reset").addEventListener("click", () => {
   changed();
 });
 $("look").addEventListener("click", () => $("look").setAttribute("aria-expanded", String($("look").getAttribute("aria-expanded") !== "true")));
-for (const name of ["read", "template"]) $(`mode-${name}`).addEventListener("click", () => setMode(name));
+for (const name of ["read", "repository", "template"]) $(`mode-${name}`).addEventListener("click", () => setMode(name));
 for (const [id, step] of [["hit-before", -1], ["hit-next", 1]]) $(id).addEventListener("click", () => text.goToHit(step));
 for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
 
@@ -408,6 +419,7 @@ record.setUp(() => {
 }, said, editor.drafts);
 share.setUp(() => ({ view: state.asked(now.view) }), said);
 welcome.setUp(said);
+tree.setUp({ pick: pickItem, asked: state.asked, paths: (paths) => setOptions({ paths }) });
 const drawer = () => options.open(now.view, page);
 $("options-open").addEventListener("click", drawer);
 const toPane = (name, id) => () => {

@@ -29,7 +29,7 @@ export function draw(start, now, page, mode) {
   $("tokens").setAttribute("aria-pressed", String(now.tokens));
   $("heat").setAttribute("aria-pressed", String(now.heat));
   $("heat").hidden = !now.tokens;
-  for (const [id, name] of [["mode-read", "read"], ["mode-template", "template"], ["compare", "compare"]]) $(id).setAttribute("aria-pressed", String(mode === name));
+  for (const [id, name] of [["mode-read", "read"], ["mode-repository", "repository"], ["mode-template", "template"], ["compare", "compare"]]) $(id).setAttribute("aria-pressed", String(mode === name));
   $("tab-edit").hidden = mode !== "template";
   $("query-reset").hidden = now.view.query === null || now.view.query === (given.query ?? "");
   $("budget-reset").hidden = now.view.max_tokens === null;

@@ -21,7 +21,7 @@ export function read() {
     tokens: given.get("tokens") === "1",
     heat: given.get("heat") === "1",
     compare: given.get("compare") === "1",
-    mode: ["read", "template"].includes(given.get("mode")) ? given.get("mode") : null, // null: as the preview was started
+    mode: ["read", "repository", "template"].includes(given.get("mode")) ? given.get("mode") : null, // null: as the preview was started
     file: given.get("file"),
     pane: given.get("pane") ?? "prompt",
     show: given.get("show") ?? "text",
