@@ -64,7 +64,7 @@ def pack_repository(
 
         pack_passages(packer, step, _without_names(limit), passages)
         packer.add_stubs(step, limit)
-        _lengthen_names(packer, step.walk, limit)
+        _lengthen_names(packer, step, limit)
         return
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places, page = packer.free_places(step), packer.page
@@ -159,12 +159,16 @@ def _least_worth(rows: Sequence[tuple[float, int, int]], tokens: float) -> float
     return least
 
 
-def _lengthen_names(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
-    """Show some content of the first bare names while there is room: of one file, say."""
-    for index in walk:
-        variant = packer.chosen.get(index)
-        if variant != STUB_VARIANT:
+def _lengthen_names(packer: Packer, step: PackingStep, limit: Cost) -> None:
+    """Show some content of the first bare names while there is room: of one file, say.
+
+    A file that says nothing of the query stays a name.
+    """
+    for index in step.walk:
+        if packer.chosen.get(index) != STUB_VARIANT:
             continue
+        if step.ranks and not step.ranks[index]:
+            return
         left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
         if left <= CLOSE_ENOUGH_TOKENS or not packer.take_shortened(index, limit):
             return

@@ -37,6 +37,9 @@ class PassageRoom(NamedTuple):
 class PassageSource(Protocol):
     """The passages of the candidates, as packing sees them."""
 
+    of_files: bool
+    """True for files of a repository: they have ranks, and 0 is that of one without evidence."""
+
     def divided(self, walk: Sequence[int]) -> list[int]:
         """Return the items of `walk` that were divided into passages."""
         ...
@@ -91,7 +94,11 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     left = [index for index in step.walk if is_left(index)]
     seen = packer.take_front(left, limit, packer.free_places(step))
     growing = [index for index in step.walk if index in shown.numbers and passages.may_grow(index)]
-    packer.take_rest([*growing, *left[seen:]], limit, step)
+    rest = left[seen:]
+    if passages.of_files:  # a part of a file that says nothing of the query is worth no room
+        rest = [index for index in rest if step.ranks[index]]
+    packer.take_rest([*growing, *rest], limit, step)
+    packer.take_rest(list(filter(is_left, left[seen:])), limit, step._replace(whole=True))
     packer.drop_all({i: packer.reasons.get(i, BUDGET.name) for i in filter(is_left, left)})
 
 

@@ -60,6 +60,8 @@ def _in_unit(tokens: int, unit: int) -> int:
 class Passages(ABC):
     """Passages of the candidates that answer the query; packing sees it as a `PassageSource`."""
 
+    of_files = False
+
     def __init__(self, page: Page, asked: Relevance) -> None:
         self._page, self._asked = page, asked
         self._bare: set[int] = set()
@@ -223,6 +225,8 @@ class QueryPassages(Passages):
 
 class FilePassages(Passages):
     """Passages of a repository's files: the best chunks that have room, chunk by chunk."""
+
+    of_files = True
 
     def __init__(self, page: Page, asked: RepositoryRelevance) -> None:
         super().__init__(page, asked)

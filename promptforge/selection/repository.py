@@ -66,8 +66,9 @@ most stands before what answers; `python -m tests.benchmarks.answers --sets tuni
 ASIDE_WEIGHT = 0.3
 """Worth of a chunk of a test, an example or a file that was copied in, beside that of a program, if
 the query says nothing of tests: they repeat the words of what they are about, and seldom answer."""
-LOG_WEIGHT = 0.1
-"""The same of a list of changes, unless the query asks for changes."""
+LOG_FACTOR = 10.0
+"""A chunk of a list of changes has to match so much better than all others, unless the query asks
+for changes: it repeats the words of what changed, and a hundred of its lines hold no answer."""
 DAMPING = 0.85
 """Share of its rank that a file passes on; the usual figure."""
 ROUNDS = 30
@@ -324,9 +325,11 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
     paths = below_shared_folder([path for path, _ in files])
     aside = find_asides(paths) if _TEST_TERM not in wanted else ()
     logs = find_logs(paths) if _LOG_TERMS.isdisjoint(wanted) else ()
+    others = [worth for each, worth in zip(chunks, worths, strict=True) if each.file not in logs]
+    least = LOG_FACTOR * max(others, default=0.0)
     for number, each in enumerate(chunks):
-        if each.file in logs:
-            worths[number] *= LOG_WEIGHT
+        if each.file in logs and worths[number] < least:
+            worths[number] = 0.0
         elif each.file in aside:
             worths[number] *= ASIDE_WEIGHT
     _follow_names(files, chunks, worths)

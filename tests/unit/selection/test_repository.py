@@ -596,3 +596,33 @@ def test_definitions_are_found_after_each_end_of_a_line(end: str) -> None:
         end.join(["import os", "def refill(gate):", "    pass", "LIMIT = 3"])
     )
     assert chunk.defines == ("refill", "LIMIT")
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "changed"),
+    [
+        ("how long does a job wait before it is retried", True, False),
+        ("in which version was the wait of a job changed", False, True),
+    ],
+)
+def test_a_list_of_changes_answers_where_the_query_asks_for_changes(
+    query: str, shown: bool, changed: bool
+) -> None:
+    lines = "".join(
+        f"## {n}.0\n\n- The wait before a job is retried was changed for case {n}.\n\n"
+        for n in range(120)
+    )
+    program = "module Retry\n  def self.wait_for(count)\n    (count**4) + 15\n  end\nend\n"
+    others = [
+        pf.Item(content=f"def part_{n}; end\n" * 400, path=f"lib/part_{n}.rb", kind="code")
+        for n in range(3)
+    ]
+    items = [
+        pf.Item(content=f"# Changes\n\n{lines}", path="CHANGELOG.md", kind="file"),
+        pf.Item(content=program, path="lib/retry.rb", kind="code"),
+        *others,
+    ]
+    text = pf.render(items, packing="repository", query=query, max_tokens=700).text
+    assert ("count**4" in text) >= shown
+    assert ("was changed for case" in text) == changed
+    assert "part_0; end" not in text  # a part of what says nothing of the query
