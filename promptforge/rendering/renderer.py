@@ -9,7 +9,7 @@ import reprlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -303,9 +303,9 @@ def _unchanging(made_of: Mapping[str, Any]) -> tuple[object, ...] | None:
     return profile, texts
 
 
-@lru_cache(maxsize=MAX_OTHERS)
-def _shared(profile: str | None, templates: tuple[tuple[str, str], ...]) -> ContextRenderer:
-    return ContextRenderer(profile=profile, templates=dict(templates) or None)
+@cache
+def _shared(allow_outside: bool) -> ContextRenderer:
+    return ContextRenderer(allow_outside=allow_outside)
 
 
 def render(
@@ -320,13 +320,9 @@ def render(
     **options: Unpack[OptionKeywords],
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
-    profile = profile_or_model(profile, model)
-    made_of: dict[str, Any] = {"profile": profile, "templates": templates}
+    made_of: dict[str, Any] = {"profile": profile, "model": model, "templates": templates}
     made_of |= {"profiles": profiles, "embed": embed}
-    key: Any = _unchanging(made_of)
-    if key is not None:  # its renderer serves all calls
-        return _shared(*key).render(items, **options)
-    return ContextRenderer(**made_of, allow_outside=allow_outside).render(items, **options)
+    return _shared(allow_outside).render(items, **made_of, **options)
 
 
 AS_GIVEN = {

@@ -510,44 +510,27 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
         found = type_name_of(value)
         notes.say("PF202", f"{name}: expected text, found {found}; its texts are read")
         return str(text)
-    elif name == "content" and _is_data(value):
+    elif name == "content" and (text := _as_json(value)) is not None:
         message = f"{name}: expected text, found {type_name_of(value)}; written as JSON"
         notes.say("PF202", message, "info")
-        return json.dumps(copy_plain(value, _silent), ensure_ascii=False)
+        return text
     else:
         notes.say("PF202", f"{name}: expected text, found {type_name_of(value)}; left out")
         return None
     return str(copy_plain(value, _silent))
 
 
-def _is_data(value: object) -> bool:
-    """Tell whether it is an object, or a list of objects, such as a tool answers."""
-    members = value
-    if type(value) is dict:
-        members = [value]
-    if type(members) is not list or not all(type(member) is dict for member in members):
-        return False
-    return any(members) and not _holds_itself(members)
-
-
-def _holds_itself(value: object) -> bool:
-    """Tell whether following members leads back. Each is followed once, however many share it."""
-    above: set[int] = set()
-    known: set[int] = set()
-    left: list[tuple[object, bool]] = [(value, False)]
-    while left:
-        each, is_left = left.pop()
-        if is_left:
-            above.discard(id(each))
-        elif id(each) in above:
-            return True
-        elif type(each) in (dict, list) and id(each) not in known:
-            above.add(id(each))
-            known.add(id(each))
-            left.append((each, True))
-            inner = each.values() if type(each) is dict else each
-            left += [(member, False) for member in inner]  # type: ignore[attr-defined]
-    return False
+def _as_json(value: object) -> str | None:
+    """Return an object, or a list of objects such as a tool answers, as JSON; `None` for others."""
+    members = [value] if type(value) is dict else value
+    if type(members) is not list or not any(members) or {*map(type, members)} != {dict}:
+        return None
+    changes: list[str] = []
+    plain = copy_plain(value, changes.append)
+    # What holds itself has no end, so its copy is cut off somewhere.
+    if any(change.startswith(("nested", "more than")) for change in changes):
+        return None
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _score(value: object, notes: _Notes) -> float:

@@ -127,11 +127,6 @@ def load_table(name: str) -> RankTable:
     return RankTable(read_bytes(VOCABULARIES_FOLDER / f"{name}.bin"))
 
 
-def load_ranks(name: str) -> dict[bytes, int]:
-    """Return token → rank of the shipped table `name`."""
-    return load_table(name).all_ranks()
-
-
 LLAMA_PATTERN = _CONTRACTIONS + (
     r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"

@@ -162,10 +162,10 @@ def _encoder() -> Callable[[str], list[int]]:
     """
     from promptforge.tokenizers.bpe import make_encoding
     from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES as PUBLISHED
-    from promptforge.tokenizers.vocabulary import load_ranks
+    from promptforge.tokenizers.vocabulary import load_table
 
     encoding: Any = make_encoding(
-        "o200k_base", PUBLISHED["o200k_base"].pattern, load_ranks("o200k_base")
+        "o200k_base", PUBLISHED["o200k_base"].pattern, load_table("o200k_base").all_ranks()
     )
     return partial(encoding.encode, disallowed_special=())
 

@@ -11,7 +11,7 @@ import time
 
 import tiktoken
 
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks, speed_up_pattern
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_table, speed_up_pattern
 
 from . import corpus
 
@@ -25,7 +25,7 @@ def main() -> None:
         for kind in ("code", "document")
     }
     for name, vocabulary in SHIPPED_VOCABULARIES.items():
-        ranks = load_ranks(name)
+        ranks = load_table(name).all_ranks()
         published, eased = (
             tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
             for pattern in (vocabulary.pattern, speed_up_pattern(vocabulary.pattern))

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 import tiktoken
 
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_table
 
 from .corpus import Piece
 
@@ -39,7 +39,10 @@ def encoding() -> tiktoken.Encoding:
     """Return tiktoken's own encoding, made of the table that ships with promptforge."""
     pattern = SHIPPED_VOCABULARIES[TOKENIZER].pattern
     return tiktoken.Encoding(
-        TOKENIZER, pat_str=pattern, mergeable_ranks=load_ranks(TOKENIZER), special_tokens={}
+        TOKENIZER,
+        pat_str=pattern,
+        mergeable_ranks=load_table(TOKENIZER).all_ranks(),
+        special_tokens={},
     )
 
 

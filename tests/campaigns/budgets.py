@@ -20,7 +20,7 @@ from harmless_records import HarmlessCopier, harmless
 from structures import check_known, tame_text_of
 from unfiltered import render
 
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_table
 
 from .hostility import Hostility
 from .items import framings
@@ -42,7 +42,7 @@ def run(cases: int, seed: int = 1) -> Report:
     coding = tiktoken.Encoding(
         "o200k_base",
         pat_str=SHIPPED_VOCABULARIES["o200k_base"].pattern,
-        mergeable_ranks=load_ranks("o200k_base"),
+        mergeable_ranks=load_table("o200k_base").all_ranks(),
         special_tokens={},
     )
     made, pairs, seen = Hostility(seed), framings(), Counter[str]()

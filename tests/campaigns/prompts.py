@@ -20,7 +20,7 @@ from conversations import TAILS, check_question, recount
 
 import promptforge as pf
 from promptforge.prompts.providers import SHAPES
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_table
 
 from .hostility import Hostility
 from .items import framings
@@ -66,7 +66,7 @@ def run(cases: int, seed: int = 1) -> Report:
         name: tiktoken.Encoding(
             name,
             pat_str=SHIPPED_VOCABULARIES[name].pattern,
-            mergeable_ranks=load_ranks(name),
+            mergeable_ranks=load_table(name).all_ranks(),
             special_tokens={},
         )
         for name in VOCABULARIES

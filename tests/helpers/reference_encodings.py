@@ -15,7 +15,7 @@ from promptforge.tokenizers.registry import TOKENIZER_PACKAGES, is_installed, li
 from promptforge.tokenizers.vocabulary import (
     MAX_TOKEN_BYTES,
     SHIPPED_VOCABULARIES,
-    load_ranks,
+    load_table,
     speed_up_pattern,
 )
 
@@ -27,7 +27,7 @@ BUILT_IN = [
 ]
 INSTALLED = [name for name, family in TOKENIZER_PACKAGES.items() if is_installed(family)]
 COUNTERS = [*BUILT_IN, *INSTALLED, "cl100k_base*1.4"]
-RANKS = {name: load_ranks(name) for name in ENCODINGS}
+RANKS = {name: load_table(name).all_ranks() for name in ENCODINGS}
 
 
 def _encode_by(name: str, pattern: str) -> tiktoken.Encoding:

@@ -53,7 +53,7 @@ def _serve() -> None:
     import tiktoken
 
     from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES as PUBLISHED
-    from promptforge.tokenizers.vocabulary import load_ranks
+    from promptforge.tokenizers.vocabulary import load_table
 
     known: dict[str, tiktoken.Encoding] = {}
     for line in sys.stdin:
@@ -62,7 +62,7 @@ def _serve() -> None:
             known[name] = tiktoken.Encoding(
                 name,
                 pat_str=PUBLISHED[name].pattern,
-                mergeable_ranks=load_ranks(name),
+                mergeable_ranks=load_table(name).all_ranks(),
                 special_tokens={},
             )
         try:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge.tokenizers.registry import TOKENIZER_PACKAGES, is_installed
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_table
 
 pytestmark = pytest.mark.unwatched
 
@@ -159,7 +159,10 @@ def harmony() -> Count:
     specials = {f"<|{mark}|>": 200_002 + n for n, mark in enumerate(marks)}
     pattern = SHIPPED_VOCABULARIES["o200k_base"].pattern
     encoding = tiktoken.Encoding(
-        "h", pat_str=pattern, mergeable_ranks=load_ranks("o200k_base"), special_tokens=specials
+        "h",
+        pat_str=pattern,
+        mergeable_ranks=load_table("o200k_base").all_ranks(),
+        special_tokens=specials,
     )
     return lambda text: len(encoding.encode(text, allowed_special="all"))
 

@@ -35,7 +35,7 @@ from promptforge.tokenizers.vocabulary import (
     SPACE_MARK,
     TEKKEN_PATTERN,
     gguf_tokenizer,
-    load_ranks,
+    load_table,
     read_gguf,
     speed_up_pattern,
 )
@@ -112,7 +112,7 @@ def write(path: Path, content: bytes | dict[str, Any]) -> str:
 
 @pytest.mark.slow
 def test_a_published_table_is_known_by_its_content(tmp_path: Path) -> None:
-    ranks = load_ranks("cl100k_base")
+    ranks = load_table("cl100k_base").all_ranks()
     name = write(tmp_path / "any", format_tiktoken(sorted(ranks, key=ranks.__getitem__)))
     text = "Hello, 12345 wörld's\n\n/x\n"
     assert get_tokenizer(name).exact

@@ -22,7 +22,6 @@ from promptforge.tokenizers.vocabulary import (
     SHIPPED_VOCABULARIES,
     LookupEncoder,
     RankTable,
-    load_ranks,
     load_table,
     parse_tiktoken,
 )
@@ -31,7 +30,7 @@ NAMES = sorted(SHIPPED_VOCABULARIES)
 
 
 def shipped(name: str) -> list[bytes]:
-    ranks = load_ranks(name)
+    ranks = load_table(name).all_ranks()
     return sorted(ranks, key=ranks.__getitem__)
 
 
@@ -59,7 +58,9 @@ def test_hash_and_pattern_are_those_of_tiktoken(name: str, monkeypatch: pytest.M
 
 
 def test_longest_token() -> None:
-    assert {max(map(len, load_ranks(name))) for name in NAMES} == {vocabulary.MAX_TOKEN_BYTES}
+    assert {max(map(len, load_table(name).all_ranks())) for name in NAMES} == {
+        vocabulary.MAX_TOKEN_BYTES
+    }
 
 
 def test_fingerprints_differ_with_table_and_pattern() -> None:
@@ -114,7 +115,7 @@ def test_build_makes_the_shipped_table(tmp_path: Path) -> None:
     source.write_bytes(format_tiktoken(shipped("cl100k_base")))
     target = build(source, tmp_path)
     assert target == tmp_path / "cl100k_base.bin"
-    assert RankTable(target.read_bytes()).all_ranks() == load_ranks("cl100k_base")
+    assert RankTable(target.read_bytes()).all_ranks() == load_table("cl100k_base").all_ranks()
 
 
 def test_build_refuses_a_file_that_is_not_published(tmp_path: Path) -> None:
