@@ -732,16 +732,6 @@ class LowerBounds:
                 far[kind] = self._too_many_characters(left[kind])
         # This runs over all candidates, up to a million: local names, the cheapest test first.
         lengths, items, exceeds = self._lengths, self._columns.items, self._exceeds
-        widest = max(far.values())
-        # One call in C refuses most of them: 100,000 candidates ask for the last tokens of a page.
-        surely_more = self._counter.quick_test(max(left.values()))
-        if surely_more and widest < math.inf and self._max_characters is None:
-            indices = [
-                i
-                for i in indices
-                if not (length := lengths[i])
-                or (length <= widest and not surely_more(items[i].content or ""))
-            ]
         return [
             i
             for i in indices

@@ -120,6 +120,9 @@ def _attributes(value: Any) -> Fields:
     return {k: v for k, v in vars(value).items() if not k.startswith("_")}
 
 
+_ABOUT_DOCUMENTS = frozenset(("meta", "metadata", "id", "id_", "node_id"))
+
+
 class Document:
     """A document of LangChain, LlamaIndex or Haystack; these are not imported."""
 
@@ -169,14 +172,7 @@ class Document:
         return {"page_content": text, "metadata": metadata, **about}
 
     def _says_more(self, *known: str) -> bool:
-        return not mapping(self._given).keys() <= {
-            *known,
-            "meta",
-            "metadata",
-            "id",
-            "id_",
-            "node_id",
-        }
+        return not mapping(self._given).keys() <= _ABOUT_DOCUMENTS.union(known)
 
     def read_node(self) -> Fields | None:
         """Return the fields of a node of LlamaIndex; its text depends on its kind."""

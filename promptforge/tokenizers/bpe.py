@@ -10,7 +10,6 @@ import codecs
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..errors import TokenizerError, call_foreign
@@ -42,8 +41,6 @@ MAX_THREADS = 8
 """Threads of a command, however many processors there are."""
 MIN_BLANKS_APART = 1 << 17
 """Blanks in a row that are encoded apart; tiktoken's regular expression fails at 1,000,055."""
-MAX_RUNS_MATCHED = 64
-"""Runs of letters up to which one pattern tells that a text has as many."""
 MIN_CHARS_SPLIT = 16
 """A shorter part is not searched for split points."""
 _MAX_CHARS_TRIED = 1024
@@ -193,12 +190,6 @@ class BytePairCounter(Counter):
             if words > limit or len(beginning) == len(text):
                 break
         return min(max(least, words), limit + 1)
-
-    def quick_test(self, limit: int) -> Callable[[str], object] | None:
-        """Return the pattern of one more run of letters than `limit`."""
-        if not self._additive or not 0 <= limit < MAX_RUNS_MATCHED:
-            return None
-        return _runs_pattern(limit + 1).match
 
     def words_at_least(self, text: str, limit: int) -> int:
         """Return the runs of letters that end before an ASCII character.
@@ -368,16 +359,6 @@ def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encodi
     # It counts by a table of its own, and keeps this one for pickling: 23 MB of 200,000 tokens.
     encoding._mergeable_ranks = {}
     return encoding
-
-
-@lru_cache(maxsize=MAX_RUNS_MATCHED)
-def _runs_pattern(count: int) -> re.Pattern[str]:
-    """Return the pattern of a beginning in which so many runs end as `_count_runs` counts them."""
-    # What stands between is listed: less what it is not, the rest of Unicode costs 4 ms to compile.
-    between, letters = r"[\0-/:-@[-`{-\x7f]*+", "[0-9A-Za-z]++"
-    end = r"[\0-&(-/:-@[-`{-\x7f]"
-    # An apostrophe ends no run: the next one goes on behind it, in `don't` as in `'a', 'b'`.
-    return re.compile(f"{between}{letters}(?:'{between}{letters})*+{end}" * count)
 
 
 def _count_runs(text: str) -> int:

@@ -92,14 +92,6 @@ class Counter:
         """Return a lower bound as `at_least` does, which holds with more blanks between words."""
         return 0
 
-    def quick_test(self, limit: int) -> Callable[[str], object] | None:
-        """Return a test that is true of texts with more than `limit` words, in one call in C.
-
-        None where there is no such test. It refuses fewer texts than `at_least`, and holds as
-        `words_at_least` does.
-        """
-        return None
-
     def most_chars(self, tokens: int) -> float:
         """Return the greatest number of characters that so many tokens can hold."""
         return math.inf

@@ -16,6 +16,7 @@ import sys
 import unicodedata
 import zlib
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -84,14 +85,12 @@ class RankTable:
         """Search for the rank of `token`; None if it is no token."""
         size = len(token)
         start, place, count = self._groups.get(size, (0, 0, 0))
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) // 2
-            if self._data[start + middle * size : start + (middle + 1) * size] < token:
-                low = middle + 1
-            else:
-                high = middle
-        if low == count or self._data[start + low * size : start + (low + 1) * size] != token:
+
+        def entry(number: int) -> bytes:
+            return self._data[start + number * size : start + (number + 1) * size]
+
+        low = bisect_left(range(count), token, key=entry)
+        if low == count or entry(low) != token:
             return None
         at = self._ranks + 4 * (place + low)
         return int.from_bytes(self._data[at : at + 4], "little")

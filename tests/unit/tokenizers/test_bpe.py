@@ -82,16 +82,7 @@ def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
     assert counter.count_parts(parts) == tokens
     assert counter.count_upto(text, limit) == min(tokens, max(limit, 0) + 1)
     assert 0 <= counter.at_least(text, limit) <= min(tokens, max(limit, 0) + 1)
-    refuses = counter.quick_test(limit)
-    assert refuses is None or not refuses(text) or tokens > limit
-
-
-@pytest.mark.parametrize("text", ["don't do it ", "f('a', 'b', \"c\") ", "''a'' 'b'c d' e "])
-def test_the_quick_test_sees_runs_of_letters_behind_apostrophes(text: str) -> None:
-    counter = get_tokenizer("o200k_base")
-    runs = counter.words_at_least(text, len(text))
-    tests = [counter.quick_test(limit) for limit in range(runs + 1)]
-    assert [bool(test and test(text)) for test in tests] == [True] * runs + [False]
+    assert counter.words_at_least(text, max(limit, 0)) <= tokens
 
 
 @pytest.mark.slow
