@@ -88,10 +88,11 @@ _TYPED = late_pattern(
 """A variable with its type before it: `static int count = 0;`."""
 _MEMBER = late_pattern(r"\s*(?!(?:if|unless|for|while|case|do|begin|try|return|@\w*doc)\b)[\w$#@:]")
 """A line in a type or module that may be a member of it."""
-_STRING = late_pattern(r"\"(?:[^\"\\\n]|\\.)*+\"|'[^'\\\n]'")
+# A string that nothing closes ends with its line: else each quote in it would be tried anew.
+_STRING = late_pattern(r"\"(?:[^\"\\\n]|\\.)*+\"?|'[^'\\\n]'")
 _TRIPLE_QUOTES = ('"""', "'''")
 _PYTHON_SIGN = late_pattern(
-    r"#.*|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|[()\[\]{}]"
+    r"#.*|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|[()\[\]{}]"
 )
 """A sign by which a statement of Python goes on, or what may hide one: a string, a comment."""
 _MAX_SHORT_DEFINITION = 200

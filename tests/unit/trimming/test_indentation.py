@@ -514,3 +514,11 @@ def test_a_line_of_an_outline_is_a_whole_declaration(
     if found != text.replace("\n\n", "\n"):
         found = found.partition("\n")[2]
     assert found == outline
+
+
+@pytest.mark.parametrize("language", ["python", "elixir", "kotlin"])
+def test_a_string_that_nothing_closes_is_read_once(language: str) -> None:
+    """Each of its quotes was tried as a beginning of its own: minutes for 80,000 characters."""
+    text = 'def f(:\n  x = "' + '\\"' * 40_000 + "\n  y = 1\ndef g(a):\n  z = 1\n"
+    blocks = read_indentation(text, language)
+    assert blocks is not None and "".join(blocks.texts()) == text
