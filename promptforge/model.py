@@ -311,7 +311,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The reason why an item is not whole, as it was written down when packing refused it.
 
-    A limit raised by `missing` brings it in whole; packing was tried with that.
+    A limit raised by `missing`, and those of `beside` by theirs, bring it in whole; packing was
+    tried with that.
     """
 
     limit: str
@@ -327,7 +328,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[str, int]
     """Variants that had no room, with what each takes."""
     missing: int | None
-    """`needs` less `room`; `None`: not looked for, or this limit alone does not bring it in."""
+    """`needs` less `room`; `None`: not looked for, or no limit brings it in."""
+    beside: dict[str, int]
+    """Other limits that bind it together with this one, with what each of them is missing."""
 
 
 Status = Literal["included", "trimmed", "dropped"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -25,7 +26,8 @@ from .what_if import MAX_VALUE, Outcome, Raises, tries_asked, tries_unasked
 BUDGET, CHARACTERS, WINDOW = "budget", "characters", "window"
 NAMED_SHARE, FOUND_SHARE = "named share", "found share"
 """Limits that bind an item; the others are `max_items` and `section NAME`."""
-_OF_PAGE = frozenset({BUDGET, CHARACTERS, WINDOW, NAMED_SHARE, FOUND_SHARE})
+_SHARES = frozenset({NAMED_SHARE, FOUND_SHARE})
+_OF_PAGE = frozenset({BUDGET, CHARACTERS, WINDOW, *_SHARES})
 """Limits of the page with all that stands on it."""
 _SECTION = "section "
 MAX_HEADING = 64
@@ -85,15 +87,42 @@ class Decisions:
         if turn is None or (index not in self.lost and reason != MAX_ITEMS.name):
             return None
         limit = self._limit_of(index, turn, reason)
-        if asked and self._missing(index, limit, asked) is None:
-            # That limit alone does not bring the item in; another one may.
+        missing = {limit: self._missing(index, limit, asked)}
+        if asked and missing[limit] is None:
+            # That limit alone does not bring the item in; another one may, or several together.
             others = (each for each in self._limits_of(index, turn) if each != limit)
-            able = (each for each in others if self._missing(index, each, asked) is not None)
-            limit = next(able, limit)
-        return self._record(index, turn, limit, self._missing(index, limit, asked))
+            able = ({each: self._missing(index, each, asked)} for each in others)
+            alone = next((each for each in able if None not in each.values()), None)
+            missing = alone or self._together(index, turn, limit) or missing
+        return self._record(index, turn, missing)
 
-    def _record(self, index: int, turn: Turn, limit: str, missing: int | None) -> Decision:
+    def _together(self, index: int, turn: Turn, first: str) -> dict[str, int | None]:
+        """Return limits that together bring an item in, with what each is missing; {}: none do.
+
+        Each is looked for with those before it raised, and those after it out of the way.
+        """
+        limits = {*self._limits_of(index, turn), first} - _SHARES  # a larger budget has larger ones
+        changes: dict[str, Any] = {}
+        for limit in limits:
+            end = self._bounds_of(limit)[1]
+            changes |= self._changes(limit, MAX_VALUE if end is None else end)
+        missing: dict[str, int | None] = {}
+        # The limit of the page is the last one: what stands before the item is known then.
+        for limit in sorted(limits, key=lambda each: (each in _OF_PAGE, each != first)):
+            now, end = self._bounds_of(limit)
+            try_out = partial(self._outcome, limit, beside=changes)
+            value: int | None = now
+            if index not in try_out(now).whole:
+                value = Raises(try_out, now, end, tries_asked(self._characters)).find(index)
+                if value is None:
+                    return {}
+                missing[limit] = value - now
+            changes |= self._changes(limit, value)
+        return dict(sorted(missing.items(), key=lambda each: each[0] != first))
+
+    def _record(self, index: int, turn: Turn, lacking: Mapping[str, int | None]) -> Decision:
         page, variants = self._page, self._page.variants(index)
+        (limit, missing), *others = lacking.items()
         unit = {MAX_ITEMS.name: 2, CHARACTERS: 1}.get(limit, 0)
         ahead, most = self._ahead(index, turn, limit), self._bounds_of(limit)[0]
         room = most - sum(ahead.values())
@@ -118,6 +147,7 @@ class Decisions:
             ahead=ahead,
             refused=refused,
             missing=missing,
+            beside={name: number for name, number in others if number is not None},
         )
 
     def _limit_of(self, index: int, turn: Turn, reason: str) -> str:
@@ -239,7 +269,7 @@ class Decisions:
             return options.max_chars or 0, None
         if limit == WINDOW:
             return options.context_window or 0, None
-        if limit in (NAMED_SHARE, FOUND_SHARE):
+        if limit in _SHARES:
             most, share = options.max_tokens or 0, options.explicit_share
             if limit == FOUND_SHARE:
                 share = 1 - share
@@ -261,7 +291,7 @@ class Decisions:
             return {"max_chars": value}
         if limit == WINDOW:
             return {"context_window": value, "max_tokens": value - (options.reserve or 0)}
-        if limit in (NAMED_SHARE, FOUND_SHARE):
+        if limit in _SHARES:
             share = value / (options.max_tokens or 1)
             return {"explicit_share": share if limit == NAMED_SHARE else 1 - share}
         if limit == MAX_ITEMS.name:
@@ -272,9 +302,11 @@ class Decisions:
             return {"section_budgets": {**budgets, name: larger}}
         return {"max_tokens": value}
 
-    def _outcome(self, limit: str, value: int) -> Outcome:
+    def _outcome(
+        self, limit: str, value: int, beside: Mapping[str, Any] = MappingProxyType({})
+    ) -> Outcome:
         try:
-            page, packed, whole = self._show(self._changes(limit, value))
+            page, packed, whole = self._show({**beside, **self._changes(limit, value)})
         except (BudgetError, TemplateError, BrokenDelimiterError):  # no such text can be made
             return Outcome((), has_spare=True)
         left = [index for index in self.lost if index not in whole]

@@ -65,19 +65,27 @@ def _mix(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def _raised(options: dict[str, Any], decision: Decision) -> dict[str, Any]:
-    """Return options with the named limit raised by what is missing."""
+    """Return options with the named limits raised by what each is missing."""
+    assert decision.missing is not None
     assert decision.missing == decision.needs - decision.room > 0
-    if decision.limit == "budget":
-        return {**options, "max_tokens": options["max_tokens"] + decision.missing}
-    if decision.limit == "max_items":
-        return {**options, "max_items": options["max_items"] + decision.missing}
-    if decision.limit in ("named share", "found share"):
-        more = decision.missing / options["max_tokens"]
-        share = 0.6 + (more if decision.limit == "named share" else -more)
-        return {**options, "explicit_share": share}
-    name = decision.limit.removeprefix("section ")
-    most = options["section_budgets"][name]["max_tokens"] + decision.missing
-    return {**options, "section_budgets": {name: {"max_tokens": most}}}
+    for limit, missing in {decision.limit: decision.missing, **decision.beside}.items():
+        options = {**options, **_raise(options, limit, missing)}
+    return options
+
+
+def _raise(options: dict[str, Any], limit: str, missing: int) -> dict[str, Any]:
+    if limit == "budget":
+        return {"max_tokens": options["max_tokens"] + missing}
+    if limit == "characters":
+        return {"max_chars": options["max_chars"] + missing}
+    if limit == "max_items":
+        return {"max_items": options["max_items"] + missing}
+    if limit in ("named share", "found share"):
+        more = missing / options["max_tokens"]
+        return {"explicit_share": 0.6 + (more if limit == "named share" else -more)}
+    name = limit.removeprefix("section ")
+    most = options["section_budgets"][name]["max_tokens"] + missing
+    return {"section_budgets": {name: {"max_tokens": most}}}
 
 
 def _is_whole(items: list[dict[str, Any]], options: dict[str, Any], name: str) -> bool:
@@ -94,7 +102,7 @@ def _check_decisions(seeds: Sequence[int], below: int = 20) -> None:
         lost = [item for item in result.items if item.known("decision") is not None]
         for item in lost and [rng.choice(lost)]:
             decision, now = item.decision, options["max_tokens"]
-            if decision is not None and decision.missing is not None:
+            if decision is not None:
                 lacking += 1
                 raised += _is_whole(items, _raised(options, decision), item.id)
             if item.fits_at is None:
@@ -182,10 +190,17 @@ def test_the_share_of_a_side_is_named_where_the_other_side_takes_the_room() -> N
             assert decision.missing and _is_whole(records, _raised(options, decision), name)
 
 
-def test_where_two_limits_bind_none_alone_is_said_to_help() -> None:
-    item = pf.render(RECORDS, max_tokens=60, max_chars=300).items[0]
-    assert item.decision is not None and item.decision.missing is None
-    assert item.fits_at is None and item.decision.needs == item.tokens_full
+def test_where_two_limits_bind_both_are_said_with_what_each_is_missing() -> None:
+    options = {"max_tokens": 60, "max_chars": 300}
+    item = pf.render(RECORDS, **options).items[0]
+    assert item.decision is not None and item.fits_at is None
+    assert {item.decision.limit, *item.decision.beside} == {"budget", "characters"}
+    assert _is_whole(RECORDS, _raised(options, item.decision), "long")
+    for limit, missing in {
+        item.decision.limit: item.decision.missing,
+        **item.decision.beside,
+    }.items():
+        assert not _is_whole(RECORDS, {**options, **_raise(options, limit, missing or 0)}, "long")
 
 
 def test_the_next_item_is_the_one_that_the_smallest_budget_brings() -> None:
