@@ -6,15 +6,20 @@ its place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, cast
 
 from .in_order import Packer
 from .passages import PassageSource, pack_passages
 from .shares import MAX_LENGTHENED_IN_VAIN, Shares
 from .types import (
+    EMPTY_VARIANT,
     SHORTENED_VARIANTS,
     Cost,
+    PackablePage,
     PackingStep,
+    Variant,
     add_costs,
     fits_within,
     min_cost,
@@ -90,20 +95,24 @@ def _level(
     answering = list[int]()
     if passages is not None:
         answering = passages.divided(_cut(packer, walk))[:MAX_ITEMS_ANSWERING]
-        for index in answering:
-            _answer(packer, index, _room_up_to_longest(packer, walk, index, limit), passages)
-    if not shares.leaves_little(packer.cost):
-        _lengthen(packer, walk, limit, answering)
+        _answer_all(packer, walk, answering, limit, passages)
+    _lengthen(packer, shares, walk, limit, answering)
 
 
-def _lengthen(packer: Packer, walk: Sequence[int], limit: Cost, answering: Sequence[int]) -> None:
+def _lengthen(
+    packer: Packer,
+    shares: Shares,
+    walk: Sequence[int],
+    limit: Cost,
+    answering: Sequence[int],
+) -> None:
     """Show items longer while there is room, at first none longer than the longest.
 
     Items that answer grow to a whole alone: more of one might cost its answer.
     """
     misses, cut = 0, _cut(packer, walk)
     for place, index in enumerate([*cut, *cut]):
-        if misses == MAX_LENGTHENED_IN_VAIN:
+        if misses == MAX_LENGTHENED_IN_VAIN or shares.leaves_little(packer.cost):
             break
         if index in packer.chosen:
             most = limit
@@ -130,6 +139,66 @@ def _room_up_to_longest(packer: Packer, walk: Sequence[int], index: int, limit: 
     if costs[0] == costs[-1]:
         return limit
     return min_cost(limit, add_costs(packer.cost, subtract_costs(costs[-1], costs[0])))
+
+
+def _answer_all(
+    packer: Packer,
+    walk: Sequence[int],
+    answering: Sequence[int],
+    limit: Cost,
+    passages: PassageSource,
+) -> None:
+    """Show of cut items the passages that answer. The page is measured when all have answered."""
+    before = {index: packer.chosen[index] for index in answering}
+    trial = copy(packer)
+    trial.page = cast("PackablePage", _SummedPage(packer.page, packer.chosen, packer.cost))
+    for index in answering:
+        _answer(trial, index, _room_up_to_longest(trial, walk, index, limit), passages)
+    answers = {index: packer.chosen[index] for index in answering if index in packer.chosen}
+    packer.cost = packer.page.measure(packer.chosen)
+    if not fits_within(packer.cost, packer.limit):
+        for index in answers:
+            packer.put(index, before[index], packer.cost)
+        packer.cost = packer.page.measure(packer.chosen)
+        packer.show_first(answers, packer.limit)
+
+
+class _SummedPage:
+    """A page that adds up what its items cost since it was measured.
+
+    Twenty items that answer a question would measure a hundred pages.
+    """
+
+    def __init__(self, page: PackablePage, chosen: Mapping[int, Variant], cost: Cost) -> None:
+        self._page, self._chosen, self._cost = page, dict(chosen), cost
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._page, name)
+
+    def measure(self, chosen: Mapping[int, Variant]) -> Cost:
+        """Return the cost of the measured page, with what these items cost more or less."""
+        cost = self._cost
+        for index in self._chosen.keys() | chosen.keys():
+            before, now = self._chosen.get(index), chosen.get(index)
+            if before == now:
+                continue
+            if before is not None:
+                cost = subtract_costs(cost, self._page.item_cost(index, before))
+            if now is not None:
+                cost = add_costs(cost, self._page.item_cost(index, now))
+        return cost
+
+    def shorten(
+        self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
+    ) -> tuple[Variant, Cost] | None:
+        """Return the longest shorter variant that should fit, and the page's cost with it."""
+        left = min_cost(subtract_costs(limit, self.measure(chosen)), room or limit)
+        bounds = subtract_costs(left, self._page.item_cost(index, EMPTY_VARIANT))
+        variant = self._page.longest_within(index, *bounds)
+        if variant is None:
+            return None
+        cost = self.measure({**chosen, index: variant})
+        return (variant, cost) if fits_within(cost, limit) else None
 
 
 def _answer(packer: Packer, index: int, limit: Cost, passages: PassageSource) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import promptforge as pf
+from promptforge.packing.pack import Packing
 from promptforge.rendering.page import Page
 
 WORDS = ["alpha", "beta", "gamma", "retry", "cache", "server", "token", "limit", "page", "walk"]
@@ -37,9 +38,10 @@ def _files(number: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("packing", ["repository", "score"])
 @pytest.mark.parametrize("query", [None, "retry the cache"])
 def test_2000_files_are_packed_into_any_budget_by_few_builds_of_the_page(
-    query: str | None, monkeypatch: pytest.MonkeyPatch
+    query: str | None, packing: Packing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, builds, render = _files(2000), list[int](), Page.render
 
@@ -48,9 +50,9 @@ def test_2000_files_are_packed_into_any_budget_by_few_builds_of_the_page(
         return render(page, chosen, **options)
 
     monkeypatch.setattr(Page, "render", count)
-    everything = pf.render(files, max_tokens=None, packing="repository", query=query).tokens
+    everything = pf.render(files, max_tokens=None, packing=packing, query=query).tokens
     budgets = [1000, 3500, 12_000, 40_000, everything // 2, everything - 1000, everything - 1]
     for budget in [*budgets, everything, 5_000_000]:
         builds.clear()
-        result = pf.render(files, max_tokens=budget, packing="repository", query=query)
+        result = pf.render(files, max_tokens=budget, packing=packing, query=query)
         assert result.tokens <= budget and len(builds) <= MAX_BUILDS, budget
