@@ -111,12 +111,13 @@ class Decisions:
         for limit in sorted(limits, key=lambda each: (each in _OF_PAGE, each != first)):
             now, end = self._bounds_of(limit)
             try_out = partial(self._outcome, limit, beside=changes)
-            value: int | None = now
+            value = now
             if index not in try_out(now).whole:
-                value = Raises(try_out, now, end, tries_asked(self._characters)).find(index)
-                if value is None:
+                raises = Raises(try_out, now, end, tries_asked(self._characters))
+                found = raises.find(index)
+                if found is None:
                     return {}
-                missing[limit] = value - now
+                value, missing[limit] = found, found - now
             changes |= self._changes(limit, value)
         return dict(sorted(missing.items(), key=lambda each: each[0] != first))
 

@@ -191,7 +191,7 @@ def test_the_share_of_a_side_is_named_where_the_other_side_takes_the_room() -> N
 
 
 def test_where_two_limits_bind_both_are_said_with_what_each_is_missing() -> None:
-    options = {"max_tokens": 60, "max_chars": 300}
+    options: dict[str, Any] = {"max_tokens": 60, "max_chars": 300}
     item = pf.render(RECORDS, **options).items[0]
     assert item.decision is not None and item.fits_at is None
     assert {item.decision.limit, *item.decision.beside} == {"budget", "characters"}
