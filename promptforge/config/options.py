@@ -70,8 +70,8 @@ _Tokenizer = Annotated[
 ]
 _Pattern = Annotated[str, Meta(extra={"takes": "gitignore pattern"})]
 PROMPT_OPTIONS = (
-    "prompt", "prompt_order", "system_role", "history_share", "compact_at", "compact_to",
-    "keep_tools", "recall_share", "thoughts", "message_tokens", "call_tokens",
+    "max_prompt_tokens", "prompt", "prompt_order", "system_role", "history_share", "compact_at",
+    "compact_to", "keep_tools", "recall_share", "thoughts", "message_tokens", "call_tokens",
     "prompt_tokens", "image_tokens", "images", "page_tokens", "second_tokens", "cite",
     "citation", "cache_after",
 )  # fmt: skip
@@ -197,6 +197,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Context window of the LLM, in tokens."] = None
     reserve: Annotated[_Count | None,
         "Tokens of the window reserved for the answer."] = None
+    max_prompt_tokens: Annotated[_Count | None,
+        "Token budget of a whole prompt, within the window, or none."] = None
     prompt: Annotated[LibraryName,
         "Template set for the parts of a prompt."] = "default"
     prompt_order: Annotated[tuple[_Part, ...],
@@ -258,10 +260,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def window_room(self) -> int | None:
-        """Tokens of the window less the reserve; None without a window."""
+        """Tokens of a whole prompt: the window less the reserve; None without a limit."""
         if self.context_window is None:
-            return None
-        return self.context_window - (self.reserve or 0)
+            return self.max_prompt_tokens
+        room = self.context_window - (self.reserve or 0)
+        return room if self.max_prompt_tokens is None else min(room, self.max_prompt_tokens)
+
+    @property
+    def raise_window(self) -> str:
+        """The words of messages about a prompt that is too long: what to change."""
+        if self.window_room == self.max_prompt_tokens:
+            return "raise max_prompt_tokens"
+        return "raise context_window or lower reserve"
 
     @property
     def query_text(self) -> str | None:
@@ -314,8 +324,8 @@ OPTION_GROUPS = {
     "Texts of a prompt": "prompt prompt_order system_role cite citation cache_after",
     "Size": (
         "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
-        " reserve history_share compact_at compact_to keep_tools recall_share thoughts"
-        " message_tokens call_tokens prompt_tokens"
+        " reserve max_prompt_tokens history_share compact_at compact_to keep_tools recall_share"
+        " thoughts message_tokens call_tokens prompt_tokens"
     ),
     "What is chosen": (
         "query rerank min_score min_worth max_age score_order packing trim compact stubs dedupe"
@@ -483,6 +493,7 @@ class OptionKeywords(TypedDict, total=False):
     fence_language: str | None
     context_window: int | None
     reserve: int | None
+    max_prompt_tokens: int | None
     prompt: str
     prompt_order: _Part | Sequence[_Part]
     system_role: Literal["system", "developer", "user"]

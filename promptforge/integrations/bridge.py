@@ -176,9 +176,10 @@ class Bridge:
 
     @property
     def window(self) -> int | None:
-        """Tokens of a whole prompt: `context_window` less `reserve`; None if it is not known."""
-        window: int | None = self.setting("context_window")
-        return None if window is None else max(0, window - (self.setting("reserve") or 0))
+        """Tokens of a whole prompt; None if no limit is known."""
+        names = ("context_window", "reserve", "max_prompt_tokens")
+        room = Options(**{name: self.setting(name) for name in names}).window_room
+        return None if room is None else max(0, room)
 
     def fit(
         self,

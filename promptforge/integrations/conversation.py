@@ -29,6 +29,7 @@ from ..prompts.ladder import (
 from ..prompts.libraries import Dumper
 from ..prompts.messages import ImageBlock, Message, MessageBlock, OpaqueBlock, ToolOutput, weigh
 from ..prompts.providers import SYSTEM_ROLES
+from ..prompts.tools import read_tools
 from .bridge import Bridge, too_small
 
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
@@ -235,18 +236,8 @@ def count_messages(bridge: Bridge, messages: Iterable[Any]) -> int:
 
 def count_tools(bridge: Bridge, tools: Iterable[Any]) -> int:
     """Return the tokens of definitions of tools."""
-    defined = (json.dumps(_defined(tool), ensure_ascii=False, default=str) for tool in tools)
+    defined = (json.dumps(t.original, ensure_ascii=False, default=str) for t in read_tools(tools))
     return sum(map(bridge.composer().count, defined))
-
-
-def _defined(tool: Any) -> Any:
-    """Return what the LLM is shown of a tool, as data."""
-    if isinstance(tool, Mapping | str):
-        return tool
-    if hasattr(tool, "function_declarations"):  # of Gemini
-        return tool.model_dump(mode="json", exclude_none=True)
-    names = ("name", "description", "params_json_schema", "parameters_json_schema")
-    return {name: getattr(tool, name) for name in names if hasattr(tool, name)}
 
 
 class ConversationWindow:

@@ -119,6 +119,8 @@ class Composer:
     """The words that ask the LLM to cite; `None` if the provider asks."""
     user_first: bool = False
     """True if a message of the assistant may not be the first."""
+    tools: Sequence[str] = ()
+    """Definitions of tools, as JSON."""
     _counts: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -154,8 +156,14 @@ class Composer:
             messages = self._join(parts)
             if self.user_first:
                 _begin_with_user(messages)
-        tokens = self.options.prompt_tokens + sum(map(self.message_cost, messages))
+        tokens = self.options.prompt_tokens + self.tools_cost
+        tokens += sum(map(self.message_cost, messages))
         return ComposedPrompt(tuple(messages), whole, parts, boundary, tokens)
+
+    @property
+    def tools_cost(self) -> int:
+        """The tokens of the definitions of tools, rather too many than too few."""
+        return sum(self.count(text) + self.options.message_tokens for text in self.tools)
 
     def boundary_of(self, history: Sequence[Message]) -> str:
         """Return the boundary of a prompt as one text with this history."""
@@ -196,7 +204,8 @@ class Composer:
         others += sum(map(_further_answers, composed.messages))
         overhead = self.options.message_tokens * (len(composed.messages) + others)
         overhead += sum(map(self.hidden_cost, blocks))
-        texts = [text for block in blocks for text in block_texts(block)]
+        overhead += self.options.message_tokens * len(self.tools)
+        texts = [text for block in blocks for text in block_texts(block)] + list(self.tools)
         return self.options.prompt_tokens + overhead + counter.count("\n\n".join(texts))
 
     def count(self, text: str) -> int:

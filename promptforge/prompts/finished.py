@@ -22,15 +22,15 @@ class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a prompt."""
 
     name: str
-    """`system`, `instructions`, `context`, `history` or `question`."""
+    """`system`, `instructions`, `context`, `history`, `recall`, `question` or `tools`."""
     role: str
     """The role of its message; empty for the history, since its messages have their own."""
     tokens: int
     """Tokens of its text alone."""
     kept: int
-    """Items of the context or turns of the history in the prompt; 1 for any other part."""
+    """Items of the context, turns of the history or tools in the prompt; 1 for any other part."""
     dropped: int
-    """Items or turns left out."""
+    """Items, turns or tools left out."""
 
 
 class PromptHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,8 @@ class Prompt(Sequence[dict[str, Any]]):
     tokens: int
     """Tokens of the window: texts and the LLM's own overhead, or the count of `verify`."""
     window: int | None
-    """Tokens of room: `context_window` less `reserve`; `None` if not known."""
+    """Tokens of room: `context_window` less `reserve`, at most `max_prompt_tokens`; `None` if not
+    known."""
     exact: bool
     """False if the tokenizer is an estimate, or the provider adds text that is not seen here."""
     parts: tuple[PromptPart, ...]

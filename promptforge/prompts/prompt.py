@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -51,6 +51,7 @@ from .providers import (
     check_shape,
     stand_ins,
 )
+from .tools import ToolSet, quoted, read_tools, write_tools
 from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
 
 # Cited items are sent one by one, so nothing may be printed around an item.
@@ -100,6 +101,7 @@ class Renderer(ContextRenderer):
         instructions: str | None = None,
         user: str | None = None,
         history: object = None,
+        tools: Iterable[object] = (),
         to: ShapeName = "text",
         verify: Verify | None = None,
         profile: str | Path | None = None,
@@ -112,6 +114,9 @@ class Renderer(ContextRenderer):
     ) -> Prompt:
         """Return the whole prompt in at most `context_window` less `reserve` tokens.
 
+        `max_prompt_tokens` may set less; `max_tokens` and `max_chars` limit the context alone, and
+        the default of `max_tokens` counts only if no such limit is known.
+
         Its parts are the `system` text, `instructions`, the context made of `items`, `history` and
         the question of the `user`; `prompt_order` orders them. `history` is a list of messages as
         OpenAI, Anthropic or Gemini have them, or with `role` and `content`. When room is short,
@@ -119,8 +124,8 @@ class Renderer(ContextRenderer):
         the oldest turns go. Passages of them that answer the question stand before it. `to` is
         the shape that comes out: `text roles openai openai-responses anthropic gemini bedrock`.
 
-        `max_tokens` and `max_chars` limit the context alone; the default of `max_tokens` counts
-        only if no window is known. The question is also the `query`, unless one is given
+        `tools` are definitions in the words of any provider, of MCP or of a framework: they are
+        counted, and stand in the request. The question is also the `query`, unless one is given
         (`query=None`: no query). `verify` takes the finished request and returns its true tokens.
         If these exceed the window, or fall short of it while something was left out, the prompt is
         fitted again, at most twice.
@@ -135,8 +140,9 @@ class Renderer(ContextRenderer):
         if other is not None:
             other._recent = self._recent
             return other.prompt(
-                items, history=history, to=to, verify=verify, before=before, **own, **options
-            )
+                items, history=history, tools=tools, to=to, verify=verify, before=before,
+                **own, **options,
+            )  # fmt: skip
         check_shape(to)
         diagnostics = Diagnostics(before)
         asked = {**self._given, **options}
@@ -148,7 +154,7 @@ class Renderer(ContextRenderer):
         if parts.query and "query" not in set_:
             asked["query"] = parts.query
         # With a window, the default of max_tokens would be a limit that nobody asked for.
-        capped = "max_tokens" in set_ or chosen.context_window is None
+        capped = "max_tokens" in set_ or chosen.window_room is None
         maker = _PromptMaker(
             renderer=self,
             options=chosen,
@@ -157,6 +163,7 @@ class Renderer(ContextRenderer):
             parts=parts,
             verify=verify,
             cap=chosen.max_tokens if capped else None,
+            tools=write_tools(to, read_tools(tools)),
         )
         prompt = maker.make_by(current, tuple(diagnostics))
         log_diagnostics(prompt, prompt.warnings, chosen.on_error == "raise")
@@ -238,6 +245,7 @@ class _PromptMaker:
     verify: Verify | None
     cap: int | None
     """Tokens of the context at most."""
+    tools: ToolSet
 
     @property
     def shape(self) -> ProviderShape:
@@ -252,6 +260,10 @@ class _PromptMaker:
     def cites(self) -> bool:
         """True if items go as blocks that answers can point at."""
         return self.options.cite and self.shape.cites
+
+    def make_request(self, messages: Sequence[Message]) -> dict[str, Any]:
+        """Return the keywords of the provider's call."""
+        return self.tools.add_to(self.shape.make(messages))
 
     def make_by(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt by a user's templates, or by the shipped ones if those fail."""
@@ -279,6 +291,7 @@ class _PromptMaker:
             splits_texts=self.shape.blocks,
             citation=citation,
             user_first=self.shape.user_first,
+            tools=self.tools.texts,
         )
         render = functools.partial(self._render, estimate, current) if self.parts.items else None
         fitter = WindowFitter(
@@ -337,7 +350,7 @@ class _PromptMaker:
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
         """Fit the prompt; return it with the provider's count, if one was asked for."""
         if self.verify is not None:
-            count = functools.partial(count_by_verify, self.verify, self.shape.make)
+            count = functools.partial(count_by_verify, self.verify, self.make_request)
             return fit_by_count(fitter, self.window, count, "verify")
         if isinstance(counter, RemoteTokenizer):
             recount = functools.partial(fitter.composer.recount, counter=counter)
@@ -360,7 +373,8 @@ class _PromptMaker:
         # The LLM sees calls, outputs and cited items in a form that only the provider knows.
         blocks = [block for message in composed.messages for block in message.blocks]
         plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
-        request = self.shape.make(composed.messages)
+        plain = plain and not self.tools.texts
+        request = self.make_request(composed.messages)
         diagnostics = self._report(fitted, history)
         if unsigned := stand_ins(request):
             message = (
@@ -390,7 +404,7 @@ class _PromptMaker:
             tokens=composed.tokens if counted is None else counted,
             window=self.window,
             exact=self.verify is not None or (counter.exact and plain),
-            parts=_prompt_parts(fitter, composed, result, history),
+            parts=(*self._tool_parts(fitter), *_prompt_parts(fitter, composed, result, history)),
             context=result,
             history=history,
             warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
@@ -398,6 +412,12 @@ class _PromptMaker:
             prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),
         )
+
+    def _tool_parts(self, fitter: WindowFitter) -> Iterator[PromptPart]:
+        kept, dropped = len(self.tools.texts), len(self.tools.lost)
+        if kept or dropped:
+            tokens = fitter.composer.tools_cost
+            yield PromptPart(name="tools", role="", tokens=tokens, kept=kept, dropped=dropped)
 
     def _stored(self, composed: ComposedPrompt) -> list[Message]:
         """Return the history as it was given, and what stands behind it as it is sent."""
@@ -468,6 +488,9 @@ class _PromptMaker:
             )
         for note in notes:
             diagnostics.add("PF118", note, severity="info")
+        if self.tools.lost:
+            message = f"the shape {self.to} cannot carry these tools: {quoted(self.tools.lost)}"
+            diagnostics.add("PF118", message)
         for message in say_changes(fitted.history):
             diagnostics.add("PF116", message, severity="info")
         return diagnostics

@@ -213,12 +213,13 @@ class WindowFitter:
         costs = dict.fromkeys((part.name for part in composed.parts), 0)
         for part in composed.parts:
             costs[part.name] += self.composer.count(part.text)
+        costs.update({"tools": self.composer.tools_cost} if self.composer.tools else {})
         # Tokens of the parts alone need not add up to the whole; the rest is called overhead.
         costs["overhead"] = composed.tokens - sum(costs.values())
         listed = ", ".join(f"{name} {tokens:,}" for name, tokens in costs.items())
         return BudgetError(
             f"the prompt needs {composed.tokens:,} tokens and the window has room for {window:,}:"
-            f" {listed}; shorten these, or raise context_window or lower reserve",
+            f" {listed}; shorten these, or {self.composer.options.raise_window}",
             needed=composed.tokens,
             largest=window,
         )
@@ -250,7 +251,7 @@ def fit_by_count(
                 raise
             by_ratio = -(-error.needed * counted // own)
             needed = max(window + 1, error.needed + counted - own, by_ratio)
-            raise _too_small_by(needed, window, by) from None
+            raise _too_small_by(needed, window, by, fitter) from None
         own, counted = fitted.composed.tokens, count(fitted.composed)
         fair = window * own // max(1, counted)  # fills the window by the ratio seen
         if counted > window:
@@ -262,15 +263,15 @@ def fit_by_count(
             break
         room = int(fair * AIMED_WINDOW_SHARE)
     if best is None:
-        raise _too_small_by(counted, window, by)
+        raise _too_small_by(counted, window, by, fitter)
     return best
 
 
-def _too_small_by(needed: int, window: int, by: str) -> BudgetError:
+def _too_small_by(needed: int, window: int, by: str, fitter: WindowFitter) -> BudgetError:
     return BudgetError(
         f"the prompt needs about {needed:,} tokens as {by} counts and the window has room for"
-        f" {window:,}; shorten the fixed or required parts, or raise context_window or lower"
-        " reserve",
+        f" {window:,}; shorten the fixed or required parts, or"
+        f" {fitter.composer.options.raise_window}",
         needed=needed,
         largest=window,
     )

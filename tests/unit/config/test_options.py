@@ -48,7 +48,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "line_numbers": True, "number_lines": False, "outline": False, "comments": True, "empty_lines": True, "scores": False,
         "sources": False, "tree": False, "code": True, "separator": None, "header": None, "footer": None,
         "fence_language": None,
-        "context_window": None, "reserve": None, "on_error": "warn", "stubs": False,
+        "context_window": None, "reserve": None, "max_prompt_tokens": None, "on_error": "warn", "stubs": False,
         "section_budgets": None,
         "control_text": "keep", "framing": "auto",
         "prompt": "default", "prompt_order": ("system", "instructions", "history", "context",
