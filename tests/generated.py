@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from promptforge.config.options import OPTION_VOCABULARY, PROMPT_PARTS
+from promptforge.config.options import OPTION_VOCABULARY
 from promptforge.config.profiles import profile_schema
 from promptforge.config.schema import Rule, bare_type
 
@@ -26,6 +26,7 @@ SPECIAL = {
     "rerank": 'Literal["none", "keyword_boost", "mmr"] | Rerank | None',
     "images": "Mapping[str, Mapping[str, float | None]] | None",
     "section_budgets": "Mapping[str, Mapping[str, float | None]] | None",
+    "part_budgets": "Mapping[str, Mapping[str, float | None]] | None",
 }
 """Options with types that their annotations do not tell."""
 
@@ -46,8 +47,6 @@ def annotation(rule: Rule) -> str:
 
 
 def _simple(shape: Any) -> str:
-    if typing.get_args(shape) == PROMPT_PARTS:
-        return "_Part"
     if typing.get_origin(shape) is typing.Literal:
         return _literal(typing.get_args(shape))
     return str(bare_type(shape).__name__)

@@ -481,7 +481,7 @@ class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the 
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        known: Iterable[str] = self.rule.choices
+        known: Iterable[str] = self.rule.words
         if complete := COMPLETIONS.get(self.rule.name):
             known = complete(ctx, param, incomplete)
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]

@@ -8,12 +8,13 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import msgspec
 from msgspec import Meta
 
-from ..errors import OptionError
+from ..errors import OptionError, did_you_mean
 from ..text.words import is_pattern
 from .media import ImageCost, MediaCosts
 from .schema import Vocabulary, matching, rules_of
@@ -33,9 +34,16 @@ FenceTag = Annotated[str, matching("[A-Za-z0-9_+#.-]+", "a language tag such as 
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
-_Part = Literal["system", "instructions", "history", "context", "question"]
-PROMPT_PARTS: tuple[_Part, ...] = get_args(_Part)
+PROMPT_PARTS = ("system", "instructions", "history", "context", "question")
 """The parts of a whole prompt, in their default order."""
+_RESERVED = ("tools", "recall", "part", "prompt", "left_out")
+"""Words that have a meaning beside the parts."""
+_PART_TAKES = f"{' | '.join(PROMPT_PARTS)} | a word for a part of your own"
+_PART_NAME = "[a-z][a-z0-9_]{0,39}"
+_Part = Annotated[
+    str,
+    Meta(pattern=rf"^{_PART_NAME}$(?!\n)", extra={"takes": _PART_TAKES, "words": PROMPT_PARTS}),
+]
 REPEATABLE_PARTS = ("instructions", "question")
 """Parts of a prompt that may come twice: before and after others."""
 MAX_CACHE_BREAKPOINTS = 4
@@ -53,6 +61,20 @@ class SectionBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """Most tokens of its items together, without headings."""
 
 
+class PartBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The most that a part of one's own may cost."""
+
+    share: _Share | None = None
+    """Share of the window."""
+    max_tokens: _Count | None = None
+    """Tokens."""
+
+
+_PART_BUDGETS_TAKE = (
+    "a mapping of parts, each with a share of the window or tokens, such as {memory: {share: 0.1,"
+    " max_tokens: 900}}"
+)
+_PartBudgets = Annotated[dict[str, PartBudget], Meta(extra={"takes": _PART_BUDGETS_TAKE})]
 _SECTION_BUDGETS_TAKE = (
     "a mapping of sections, each with a share from 0 to 1 or tokens, such as {man_page:"
     " {share: 0.5, min_tokens: 200, max_tokens: 900}}"
@@ -70,10 +92,10 @@ _Tokenizer = Annotated[
 ]
 _Pattern = Annotated[str, Meta(extra={"takes": "gitignore pattern"})]
 PROMPT_OPTIONS = (
-    "max_prompt_tokens", "prompt", "prompt_order", "system_role", "history_share", "compact_at",
-    "compact_to", "keep_tools", "recall_share", "thoughts", "message_tokens", "call_tokens",
-    "prompt_tokens", "image_tokens", "images", "page_tokens", "second_tokens", "cite",
-    "citation", "cache_after",
+    "max_prompt_tokens", "prompt", "prompt_order", "part_budgets", "system_role", "history_share",
+    "compact_at", "compact_to", "keep_tools", "recall_share", "thoughts", "message_tokens",
+    "call_tokens", "prompt_tokens", "image_tokens", "images", "page_tokens", "second_tokens",
+    "cite", "citation", "cache_after",
 )  # fmt: skip
 """Options of whole prompts: a context alone is the same with any value of them."""
 
@@ -82,12 +104,30 @@ def _are_patterns(patterns: tuple[str, ...] | None) -> bool:
     return all(map(is_pattern, patterns or ()))
 
 
+def is_own_part(name: object) -> bool:
+    """Return whether a part of one's own may have this name: no slip for one that has a meaning."""
+    return isinstance(name, str) and _is_own_name(name)
+
+
+@lru_cache(maxsize=256)
+def _is_own_name(name: str) -> bool:
+    if name in (*PROMPT_PARTS, *_RESERVED) or not re.fullmatch(_PART_NAME, name):
+        return False
+    return not did_you_mean(name, PROMPT_PARTS)
+
+
+def _are_parts(names: tuple[str, ...]) -> bool:
+    return all(name in PROMPT_PARTS or is_own_part(name) for name in names)
+
+
 def _is_order(parts: tuple[str, ...]) -> bool:
-    return all(parts.count(part) <= 1 + (part in REPEATABLE_PARTS) for part in parts)
+    once = all(parts.count(part) <= 1 + (part in REPEATABLE_PARTS) for part in parts)
+    return once and _are_parts(parts)
 
 
 def _is_cache_after(parts: tuple[str, ...] | None) -> bool:
-    return parts is None or len(set(parts)) == len(parts) <= MAX_CACHE_BREAKPOINTS
+    named = parts or ()
+    return len(set(named)) == len(named) <= MAX_CACHE_BREAKPOINTS and _are_parts(named)
 
 
 def _is_tokenizer(value: Any) -> bool:
@@ -202,8 +242,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     prompt: Annotated[LibraryName,
         "Template set for the parts of a prompt."] = "default"
     prompt_order: Annotated[tuple[_Part, ...],
-        "The parts of a whole prompt in order; instructions and question may come"
-        " twice."] = PROMPT_PARTS
+        "The parts of a whole prompt in order, your own among them; instructions and question may"
+        " come twice."] = PROMPT_PARTS
+    part_budgets: Annotated[_PartBudgets | None,
+        "Most tokens, or most of the window, for parts of your own; none: whole."] = None
     system_role: Annotated[Literal["system", "developer", "user"],
         "Role of the system text; user: it opens the first user message."] = "system"
     history_share: Annotated[_Share,
@@ -321,7 +363,7 @@ OPTION_VOCABULARY = Vocabulary(
 
 OPTION_GROUPS = {
     "Files of folders": "paths languages kinds",
-    "Texts of a prompt": "prompt prompt_order system_role cite citation cache_after",
+    "Texts of a prompt": "prompt prompt_order part_budgets system_role cite citation cache_after",
     "Size": (
         "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
         " reserve max_prompt_tokens history_share compact_at compact_to keep_tools recall_share"
@@ -495,7 +537,8 @@ class OptionKeywords(TypedDict, total=False):
     reserve: int | None
     max_prompt_tokens: int | None
     prompt: str
-    prompt_order: _Part | Sequence[_Part]
+    prompt_order: str | Sequence[str]
+    part_budgets: Mapping[str, Mapping[str, float | None]] | None
     system_role: Literal["system", "developer", "user"]
     history_share: float
     compact_at: float
@@ -512,5 +555,5 @@ class OptionKeywords(TypedDict, total=False):
     second_tokens: int | None
     cite: bool
     citation: str | None
-    cache_after: _Part | Sequence[_Part] | None
+    cache_after: str | Sequence[str] | None
     on_error: Literal["warn", "raise"]

@@ -73,6 +73,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return typing.get_args(shape) if typing.get_origin(shape) is typing.Literal else ()
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The closed set, or the words of an open one that have a meaning of their own."""
+        metas = typing.get_args(_member(self.shape) or self.shape)[1:]
+        extras = (getattr(meta, "extra", None) or {} for meta in metas)
+        return self.choices or next((extra["words"] for extra in extras if "words" in extra), ())
+
+    @property
     def takes(self) -> str:
         """Its values in words: `a whole number from 0 up, or none`."""
         said = _describe(self.shape)
@@ -336,14 +343,12 @@ def _describe(shape: Any) -> str:
 
 
 def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
-    # The text to guess from: the value itself, or the first wrong one of a list.
-    text = ""
-    if isinstance(value, str):
-        text = value
-    elif rule.choices and isinstance(value, list | tuple):
-        texts = [part for part in value if isinstance(part, str) and part not in rule.choices]
-        text = "".join(texts[:1])
-    hint = did_you_mean(text, rule.choices)
+    # The texts to guess from: the value itself, or the wrong ones of a list.
+    texts = [value] if isinstance(value, str) else []
+    if rule.words and isinstance(value, list | tuple):
+        texts = [part for part in value if isinstance(part, str) and part not in rule.words]
+    text = "".join(texts[:1])
+    hint = next(filter(None, (did_you_mean(one, rule.words) for one in texts)), "")
     if (
         isinstance(value, dict)
         and (wrong := _wrong_inside(bare_type(rule.shape), value)) is not None

@@ -16,6 +16,7 @@ import jinja2
 from jinja2 import nodes
 from jinja2.visitor import NodeVisitor
 
+from ..config.options import is_own_part
 from ..engine import Syntax, Templates
 from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_mean, suggest_name
 from ..plugins import plugin_names
@@ -220,6 +221,10 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
         part: {part: FINISHED_TEXT_SHAPE, "boundary": VALUE_SHAPE}
         for part in ("system", "instructions", "question", "recall")
     },
+    "part": {
+        "text": FINISHED_TEXT_SHAPE,
+        **dict.fromkeys(("name", "joined", "boundary"), VALUE_SHAPE),
+    },
     "left_out": dict.fromkeys(("name", "arguments", "tokens"), VALUE_SHAPE),
     "context": {
         **dict.fromkeys(("context", "citation"), FINISHED_TEXT_SHAPE),
@@ -237,12 +242,16 @@ def variables_seen(stem: str) -> Mapping[str, Shape]:
 
 
 def prompt_part(name: str) -> str | None:
-    """Return PART of `prompt/SET/PART.EXT.j2`; `None` for any other name."""
+    """Return PART of `prompt/SET/PART.EXT.j2`, `part` for one's own; `None` for any other name."""
     folder, _, file = name.rpartition("/")
     part, _, ending = file.removesuffix(".j2").partition(".")
     if not folder.startswith("prompt/") or folder.count("/") != 1 or not file.endswith(".j2"):
         return None
-    return part if ending and part in PROMPT_VARIABLES else None
+    if not ending:
+        return None
+    if is_own_part(part):
+        return "part"
+    return part if part in PROMPT_VARIABLES else None
 
 
 # --- scopes ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..config.options import PROMPT_PARTS, Options
+from ..config.options import PROMPT_PARTS, Options, is_own_part
 from ..errors import TemplateError, quote
 from ..model import Result, ResultItem
 from ..syntax.plain_syntax import PLAIN
@@ -299,8 +299,11 @@ class Composer:
     def _print(self, part: PromptSegment, boundary: str) -> str:
         if part.name == "history" and not self.one_text:
             return "\n\n".join(filter(None, part.texts))
+        joined = self.joined
+        if is_own_part(part.name):
+            joined = not self.one_text
         printed = self.templates.print_part(
-            part, boundary, self.citation, joined=self.joined, layout=self.options.layout
+            part, boundary, self.citation, joined=joined, layout=self.options.layout
         )
         return str.__str__(printed)
 
@@ -386,7 +389,7 @@ class PromptTemplates:
         self._places = [(f"{folder}/", f".{end}.j2") for folder in folders for end in endings]
         self._found: dict[str, str] = {}
         self._format = format
-        self._delimiters: dict[tuple[bool, bool, str | None], _Delimiters] = {}
+        self._delimiters: dict[tuple[bool, bool, str | None, tuple[str, ...]], _Delimiters] = {}
         self._unprinted: dict[tuple[tuple[str, ...], bool], list[tuple[str, str]]] = {}
 
     def template(self, part: str) -> str:
@@ -395,7 +398,8 @@ class PromptTemplates:
         The shipped set `default` has each of them in plain text.
         """
         if part not in self._found:
-            names = (f"{folder}{part}{ending}" for folder, ending in self._places)
+            stems = (part, "part") if is_own_part(part) else (part,)
+            names = (f"{at}{stem}{end}" for stem in stems for at, end in self._places)
             self._found[part] = next(filter(self._templates.find, names))
         return self._found[part]
 
@@ -418,7 +422,8 @@ class PromptTemplates:
         name = part.name
         made: type[Safe] | type[Content] = Content
         # The context was escaped when it was rendered, for the same syntax.
-        if name == "context" or not self._syntax(name).is_parsed:
+        escaped = name == "context" or isinstance(part.text, Safe)
+        if escaped or not self._syntax(name).is_parsed:
             made = Safe
         variables: dict[str, Any] = {name: made(part.text), "boundary": boundary}
         if name == "history":
@@ -427,6 +432,8 @@ class PromptTemplates:
             own = layout.removeprefix("shipped/")
             variables |= {"citation": citation, "joined": joined, "layout": own}
             variables["format"] = self._format
+        elif is_own_part(name):
+            variables |= {"name": name, "text": variables[name], "joined": joined}
         break_up = self._token_breaker(name, ()) if name not in _CALLERS_PARTS else None
         return self._templates.print(self.template(name), variables, break_up)
 
@@ -476,10 +483,11 @@ class PromptTemplates:
         if one_text and self._syntax("prompt").is_parsed:
             return ""
         # Finding them renders every template, so it is done once, not for each prompt.
-        key = one_text, joined, citation
+        own = tuple(sorted({part.name for part in parts if is_own_part(part.name)}))
+        key = one_text, joined, citation, own
         known = self._delimiters.get(key)
         if known is None:
-            known = self._delimiters[key] = self._find_delimiters("", one_text, joined, citation)
+            known = self._delimiters[key] = self._find_delimiters("", *key)
         if not known.tags and not known.lines:
             return ""
         seen = [
@@ -488,7 +496,7 @@ class PromptTemplates:
         if not known.first_in(seen):
             return ""
         nonce = pick_nonce(text for text, _ in seen)
-        held = self._find_bare(nonce, one_text, joined, citation).first_in(seen)
+        held = self._find_bare(nonce, *key).first_in(seen)
         if held:
             message = (
                 f"a part of the prompt holds {quote(held)}, which the templates print themselves;"
@@ -501,7 +509,7 @@ class PromptTemplates:
         """Return a tag or line of a prompt as one text that carries no boundary."""
         if self._syntax("prompt").is_parsed:
             return None
-        left = self._find_bare(pick_nonce(()), True, False, citation)
+        left = self._find_bare(pick_nonce(()), True, False, citation, ())
         tags = [f"<{tag}" for tag in sorted(left.tags)]
         lines = ("".join(p for p in line if isinstance(p, str)).strip() for line in left.lines)
         return next(iter([*tags, *sorted(filter(None, lines))]), None)
@@ -539,17 +547,26 @@ class PromptTemplates:
         return found
 
     def _find_delimiters(
-        self, boundary: str, one_text: bool, joined: bool, citation: str | None
+        self,
+        boundary: str,
+        one_text: bool,
+        joined: bool,
+        citation: str | None,
+        own: tuple[str, ...],
     ) -> _Delimiters:
         """Print all parts around nothing, in every role and with every kind of message."""
         parts = [
             PromptSegment(name, role, _HOLE, _every_message() if name == "history" else ())
-            for name in (*PROMPT_PARTS, "recall")
+            for name in (*PROMPT_PARTS, "recall", *own)
             if one_text or (name != "history" and not self._syntax(name).is_parsed)
             for role in _ROLES_OF.get(name, ("user",))
         ]
         printed = [
-            (part, str(self.print_part(part, boundary, citation, joined=joined))) for part in parts
+            (
+                part,
+                str(self.print_part(part, boundary, citation, joined=joined or part.name in own)),
+            )
+            for part in parts
         ]
         if one_text:
             text = str(self.print_whole(printed, boundary))
@@ -559,10 +576,15 @@ class PromptTemplates:
         return _Delimiters.of(text.replace(citation or _HOLE, _HOLE))
 
     def _find_bare(
-        self, nonce: str, one_text: bool, joined: bool, citation: str | None
+        self,
+        nonce: str,
+        one_text: bool,
+        joined: bool,
+        citation: str | None,
+        own: tuple[str, ...],
     ) -> _Delimiters:
         """Return the delimiters that do not carry the nonce."""
-        tags, lines = self._find_delimiters(f"-{nonce}", one_text, joined, citation)
+        tags, lines = self._find_delimiters(f"-{nonce}", one_text, joined, citation, own)
         bare = {line for line in lines if not any(isinstance(p, str) and nonce in p for p in line)}
         return _Delimiters(frozenset(tag for tag in tags if nonce not in tag), frozenset(bare))
 

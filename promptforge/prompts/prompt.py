@@ -41,6 +41,7 @@ from .messages import (
     message_texts,
     replace_surrogates,
 )
+from .parts import CONTEXT_ALONE, OwnPart, order_with, print_parts, read_parts
 from .prefix import RecentPrompts, describe_prefix, sent_blocks
 from .providers import (
     GEMINI_STAND_IN,
@@ -102,6 +103,7 @@ class Renderer(ContextRenderer):
         user: str | None = None,
         history: object = None,
         tools: Iterable[object] = (),
+        parts: Mapping[str, object] | None = None,
         to: ShapeName = "text",
         verify: Verify | None = None,
         profile: str | Path | None = None,
@@ -124,6 +126,8 @@ class Renderer(ContextRenderer):
         the oldest turns go. Passages of them that answer the question stand before it. `to` is
         the shape that comes out: `text roles openai openai-responses anthropic gemini bedrock`.
 
+        `parts` are texts or items by names of your own, such as `{"memory": …}`: each has a place
+        in `prompt_order`, a budget in `part_budgets`, and a template of its name.
         `tools` are definitions in the words of any provider, of MCP or of a framework: they are
         counted, and stand in the request. The question is also the `query`, unless one is given
         (`query=None`: no query). `verify` takes the finished request and returns its true tokens.
@@ -134,25 +138,26 @@ class Renderer(ContextRenderer):
         list of messages, `OptionError` for an unknown option or shape, and `TemplateError` for a
         template that cannot be used.
         """
-        own: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
+        texts: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
         profile = profile_or_model(profile, model)
         other = self._other(profile=profile, templates=templates, profiles=profiles, embed=embed)
         if other is not None:
             other._recent = self._recent
-            return other.prompt(
-                items, history=history, tools=tools, to=to, verify=verify, before=before,
-                **own, **options,
-            )  # fmt: skip
+            given: dict[str, Any] = {"history": history, "tools": tools, "parts": parts, **texts}
+            return other.prompt(items, to=to, verify=verify, before=before, **given, **options)
         check_shape(to)
         diagnostics = Diagnostics(before)
         asked = {**self._given, **options}
         current = self._current(diagnostics)
         chosen = self._settle(current, asked)
+        own = parts or {}
+        order = order_with(chosen.prompt_order, tuple(own))
+        chosen = msgspec.structs.replace(chosen, prompt_order=order)
         loaded = self._load(items, diagnostics)
-        parts = self._read_parts(loaded, own, history, chosen, SHAPES[to], diagnostics)
+        read = self._read_parts(loaded, texts, own, history, chosen, SHAPES[to], diagnostics)
         set_ = {**self.profile.options, **asked}
-        if parts.query and "query" not in set_:
-            asked["query"] = parts.query
+        if read.query and "query" not in set_:
+            asked["query"] = read.query
         # With a window, the default of max_tokens would be a limit that nobody asked for.
         capped = "max_tokens" in set_ or chosen.window_room is None
         maker = _PromptMaker(
@@ -160,7 +165,7 @@ class Renderer(ContextRenderer):
             options=chosen,
             asked=asked,
             to=to,
-            parts=parts,
+            parts=read,
             verify=verify,
             cap=chosen.max_tokens if capped else None,
             tools=write_tools(to, read_tools(tools)),
@@ -185,27 +190,30 @@ class Renderer(ContextRenderer):
     def _read_parts(
         self,
         items: list[Item],
-        own: Mapping[str, str | None],
+        given: Mapping[str, str | None],
+        named: Mapping[str, object],
         history: object,
         options: Options,
         shape: ProviderShape,
         diagnostics: Diagnostics,
     ) -> _PromptParts:
         """Read texts and history, and break up control tokens in the history and the question."""
-        texts = {name: _text(text, name, diagnostics) for name, text in own.items()}
+        texts = {name: _text(text, name, diagnostics) for name, text in given.items()}
         query = texts["question"] = texts.pop("user")
         order = options.prompt_order
         later = order[order.index("history") + 1 :] if "history" in order else ()
         # The system text goes before all messages, wherever it stands.
-        closed = any({**texts, "context": items}.get(name) for name in later if name != "system")
-        head, messages = _read_messages(history, shape, texts, diagnostics, closed)
         controls = self._pipeline.controls(options, diagnostics)
+        own = read_parts(named, controls, diagnostics)
+        every: dict[str, Any] = {**texts, **own, "context": items}
+        closed = any(every.get(name) for name in later if name != "system")
+        head, messages = _read_messages(history, shape, texts, diagnostics, closed)
         if controls is not None:
             question = texts["question"]
             texts["question"], messages = _break_up(question, messages, controls, diagnostics)
-        given = {**texts, "context": items, "history": messages}
+        every |= {**texts, "history": messages}
         for name in PROMPT_PARTS:
-            if given[name] and name not in order:
+            if every[name] and name not in order:
                 message = f"prompt_order has no place for the {name}, so it was left out"
                 diagnostics.add("PF117", message)
         return _PromptParts(
@@ -215,6 +223,7 @@ class Renderer(ContextRenderer):
             history=messages if "history" in order else [],
             controls=controls,
             head=head,
+            own=own,
         )
 
 
@@ -230,6 +239,8 @@ class _PromptParts(NamedTuple):
     controls: ControlTokens | None
     head: Sequence[Message]
     """The system messages at the beginning of the history, if they are the system text."""
+    own: Mapping[str, OwnPart]
+    """Parts that the caller names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,18 +293,22 @@ class _PromptMaker:
         # A provider's own count is asked for finished prompts alone; parts are fitted by estimate.
         estimate = counter.estimate if isinstance(counter, RemoteTokenizer) else counter
         citation = self.options.citation if self.options.cite and not self.cites else None
+        render_part = functools.partial(self._render_part, estimate, current)
+        own = print_parts(self.parts.own, self.options, estimate, self.window, render_part)
         composer = Composer(
             self._templates(current),
             self.options,
             estimate,
-            self.parts.texts,
+            {**self.parts.texts, **own.texts},
             one_text=self.to == "text",
             splits_texts=self.shape.blocks,
             citation=citation,
             user_first=self.shape.user_first,
             tools=self.tools.texts,
         )
-        render = functools.partial(self._render, estimate, current) if self.parts.items else None
+        render = None
+        if self.parts.items:
+            render = functools.partial(self._render, estimate, current, composer.texts)
         fitter = WindowFitter(
             composer,
             HistoryFitter(self.parts.history, composer),
@@ -312,7 +327,8 @@ class _PromptMaker:
                 f" history or user{lost}"
             )
         made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
-        return self._finish(fitter, fitted, counter, counted, made_of, said)
+        said = (*said, *own.warnings)
+        return self._finish(fitter, fitted, counter, counted, made_of, own.numbers, said)
 
     def _templates(self, current: TemplateSet) -> PromptTemplates:
         made_for = self.options.prompt, self.options.format, self.parts.controls
@@ -323,14 +339,28 @@ class _PromptMaker:
             )
         return found
 
-    def _render(self, counter: Counter, current: TemplateSet, limit: int | None) -> Result:
+    def _render_part(
+        self, counter: Counter, current: TemplateSet, items: list[Item], limit: int | None
+    ) -> Result:
+        """Render the items of a part of one's own."""
+        asked = {**self.asked, **CONTEXT_ALONE, "max_tokens": limit, "tokenizer": counter}
+        asked |= {"context_window": None, "reserve": None, "on_error": "warn"}
+        return self.renderer._render(items, (), asked, current, list(self.parts.texts.values()))[0]
+
+    def _render(
+        self,
+        counter: Counter,
+        current: TemplateSet,
+        texts: Mapping[str, str],
+        limit: int | None,
+    ) -> Result:
         # Window, reserve and strictness are those of the whole prompt, not of its context.
         asked = {**self.asked, "context_window": None, "reserve": None, "on_error": "warn"}
         if self.cites:
             asked |= _CITED
         asked |= {"max_tokens": limit, "tokenizer": counter}
         # The nonce of tagged contents must be absent from the prompt's other texts too.
-        beside = [*self.parts.texts.values()]
+        beside = [*texts.values()]
         beside += (text for message in self.parts.history for text in message_texts(message))
         return self.renderer._render(self.parts.items, (), asked, current, beside, self.cites)[0]
 
@@ -364,6 +394,7 @@ class _PromptMaker:
         counter: Counter,
         counted: int | None,
         made_of: dict[str, Any],
+        numbers: Mapping[str, tuple[int, int]],
         said: Sequence[Diagnostic],
     ) -> Prompt:
         """Return the prompt with its parts, warnings and manifest."""
@@ -372,6 +403,7 @@ class _PromptMaker:
         history = PromptHistory(kept=len(fitter.history.turns) - gone, dropped=gone)
         # The LLM sees calls, outputs and cited items in a form that only the provider knows.
         blocks = [block for message in composed.messages for block in message.blocks]
+        parts = _prompt_parts(fitter, composed, result, history, numbers)
         plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
         plain = plain and not self.tools.texts
         request = self.make_request(composed.messages)
@@ -404,7 +436,7 @@ class _PromptMaker:
             tokens=composed.tokens if counted is None else counted,
             window=self.window,
             exact=self.verify is not None or (counter.exact and plain),
-            parts=(*self._tool_parts(fitter), *_prompt_parts(fitter, composed, result, history)),
+            parts=(*self._tool_parts(fitter), *parts),
             context=result,
             history=history,
             warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
@@ -497,9 +529,13 @@ class _PromptMaker:
 
 
 def _prompt_parts(
-    fitter: WindowFitter, composed: ComposedPrompt, result: Result | None, history: PromptHistory
+    fitter: WindowFitter,
+    composed: ComposedPrompt,
+    result: Result | None,
+    history: PromptHistory,
+    of_own: Mapping[str, tuple[int, int]],
 ) -> tuple[PromptPart, ...]:
-    numbers = {"history": (history.kept, history.dropped)}
+    numbers = {**of_own, "history": (history.kept, history.dropped)}
     if result is not None:
         numbers["context"] = result.items_included, result.items_dropped
     parts = []

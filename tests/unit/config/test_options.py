@@ -52,7 +52,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "section_budgets": None,
         "control_text": "keep", "framing": "auto",
         "prompt": "default", "prompt_order": ("system", "instructions", "history", "context",
-        "question"),
+        "question"), "part_budgets": None,
         "system_role": "system", "history_share": 0.3,
         "compact_at": 1.0, "compact_to": 0.5, "keep_tools": None, "recall_share": 0.1, "thoughts": "auto", "message_tokens": 8, "call_tokens": 16,
         "prompt_tokens": 16,
