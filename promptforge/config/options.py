@@ -38,7 +38,7 @@ PROMPT_PARTS = ("system", "instructions", "history", "context", "question")
 """The parts of a whole prompt, in their default order."""
 _RESERVED = ("tools", "recall", "part", "prompt", "left_out")
 """Words that have a meaning beside the parts."""
-_PART_TAKES = f"{' | '.join(PROMPT_PARTS)} | a word for a part of your own"
+_PART_TAKES = f"{' | '.join(PROMPT_PARTS)} | other word"
 _PART_NAME = "[a-z][a-z0-9_]{0,39}"
 _Part = Annotated[
     str,
