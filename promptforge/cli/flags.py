@@ -472,6 +472,8 @@ class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         if self.rule.choices:
             return f"[{self.name}]"
+        if self.rule.words:
+            return f"[{'|'.join(self.rule.words)}|…]"
         if self.rule.name in COMPLETIONS:
             return "NAME"
         return {int: "N", float: "X"}.get(bare_type(self.rule.shape), "TEXT")

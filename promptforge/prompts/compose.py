@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..config.options import PROMPT_PARTS, Options, is_own_part
+from ..config.options import MAX_CACHE_BREAKPOINTS, PROMPT_PARTS, Options, is_own_part
 from ..errors import TemplateError, quote
 from ..model import Result, ResultItem
 from ..syntax.plain_syntax import PLAIN
@@ -27,6 +27,7 @@ from ..text.delimiters import TemplateLines, pick_nonce, read_leniently
 from ..text.escape import Content, Safe, to_label
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
+from .cache_marks import mark_history
 from .messages import (
     ROLES,
     CitedItem,
@@ -121,6 +122,8 @@ class Composer:
     """True if a message of the assistant may not be the first."""
     tools: Sequence[str] = ()
     """Definitions of tools, as JSON."""
+    look_back: int = 0
+    """Blocks before a mark of the cache at which the provider looks for a cached prefix."""
     _counts: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -310,14 +313,15 @@ class Composer:
     def _join(self, parts: Sequence[PromptSegment]) -> list[Message]:
         """Join the messages of the parts, with a mark where a prefix to be cached ends."""
         messages: list[Message] = []
-        marked = set(self.options.cache_after or ())
+        marked = set(self.options.cache_after or ()) & {p.name for p in parts if p.messages}
+        spare = MAX_CACHE_BREAKPOINTS - len(marked)
         for part in parts:
             own = list(part.messages)
             # The prefix ends at the first place of a part that comes twice.
             if part.name in marked and own:
                 marked.discard(part.name)
-                last = own.pop()
-                own.append(Message(last.role, last.blocks, (len(last.blocks),)))
+                further = spare if part.name == "history" else 0
+                own = mark_history(own, further, self.look_back)
             messages += own
         return join_messages(messages)
 

@@ -305,6 +305,7 @@ class _PromptMaker:
             citation=citation,
             user_first=self.shape.user_first,
             tools=self.tools.texts,
+            look_back=self.shape.look_back,
         )
         render = None
         if self.parts.items:

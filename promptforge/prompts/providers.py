@@ -359,6 +359,8 @@ class ProviderShape(NamedTuple):
     """True if it refuses messages that begin with one of the assistant."""
     caches: bool = False
     """True if it can mark the end of a prefix to be cached."""
+    look_back: int = 0
+    """Blocks before such a mark at which it looks for a cached prefix."""
     family: str = ""
     """Its family: blocks of this family go back to it as they came; empty for none."""
     images: tuple[str, ...] = ()
@@ -386,6 +388,7 @@ SHAPES: Mapping[ShapeName, ProviderShape] = {
         system_first=True,
         user_first=True,
         caches=True,
+        look_back=20,
         family="anthropic",
         images=("data", "url"),
     ),
@@ -404,6 +407,7 @@ SHAPES: Mapping[ShapeName, ProviderShape] = {
         system_first=True,
         user_first=True,
         caches=True,
+        look_back=20,
         family="bedrock",
         images=("data",),
     ),
