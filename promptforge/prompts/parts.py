@@ -8,7 +8,6 @@ from typing import NamedTuple
 from ..config.options import Options, PartBudget, is_own_part
 from ..errors import Diagnostic, Diagnostics, OptionError, quote
 from ..model import Item, Result
-from ..rendering.renderer import load_items
 from ..text.control_tokens import ControlTokens
 from ..text.escape import Safe
 from ..tokenizers.counters import Counter
@@ -32,9 +31,12 @@ CONTEXT_ALONE = {
 
 
 def read_parts(
-    given: Mapping[str, object], controls: ControlTokens | None, diagnostics: Diagnostics
+    given: Mapping[str, object],
+    load: Callable[[object, Diagnostics], list[Item]],
+    controls: ControlTokens | None,
+    diagnostics: Diagnostics,
 ) -> dict[str, OwnPart]:
-    """Read the texts and items of the parts; empty ones are left out.
+    """Read the texts of the parts, and by `load` the items; empty ones are left out.
 
     Raises `OptionError` for a name that no part can have, `ItemError` for what is no list of items.
     """
@@ -44,7 +46,7 @@ def read_parts(
             message = f"parts: {quote(str(name))} is no name for a part of your own"
             raise OptionError(f"{message}; choose another word", option="parts")
         if not isinstance(content, str):
-            found[name] = load_items(content or (), diagnostics)
+            found[name] = load(content or (), diagnostics)
         elif text := replace_surrogates(content).strip("\n"):
             count = 0
             if controls is not None:

@@ -204,7 +204,7 @@ class Renderer(ContextRenderer):
         later = order[order.index("history") + 1 :] if "history" in order else ()
         # The system text goes before all messages, wherever it stands.
         controls = self._pipeline.controls(options, diagnostics)
-        own = read_parts(named, controls, diagnostics)
+        own = read_parts(named, self._load, controls, diagnostics)
         every: dict[str, Any] = {**texts, **own, "context": items}
         closed = any(every.get(name) for name in later if name != "system")
         head, messages = _read_messages(history, shape, texts, diagnostics, closed)

@@ -28,7 +28,10 @@ def step(number: int, calls: int, *, thinks: bool = False) -> list[dict[str, Any
 
 
 def blocks_of(prompt: pf.Prompt) -> list[dict[str, Any]]:
-    shown = [*prompt.request.get("system", ()), *(b for m in prompt for b in m["content"])]
+    shown: list[Any] = [
+        *prompt.request.get("system", ()),
+        *(b for m in prompt for b in m["content"]),
+    ]
     if prompt.to == "bedrock":  # a mark is a block of its own there
         marked: list[dict[str, Any]] = []
         for block in shown:
@@ -82,7 +85,7 @@ def test_marks_that_the_parts_need_are_not_taken() -> None:
         ["found"], system="s", instructions="i", history=history, user="q", to="anthropic"
     )
     marked = [block for block in blocks_of(made) if "cache_control" in block]
-    assert [block.get("text", block.get("tool_use_id"))[:5] for block in marked] == [
+    assert [str(block.get("text", block.get("tool_use_id")))[:5] for block in marked] == [
         "s", "i", "toolu", "### t",
     ]  # fmt: skip
 
