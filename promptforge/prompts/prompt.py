@@ -29,6 +29,7 @@ from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import BEGINNING, ComposedPrompt, Composer, PromptTemplates, show_context
+from .events import OnPrompt, PromptEvent, count_losses, report_prompt
 from .finished import Prompt, PromptHistory, PromptPart
 from .histories import read_history
 from .ladder import HistoryFitter, say_changes
@@ -106,6 +107,7 @@ class Renderer(ContextRenderer):
         parts: Mapping[str, object] | None = None,
         to: ShapeName = "text",
         verify: Verify | None = None,
+        on_prompt: OnPrompt | None = None,
         profile: str | Path | None = None,
         model: str | None = None,
         templates: TemplateSources = None,
@@ -132,7 +134,8 @@ class Renderer(ContextRenderer):
         counted, and stand in the request. The question is also the `query`, unless one is given
         (`query=None`: no query). `verify` takes the finished request and returns its true tokens.
         If these exceed the window, or fall short of it while something was left out, the prompt is
-        fitted again, at most twice.
+        fitted again, at most twice. `on_prompt` takes an event with the numbers of the prompt,
+        which are logged too (`extra["promptforge"]`).
 
         Raises `BudgetError` if the required parts do not fit, `ItemError` for a history that is no
         list of messages, `OptionError` for an unknown option or shape, and `TemplateError` for a
@@ -144,7 +147,8 @@ class Renderer(ContextRenderer):
         if other is not None:
             other._recent = self._recent
             given: dict[str, Any] = {"history": history, "tools": tools, "parts": parts, **texts}
-            return other.prompt(items, to=to, verify=verify, before=before, **given, **options)
+            given |= {"to": to, "verify": verify, "on_prompt": on_prompt, "before": before}
+            return other.prompt(items, **given, **options)
         check_shape(to)
         diagnostics = Diagnostics(before)
         asked = {**self._given, **options}
@@ -170,7 +174,8 @@ class Renderer(ContextRenderer):
             cap=chosen.max_tokens if capped else None,
             tools=write_tools(to, read_tools(tools)),
         )
-        prompt = maker.make_by(current, tuple(diagnostics))
+        prompt, event = maker.make_by(current, tuple(diagnostics))
+        report_prompt(event, on_prompt)
         log_diagnostics(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
@@ -202,10 +207,10 @@ class Renderer(ContextRenderer):
         query = texts["question"] = texts.pop("user")
         order = options.prompt_order
         later = order[order.index("history") + 1 :] if "history" in order else ()
-        # The system text goes before all messages, wherever it stands.
         controls = self._pipeline.controls(options, diagnostics)
         own = read_parts(named, self._load, controls, diagnostics)
         every: dict[str, Any] = {**texts, **own, "context": items}
+        # The system text goes before all messages, wherever it stands.
         closed = any(every.get(name) for name in later if name != "system")
         head, messages = _read_messages(history, shape, texts, diagnostics, closed)
         if controls is not None:
@@ -225,6 +230,9 @@ class Renderer(ContextRenderer):
             head=head,
             own=own,
         )
+
+
+Made = tuple[Prompt, PromptEvent]
 
 
 class _PromptParts(NamedTuple):
@@ -276,7 +284,7 @@ class _PromptMaker:
         """Return the keywords of the provider's call."""
         return self.tools.add_to(self.shape.make(messages))
 
-    def make_by(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Prompt:
+    def make_by(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Made:
         """Return the prompt by a user's templates, or by the shipped ones if those fail."""
         try:
             return self.make(current, said)
@@ -287,7 +295,7 @@ class _PromptMaker:
                 raise
             return self.make(TemplateSet(shipped), (*said, shipped_templates_used(error)))
 
-    def make(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Prompt:
+    def make(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Made:
         """Return the prompt as these templates print it."""
         counter: Counter = get_tokenizer(self.options.tokenizer)
         # A provider's own count is asked for finished prompts alone; parts are fitted by estimate.
@@ -397,7 +405,7 @@ class _PromptMaker:
         made_of: dict[str, Any],
         numbers: Mapping[str, tuple[int, int]],
         said: Sequence[Diagnostic],
-    ) -> Prompt:
+    ) -> Made:
         """Return the prompt with its parts, warnings and manifest."""
         composed, result = fitted.composed, fitted.result
         gone = fitted.history.turns_gone
@@ -430,7 +438,7 @@ class _PromptMaker:
         if text is None:
             text = "\n\n".join(part.text for part in composed.parts)
         sent = sent_blocks(composed, self.shape, fitter.composer)
-        return Prompt(
+        prompt = Prompt(
             to=self.to,
             request=request,
             text=text,
@@ -445,6 +453,19 @@ class _PromptMaker:
             prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),
         )
+        tokens: dict[str, int] = {}
+        for part in prompt.parts:
+            tokens[part.name] = tokens.get(part.name, 0) + part.tokens
+        event = PromptEvent(
+            to=self.to,
+            profile=self.renderer.profile.name,
+            tokens=prompt.tokens,
+            window=prompt.window,
+            parts=tokens,
+            prefix=prompt.prefix,
+            **count_losses(result, fitted.history, history.kept),
+        )
+        return prompt, event
 
     def _tool_parts(self, fitter: WindowFitter) -> Iterator[PromptPart]:
         kept, dropped = len(self.tools.texts), len(self.tools.lost)

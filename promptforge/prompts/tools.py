@@ -35,14 +35,14 @@ class Tool(NamedTuple):
     parameters: Data
     """A JSON Schema of its arguments."""
     family: str = ""
-    """The family in whose words it came; empty if they are nobody's."""
+    """The family that it came from; empty for none."""
     original: Data | None = None
     hosted: bool = False
     """True if its provider runs it, so that no other one can."""
 
 
 def read_tools(tools: Iterable[Any]) -> list[Tool]:
-    """Read definitions: of a provider, of MCP, or objects of a framework.
+    """Read definitions in the words of a provider or of MCP, or objects of a framework.
 
     Raises `OptionError` for one without a name.
     """

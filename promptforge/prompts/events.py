@@ -1,0 +1,78 @@
+"""One event a prompt, for operators: its costs, its losses, and what a cache may hold."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..model import Result
+from .ladder import FittedHistory
+from .prefix import SharedPrefix
+
+_LOG = logging.getLogger("promptforge")
+
+
+class PromptEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """The account of one prompt in numbers; no text of it."""
+
+    to: str
+    """Its shape."""
+    profile: str
+    tokens: int
+    window: int | None
+    parts: dict[str, int]
+    """Tokens by part, `tools` and `recall` among them."""
+    kept: dict[str, int]
+    """`items` of the context and `turns` of the history in the prompt."""
+    shortened: dict[str, int]
+    """`items` that were trimmed, `texts` of the history, results in `one_line`."""
+    dropped: dict[str, int]
+    """Items by the name of their reason, as `budget`; `turns`, `steps` and `thoughts`."""
+    prefix: SharedPrefix
+
+    @property
+    def compacted(self) -> bool:
+        """True if the history was shortened or cut."""
+        history = ("turns", "steps", "texts", "one_line")
+        return any(self.dropped.get(key) or self.shortened.get(key) for key in history)
+
+    def fields(self) -> dict[str, Any]:
+        """Return the numbers under names with dots, as `parts.system`; for a log or a trace."""
+        flat: dict[str, Any] = {"compacted": self.compacted}
+        for name, value in msgspec.to_builtins(self).items():
+            inner = value if isinstance(value, dict) else {"": value}
+            flat |= {f"{name}.{key}".rstrip("."): one for key, one in inner.items()}
+        return {name: value for name, value in flat.items() if value is not None}
+
+
+OnPrompt = Callable[[PromptEvent], object]
+"""Takes the event of a prompt."""
+
+
+def report_prompt(event: PromptEvent, on_prompt: OnPrompt | None) -> None:
+    """Log an event, its fields in `extra`, and hand it on."""
+    if _LOG.isEnabledFor(logging.INFO):
+        extra = {"promptforge": event.fields()}
+        share = round(100 * event.prefix.share)
+        _LOG.info("prompt: %d tokens, %d %% as before", event.tokens, share, extra=extra)
+    if on_prompt is not None:
+        on_prompt(event)
+
+
+def count_losses(
+    result: Result | None, history: FittedHistory, turns: int
+) -> dict[str, dict[str, int]]:
+    """Return the numbers of what is kept, shortened and dropped, without zeros."""
+    kept = {"turns": turns}
+    shortened = {"texts": history.shortened, "one_line": history.one_line}
+    dropped = {"turns": history.turns_gone, "steps": history.steps_gone}
+    dropped["thoughts"] = history.thoughts_gone
+    if result is not None:
+        kept["items"] = result.items_included
+        shortened["items"] = result.items_trimmed
+        dropped |= result.report.counts
+    found = {"kept": kept, "shortened": shortened, "dropped": dropped}
+    return {name: {k: n for k, n in each.items() if n} for name, each in found.items()}
