@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..config.options import MAX_CACHE_BREAKPOINTS, PROMPT_PARTS, Options, is_own_part
@@ -64,6 +65,8 @@ _TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
 
 BEGINNING = Message("user", (TextBlock("(the conversation begins)"),))
 """The first message of a provider that wants one of the user, before the assistant's greeting."""
+UNANSWERED = Message("assistant", (TextBlock("(no answer)"),))
+"""The message between results of tools and a question, where user and assistant take turns."""
 
 
 class PromptContext(NamedTuple):
@@ -120,6 +123,8 @@ class Composer:
     """The words that ask the LLM to cite; `None` if the provider asks."""
     user_first: bool = False
     """True if a message of the assistant may not be the first."""
+    alternates: bool = False
+    """True if user and assistant take turns, calls and results aside."""
     tools: Sequence[str] = ()
     """Definitions of tools, as JSON."""
     look_back: int = 0
@@ -157,8 +162,10 @@ class Composer:
                 printed = _with_recall(printed, at)
             parts = tuple(_to_messages(part, text) for part, text in printed)
             messages = self._join(parts)
-            if self.user_first:
+            if self.user_first or self.alternates:
                 _begin_with_user(messages)
+            if self.alternates:
+                _answer_each(messages)
         tokens = self.options.prompt_tokens + self.tools_cost
         tokens += sum(map(self.message_cost, messages))
         return ComposedPrompt(tuple(messages), whole, parts, boundary, tokens)
@@ -333,6 +340,14 @@ def _begin_with_user(messages: list[Message]) -> None:
             messages.insert(n, BEGINNING)
         if message.role not in SYSTEM_ROLES:
             return
+
+
+def _answer_each(messages: list[Message]) -> None:
+    """Put an answer between results of tools and a question that follows them."""
+    spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
+    for before, n in reversed(list(pairwise(spoken))):
+        if messages[n].role == "user" and messages[before].role == "tool":
+            messages.insert(n, UNANSWERED)
 
 
 def _further_answers(message: Message) -> int:

@@ -516,8 +516,24 @@ def break_up_controls(
     return made, count
 
 
+class RestoringTokens(ControlTokens):
+    """Takes back what control tokens broke up, in the place of breaking up."""
+
+    def __init__(self, controls: ControlTokens) -> None:
+        self.__dict__ = controls.__dict__
+
+    def break_up(self, text: str) -> tuple[str, int]:
+        """Return the text as it was before, and whether it has changed."""
+        restored = self.restore(text)
+        return restored, int(restored != text)
+
+
 def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, int]:
-    assert not isinstance(block, CitedItem)  # made from items later, which have been treated
+    if isinstance(block, CitedItem):
+        (title, source, text), count = controls.break_up_data(
+            [block.title, block.source, block.text]
+        )
+        return replace(block, title=title, source=source, text=text), count
     original, count = controls.break_up_data(block.original)
     if isinstance(block, OpaqueBlock):
         return replace(block, original=original), count

@@ -28,13 +28,14 @@ from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
-from .compose import BEGINNING, ComposedPrompt, Composer, PromptTemplates, show_context
+from .compose import BEGINNING, UNANSWERED, ComposedPrompt, Composer, PromptTemplates, show_context
 from .events import OnPrompt, PromptEvent, count_losses, report_prompt
 from .finished import Prompt, PromptHistory, PromptPart
 from .histories import read_history
 from .ladder import HistoryFitter, say_changes
 from .messages import (
     Message,
+    RestoringTokens,
     TextBlock,
     break_up_controls,
     join_messages,
@@ -45,6 +46,7 @@ from .messages import (
 from .parts import CONTEXT_ALONE, OwnPart, order_with, print_parts, read_parts
 from .prefix import RecentPrompts, describe_prefix, sent_blocks
 from .providers import (
+    ALTERNATING,
     GEMINI_STAND_IN,
     SHAPES,
     SYSTEM_ROLES,
@@ -52,6 +54,7 @@ from .providers import (
     ShapeName,
     check_shape,
     stand_ins,
+    with_short_ids,
 )
 from .tools import ToolSet, quoted, read_tools, write_tools
 from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
@@ -213,6 +216,8 @@ class Renderer(ContextRenderer):
         # The system text goes before all messages, wherever it stands.
         closed = any(every.get(name) for name in later if name != "system")
         head, messages = _read_messages(history, shape, texts, diagnostics, closed)
+        if self.profile.family == "mistral" and shape.family in ("", "openai"):
+            messages = with_short_ids(messages)
         if controls is not None:
             question = texts["question"]
             texts["question"], messages = _break_up(question, messages, controls, diagnostics)
@@ -312,6 +317,7 @@ class _PromptMaker:
             splits_texts=self.shape.blocks,
             citation=citation,
             user_first=self.shape.user_first,
+            alternates=self.to == "roles" and self.renderer.profile.family in ALTERNATING,
             tools=self.tools.texts,
             look_back=self.shape.look_back,
         )
@@ -482,7 +488,10 @@ class _PromptMaker:
         question = self.parts.texts["question"]
         if self.to == "text" and question:
             later = [Message("user", (TextBlock(question),))]
-        return join_messages([*self.parts.head, *self.parts.history, *later])
+        messages: Sequence[Message] = [*self.parts.history, *later]
+        if self.parts.controls is not None:  # the next call breaks up the same tokens again
+            messages, _ = break_up_controls(messages, RestoringTokens(self.parts.controls))
+        return join_messages([*self.parts.head, *messages])
 
     def _manifest(
         self,
@@ -507,8 +516,7 @@ class _PromptMaker:
     def _report(self, fitted: FittedPrompt, history: PromptHistory) -> Diagnostics:
         """Report lost turns, imitated delimiters, and options that the shape cannot carry."""
         composed = fitted.composed
-        diagnostics, shape, options = Diagnostics(), self.shape, self.options
-        notes = []
+        diagnostics = Diagnostics()
         if history.dropped:
             were = "was" if history.dropped == 1 else "were"
             message = (
@@ -522,6 +530,19 @@ class _PromptMaker:
                 f" {composed.boundary}"
             )
             diagnostics.add("PF710", message)
+        for note in self._shape_notes(composed):
+            diagnostics.add("PF118", note, severity="info")
+        if self.tools.lost:
+            message = f"the shape {self.to} cannot carry these tools: {quoted(self.tools.lost)}"
+            diagnostics.add("PF118", message)
+        for message in say_changes(fitted.history):
+            diagnostics.add("PF116", message, severity="info")
+        return diagnostics
+
+    def _shape_notes(self, composed: ComposedPrompt) -> list[str]:
+        """Return sentences about what the shape, or the family, has no place for."""
+        shape, options = self.shape, self.options
+        notes = []
         if options.cache_after and not shape.caches:
             notes.append(f"cache_after changes nothing in the shape {self.to}")
         systems = [message.role in SYSTEM_ROLES for message in composed.messages]
@@ -535,19 +556,23 @@ class _PromptMaker:
                 f"the shape {self.to} begins with the user, so a message, {quote(BEGINNING.text)},"
                 " was put before the assistant's"
             )
+        if UNANSWERED in composed.messages:
+            notes.append(
+                f"user and assistant take turns, so {quote(UNANSWERED.text)} was put between"
+                " results of tools and a question"
+            )
+        if (
+            shape.user_first
+            and composed.messages[-1:]
+            and composed.messages[-1].role == "assistant"
+        ):
+            notes.append("the last message is the assistant's, which newer LLMs refuse: give user=")
         if options.cite and not shape.cites and not options.citation:
             notes.append(
                 f"cite changes nothing in the shape {self.to}: the profile"
                 f" {self.renderer.profile.name} has no words for citation"
             )
-        for note in notes:
-            diagnostics.add("PF118", note, severity="info")
-        if self.tools.lost:
-            message = f"the shape {self.to} cannot carry these tools: {quoted(self.tools.lost)}"
-            diagnostics.add("PF118", message)
-        for message in say_changes(fitted.history):
-            diagnostics.add("PF116", message, severity="info")
-        return diagnostics
+        return notes
 
 
 def _prompt_parts(

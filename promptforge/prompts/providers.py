@@ -29,6 +29,7 @@ from .messages import (
     TextBlock,
     ToolCall,
     ToolOutput,
+    join_messages,
 )
 
 Request = dict[str, Any]
@@ -43,6 +44,9 @@ GEMINI_STAND_IN = "skip_thought_signature_validator"
 """Google's documented signature for calls that Gemini did not make. Without one, Gemini 3 answers
 400; of earlier models Google requires none.
 """
+ALTERNATING = ("gemma", "mistral")
+"""Families with chat templates that raise an error unless user and assistant take turns."""
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -52,7 +56,15 @@ def text(messages: Sequence[Message]) -> Request:
 
 
 def roles(messages: Sequence[Message]) -> Request:
-    """Return messages with `role`, `content` and `tool_calls`, as chat templates take them."""
+    """Return messages with `role`, `content` and `tool_calls`, as chat templates take them.
+
+    Most templates know one system message, the first.
+    """
+    system = [message for message in messages if message.role in SYSTEM_ROLES]
+    if system and system != [messages[0]]:
+        blocks = tuple(block for message in system for block in message.blocks)
+        others = [message for message in messages if message.role not in SYSTEM_ROLES]
+        messages = [Message(system[0].role, blocks), *join_messages(others)]
     return {"messages": [made for message in messages for made in _chat(message, lambda m: m.text)]}
 
 
@@ -369,7 +381,7 @@ class ProviderShape(NamedTuple):
 
 SHAPES: Mapping[ShapeName, ProviderShape] = {
     "text": ProviderShape(text),
-    "roles": ProviderShape(roles),
+    "roles": ProviderShape(roles, system_first=True),
     "openai": ProviderShape(
         openai, blocks=True, caches=True, family="openai", images=("data", "url")
     ),
@@ -413,6 +425,21 @@ SHAPES: Mapping[ShapeName, ProviderShape] = {
     ),
 }
 """The values of `to`."""
+
+
+def with_short_ids(messages: Sequence[Message]) -> list[Message]:
+    """Return messages with ids of nine letters or digits, as Mistral wants the ids of calls."""
+    made = []
+    for message in messages:
+        blocks: list[MessageBlock] = []
+        for block in message.blocks:
+            if isinstance(block, ToolCall | ToolOutput) and not _SHORT_ID.fullmatch(block.id):
+                id_ = hashlib.sha256(block.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+                original = block.original and {**block.original, "id": id_}
+                block = replace(block, id=id_, original=original)
+            blocks.append(block)
+        made.append(replace(message, blocks=tuple(blocks)))
+    return made
 
 
 def check_shape(name: str, *others: str) -> ShapeName:

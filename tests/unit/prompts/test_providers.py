@@ -500,3 +500,77 @@ def test_a_greeting_stands_behind_a_message_of_the_user_where_one_must(
         assert roles[0] == "user" and roles[1] in ("assistant", "model") and len(roles) == 3
         assert "(the conversation begins)" in str(messages[0]) and "begins with the user" in told[0]
     assert "Hello! What is your name?" in str(messages)
+
+
+# --- chat templates of open weights ---------------------------------------------------------------
+
+MIXED: Messages = [
+    {"role": "assistant", "content": "Hello."},
+    {"role": "user", "content": "a"},
+    {"role": "assistant", "content": "b"},
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": "c"},
+    *CHAT[1:3],
+    {"role": "system", "content": "in German"},
+    {"role": "user", "content": "d"},
+]
+
+
+def check_turns(messages: Messages) -> None:
+    """Check what the published templates of Mistral and Gemma raise an error for."""
+    head = [message["role"] for message in messages[:1]]
+    rest = messages[head == ["system"] :]
+    assert "system" not in [message["role"] for message in rest]
+    turns = [m["role"] for m in rest if m["role"] != "tool" and not m.get("tool_calls")]
+    assert turns == [("user", "assistant")[n % 2] for n in range(len(turns))]
+    ids = [call["id"] for m in rest for call in m.get("tool_calls", ())]
+    assert all(len(id_) == 9 and id_.isascii() and id_.isalnum() for id_ in ids)
+    answered = [message["tool_call_id"] for message in rest if message["role"] == "tool"]
+    assert sorted(answered) == sorted(ids)
+
+
+@pytest.mark.parametrize("system", ["", "s"])
+@given(st.just(MIXED) | histories(), TEXT)
+@cases(25)
+def test_law_roles_of_mistral_take_turns(system: str, history: Messages, user: str) -> None:
+    prompt = pf.Renderer(profile="mistral").prompt(
+        system=system, history=history, user=user or "q", to="roles"
+    )
+    check_turns(list(prompt))
+    stored = [*prompt.sent(), {"role": "assistant", "content": "yes"}]
+    again = pf.Renderer(profile="mistral").prompt(
+        system=system, history=stored, user="q", to="roles"
+    )
+    assert list(again)[1 : len(prompt)] == list(prompt)[1:]
+
+
+def test_mistrals_own_library_takes_the_messages() -> None:
+    library = pytest.importorskip(
+        "mistral_common.protocol.instruct", reason="the library of Mistral is not installed"
+    )
+    from mistral_common.protocol.instruct.request import ChatCompletionRequest
+    from mistral_common.protocol.instruct.validator import MistralRequestValidatorV13
+
+    assert library
+    tools = [{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}]
+    prompt = pf.Renderer(profile="mistral").prompt(
+        system="s", history=MIXED, user="q", tools=tools, to="roles"
+    )
+    request = ChatCompletionRequest.from_openai(**prompt.request)
+    MistralRequestValidatorV13().validate_request(request)
+
+
+def test_what_was_put_in_or_moved_for_a_template_is_said() -> None:
+    said = [str(each) for each in pf.Renderer(profile="mistral").prompt(
+        history=MIXED, user="q", to="roles"
+    ).warnings]  # fmt: skip
+    for words in ("begins with the user", "take turns", "before all messages"):
+        assert any(words in each for each in said)
+    qwen = pf.Renderer(profile="qwen").prompt(history=MIXED[1:], user="q", to="roles")
+    assert [message["role"] for message in qwen][-2:] == ["tool", "user"]
+
+
+def test_a_last_message_of_the_assistant_is_said_where_it_is_refused() -> None:
+    for to, refused in (("anthropic", True), ("openai", False)):
+        made = RENDERER.prompt(history=CHAT, to=to)  # type: ignore[arg-type]
+        assert any("last message" in each.message for each in made.warnings) is refused

@@ -37,6 +37,7 @@ def chat(turns: int, words: int = 40) -> Messages:
 # --- never exceeded ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", TOS)
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "approximate-claude", "characters"])
 @given(
