@@ -27,8 +27,17 @@ from ..prompts.ladder import (
     with_output,
 )
 from ..prompts.libraries import Dumper
-from ..prompts.messages import ImageBlock, Message, MessageBlock, OpaqueBlock, ToolOutput, weigh
+from ..prompts.messages import (
+    ImageBlock,
+    Message,
+    MessageBlock,
+    OpaqueBlock,
+    TextBlock,
+    ToolOutput,
+    weigh,
+)
 from ..prompts.providers import SYSTEM_ROLES
+from ..prompts.recall import RECALL_OVERHEAD_TOKENS, recall_passages
 from ..prompts.tools import read_tools
 from .bridge import Bridge, too_small
 
@@ -278,7 +287,7 @@ class ConversationWindow:
             system = next(filter(None, (_get(m, "instructions") for m in messages[::-1])), None)
         given = Conversation(messages)
         head, history, room = self._prepare(given, system, tools)
-        fitted = history.fit(room)
+        fitted = self._fit(history, room)
         over = fitted.tokens - room
         if over > 0:
             raise too_small(self._window + over, self._window, "what cannot be left out")
@@ -286,6 +295,35 @@ class ConversationWindow:
         dropped = len(messages) - len(made)
         say(fitted, dropped)
         return FittedMessages(made, self._window - room + fitted.tokens, dropped)
+
+    def _fit(self, history: HistoryFitter, room: int) -> FittedHistory:
+        """Fit the history, with passages of what it no longer shows before the question."""
+        reserve = 0
+        if history.runs and len(history.turns) > 1:
+            reserve = int(max(0, room) * self._bridge.setting("recall_share"))
+        fitted = history.fit(room, None, reserve)
+        if not history.runs:
+            return fitted
+        number = max(n for n in history.steps[-1][0] if history.messages[n].role == "user")
+        message = fitted.messages[number]
+        blocks = message.blocks if message is not None else ()
+        texts = [(n, block) for n, block in enumerate(blocks) if isinstance(block, TextBlock)]
+        if message is None or not texts:
+            return fitted
+        at, asked = texts[0]
+        tokens, templates = reserve - RECALL_OVERHEAD_TOKENS, self._bridge.template_set
+        question = history.question_of(-1)
+        text = recall_passages(history, fitted, question, tokens, templates, asked=False)
+        if not text:
+            return fitted
+        recalled = f"{history.composer.print_recall(text, question)}\n\n{asked.text}"
+        changed = replace(asked, text=recalled, original=None, family="")
+        made = replace(message, blocks=(*blocks[:at], changed, *blocks[at + 1 :]))
+        tokens = fitted.tokens + history.cost(made) - history.cost(message)
+        if tokens > room:
+            return fitted
+        messages = (*fitted.messages[:number], made, *fitted.messages[number + 1 :])
+        return fitted._replace(messages=messages, tokens=tokens)
 
     def _prepare(
         self, given: Conversation, system: object, tools: Iterable[Any]

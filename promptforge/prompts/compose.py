@@ -207,6 +207,12 @@ class Composer:
             name, arguments = call.name, to_label(call.arguments)[:MAX_ARGUMENT_CHARS]
         return self.templates.print_left_out(name, arguments, tokens)
 
+    def print_recall(self, text: str, question: str) -> str:
+        """Print recalled passages before a question in the same text."""
+        part = PromptSegment("recall", "user", text)
+        asked = PromptSegment("question", "user", question)
+        return self._print(part, self._boundary([part, asked]))
+
     def recount(self, composed: ComposedPrompt, counter: Counter) -> int:
         """Return the prompt's tokens by another counter, called once with all texts joined."""
         blocks = [block for message in composed.messages for block in message.blocks]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .compose import ComposedPrompt, Composer
-from .messages import Message, MessageBlock, TextBlock
+from .messages import Message, MessageBlock, TextBlock, join_messages
 from .providers import SYSTEM_ROLES, ProviderShape
 
 MAX_PROMPTS_REMEMBERED = 16
@@ -115,6 +115,7 @@ def sent_blocks(
     messages = list(composed.messages)
     if shape.system_first:
         messages.sort(key=lambda message: message.role not in SYSTEM_ROLES)
+        messages = join_messages(messages)
     for message in messages:
         apart: list[tuple[MessageBlock, ...]] = [(block,) for block in message.blocks]
         if not composer.splits_texts:

@@ -71,16 +71,6 @@ _CITED = {
 }
 
 
-RECALL_LAYOUT = "documents"
-"""The layout of passages of earlier turns."""
-
-
-@functools.cache
-def plain_renderer() -> ContextRenderer:
-    """Return a renderer with the defaults of all options but those of a search."""
-    return ContextRenderer(max_items=None, min_score=None)
-
-
 class Renderer(ContextRenderer):
     """Render contexts and whole prompts by one profile, one set of templates and options.
 
@@ -332,7 +322,7 @@ class _PromptMaker:
             self.cap,
             self.options.history_share,
             self.options.recall_share,
-            functools.partial(self._recall, estimate, current),
+            current,
         )
         fitted, counted = self._fit(fitter, counter)
         if not fitted.composed.parts:
@@ -378,19 +368,6 @@ class _PromptMaker:
         beside = [*texts.values()]
         beside += (text for message in self.parts.history for text in message_texts(message))
         return self.renderer._render(self.parts.items, (), asked, current, beside, self.cites)[0]
-
-    def _recall(
-        self, counter: Counter, current: TemplateSet, question: str, items: list[Item], limit: int
-    ) -> str:
-        """Render passages of earlier turns; filters of the context are not for them."""
-        named = {name: getattr(self.options, name) for name in ("format", "marker")}
-        if named["format"] not in current.templates.formats(RECALL_LAYOUT):
-            named["format"] = "markdown"
-        asked = {"layout": RECALL_LAYOUT, "max_tokens": limit, "query": question, **named}
-        asked |= {"tokenizer": counter, "merge_overlaps": False}
-        beside = list(self.parts.texts.values())
-        made = plain_renderer()._render(items, (), asked, current, beside)[0]
-        return made.text.strip("\n") if made.items_included else ""
 
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
         """Fit the prompt; return it with the provider's count, if one was asked for."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..model import Item
+from ..rendering.renderer import ContextRenderer, TemplateSet
 from ..text.words import STOP_WORDS, late_pattern
 from .ladder import FittedHistory, HistoryFitter
 from .messages import Message, TextBlock, ToolCall, ToolOutput
@@ -19,6 +21,10 @@ MIN_SHARE_OF_WORDS = 0.35
 MIN_SHARE_OF_BEST = 0.7
 """And this share of what the best text holds."""
 MAX_TEXTS_REMEMBERED = 2048
+RECALL_LAYOUT = "documents"
+"""The layout of passages of earlier turns."""
+RECALL_OVERHEAD_TOKENS = 24
+"""Tokens around recalled passages: their heading, and a joint with the question."""
 _WORD = late_pattern(r"\w{2,}")
 _PATHS = ("path", "file_path", "file", "filename")
 
@@ -69,6 +75,43 @@ def find_hidden(history: HistoryFitter, fitted: FittedHistory, asked: bool) -> I
                     continue
                 if shown is None or block.text not in _texts(shown):
                     yield Hidden(block.text, history.calls.get((n, at)), number)
+
+
+@functools.cache
+def plain_renderer() -> ContextRenderer:
+    """Return a renderer with the defaults of all options but those of a search."""
+    return ContextRenderer(max_items=None, min_score=None)
+
+
+def recall_passages(
+    history: HistoryFitter,
+    fitted: FittedHistory,
+    question: str,
+    tokens: int,
+    current: TemplateSet,
+    *,
+    asked: bool,
+    beside: Sequence[str] = (),
+) -> str:
+    """Return passages of what the history no longer shows that answer the question; or nothing.
+
+    `asked`: the question stands after the history. `beside` are texts that stand beside them.
+    """
+    if not (fitted.changed and question and tokens > 0):
+        return ""
+    items = choose_hidden(question, list(find_hidden(history, fitted, asked)))
+    if not items:
+        return ""
+    options = history.composer.options
+    form = options.format
+    if form not in current.templates.formats(RECALL_LAYOUT):
+        form = "markdown"
+    # Filters of the context are not for them.
+    given: dict[str, Any] = {"layout": RECALL_LAYOUT, "format": form, "marker": options.marker}
+    given |= {"max_tokens": tokens, "query": question, "merge_overlaps": False}
+    given["tokenizer"] = history.composer.counter
+    made = plain_renderer()._render(items, (), given, current, beside)[0]
+    return made.text.strip("\n") if made.items_included else ""
 
 
 def choose_hidden(question: str, hidden: Collection[Hidden]) -> list[Item]:

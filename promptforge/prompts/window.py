@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TokenizerError, quote
-from ..model import Item, Result
+from ..model import Result
+from ..rendering.renderer import TemplateSet
 from .compose import ComposedPrompt, Composer, PromptContext
 from .ladder import FittedHistory, HistoryFitter
 from .messages import Message
-from .recall import choose_hidden, find_hidden
+from .recall import RECALL_OVERHEAD_TOKENS, recall_passages
 
 ROOM_STEPS = 16
 """The history gets the rest of the context by 16ths of the room, so that its cut moves seldom."""
-RECALL_OVERHEAD_TOKENS = 24
-"""Tokens around recalled passages: their heading, and a joint with the question."""
 UNLIMITED_TOKENS = 1 << 62
 """The room of a history without a window."""
 SPARE_SHARE_DIVISOR = 50
@@ -65,8 +64,8 @@ class WindowFitter:
     """The part of the room that is promised to the history."""
     recall_share: float
     """The part of the room of the history for passages of what it no longer shows."""
-    recall: Callable[[str, list[Item], int], str]
-    """Renders passages: question, items, tokens → text."""
+    templates: TemplateSet
+    """Prints the passages."""
 
     def fit(self, window: int | None) -> FittedPrompt:
         """Return the prompt in at most `window` tokens (`None`: no limit).
@@ -157,15 +156,18 @@ class WindowFitter:
 
     def _recall(self, history: FittedHistory) -> str:
         """Return passages of what the history no longer shows that answer the question."""
-        tokens = self._reserve(history.room) - RECALL_OVERHEAD_TOKENS
-        if not history.changed or tokens <= 0:
+        if not history.changed:
             return ""
-        question = self.composer.texts.get("question") or self.history.question_of(-1)
-        if not question:
-            return ""
-        hidden = list(find_hidden(self.history, history, not self._runs))
-        items = choose_hidden(question, hidden)
-        return self.recall(question, items, tokens) if items else ""
+        texts = self.composer.texts
+        return recall_passages(
+            self.history,
+            history,
+            texts.get("question") or self.history.question_of(-1),
+            self._reserve(history.room) - RECALL_OVERHEAD_TOKENS,
+            self.templates,
+            asked=not self._runs,
+            beside=list(texts.values()),
+        )
 
     def _shrink(self, result: Result | None, limit: int, room: int, window: int) -> FittedPrompt:
         """Shorten the context and then the history until the prompt keeps the window."""

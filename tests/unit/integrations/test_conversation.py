@@ -320,3 +320,27 @@ def test_what_cannot_be_read_stays() -> None:
     types = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
     given = [types.HumanMessage("q"), types.AIMessage(""), object(), {"role": "nobody"}]
     assert tight().fit(given).messages == given and tight().fit([]).messages == []
+
+
+def test_passages_of_earlier_results_come_back_before_the_question() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    lines = [f"{n} parcels of the {n}th depot are on their way" for n in range(900)]
+    lines[700] = "the flux torque of the gasket is 41 newton metres"
+    history = [
+        {"role": "user", "content": "Count the parcels of each depot."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "\n".join(lines)},
+        {"role": "assistant", "content": "Counted."},
+        {"role": "user", "content": "What is the flux torque of the gasket?"},
+    ]
+    given: Any = {"profile": "gpt", "context_window": 3000, "reserve": 0}
+    fitted = ConversationWindow(**given).fit(history)
+    assert fitted.tokens <= 3000
+    assert fitted.messages[:2] == history[:2] and fitted.messages[3] == history[3]
+    said = fitted.messages[-1]["content"]
+    assert said.startswith("<recalled>\n") and said.endswith(history[-1]["content"])
+    assert "41 newton metres" in said
+    again = ConversationWindow(**given).fit(history)
+    assert again.messages == fitted.messages
+    without = ConversationWindow(**given, recall_share=0).fit(history)
+    assert without.messages[-1] is history[-1]
