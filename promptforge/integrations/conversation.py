@@ -301,6 +301,8 @@ class ConversationWindow:
         reserve = 0
         if history.runs and len(history.turns) > 1:
             reserve = int(max(0, room) * self._bridge.setting("recall_share"))
+        if reserve < 2 * RECALL_OVERHEAD_TOKENS:  # no passage has room
+            reserve = 0
         fitted = history.fit(room, None, reserve)
         if not history.runs:
             return fitted

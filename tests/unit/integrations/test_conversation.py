@@ -326,7 +326,7 @@ def test_passages_of_earlier_results_come_back_before_the_question() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     lines = [f"{n} parcels of the {n}th depot are on their way" for n in range(900)]
     lines[700] = "the flux torque of the gasket is 41 newton metres"
-    history = [
+    history: list[Any] = [
         {"role": "user", "content": "Count the parcels of each depot."},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": "\n".join(lines)},
