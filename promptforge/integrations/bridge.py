@@ -36,7 +36,7 @@ from ..prompts.compose import Composer, PromptTemplates
 from ..prompts.shorten import CONTENTS_LAYOUTS
 from ..rendering.loops import run_in_thread as run_in_thread
 from ..rendering.loops import wait_for
-from ..rendering.renderer import ContextRenderer, TemplateSet
+from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
 from ..sources.records import to_item
 from ..templating.loader import Templates
@@ -153,7 +153,6 @@ class Bridge:
         self._set: Mapping[str, Any] = {**set_already, **checked}
         self._counter = get_tokenizer(self.setting("tokenizer"))
         self._templates: PromptTemplates | None = None
-        self.template_set = TemplateSet(Templates(self._folders))
         self._counts: dict[str, int] = {}
         self._renderer = ContextRenderer(
             profile=profile,
@@ -238,7 +237,7 @@ class Bridge:
         # A provider's own count is asked for finished prompts alone.
         counter = getattr(self._counter, "estimate", self._counter)
         if self._templates is None:
-            found = self.template_set.templates
+            found = Templates(self._folders)
             self._templates = PromptTemplates(found, options.prompt, options.format)
         if len(self._counts) > MAX_COUNTS_REMEMBERED:
             self._counts = {}

@@ -313,9 +313,8 @@ class ConversationWindow:
         if message is None or not texts:
             return fitted
         at, asked = texts[0]
-        tokens, templates = reserve - RECALL_OVERHEAD_TOKENS, self._bridge.template_set
-        question = history.question_of(-1)
-        text = recall_passages(history, fitted, question, tokens, templates, asked=False)
+        tokens, question = reserve - RECALL_OVERHEAD_TOKENS, history.question_of(-1)
+        text = recall_passages(history, fitted, question, tokens, None, asked=False)
         if not text:
             return fitted
         recalled = f"{history.composer.print_recall(text, question)}\n\n{asked.text}"

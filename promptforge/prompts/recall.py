@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ..errors import Diagnostics
 from ..model import Item
 from ..rendering.renderer import ContextRenderer, TemplateSet
 from ..text.words import STOP_WORDS, late_pattern
@@ -88,14 +89,15 @@ def recall_passages(
     fitted: FittedHistory,
     question: str,
     tokens: int,
-    current: TemplateSet,
+    current: TemplateSet | None,
     *,
     asked: bool,
     beside: Sequence[str] = (),
 ) -> str:
     """Return passages of what the history no longer shows that answer the question; or nothing.
 
-    `asked`: the question stands after the history. `beside` are texts that stand beside them.
+    `current` prints them; `None`: the shipped templates. `asked`: the question stands after the
+    history. `beside` are texts that stand beside them.
     """
     if not (fitted.changed and question and tokens > 0):
         return ""
@@ -103,6 +105,7 @@ def recall_passages(
     if not items:
         return ""
     options = history.composer.options
+    current = current or plain_renderer()._current(Diagnostics())
     form = options.format
     if form not in current.templates.formats(RECALL_LAYOUT):
         form = "markdown"
