@@ -71,7 +71,7 @@ class Item(
     name: str | None = None
     """Entity, command or technique name; title."""
     path: str | None = None
-    """Where it comes from. The empty text is a path known to be empty; `None` is no path."""
+    """Where it comes from. The empty text is a path known to be empty; `None`: it has none."""
     url: str | None = None
     """Where it is on the web."""
     start_line: int | None = None
@@ -404,7 +404,7 @@ class ResultItem:
         return value
 
     def known(self, name: str) -> Any:
-        """Return a field; one that costs many tries only as far as it is known after few."""
+        """Return a field; one that costs many tries may be `None`, if few do not find it."""
         if name in self.__dict__ or name not in LATE_FIELDS or "_late" not in self.__dict__:
             return getattr(self, name)
         return self.__dict__["_late"](name, False)

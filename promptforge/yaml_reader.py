@@ -270,7 +270,7 @@ class _Builder:
         try:  # "\ud83d\ude00", as JSON writes an emoji, is one character
             return value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            raise self._refusal("half of a surrogate pair is no character", line) from None
+            raise self._refusal("half of a surrogate pair is not a character", line) from None
 
     def _scalar(self, event: Any, line: int) -> Any:
         text: str = event.value

@@ -1,12 +1,14 @@
 """Files made from the vocabulary of options: `python -m tests.generated` writes them again.
 
 `profiles/schema.json` is for editors of YAML, `OptionKeywords` in `promptforge/config/options.py`
-for type checkers and editors of Python. A test compares both with the vocabulary.
+for type checkers and editors of Python, the pages of `tests/reference.py` for the guide. A test
+compares all of them with their source.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import typing
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,10 @@ import msgspec
 from promptforge.config.options import OPTION_VOCABULARY
 from promptforge.config.profiles import profile_schema
 from promptforge.config.schema import Rule, bare_type
+
+sys.path.insert(0, str(Path(__file__).parent))  # not only under pytest
+
+import reference
 
 ROOT = Path(__file__).parent.parent
 OPTIONS = ROOT / "promptforge/config/options.py"
@@ -75,6 +81,7 @@ def files() -> dict[Path, str]:
     return {
         OPTIONS: before + MARK + keywords,
         ROOT / "profiles/schema.json": json.dumps(profile_schema(), indent=2) + "\n",
+        **{reference.GUIDE / name: text for name, text in reference.pages().items()},
     }
 
 

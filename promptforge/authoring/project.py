@@ -406,7 +406,7 @@ def _read_settings(path: Path) -> tuple[dict[str, Any], str] | None:
     except (ValueError, RecursionError) as error:
         if is_shared and b"tool.promptforge" not in data:
             return None  # somebody else's mistake
-        raise ProfileError(f"is no valid TOML: {error}", where=str(path)) from None
+        raise ProfileError(f"is not valid TOML: {error}", where=str(path)) from None
     for key in ("tool", "promptforge") if is_shared else ():
         table = table.get(key) if isinstance(table, dict) else None
     return None if table is None else (dict(table), text)

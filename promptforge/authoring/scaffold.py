@@ -122,7 +122,7 @@ def _check_place(path: Path) -> None:
     """Raise `OptionError` if a file cannot be made."""
     existing = next(p for p in (path, *path.parents, Path()) if p.exists() or p.is_symlink())
     if existing == path:
-        raise OptionError(f"{quote(str(path))} is there already, and nothing is overwritten")
+        raise OptionError(f"{quote(str(path))} exists, and nothing is overwritten")
     if not existing.is_dir():
         raise OptionError(f"{quote(str(existing))} is a file, so no folder can be made there")
     for new in (path, path.parent):
@@ -130,7 +130,7 @@ def _check_place(path: Path) -> None:
             for other in new.parent.iterdir():
                 # Such as Item.md.j2 beside item.md.j2: on Windows and macOS they are one file.
                 if other.name != new.name and other.name.lower() == new.name.lower():
-                    message = "is there already; on some systems that is the same name"
+                    message = "exists; on some systems that is the same name"
                     raise OptionError(f"{quote(str(other))} {message}")
 
 
@@ -325,7 +325,7 @@ def _check_name(thing: str, name: str, allowed: re.Pattern[str], taken: Iterable
     """Raise `OptionError` for a name that no file should have."""
     problem = None
     if len(name) > 64 and allowed.fullmatch(name[:64]):
-        problem = f"it has {len(name)} characters, and 64 are the most"
+        problem = f"it has {len(name)} characters; at most 64 are allowed"
     elif not allowed.fullmatch(name):
         letters = "small letters" if allowed is KIND_NAME else "letters"
         dot = ", '.'" if allowed is _PROFILE_NAME else ""

@@ -138,13 +138,13 @@ class BatchInput:
         """Raise `ItemError` if `output` would replace a file of the input, or be read as one."""
         for name in self._sizes:
             if not is_url(name) and output.exists() and output.samefile(name):
-                message = "is the input and the output; give another output"
+                message = "is both the input and the output; choose another output"
                 raise ItemError(message, where=show_path(name))
         folder = self._source
         if isinstance(folder, str | os.PathLike) and os.path.isdir(folder):
             inside = os.path.realpath(output).startswith(os.path.realpath(folder) + os.sep)
             if inside:
-                message = "holds the output, which the next run would read; give another output"
+                message = "holds the output, which the next run would read; choose another output"
                 raise ItemError(message, where=show_path(folder))
 
     @property
@@ -382,7 +382,7 @@ def _without_nulls(value: Any) -> Any:
         return value.decode()
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, float) and value in (float("inf"), -float("inf")):  # null in JSON
-        raise ValueError(f"found {value}, which is no number of JSON")
+        raise ValueError(f"found {value}, which is not a JSON number")
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
@@ -466,7 +466,7 @@ def check_spec(spec: BatchSpec) -> Options:
     known = [*_OWN_KEYS, *OPTION_VOCABULARY]
     for key in spec.columns:
         if key not in known:
-            message = f"columns: {quote(key)} is no key of a row{suggest_name(key, known)}"
+            message = f"columns: {quote(key)} is not a key of a row{suggest_name(key, known)}"
             raise OptionError(message, option="columns")
     try:
         msgspec.json.encode(spec.options)
@@ -681,7 +681,7 @@ class RowRenderer:
             place = os.path.join(self._spec.workspace, name)
             with contextlib.suppress(OSError, ValueError):
                 if os.path.samefile(place, self._spec.output):
-                    message = "is the output of this batch; give another output"
+                    message = "is the output of this batch; choose another output"
                     raise ItemError(message, where=show_path(path))
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:

@@ -103,7 +103,7 @@ class OutputPaths:
             raise OptionError(f"{message}, or is the name of a folder", option="output")
         self.is_file = suffix in _FILE_SUFFIXES
         if self.is_file and output.is_dir():
-            raise OptionError(f"{output} is a folder; give another output", option="output")
+            raise OptionError(f"{output} is a folder; choose another output", option="output")
         if self.is_file:
             self.folder, self.results = output.with_name(output.name + ".batch"), output
         else:
@@ -139,7 +139,7 @@ class OutputPaths:
             if path.name != "parts" and path.suffix != UNFINISHED_SUFFIX:
                 message = f"{self.folder} is there and holds no batch"
                 raise OptionError(
-                    f"{message}; give another output, such as results.jsonl", option="output"
+                    f"{message}; choose another output, such as results.jsonl", option="output"
                 )
 
     def write_manifest(self, manifest: RunManifest) -> None:
@@ -543,7 +543,7 @@ class RequestFiles:
         body = {"model": model, **body}
         if service.shape == "anthropic":
             if "max_tokens" not in body and not options.reserve:
-                message = "anthropic-batch needs the most tokens of an answer"
+                message = "anthropic-batch needs a limit for the tokens of an answer"
                 raise OptionError(
                     f"{message}: --reserve N, or --body '{{max_tokens: N}}'", option="reserve"
                 )

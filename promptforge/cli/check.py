@@ -272,11 +272,9 @@ def _sarif(report: LintReport) -> dict[str, Any]:
         location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
         # A region without a line is not valid SARIF, nor is a column 0.
         if finding.line:
-            location["region"] = {"startLine": finding.line}
-            if finding.column:
-                location["region"]["startColumn"] = finding.column
-            if finding.end_column:
-                location["region"]["endColumn"] = finding.end_column
+            columns = {"startColumn": finding.column, "endColumn": finding.end_column}
+            known = {name: column for name, column in columns.items() if column}
+            location["region"] = {"startLine": finding.line, **known}
         result = {"ruleId": finding.code, "ruleIndex": used.index(finding.code)}
         result |= {"level": finding.severity, "message": {"text": finding.message}}
         results.append({**result, "locations": [{"physicalLocation": location}]})
@@ -499,14 +497,9 @@ def trust_command(folder: str, show: bool, own: bool, remove: bool, as_json: boo
         projects.trust_project(project)
     state = projects.trust_state(project)
     if as_json:
-        facts: dict[str, Any] = {
-            "folder": str(place.folder),
-            "state": state,
-            "sha256": project.sha256,
-        }
-        if changed:
-            facts["diff"] = changed
-        write_json({**facts, "files": [file._asdict() for file in project.files]})
+        facts = {"folder": str(place.folder), "state": state, "sha256": project.sha256}
+        diff = {"diff": changed} if changed else {}
+        write_json({**facts, **diff, "files": [file._asdict() for file in project.files]})
     else:
         shown = ["\t".join(printable(part, 1000) for part in line.split("\t")) for line in changed]
         write_lines([*_project_lines(project), *([""] if shown else []), *shown], paint=_PAINT)

@@ -10,6 +10,7 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,13 +23,14 @@ from ..reasons import Reason
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
 from .output import (
+    MANY_ITEMS,
     Column,
     check_output,
     painter,
     printable,
+    progress_line,
     screen_columns,
     shorten,
-    stages,
     table_lines,
     write_json,
     write_lines,
@@ -67,18 +69,18 @@ def explain_command(
 
     It takes the arguments of `render`. Items come in the order of packing: `in` is whole, `cut`
     shortened, `out` dropped. `tokens` is the cost of an item, `whole` its cost in full. With
-    `fits at` as --max-tokens it comes back whole; less than ≥N is too little. Flags that are said
-    to bring an item back have been tried. `worth` is the score of an item that comes in; a
+    `fits at` as --max-tokens it comes back whole; less than ≥N is too little. Flags that the
+    account names have been tried. `worth` is the score of an item that comes in; a
     shortened one has its share.
     """
     request = read_request(items, {**given, "output": output})
     for path in request.outputs:
         check_output(path)
     if len({os.path.realpath(path) for path in request.outputs}) < len(request.outputs):
-        raise click.UsageError("two outputs have one name; give each a name of its own")
+        raise click.UsageError("two outputs have the same name; choose different names")
     renderer = request.renderer()
     loaded = request.gather()
-    with stages(len(loaded)) as say:
+    with progress_line(speaks=len(loaded) >= MANY_ITEMS) as say:
         say(f"rendering {len(loaded):,} items")
         result = request.render(renderer, loaded)
         if given["html"]:
@@ -182,18 +184,11 @@ def _row(item: ResultItem, score: float | None) -> list[str]:
     if score is not None:
         # A distance or a count of another system may be large; two decimals are for scores up to 1.
         number = f"{score:.3g}" if abs(score) >= 1000 else f"{score:.2f}"
-    return [
-        STATUS_WORDS[item.status],
-        str(item.rank or ""),
-        item_label(item),
-        printable(item.kind),
-        number,
-        item.form or "-",
-        f"{item.tokens:,}" if item.form else "-",
-        f"{item.tokens_full:,}",
-        item.reason,
-        budget_words(item.known("fits_at"), item.known("too_small")),
-    ]
+    budget = budget_words(item.known("fits_at"), item.known("too_small"))
+    tokens = f"{item.tokens:,}" if item.form else "-"
+    named = [STATUS_WORDS[item.status], str(item.rank or ""), item_label(item)]
+    named += [printable(item.kind), number, item.form or "-"]
+    return [*named, tokens, f"{item.tokens_full:,}", item.reason, budget]
 
 
 def item_label(item: ResultItem | BuildItem) -> str:
@@ -228,22 +223,16 @@ def _reason_lines(result: Result) -> Iterator[str]:
 
 def _decision_lines(report: Report) -> Iterator[str]:
     """Yield what the first items needed that lack room, and what stood before them."""
-    lost = [index for index in report.ranked if report.status(index) != "included"]
-    decided = 0
-    for index in lost:
-        item = report.item(index)
+    lost = (report.item(i) for i in report.ranked if report.status(i) != "included")
+    decided = [*islice((item for item in lost if item.known("decision")), MAX_DECISIONS)]
+    for item in decided:
         decision = item.known("decision")
-        if decision is None:
-            continue
         unit = "" if decision.unit == "tokens" else f" {decision.unit}"
         ahead = ", ".join(f"{group} {number:,}" for group, number in decision.ahead.items())
         line = f"{decision.limit} left {decision.room:,}{unit} at its turn, of {decision.needs:,}"
         line += f" needed; before it came {ahead or 'nothing'}"
         yield shorten(item_label(item), screen_columns())
         yield from _wrapped("    ", line)
-        decided += 1
-        if decided == MAX_DECISIONS:
-            break
     if decided:
         yield ""
 

@@ -61,29 +61,14 @@ _FOLDER_FLAGS = (
 FOLDER_FILTERS = ("include", "exclude", "ignored", "hidden", "secret_scan")
 """Names of the flags that say which files of folders are read."""
 _GIT_FLAGS = (
-    (
-        "--git-diff",
-        "git_diff",
-        "[RANGE]",
-        "Changes, as git diff shows them [default: uncommitted].",
-    ),
+    ("--git-diff", "git_diff", "[RANGE]", "Changes, as git diff has them [default: uncommitted]."),
     ("--git-changed", "git_changed", "[RANGE]", "Changed files, as they are now."),
 )
 _INPUT_FLAGS = (
     ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
-    (
-        "--search",
-        "search",
-        "WORDS",
-        "Search files for WORDS; also the query, unless you set --query.",
-    ),
+    ("--search", "search", "WORDS", "Search files for WORDS; also the query unless you set one."),
     ("--name", "stream_name", "PATH", "File name to assume for standard input."),
-    (
-        "--files-from",
-        "files_from",
-        "FILE",
-        "A list of files, one per line; also @FILE; - is standard input.",
-    ),
+    ("--files-from", "files_from", "FILE", "A list of files, one per line, or -; also @FILE."),
     ("--job", "job", "FILE", "A job in YAML or XML with sources and options."),
 )
 _PATH_METAVARS = frozenset({"FILE", "PATH", "PATH[:START[-END]]"})
@@ -214,15 +199,11 @@ def complete_source(context: click.Context, parameter: click.Parameter, begun: s
 
 def complete_original(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the original that `new` copies."""
-    originals = {
-        "layout": complete_layout,
-        "format": complete_format,
-        "prompt": complete_prompt,
-        "profile": complete_profile,
-    }
+    completions = {**COMPLETIONS, "profile": complete_profile}
+    del completions["tokenizer"]
     # The thing is not known yet where the line ends in --from: then every name is offered.
-    thing = context.params.get("thing")
-    chosen = [originals[thing]] if thing in originals else originals.values()
+    thing = str(context.params.get("thing"))
+    chosen = [completions[thing]] if thing in completions else completions.values()
     return [name for complete in chosen for name in complete(context, parameter, begun)]
 
 
@@ -374,7 +355,7 @@ def folder_flags(function: Command) -> Command:
 
 def follow_flag(function: Command) -> Command:
     """Add `--follow`, which `typed_access` asks for."""
-    about = "Read and write through links that lead out of the folder they lie in."
+    about = "Follow links that point outside their folder, to read and to write."
     return _kept_flag(function, ["--follow"], FOLLOW_FLAG, about)
 
 

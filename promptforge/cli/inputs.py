@@ -38,7 +38,7 @@ from .output import (
     check_output,
     print_diagnostics,
     printable,
-    reading_progress,
+    progress_line,
     typed_access,
 )
 
@@ -193,7 +193,7 @@ def _trusted_project(
         message = f"the project's {plural(len(project.files), 'file is', 'files are')}"
         message += f" {TRUST_STATES[state]}; {_way_to_trust(workspace)}"
         if plain:
-            message += f"; {', '.join(plain)} counts all the same, as a plain value"
+            message += f"; {', '.join(plain)} is used anyway, as a plain value"
         if (context := click.get_current_context(silent=True)) and context.obj is not None:
             context.obj[UNTRUSTED] = f"the project's files are {TRUST_STATES[state]}"
             context.obj[UNTRUSTED] += f"; {_way_to_trust(workspace)}"
@@ -202,7 +202,7 @@ def _trusted_project(
     except PromptForgeError as error:
         if own:
             raise
-        message = f"{error}; nothing in it is used before that is corrected"
+        message = f"{error}; nothing in it is used until that is corrected"
         project = None
     diagnostics.add("PF706", message, where=str(place or workspace))
     return project
@@ -310,11 +310,12 @@ class CommandRequest(NamedTuple):
         """Read the items and return them."""
         from ..engine import gather
 
-        if self.quiet:
-            items = gather(self.wanted, self.diagnostics)
-        else:
-            with reading_progress() as show:
-                items = gather(self.wanted, self.diagnostics, show)
+        with progress_line(after=1, speaks=not self.quiet) as say:
+            items = gather(
+                self.wanted,
+                self.diagnostics,
+                lambda read, total: say(f"promptforge: reading {read:,} of {total:,} files"),
+            )
         for path in self.outputs:
             check_output(path)  # now it is known what the run reads
         return items
@@ -367,7 +368,7 @@ def read_request(
         elif not may_be_empty:
             raise click.UsageError(
                 "nothing to render: name a file of items or a folder, pipe items in,"
-                " or give --file, --doc, --man, --search"
+                " or use --file, --doc, --man, --search"
             )
     if wanted.attack is None:
         wanted = replace(wanted, attack=attack)
@@ -383,16 +384,10 @@ def read_request(
     of_folders = replace(wanted.wanted, secret_allowlist=settings.secret_allowlist)
     wanted = replace(wanted, wanted=of_folders)
     return CommandRequest(
-        wanted=wanted,
-        options=settings.options,
-        profile=settings.profile,
-        folders=settings.folders,
-        places=settings.places,
-        quiet=given["quiet"],
-        diagnostics=diagnostics,
-        job=job,
-        outputs=_outputs(given),
-    )
+        wanted=wanted, options=settings.options, profile=settings.profile, job=job,
+        folders=settings.folders, places=settings.places, quiet=given["quiet"],
+        diagnostics=diagnostics, outputs=_outputs(given),
+    )  # fmt: skip
 
 
 def _of_what_is_shown(result: Result) -> list[Diagnostic]:
@@ -452,16 +447,12 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
         man_pages=[*job.man_pages, *given["man_pages"]],
         techniques=[*job.mitre_techniques, *given["techniques"]],
         plugged=[*job.plugged, *given["plugged"]],
-        search=_search(given["search"], given["within"], job, wanted),
-        attack=given["attack"],
-        workspace=typed_access(given["workspace"]),
-        context_lines=given["context_lines"],
-        wanted=wanted,
-        stream_name=given["stream_name"],
-        git_diff=given["git_diff"],
-        git_log=given["git_log"] or 0,
+        search=_search(given["search"], given["within"], job, wanted), wanted=wanted,
+        attack=given["attack"], workspace=typed_access(given["workspace"]),
+        context_lines=given["context_lines"], stream_name=given["stream_name"],
+        git_diff=given["git_diff"], git_log=given["git_log"] or 0,
         git_changed=given["git_changed"],
-    )
+    )  # fmt: skip
 
 
 def _outputs(given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -533,7 +524,7 @@ def _search(
             raise click.UsageError("--in names the place to search; --search gives the words")
         return None
     if not words.strip():
-        raise click.UsageError("--search needs words to look for")
+        raise click.UsageError("--search needs words")
     return Search(words, within or paths, wanted)
 
 
@@ -631,7 +622,7 @@ def _refuse_second_reader(readers: list[str]) -> None:
     # The second would find it empty, and nothing would say so.
     if len(readers) > 1:
         both = " and ".join(readers)
-        raise click.UsageError(f"only one input can be standard input: {both} name it")
+        raise click.UsageError(f"only one input can be standard input, and {both} name it")
 
 
 def _read_text(flag: str, given: dict[str, Any]) -> str | None:

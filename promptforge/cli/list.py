@@ -57,25 +57,12 @@ if TYPE_CHECKING:
     from ..templating.loader import FoundTemplate
 
 LISTED_THINGS = ("layouts", "formats", "profiles", "tokenizers", "prompts", "framings", "templates")
-_SCRIPT_LINES = {
-    "bash": 'eval "$(promptforge completion bash)"   # in ~/.bashrc; bash 4.4 or later',
-    "zsh": 'eval "$(promptforge completion zsh)"    # in ~/.zshrc, after compinit',
-    "fish": "promptforge completion fish | source   # in ~/.config/fish/config.fish",
-}
-"""Shell → the line for its start-up file."""
 COPIED_THINGS = ("layout", "format", "kind", "prompt", "profile")
 _FIRST_STEPS = ("promptforge render items.json", "promptforge check", "promptforge test")
 _EDITED_FIRST = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
 """Beginning of the name of the file that one edits first."""
 _PROFILE_KEYS = ("layout", "format", "prompt")
 """Things that a profile names under a key of the same name."""
-_LOCAL_FOLDERS = {
-    "templates": {"layouts", "formats", "prompts", "templates"},
-    "profiles": {"profiles"},
-}
-"""Folder → the things that are listed from it."""
-PROFILE_TABLE_COLUMNS = 100
-"""Columns of the terminal that the table of profiles takes; it fits no fewer."""
 _PROFILE_FIGURES = ("layout", "format", "tokenizer", "context_window", "reserve")
 
 
@@ -90,7 +77,7 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     """
     from ..engine import Templates
 
-    folders = take_folders(given)
+    folders = or_local_folders(take_folders(given))
     templates = Templates(folders["templates"])
     list_things: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
@@ -104,10 +91,6 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     # Template files are many, so they are listed only when asked for.
     chosen = [thing] if thing else list(LISTED_THINGS[:-1])
     found = {name: list_things[name]() for name in chosen}
-    # `check` and `test` read ./templates by themselves, so people expect it here too.
-    for folder, things in _LOCAL_FOLDERS.items():
-        if not folders[folder] and things & set(chosen) and Path(folder).is_dir():
-            print_message(f"note: ./{folder} is here but not read: add --{folder} {folder}")
     if as_json:
         write_json(found)
     elif thing == "profiles":
@@ -147,16 +130,18 @@ def wrap_row(line: str, indent: int) -> str:
 
 def _profile_table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a table of profiles, the description of each below its line."""
-    headings = ("name", "family", "layout", "format", "tokenizer", "window", "as of")
-    whole = ("format", "window", "as of")
-    columns = [Column(each, right=each == "window", cut=each not in whole) for each in headings]
+    columns = [
+        Column("name", cut=True), Column("family", cut=True, spare=1), Column("layout", cut=True),
+        Column("format", cut=True), Column("tokenizer", cut=True, spare=2),
+        Column("window", right=True), Column("as of", spare=3),
+    ]  # fmt: skip
     cells = []
     for row in rows:
         window = row.get("context_window")
         shown = f"{window:,}" if window is not None else None
         texts = {**row, "window": shown, "as of": row.get("as_of")}
-        cells.append([printable(texts.get(heading) or "-") for heading in headings])
-    heading, *lines = table_lines(columns, cells, PROFILE_TABLE_COLUMNS)
+        cells.append([printable(texts.get(heading) or "-") for heading, *_ in columns])
+    heading, *lines = table_lines(columns, cells)
     yield heading
     for line, row in zip(lines, rows, strict=True):
         yield line
@@ -164,7 +149,7 @@ def _profile_table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         if about and row["whose"]:
             about += f" [{row['whose']}]"
         if about:
-            yield f"    {shorten(printable(about), PROFILE_TABLE_COLUMNS - 4)}"
+            yield f"    {shorten(printable(about), screen_columns() - 4)}"
 
 
 # --- the things -----------------------------------------------------------------------------------
@@ -300,7 +285,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     from ..config.profiles import find_profiles
     from ..engine import PROMPTS_FOLDER, Templates
 
-    folders = take_folders(given)
+    folders = or_local_folders(take_folders(given))
     templates = Templates(folders["templates"])
     own = [] if name.startswith("shipped/") else folders["profiles"]
     profiles = {profile: path for profile, _, path in find_profiles(own)}
@@ -324,7 +309,10 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
             sets = [f"{PROMPTS_FOLDER}/{each}" for each in templates.prompts()]
             known = [*templates.names(), *templates.layouts(), *sets, *profiles, *rows]
             raise _unknown(name, known)
-        _print_row(rows[name], as_json)
+        if as_json:
+            write_json(rows[name])
+        else:
+            write_lines(_row_lines([rows[name]]), paint=_PAINT)
         return
     hides, note = None, str(path)
     if shipped is not None and shipped.is_file() and shipped.resolve() != path.resolve():
@@ -335,13 +323,6 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
         return
     print_message(note)
     write_output(text)
-
-
-def _print_row(row: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        write_json(row)
-    else:
-        write_lines(_row_lines([row]), paint=_PAINT)
 
 
 def _first_template(templates: Templates, leads: Iterable[str]) -> FoundTemplate | None:
@@ -364,7 +345,7 @@ def _unknown(name: str, known: Iterable[str]) -> OptionError:
         hint += " --templates and --profiles"
     elif not hint:
         hint = "; `promptforge list` and `promptforge list templates` print all names"
-    return OptionError(f"there is nothing called {quote(name)}{hint}", absent=name)
+    return OptionError(f"no template, layout or profile is named {quote(name)}{hint}", absent=name)
 
 
 @click.command("schema")
@@ -378,13 +359,13 @@ def schema_command(thing: str) -> None:
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(list(_SCRIPT_LINES)))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str) -> None:
     """Print the script that lets a shell complete commands, options and names.
 
     \b
-      eval "$(promptforge completion bash)"     in ~/.bashrc
+      eval "$(promptforge completion bash)"     in ~/.bashrc; bash 4.4 or later
       eval "$(promptforge completion zsh)"      in ~/.zshrc, after compinit
       promptforge completion fish | source      in ~/.config/fish/config.fish
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
@@ -392,7 +373,7 @@ def completion_command(ctx: click.Context, shell: str) -> None:
     assert shell_class is not None
     # The name is fixed: under `python -m promptforge` click would complete `python`.
     script = shell_class(ctx.find_root().command, {}, "promptforge", "_PROMPTFORGE_COMPLETE")
-    write_output(f"# {_SCRIPT_LINES[shell]}\n{script.source_template % script.source_vars()}")
+    write_output(script.source_template % script.source_vars())
 
 
 # --- files to start from --------------------------------------------------------------------------
@@ -557,9 +538,9 @@ def _write(files: Sequence[NewFile], steps: Sequence[str], pretend: bool, as_jso
     from ..authoring.scaffold import missing_files, write_files
 
     if pretend:
-        files, heading = missing_files(files), "these would be there; next:"
+        files, heading = missing_files(files), "these files would be written; next:"
     else:
-        files, heading = write_files(files), "these are now there; next:"
+        files, heading = write_files(files), "the files are written; next:"
     names = [str(file.path) for file in files]
     if as_json:
         write_json({"files": names, "written": not pretend, "next": list(steps)})

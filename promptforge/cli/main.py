@@ -42,9 +42,7 @@ class CommandEntry(NamedTuple):
 GROUPS = {
     "Build": {
         "render": CommandEntry("render", "Build the context from files, folders or items."),
-        "prompt": CommandEntry(
-            "preview", "Build a full prompt: system, history, context, question."
-        ),
+        "prompt": CommandEntry("preview", "Build a prompt: system, history, context, question."),
         "batch": CommandEntry("batch", "Render a file of requests; resumable."),
         "preview": CommandEntry("preview", "Open the live preview in a browser."),
         "mcp": CommandEntry("preview", "Run an MCP server."),
@@ -94,10 +92,10 @@ class _Named(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
-            self.fail("the name is empty, as of a variable without a value", param, ctx)
+            self.fail("the name is empty; is a shell variable unset?", param, ctx)
         # Of `--html -o FILE` the file would be called `-o`.
         if ctx and any(value in (*each.opts, *each.secondary_opts) for each in ctx.command.params):
-            self.fail(f"{value} is a flag; ./{value} would be a file of this name", param, ctx)
+            self.fail(f"{value} is a flag; write ./{value} for a file of this name", param, ctx)
         return self._inner.convert(value, param, ctx)
 
     def shell_complete(

@@ -139,8 +139,8 @@ def check_new_or_ours(path: Path, text: str) -> None:
     with contextlib.suppress(OSError):
         if read_bytes(target, note=False) == text.encode("utf-8", "replace"):
             return
-    message = "is there already, and no earlier run wrote it as it is"
-    raise ItemError(f"{message}; remove it, or give another output", where=str(path))
+    message = "exists, and is not the output of an earlier run"
+    raise ItemError(f"{message}; remove it, or choose another output", where=str(path))
 
 
 def write_all_files(texts: Mapping[str, str]) -> None:
@@ -222,14 +222,8 @@ def _feed(program: Sequence[str], data: bytes) -> bool:
 
     # xclip stays in the background: with a pipe of ours open, `2>&1 | cat` would wait for its end.
     try:
-        done = subprocess.run(
-            program,
-            input=data,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-            timeout=10,
-        )
+        out = subprocess.DEVNULL
+        done = subprocess.run(program, input=data, stdout=out, stderr=out, check=False, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return False
     return done.returncode == 0
@@ -318,19 +312,27 @@ def takes_escapes(name: str) -> bool:
 
 
 @contextlib.contextmanager
-def stages(items: int) -> Iterator[Callable[[str], None]]:
-    """Give a function that says on a terminal what a long command is at; nothing stays of it."""
-    speaks = items >= MANY_ITEMS and takes_escapes("stderr")
+def progress_line(*, after: float = 0, speaks: bool = True) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows on a terminal what a long command does; it leaves no trace.
+
+    It is silent in the first `after` seconds, and shows at most ten lines a second from then on.
+    """
+    speaks = speaks and takes_escapes("stderr")
+    following, shown = time.monotonic() + after, False
 
     def say(stage: str) -> None:
-        if speaks:
+        nonlocal following, shown
+        now = time.monotonic()
+        if speaks and (not after or now >= following):
+            following, shown = now + 0.1, True
             _wipe_line()
             click.echo(f"{stage}\r", err=True, nl=False)  # what is said meanwhile begins there
 
     try:
         yield say
     finally:
-        say("")
+        if shown:
+            _wipe_line()
 
 
 def _wipe_line() -> None:
@@ -426,26 +428,6 @@ def write_or_discard(stream: Any, write: Callable[[], None]) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             discard_output(stream.fileno())
-
-
-@contextlib.contextmanager
-def reading_progress() -> Iterator[Callable[[int, int], None]]:
-    """Give a function that says on a terminal how many files have been read, after a second."""
-    following, shown = time.monotonic() + 1, False
-
-    def show(read: int, total: int) -> None:
-        nonlocal following, shown
-        now = time.monotonic()
-        if now >= following and takes_escapes("stderr"):
-            following, shown = now + 0.1, True
-            line = f"\rpromptforge: reading {read:,} of {total:,} files\x1b[K"
-            click.echo(line, err=True, nl=False, color=True)  # no color, but a command as well
-
-    try:
-        yield show
-    finally:
-        if shown:
-            click.echo("\r\x1b[K", err=True, nl=False, color=True)
 
 
 DEFAULT_COLUMNS = 80
@@ -604,7 +586,7 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
         return _describe_value(error, error.param)
     # Click's own words for a second NAME where one is taken.
     words = error.format_message()
-    return re.sub(r"Got unexpected extra arguments? \((.*)\)", r"too many words: \1", words)
+    return re.sub(r"Got unexpected extra arguments? \((.*)\)", r"unexpected arguments: \1", words)
 
 
 def _guess_flag(error: click.NoSuchOption, context: click.Context | None) -> str:

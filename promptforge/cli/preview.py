@@ -21,6 +21,7 @@ from click.core import ParameterSource
 
 from ..engine import get_tokenizer
 from ..errors import Diagnostics, ProfileError, TemplateError, pip_install
+from ..prompts.providers import SHAPES
 from .flags import (
     GroupedCommand,
     complete_path,
@@ -43,32 +44,17 @@ if TYPE_CHECKING:
     from ..model import Item
 
 
-class _Shape(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
-    """A value of `to`; `render` starts without the shapes of providers."""
-
-    name = "shape"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return all of them."""
-        from ..prompts.providers import SHAPES
-
-        return f"[{'|'.join(SHAPES)}]"
-
-
 @click.command("prompt", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
 @text_flags
 @click.option(
-    "--to",
-    type=_Shape(),
-    default="text",
-    show_default=True,
+    "--to", type=click.Choice(SHAPES), default="text", show_default=True,
     help="The receiver: one text, or the keywords of a provider's call.",
-)
+)  # fmt: skip
 @functools.partial(input_flags, whole=True)
 @output_flags
 def prompt_command(
-    items: tuple[str, ...], to: str, as_json: bool, output: str | None, **given: Any
+    items: tuple[str, ...], to: Any, as_json: bool, output: str | None, **given: Any
 ) -> int:
     """Make a whole prompt: system text, instructions, context, history and question.
 
@@ -77,21 +63,13 @@ def prompt_command(
     in a line end where the window has room for it.
     """
     from ..prompts.finished import format_prompt
-    from ..prompts.providers import check_shape
 
-    # A typo is found before minutes are spent on reading sources.
-    shape = check_shape(to)
     given["output"] = output  # no folder gives the text of an earlier run
     request, around = read_prompt_request(items, given, may_be_empty=True)
     loaded = request.gather()
-    prompt = request.renderer().prompt(
-        loaded,
-        **around.texts,
-        history=around.messages,
-        to=shape,
-        before=tuple(request.diagnostics),
-        **request.options,
-    )
+    around_it = {**around.texts, "history": around.messages, **request.options}
+    before = tuple(request.diagnostics)
+    prompt = request.renderer().prompt(loaded, to=to, before=before, **around_it)
     print_diagnostics(prompt.warnings, quiet=request.quiet)
     if as_json:
         write_json(prompt.to_dict(), output)
@@ -117,11 +95,9 @@ def prompt_command(
 )
 @click.option("--edit", is_flag=True, help="Let the page save into your own folders.")
 @click.option(
-    "--tests",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    "--tests", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the golden cases it saves [default: tests, beside your own folder].",
-)
+)  # fmt: skip
 def preview_command(
     items: tuple[str, ...], port: int | None, edit: bool, tests: Path | None, **given: Any
 ) -> None:
@@ -166,18 +142,11 @@ def preview_command(
 
     whole = any((*around.texts.values(), around.history))
     session = Session(
-        loaded,
-        request.profile,
-        request.options,
-        **request.folders,
-        edit=edit,
-        texts=PromptTexts(**around.texts, history=around.history),
-        tests=tests,
-        items_file=_only_item_file(request),
-        loading=_call_of_load(items, given),
+        loaded, request.profile, request.options, **request.folders, edit=edit, tests=tests,
+        texts=PromptTexts(**around.texts, history=around.history), notes=list(request.diagnostics),
+        items_file=_only_item_file(request), loading=_call_of_load(items, given),
         words=_words_of_text(sys.argv[2:], command.params, whole=whole),
-        notes=list(request.diagnostics),
-    )
+    )  # fmt: skip
     run_preview(session, port=port or 0, watched=watched, gather=gather, tell=print_message)
 
 
@@ -283,30 +252,20 @@ class _LogLines(logging.Handler):
     "--http", type=_HostAndPort(), metavar="[HOST:]PORT", help="Serve over HTTP, at /mcp."
 )
 @click.option(
-    "roots",
-    "--root",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    metavar="FOLDER",
-    help="Open a folder to pack_folder and search_files; repeat it for several. Without it the"
-    " roots of the client are open, over standard input alone.",
-)
+    "roots", "--root", multiple=True, type=click.Path(exists=True, file_okay=False),
+    metavar="FOLDER", help="Open a folder to pack_folder and search_files. Repeatable. Without it,"
+    " the roots of the client are open, over standard input alone.",
+)  # fmt: skip
 @click.option("--resources", is_flag=True, help="List templates and profiles as resources.")
 @click.option(
-    "--wrap",
-    is_flag=True,
-    help="Stand before the MCP server that COMMAND starts, or at a URL: its long results are"
-    " shortened to --max-tokens, and the tool read_more has the rest.",
-)
+    "--wrap", is_flag=True, help="Proxy the MCP server that COMMAND starts, or that is at a URL:"
+    " shorten long results to --max-tokens; the tool read_more has the rest.",
+)  # fmt: skip
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def mcp_command(
-    http: tuple[str, int] | None,
-    roots: tuple[str, ...],
-    resources: bool,
-    wrap: bool,
-    command: tuple[str, ...],
-    **given: Any,
-) -> None:
+    http: tuple[str, int] | None, roots: tuple[str, ...], resources: bool, wrap: bool,
+    command: tuple[str, ...], **given: Any,
+) -> None:  # fmt: skip
     """Serve the Model Context Protocol: tools that render contexts, and each layout as a prompt.
 
     render_context and explain take items; pack_folder and search_files read the open folders, but

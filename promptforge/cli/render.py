@@ -60,19 +60,14 @@ if TYPE_CHECKING:
 @input_flags
 @output_flags
 @click.option(
-    "--split",
-    metavar="N",
+    "--split", metavar="N",
     help="Write everything, in parts of N tokens; -o out.md makes out.1.md, out.2.md …",
-)
+)  # fmt: skip
 @click.option("--copy", is_flag=True, help="Copy the text to the clipboard, and do not print it.")
 def render_command(
-    items: tuple[str, ...],
-    as_json: bool,
-    output: str | None,
-    split: str | None,
-    copy: bool,
+    items: tuple[str, ...], as_json: bool, output: str | None, split: str | None, copy: bool,
     **given: Any,
-) -> int:
+) -> int:  # fmt: skip
     """Render items and sources as one context text.
 
     ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
@@ -96,7 +91,7 @@ def render_command(
         if not isinstance(tokens, int) or tokens < 1:
             raise click.UsageError(f"--split takes a number of tokens, as 8k; got {quote(split)}")
         if output.endswith("/") or (os.path.exists(output) and not os.path.isfile(output)):
-            message = "is no file; --split numbers the name of one: out.md makes out.1.md"
+            message = "is not a file; --split numbers the name of one: out.md makes out.1.md"
             raise ItemError(message, where=output)
         check_output(output)
         return _write_parts(request, renderer, tokens, Path(output))
@@ -170,11 +165,9 @@ TREE_BAR = 10
 @folder_flags
 @profile_flags
 @click.option(
-    "--tokenizer",
-    metavar="NAME",
-    shell_complete=complete_tokenizer,
+    "--tokenizer", metavar="NAME", shell_complete=complete_tokenizer,
     help="The tokenizer [default: the profile's].",
-)
+)  # fmt: skip
 @click.option("--tree", is_flag=True, help="Print folders with their shares, largest first.")
 @click.option(
     "--depth",

@@ -172,7 +172,7 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
     values, place = read_values(LAYOUT_VOCABULARY, text, where)
     if values.get("group_by") == "auto":
         raise ProfileError(
-            "group_by: auto has no meaning here; say none, file, kind, category, origin or a"
+            "group_by: auto has no meaning here; use none, file, kind, category, origin or a"
             " metadata key",
             where=place("group_by"),
             option="group_by",

@@ -348,7 +348,7 @@ def _read(path: Path) -> _Layer:
     except OSError as error:
         said = f"cannot be read: {error.strerror}"
         if error.errno == errno.EFBIG:
-            said = f"is no profile: it has more than {_MAX_PROFILE_BYTES} bytes"
+            said = f"is not a profile: it has more than {_MAX_PROFILE_BYTES} bytes"
         raise ProfileError(said, where=str(path)) from None
     values, place = _parse(text, str(path))
     name = path.stem

@@ -276,7 +276,7 @@ def template_files_of(texts: Mapping[str, str]) -> dict[str, TemplateFile]:
         try:
             size = len(text.encode())
         except UnicodeEncodeError:
-            raise TemplateError("half of a surrogate pair is no character", where=name) from None
+            raise TemplateError("half of a surrogate pair is not a character", where=name) from None
         if size > MAX_TEMPLATE_BYTES:
             raise TemplateError(f"is larger than {MAX_TEMPLATE_BYTES // 1024} kB", where=name)
     return {

@@ -83,7 +83,7 @@ def leads_outside(name: str, folder: StrPath, base: StrPath | None = None) -> st
         return None
     if is_inside(real, root):
         return None
-    return f"{quote(name)} lies outside of the folder {quote(str(folder))}"
+    return f"{quote(name)} is outside the folder {quote(str(folder))}"
 
 
 def link_problem(path: StrPath, folder: StrPath) -> str | None:
@@ -175,10 +175,10 @@ class Access:
             if reason := leads_outside(name, self.root, self.folder):
                 raise ItemError(f"{reason}; {ALLOW_OUTSIDE}", where=show_path(name))
         elif border is not None and not is_inside(real, border):
-            hint = "name it by an absolute path, or from a folder that holds it (--workspace DIR)"
-            message = f"leads out of the workspace; {hint}"
+            hint = "use an absolute path or --workspace DIR"
+            message = f"is outside the workspace; {hint}"
             if self.typed:
-                message = "a link leads out of the folder; name what it leads to"
+                message = "a link points outside the folder; name its target"
                 if self.follow is not None:
                     message += ", or follow links by --follow"
             raise ItemError(message, where=show_path(name))
@@ -203,7 +203,7 @@ class Access:
             raise ItemError(message, where=show_path(name)) from None
         root = None if self.root is None else os.path.realpath(self.root)
         if root is not None and (os.path.isabs(name) or not is_inside(at, root)):
-            message = f"lies outside of the folder {quote(str(self.root))}; {ALLOW_OUTSIDE}"
+            message = f"is outside the folder {quote(str(self.root))}; {ALLOW_OUTSIDE}"
             raise ItemError(message, where=show_path(name))
         return Path(at)
 
@@ -216,7 +216,7 @@ class Access:
         message = f"{show_path(place)} is a link to {quote(os.readlink(place))}"
         way_out = "nothing is written through it; name the place that it leads to"
         if self.follow is not None:
-            way_out += ", or give --follow"
+            way_out += ", or use --follow"
         raise ItemError(f"{message}: {way_out}", where=show_path(name))
 
 
@@ -341,7 +341,7 @@ def refuse_input(path: StrPath, name: str) -> None:
         read = (_reads or {}).get((state.st_dev, state.st_ino))
         # A number of a file that is gone, as of a copy from a store, may have come back.
         if read is not None and os.path.samefile(read, path):
-            message = "is the input and the output; give another output"
+            message = "is both the input and the output; choose another output"
             raise ItemError(message, where=show_path(name))
 
 

@@ -509,7 +509,7 @@ def orient_score(document: Any, order: ScoreOrder) -> Any:
     inner, score = document, None
     if isinstance(document, tuple) and len(document) == 2:
         if order is None:
-            message = 'score_order: say "higher" or "lower"'
+            message = 'score_order: set "higher" or "lower"'
             message += ": the number beside a document may be a distance"
             raise OptionError(message, option="score_order")
         inner, score = document

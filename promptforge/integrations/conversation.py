@@ -267,7 +267,7 @@ class ConversationWindow:
     def __init__(self, **options: Any) -> None:
         self._bridge = Bridge(**{"score_order": None, **options})
         if self._bridge.window is None:
-            message = "context_window: say it, or name a profile that does"
+            message = "context_window: set it, or choose a profile that does"
             raise OptionError(message, option="context_window")
         self._window: int = self._bridge.window
 

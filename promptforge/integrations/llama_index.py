@@ -265,7 +265,7 @@ class WindowChatEngine(ContextChatEngine):
         **options: Any,
     ) -> None:
         if Bridge(**options).window is None:
-            message = "context_window: say it, or name a profile that does"
+            message = "context_window: set it, or choose a profile that does"
             raise OptionError(message, option="context_window")
         system = [ChatMessage(role="system", content=system_prompt)] if system_prompt else []
         super().__init__(

@@ -696,7 +696,7 @@ def _folder_tool(name: str, about: str, workshop: _Workshop) -> Callable[..., An
 def _merged(named: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     wanted = {name: value for name, value in named.items() if value is not None}
     for name in wanted.keys() & options.keys():
-        message = f"{name} is an argument and among the options; say it once"
+        message = f"{name} is both an argument and an option; give it once"
         raise OptionError(message, option=name)
     return wanted | options
 

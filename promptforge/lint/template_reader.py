@@ -78,7 +78,7 @@ def _near_tags(text: str) -> Iterator[TemplateMistake]:
             meant = f"{{{{ {found['value'].strip()} }}}}"
         else:
             meant = re.sub(r"\A\{\s+|\s+\}\Z", lambda end: end[0].strip(), found[0])
-        message = f"is no tag and is printed as it stands; write {meant}"
+        message = f"is not a tag and is printed as it is; write {meant}"
         yield TemplateMistake(found.start(), len(found[0]), message, meant)
 
 
@@ -399,7 +399,7 @@ class _ScopeWalk(NodeVisitor):
                     self._say(child, "PF810", f"{message}; add | framed, or | prose")
                 # Together two values could make a link or an entity.
                 elif self._markdown and shape is before is VALUE_SHAPE:
-                    message = "two values beside each other are escaped more than they need"
+                    message = "two values next to each other are escaped more than they need"
                     self._say(child, "PF811", f"{message}; put a blank between them")
                 if self._markdown and _stands_in_line(node.nodes, number):
                     message = "a fence takes lines of its own"
@@ -516,7 +516,7 @@ class _ScopeWalk(NodeVisitor):
             hint, new = "", None
             if owner.member:
                 hint = "; ask each of its members: {% for one in … %}"
-            message = f'"{name}" is asked of {owner.label}, which has no fields{hint}'
+            message = f'"{name}": {owner.label} has no fields{hint}'
         else:
             hint, new = _hint(owner, name, owner.fields)
             message = f'{owner.label} has no field "{name}"{hint}'
@@ -712,7 +712,7 @@ class TemplateLibrary:
             way_out = "one of them must do without"
             if shipped:
                 way_out = f'the original is "shipped/{target}"'
-            message = f'"{target}" draws on this file in turn, in a circle; {way_out}'
+            message = f'"{target}" includes this file too: circular; {way_out}'
         elif shipped and not template.shipped:
             edit = Edit(at + 1, at + 1, "shipped/")
             message = f'this is the file itself; the original is "shipped/{target}"'

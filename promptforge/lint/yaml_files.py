@@ -140,7 +140,7 @@ class YamlKeys:
         self.findings: list[Finding] = []
         self._lines: Mapping[tuple[str | int, ...], int] = {}
         for line, char in find_invisible(text.text):
-            message = f"the character {char} cannot be seen here"
+            message = f"the character {char} is invisible"
             self.findings.append(text.on(line, "PF834", message))
         try:
             values, self._lines = load_yaml_with_lines(text.text, text.path)
@@ -351,7 +351,7 @@ def _merged_options(
             if file:
                 message = f"what this builds on is wrong: {error}"
             if file and Path(file).resolve() == path.resolve():  # it leads back to here
-                message = f'"{keys.values.get("extends")}" builds on this file in turn, in a circle'
+                message = f'"{keys.values.get("extends")}" builds on this file too: circular'
             return {}, keys.value("extends", "PF833", message)
         line, message = split_place(error, str(path))
         if file != str(path):
@@ -437,7 +437,7 @@ def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
     elif left is not None and most is not None and most > left:
         message = f"max_tokens {most:,} is more than the window leaves after the reserve, {left:,}"
         if "max_tokens" not in keys.values:
-            message += f"; nobody set it here: say max_tokens: {left}, or less"
+            message += f"; it is not set here; set max_tokens: {left}, or less"
         found.append((("max_tokens", "reserve", "context_window"), "PF841", message))
     if share > 1 + 1e-9:
         message = f"the shares of the sections add up to {share:.0%} of max_tokens"

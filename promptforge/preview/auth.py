@@ -220,7 +220,7 @@ def _check_length(method: str, given: list[bytes]) -> None:
     if len(given[0]) > 10 or int(given[0]) > MAX_BODY_BYTES:
         raise RefusedRequestError(413, f"more than {MAX_BODY_BYTES >> 10} kB")
     if method in _READING and int(given[0]):
-        raise RefusedRequestError(400, "a body where there is none")
+        raise RefusedRequestError(400, "a body where none is expected")
 
 
 def _check_origin(headers: Headers) -> None:

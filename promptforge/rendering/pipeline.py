@@ -652,7 +652,7 @@ def _say_overhead(packed: Packed, options: Options, diagnostics: Diagnostics) ->
     if options.on_error == "raise":
         subject = "the template's own text needs"
         raise over_budget_error(subject, packed.cost, _limit(options), "raise it")
-    message = "the budget cannot hold even the template's own text, so the text is empty"
+    message = "the budget is smaller than the text of the templates alone, so the output is empty"
     diagnostics.add("PF110", message)
 
 

@@ -173,7 +173,7 @@ class ContextRenderer:
 
         `items` are `Item`s, mappings of any known shape, or documents of LangChain, LlamaIndex
         and Haystack. `options` win over the renderer's own. Rendering is lenient by default: bad
-        data is left out and said in `Result.warnings`. With `on_error="raise"` any warning is a
+        data is left out and noted in `Result.warnings`. With `on_error="raise"` any warning is a
         `StrictError` that carries the result. `before` are diagnostics from loading the items.
 
         Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown

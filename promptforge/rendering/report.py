@@ -679,15 +679,15 @@ def _say_of_labels(item: Item, syntax: Syntax, diagnostics: Diagnostics) -> None
     for field in _LABELS:
         value = getattr(item, field) or ""
         if item.name == "" and field == "name":
-            said.append(("PF201", "name: empty; another label of the item is its title", "info"))
+            said.append(("PF201", "empty name; another label of the item is its title", "info"))
         if not value.isprintable() and show_line(value) != value:
-            message = f"characters that cannot be seen are shown as escapes: {quote(value)}"
+            message = f"invisible characters were escaped: {quote(value)}"
             said.append(("PF701", f"{field}: {message}", "warning"))
         if len(value) > MAX_LABEL_CHARACTERS:
             message = f"{field}: cut at {MAX_LABEL_CHARACTERS:,} characters: {quote(value)}"
             said.append(("PF206", message, "warning"))
     if item.language and not syntax.takes_tag(item.language):
-        message = f"language: {quote(item.language)} is no tag of a fence, so the fence has none"
+        message = f"language: {quote(item.language)} is not a fence tag; the fence has none"
         said.append(("PF210", message, "warning"))
     for code, message, severity in said:
         diagnostics.add(code, message, item=item_id(item), severity=severity)

@@ -312,7 +312,7 @@ class _Worker:
         if code == -getattr(signal, "SIGPROF", 0):
             return TemplateError(f"the templates ran for more than {seconds:g} s and were stopped")
         if code == -getattr(signal, "SIGKILL", 0):  # templates can kill nothing
-            said = "something ended the process of the templates; perhaps memory has run out"
+            said = "the process of the templates was ended, perhaps for lack of memory"
             return TemplateError(f"{said} (signal {-code})")
         return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
 

@@ -110,7 +110,7 @@ def _find_name(index: TechniqueIndex, wanted: str) -> _Object | None:
     if len(live) > 1:
         known = ", ".join(sorted(each["technique_id"] for each in live))
         message = f"{quote(wanted.title())} is the name of several techniques: {known}"
-        raise ItemError(f"{message}; say the id", field="technique")
+        raise ItemError(f"{message}; use the id", field="technique")
     return live[0] if live else None
 
 

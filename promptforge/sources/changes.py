@@ -67,7 +67,7 @@ def load_diff(
     kept = narrow_down([item.path or item.name or "" for item in items], wanted)
     items = [item for item in items if (item.path or item.name) in kept]
     if not items:
-        message = f"no wanted file has changed in {_name(revisions)}"
+        message = f"no selected file has changed in {_name(revisions)}"
         raise ItemError(message, where="git diff")
     for item in items:
         note_read_path(Path(workspace, item.path or item.name or ""))
@@ -145,7 +145,7 @@ def load_changed(
             diagnostics.add("PF604", f"skipped: {error.bare}", where=error.where)
     if not items:
         but = ", but for those that are left out by default" if left_out else ""
-        message = f"no wanted file has changed in {_name(revisions)}{but}"
+        message = f"no selected file has changed in {_name(revisions)}{but}"
         raise ItemError(message, where="git diff")
     return _without_secrets(items, diagnostics, wanted)
 

@@ -198,7 +198,7 @@ def read_folder(
         read.append((place, *found))
         room -= len(found[0])
         if room < 0:
-            message = f"more than {wanted.max_chars:,} characters; narrow it down"
+            message = f"more than {wanted.max_chars:,} characters; narrow the pattern"
             raise ItemError(message, where=show_path(path))
     packed = _leave_out_packed(read, path, wanted, left_out, lambda name: os.path.join(top, name))
     for name in {*left_out.get(_WRITTEN, ())} - named:
@@ -527,7 +527,7 @@ def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
     if wanted.below:
         names = [name for name in names if f"{name}/".startswith(f"{wanted.below}/")]
         if not names:
-            message = "no file is there, or .gitignore hides it"
+            message = "the file does not exist, or .gitignore hides it"
             raise ItemError(message, where=show_path(wanted.below))
     if wanted.include:
         _refuse_unusable("--include", wanted.include, names)
@@ -557,7 +557,7 @@ def _take_brackets(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
 def _refuse_unusable(flag: str, patterns: Sequence[str], names: Sequence[str]) -> None:
     for pattern in patterns:
         if not is_pattern(pattern):
-            message = "no pattern as in .gitignore; write \\! and \\[ for these letters themselves"
+            message = "not a gitignore pattern; write \\! and \\[ for these characters"
             raise ItemError(message, where=f"{flag} {quote(pattern)}")
         if "," not in pattern:
             continue
@@ -622,7 +622,7 @@ def _ask_git(
         tracked = run_git(folder, *_TRACKED, names=True)
         others = run_git(folder, *NEW_FILES, names=True, diagnostics=diagnostics)
     except ItemError as error:
-        message = f"git cannot list the files, so they are listed without it: {error.bare}"
+        message = f"git cannot list the files, so promptforge lists them itself: {error.bare}"
         diagnostics.add("PF601", message, where=show_path(folder))
         return None
     found = dict.fromkeys(filter(None, tracked.split("\0")))

@@ -143,8 +143,8 @@ def load(  # noqa: PLR0913  these are public options
     - `paths`: files of items, folders, and files of text that cannot be items, such as `app.py`;
       also by URL, such as `s3://bucket/items.jsonl` (extra `remote`).
     - `files`: `PATH[:START[-END]]`, patterns or folders, with `context_lines` more lines on either
-      side of a range. Of folders the files that git sees are read, narrowed down by `include` and
-      `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too.
+      side of a range. Folders are read as git sees them, narrowed down by `include` and `exclude`,
+      gitignore patterns; `ignored` and `hidden` take the other files too.
       Credentials in files and changes are masked, unless `secret_scan` is false.
     - `git_diff`: the changes between revisions such as `main...`, one item a file; `git_changed`:
       the changed files as they are now; `""` stands for all that is not committed. `git_log`: the
@@ -329,7 +329,7 @@ def _load_items_or_text(
             raise error from None
         if not is_object and any(_begins_as_json(item.content or "") for item in texts):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
-        message = "read as a text, for it holds no items"
+        message = "read as text: it holds no items"
         severity: Severity = "info"
         if is_object:
             message, severity = f"{message}; {way_out} without a warning", "warning"
@@ -391,7 +391,7 @@ def load_stream(
         if _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text):
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
-        message = "read as a text, for it holds no items; --name app.py would tell its language"
+        message = "read as text: it holds no items; --name app.py sets its language"
         language = detect_language(text)
         if language:
             message = (

@@ -32,7 +32,7 @@ from .workspace import BinaryFileError, read_named
 MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
 _SPACE = re.compile(r"[ \t\r\n]*")
-_NOT_A_NUMBER = "is no number of JSON"
+_NOT_A_NUMBER = "is not a JSON number"
 _TEXT_FIELDS = ("content", "summary", "expanded", "text", "page_content")
 """Keys of an object alone that make it a record, whatever else it has."""
 LocatedRecords = tuple[list[Any], Callable[[int], str]]
@@ -109,7 +109,7 @@ def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
             before = reader.line_num
     except csv.Error as error:
         place = f"{where}:{first + before + 1}"
-        diagnostics.add("PF201", f"read as a text, for it is no table: {error}", where=place)
+        diagnostics.add("PF201", f"read as text: it is not a table: {error}", where=place)
         return None
     diagnostics.extend(read)
     said = f"read as a table of {plural(len(rows), 'record', 'records')}; --file shows it as text"

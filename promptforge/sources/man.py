@@ -78,7 +78,7 @@ def load_man_page(spec: str) -> Item:
         raise ItemError(f"no such man page{hint}", where=where)
     content = _body(_typeset(page, name, section, locale))
     if not content:
-        message = "the page was found but could not be set; install mandoc, man-db or groff"
+        message = "the page was found but cannot be formatted; install mandoc, man-db or groff"
         raise ItemError(message, where=where)
     found = {"section": section or _split_name(page)[1], "sections": _sections(content)}
     if locale:

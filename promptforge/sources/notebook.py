@@ -27,7 +27,7 @@ class Notebook(NamedTuple):
     left_out: int
     """Outputs without a text: pictures, widgets."""
     unread: int
-    """Cells with a source that is no text, or only in part."""
+    """Cells with sources that are not text, or only in part."""
 
 
 def read_notebook(text: str) -> Notebook | None:

@@ -72,7 +72,7 @@ def load_records(
     diagnostics: Diagnostics,
     locate: Callable[[int], str] | None = None,
 ) -> list[Item]:
-    """Return the items of many records; a bad one is left out and said (PF204).
+    """Return the items of many records; a bad one is left out and noted (PF204).
 
     `records` is an iterable of what `to_item` takes, one such record, a table, or the response of
     a store. Several searches in it are interleaved by their ranks. `where` is a file or the name of
@@ -240,7 +240,7 @@ def _say_contradiction(search: list[Item], diagnostics: Diagnostics) -> None:
         if any(item.score_order == "lower" for item in search):
             word, other = other, word
         message = f"the first result has the worst score, if {word} is better"
-        message = f"{message}; if it is the best, say score_order: {other}"
+        message = f"{message}; if it is the best, set score_order: {other}"
         diagnostics.add("PF214", message, severity="info")
 
 
@@ -419,7 +419,7 @@ def _read_pair(pair: Any, notes: _Notes) -> _Fields:
     if issubclass(type(inner), dict) or isinstance(inner, Mapping):
         return {**text_keys(inner, notes.say), "score": score}
     if isinstance(inner, str) and inner.isascii() and len(inner.split()) < 2:
-        message = f"the text of a pair is one word, {quote(inner)}; an id alone is no content"
+        message = f"the text of a pair is a single word, {quote(inner)}; an id alone is not content"
         notes.say("PF202", message)
     return {**_read_document(inner, notes), "score": score}
 

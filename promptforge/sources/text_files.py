@@ -236,9 +236,7 @@ def file_item(
             if found.left_out:
                 message += f"; {plural(found.left_out, 'output', 'outputs')} left out, without text"
             if found.unread:
-                message += (
-                    f"; {plural(found.unread, 'cell', 'cells')} with a source that is no text"
-                )
+                message += f"; {plural(found.unread, 'cell', 'cells')} whose source is not text"
             said.add("PF611", message, where=show_path(path), severity="info")
         expanded = found.text if found.short != found.text else None
         return Item(

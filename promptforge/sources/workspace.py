@@ -155,14 +155,14 @@ def is_stream(path: str) -> bool:
 def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: bool = False) -> str:
     """Return the text of bytes, UTF-8 but for a byte order mark.
 
-    The encoding of bytes that are no UTF-8 is that which a program or XML names in its first lines,
+    The encoding of invalid UTF-8 bytes is that which a program or XML names in its first lines,
     else a guess (PF301). Wrong bytes in UTF-8, and those of no encoding, become U+FFFD (PF301).
     Raises `BinaryFileError` by git's own test, a zero in the first 8 KiB, by a few marks, and for
-    control characters beside bytes that are no UTF-8.
+    control characters beside invalid UTF-8 bytes.
     """
     for mark, kind in _BINARY_MARKS.items():
         if data.startswith(mark):
-            raise BinaryFileError(f"no text but {kind}", where=where)
+            raise BinaryFileError(f"not text but {kind}", where=where)
     encoding = "utf-8"
     for bom, name in _BOMS:
         if data.startswith(bom):
@@ -173,7 +173,7 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
     ):  # every other byte of UTF-16 is a zero
         text = _decode_unmarked(data)
         if text is None:
-            raise BinaryFileError("no text but binary data", where=where)
+            raise BinaryFileError("a binary file", where=where)
         message = "read as UTF-16, without a byte order mark"
         diagnostics.add("PF301", message, where=where, severity="info")
         return text
@@ -183,7 +183,7 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
         # Compressed, say, without a zero. The end of a beginning may be half a character.
         is_wrong = exc.reason != "unexpected end of data" and not zeros
         if is_wrong and _CONTROLS.search(data, 0, 8192):
-            raise BinaryFileError("no text but binary data", where=where) from None
+            raise BinaryFileError("a binary file", where=where) from None
         named = _ENCODING.match(data)
         if named is not None:
             with suppress(UnicodeDecodeError, LookupError):
@@ -202,11 +202,11 @@ def _decode_wrong(
     if may_guess and _is_hardly_utf8(text):
         guessed = _guess_encoding(data)
     if guessed is not None:
-        message = f"no UTF-8; read as {guessed}, which is a guess; save the file as UTF-8"
+        message = f"not UTF-8; read as {guessed}, a guess; save the file as UTF-8"
         diagnostics.add("PF301", message, where=where, severity="info")
         return data.decode(guessed)
     line = where.rpartition(":")[2]
-    message = f"bytes that are no {encoding.upper()}, first in line {line}; replaced by U+FFFD"
+    message = f"invalid {encoding.upper()} bytes, first in line {line}; replaced by U+FFFD"
     diagnostics.add("PF301", message, where=where)
     return text
 
@@ -430,14 +430,14 @@ def _is_open(path: str, name: str, root: str | None, diagnostics: Diagnostics) -
     """Tell whether a match is a regular file that may be read; others are skipped, and said."""
     real, where = os.path.realpath(path), show_path(name)
     if root is not None and not is_inside(real, root):
-        diagnostics.add("PF701", "a link that leads out of the workspace; skipped", where=where)
+        diagnostics.add("PF701", "a link that is outside the workspace; skipped", where=where)
         return False
     try:
         mode = os.stat(real).st_mode
     except OSError as error:
         said = system_reason(error)
         if isinstance(error, FileNotFoundError) or error.errno == errno.ELOOP:
-            said = "a link that leads nowhere"
+            said = "a broken link"
         diagnostics.add("PF601", f"{said}; skipped", where=where)
         return False
     # A link to a folder is simply no match.

@@ -522,7 +522,7 @@ def _explain_python_error(error: Exception) -> str:
             both = f"{names[-2]} and {names[-1]}"
             if "a number" in names[-2:] and "a text" in names[-2:]:
                 return f"{both} cannot be compared; a number stands without quotes"
-            return f"{both} cannot be compared; ask first whether the value is there"
+            return f"{both} cannot be compared; test `is not none` first"
         if "unsupported operand" in message or "concatenate" in message:
             return "+ and - take two numbers, and + two texts; ~ joins any two values"
         if "not iterable" in message and names:

@@ -296,7 +296,7 @@ class Templates:
                 raise OptionError(message, option="layout", absent=name)
             if name in chain:
                 circle = " → ".join([*chain, name])
-                message = f"the layouts {circle} are based on each other in a circle"
+                message = f"the layouts {circle} are based on each other, which is circular"
                 raise TemplateError(message, where=self._settings_place(name))
             chain.append(name)
             name = self.folder_settings(name).base
@@ -347,7 +347,7 @@ class Templates:
         if name not in self._facts:
             if len(seen) > MAX_TEMPLATE_CHAIN:
                 limit = f"more than {MAX_TEMPLATE_CHAIN} templates"
-                raise TemplateError(f"{limit} that draw on each other in a row", where=name)
+                raise TemplateError(f"{limit} that include each other", where=name)
             # Compiling finds the facts, and refuses what must not run before it is followed.
             # What ships compiles; of it a short run prints two templates of the four it asks about.
             file, shipped = self._file(name)
@@ -471,7 +471,7 @@ class Layout:
         for other in self.files():
             if templates.syntax_of(other) is not self.syntax:
                 message = f"its syntax is {self.syntax.name}, and that of {quote(other)} another"
-                way_out = "; say the same `syntax` in the layout.yaml of both folders"
+                way_out = "; set the same `syntax` in the layout.yaml of both folders"
                 raise TemplateError(message + way_out, where=self.page_name)
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}

@@ -291,7 +291,7 @@ def pick_nonce(texts: Iterable[str]) -> str:
             nonce = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
             if nonce not in held:
                 return _LETTER + nonce
-    raise AssertionError("longer nonces come without end")
+    raise AssertionError("no nonce is free")
 
 
 def _rows(texts: Sequence[str]) -> Iterator[str]:

@@ -91,7 +91,7 @@ def to_text(value: object) -> str:
         return ", ".join(f"{to_text(k)}: {to_text(v)}" for k, v in value.items())
     text = str(value)  # raises for an unknown name; an `if` without `else` is empty
     if text and not isinstance(value, int | float):  # `super` would print its address in memory
-        raise TypeError("a macro, super or loop is no value; a macro is called: {{ name() }}")
+        raise TypeError("a macro, super or loop is not a value; a macro is called: {{ name() }}")
     return text
 
 

@@ -185,7 +185,7 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
     except BaseException:  # looking at it may raise anything
         pass
     raise TokenizerError(
-        f"{quote(name_or_object)} is no tokenizer:"
+        f"{quote(name_or_object)} is not a tokenizer:"
         " it needs an attribute name (str) and a method count(text) -> int"
     )
 
@@ -302,7 +302,7 @@ def _plugged(name: str, plugin: Plugin) -> Counter:
         named = isinstance(getattr(found, "name", None), str)
         if not named or not callable(getattr(found, "count", None)):
             raise TokenizerError(
-                f"{what}, a plug-in of {plugin.distribution}, is no tokenizer:"
+                f"{what}, a plug-in of {plugin.distribution}, is not a tokenizer:"
                 " it needs an attribute name (str) and a method count(text) -> int"
             )
         return CustomCounter(found)
@@ -511,7 +511,7 @@ _ODD_SETTINGS = (
 def _read_json(data: dict[str, Any]) -> _Table:
     model = data["model"]
     if model.get("type", "BPE") != "BPE" or "merges" not in model:
-        raise _UnconvertibleError("its model is no byte pair encoding")
+        raise _UnconvertibleError("its model is not a byte pair encoding")
     if any(model.get(key) for key in _ODD_SETTINGS):
         raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
     normalizer = data.get("normalizer")

@@ -35,7 +35,7 @@ class RemoteTokenizer(Counter):
     again by the ratio seen. So `Result.tokens` is the provider's figure and never above
     `max_tokens`; tokens of items and `fits_at` are estimates, and a diagnostic says so.
     Nothing is learnt from one rendering to the next: equal items give equal text.
-    Of a whole prompt all texts are counted together, at most three times.
+    All texts of a whole prompt are counted together, at most three times.
 
     `exact`: True if the provider vouches for its count. Raises `TokenizerError` if `count` fails.
 

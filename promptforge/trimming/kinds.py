@@ -234,7 +234,7 @@ def _ask_plugin(
         shorter = plugin.value(text, marker=marker, language=language)
         for given in islice(shorter, MAX_PLUGIN_TEXTS):
             if not isinstance(given, str):
-                raise TypeError(f"expected texts, found {type(given).__name__}")
+                raise TypeError(f"expected a list of texts, found {type(given).__name__}")
             # Not `str(given)`: a subclass may answer with another text than its own.
             plain = str.__str__(given)
             found.add(plain if marker in plain else append_marker(plain, marker))

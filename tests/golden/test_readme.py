@@ -11,12 +11,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from bridge_examples import is_there
 from commandline import run
 from places import ROOT
 
+import promptforge as pf
 from promptforge.cli.guide import guide_pages
 from promptforge.cli.main import COMMANDS
+from promptforge.config.options import OPTION_VOCABULARY
 from promptforge.config.profiles import find_profiles
+from promptforge.lint.findings import load_codes
 from promptforge.sources.jobs import load_job
 from promptforge.templating.loader import Templates
 from promptforge.yaml_reader import load_yaml
@@ -74,12 +78,29 @@ def test_the_library_sessions_of_a_page_run(page: Path) -> None:
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
-def test_programs_and_settings_of_the_guide_are_whole() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted((ROOT / "promptforge" / "guide").glob("*.md")), ids=str)
+def test_the_programs_of_the_guide_run(page: Path) -> None:
+    for body in blocks_of(page.read_text(encoding="utf-8"), "python"):
+        libraries = re.findall(r"^(?:from|import) ([\w.]+)", body, re.MULTILINE)
+        if missing := [library for library in libraries if not is_there(library)]:
+            pytest.skip(f"needs {', '.join(missing)}: pip install '.[test-all]'")
+        exec(compile(body, page.name, "exec"), {"__name__": "guide"})
+
+
+def test_settings_of_the_guide_are_whole() -> None:
     for page in GUIDES[2:]:
-        for body in blocks_of(page, "python"):
-            compile(body, "guide", "exec")
         for body in blocks_of(page, "yaml"):
             assert load_yaml(body, "guide")
+
+
+def test_every_public_name_option_and_code_has_a_heading() -> None:
+    anchors = {
+        page: {*re.findall(r"^#+ (\S+)$", run("guide", page).out, re.MULTILINE)}
+        for page in ("python", "options", "codes", "flags")
+    }
+    assert {*pf.__all__} <= anchors["python"] and {*COMMANDS} <= anchors["flags"]
+    assert {*OPTION_VOCABULARY} <= anchors["options"] and {*load_codes()} <= anchors["codes"]
 
 
 def test_the_job_file_makes_the_prompt_of_a_bot(tmp_path: Path) -> None:
@@ -150,7 +171,7 @@ def test_every_link_leads_somewhere() -> None:
     guides = [*ROOT.glob("[pt]*/**/*.md"), *ROOT.glob(".github/*.md")]
     assert {*PAGES[1:]} < {*guides}
     for page in (PAGES[0], *guides):
-        for target in re.findall(r"\]\(([^)#{]+)\)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\(([^)#{…]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), target
 
 

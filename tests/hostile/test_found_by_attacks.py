@@ -501,7 +501,7 @@ def test_a_name_leads_out_by_no_link(folder: Path, command: tuple[str, ...], nam
     Path("up").symlink_to("..")
     done = run(*command, name)
     assert "secret" not in done.out + done.err and done.code == 4
-    assert f"{name}: a link leads out of the folder" in done.err
+    assert f"{name}: a link points outside the folder" in done.err
     assert "a link" not in run(*command, "../key.txt").err  # typed by the user
 
 

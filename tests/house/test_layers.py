@@ -137,6 +137,7 @@ def test_a_pure_package_reaches_for_nothing_outside(name: str) -> None:
 
 
 LOADED_WHEN_ASKED = {
+    "authoring/pytest_plugin.py": {"authoring.golden"},
     "packing/pack.py": {"packing.named", "packing.overview", "packing.passages", "packing.value"},
     "packing/overview.py": {"packing.passages"},
     "rendering/page.py": {"rendering.query_passages", "rendering.variants"},

@@ -239,7 +239,7 @@ def test_a_tokenizer_is_found_by_its_name_and_called_so(site: Path) -> None:
             'purpose"',
         ),
         ("missing", 'tokenizer "missing", a plug-in of plug-one 1.2, failed: AttributeError'),
-        ("no-tokenizer", 'tokenizer "no-tokenizer", a plug-in of plug-one 1.2, is no tokenizer'),
+        ("no-tokenizer", 'tokenizer "no-tokenizer", a plug-in of plug-one 1.2, is not a tokenizer'),
         ("lettrs", 'unknown tokenizer "lettrs"; did you mean "letters"?'),
         ("panicking", 'tokenizer "panicking": count() failed on a text of'),
         ("hiding", 'tokenizer "hiding", a plug-in of plug-one 1.2, failed: Panic: "count"'),
@@ -362,7 +362,7 @@ def test_a_trimmer_shortens_items_of_its_kind(site: Path) -> None:
     ("kind", "message"),
     [
         ("poem", 'RuntimeError: "no luck"'),
-        ("tale", "expected texts, found int"),
+        ("tale", "expected a list of texts, found int"),
         ("saga", 'Panic: "half-way"'),
     ],
 )

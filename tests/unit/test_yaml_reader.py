@@ -172,7 +172,7 @@ def test_json_is_read_as_json(value: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not ATTACKS.exists(), reason="the corpus lies outside the repository")
+@pytest.mark.skipif(not ATTACKS.exists(), reason="the corpus is outside the repository")
 def test_the_corpus_of_attacks() -> None:
     cases = [a for a in json.loads(ATTACKS.read_text())["attacks"] if a["surface"] == "yaml"]
     assert cases

@@ -271,7 +271,7 @@ def test_a_project_that_nobody_wrote_here_waits_for_trust(project: Path) -> None
     assert "yours" not in run("list", "layouts").out
     ran = run("render", "items.json")
     assert (ran.out[:5], "PF706" in ran.err) == ("File:", True)
-    assert "format counts all the same, as a plain value" in ran.err
+    assert "format is used anyway, as a plain value" in ran.err
     assert run("trust").code == 0
     assert run("render", "items.json") == (0, "theirs: x\n", "")
     settings_file("layout = 'own'\nformat = 'plain'\nheader = 'Obey.'\n")
@@ -325,9 +325,9 @@ MISTAKES = {
     "max_tokens = 'x'": "promptforge.toml:2: max_tokens takes a whole number",
     "templates = 'nowhere'": "promptforge.toml:2: templates: there is no folder",
     "templates = 3": "promptforge.toml:2: templates takes a list of folders",
-    "templates = '../..'": 'promptforge.toml:2: templates: "../.." lies outside',
+    "templates = '../..'": 'promptforge.toml:2: templates: "../.." is outside',
     "profiles = ['/etc']": 'promptforge.toml:2: profiles: "/etc" is an absolute path',
-    "profile = '../a.yaml'": 'promptforge.toml:2: profile: "../a.yaml" lies outside',
+    "profile = '../a.yaml'": 'promptforge.toml:2: profile: "../a.yaml" is outside',
     "tokenizer = 'file:/etc/x'": 'promptforge.toml:2: tokenizer: "/etc/x" is an absolute path',
     "layout = 'mnie'": 'promptforge.toml:2: there is no layout "mnie"; did you mean "mine"?',
     "format = 'pdf'": 'promptforge.toml:2: the layout "mine" has no format "pdf"',
@@ -336,8 +336,8 @@ MISTAKES = {
     "extends = 'claude'": "here `profile` names one",
     "exclude = ['tests/']": 'unknown key "exclude": files are named by paths, as in .gitignore',
     "[tool.promptforge]": "in promptforge.toml the keys stand at the top",
-    "x = ": "promptforge.toml: is no valid TOML: Invalid value (at line 2, column",
-    "x = \x00": "promptforge.toml: is no valid TOML",
+    "x = ": "promptforge.toml: is not valid TOML: Invalid value (at line 2, column",
+    "x = \x00": "promptforge.toml: is not valid TOML",
 }
 """Second line of a project's file → its message."""
 
@@ -373,7 +373,7 @@ def test_outside_of_the_project_only_where_it_is_allowed(desk: Path, tmp_path: P
     link = desk / "link"
     link.symlink_to(tmp_path / "shared")
     settings_file("templates = 'link'\nlayout = 'far'\n")
-    assert "lies outside" in run("render", "sub/items.json").err
+    assert "is outside" in run("render", "sub/items.json").err
 
 
 def test_files_that_were_there_before_init_do_not_become_ones_own(project: Path) -> None:

@@ -142,15 +142,15 @@ BAD: list[tuple[object, str, str]] = [
     (b'{"content": "x"}', "OptionError", 'unknown key "content"; a row is a request, such as {"'),
     (b"null", "ItemError", "found null"),
     (b'{"a":' * 100_000, "ItemError", "nested too deeply"),
-    (b'{"items": [{"content": NaN}]}', "ItemError", "NaN is no number"),
+    (b'{"items": [{"content": NaN}]}', "ItemError", "NaN is not a JSON number"),
     (b'{"items": "\xff"}', "ItemError", "not valid JSON"),
     ({"id": True, "items": []}, "OptionError", "id: expected text"),
     ({"items": 5}, "ItemError", "items: expected"),
     ({"items": ["-"]}, "ItemError", "standard input"),
     ({"items": "/etc/passwd"}, "ItemError", "absolute"),
     ({"files": ["/etc/passwd:1-2"]}, "ItemError", "absolute"),
-    ({"files": ["../x"]}, "ItemError", "out of the workspace"),
-    ({"files": ["outside.txt"]}, "ItemError", "out of the workspace"),
+    ({"files": ["../x"]}, "ItemError", "outside the workspace"),
+    ({"files": ["outside.txt"]}, "ItemError", "outside the workspace"),
     ({"history": "/etc/passwd"}, "OptionError", "no place"),
     ({"files": ["none.txt"]}, "ItemError", "no such file"),
     ({"knowledge": {"mitre_techniques": ["T1003"]}}, "ItemError", "--attack"),
@@ -293,7 +293,7 @@ def test_columns_of_a_users_own_are_read_as_render_reads_them() -> None:
 def test_a_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(OptionError, match='the batch has no "qeustion"; did you mean "question"'):
         RenderBatch(columns={"user": "qeustion"})({"question": ["?"]})
-    with pytest.raises(OptionError, match='"usr" is no key of a row; did you mean "user"'):
+    with pytest.raises(OptionError, match='"usr" is not a key of a row; did you mean "user"'):
         RenderBatch(columns={"usr": "question"})
     shards = [Shard(0, [(1, b'{"question": "?"}'), (2, b"no row")]), Shard(1, [(3, b"{}")])]
     assert list(check_first_rows(iter(shards), {"user": "question"})) == shards
@@ -385,8 +385,8 @@ def test_rows_may_be_mappings() -> None:
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]
-    assert "a row must be plain data: found inf, which is no number" in texts[3]["message"]
-    assert "a row must be plain data: found -inf, which is no number" in texts[4]["message"]
+    assert "a row must be plain data: found inf, which is not a JSON number" in texts[3]["message"]
+    assert "a row must be plain data: found -inf, which is not a JSON number" in texts[4]["message"]
 
 
 def test_an_input_that_changes_while_it_is_read_is_refused() -> None:

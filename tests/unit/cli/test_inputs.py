@@ -107,7 +107,7 @@ def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> Non
 
 SAID: dict[str, tuple[int, str]] = {
     # a command line → its exit code, and what the one line on standard error says
-    "render": (2, "nothing to render: name a file of items or a folder, pipe items in, or give"),
+    "render": (2, "nothing to render: name a file of items or a folder, pipe items in, or use"),
     "explain": (2, "nothing to render: name a file of items"),
     "prompt": (2, "nothing to make a prompt of: give items, or system"),
     "count": (2, "nothing to count: name a file or a folder, or pipe a text in"),
@@ -128,7 +128,7 @@ SAID: dict[str, tuple[int, str]] = {
     "new layout": (2, "NAME is missing: promptforge new"),
     "new layout x --from contxt": (2, 'did you mean "context"?'),
     "new kind x --layout knowledge --from documnt": (2, 'did you mean "document"?'),
-    "list layouts formats": (2, "too many words: formats (see promptforge list --help)"),
+    "list layouts formats": (2, "unexpected arguments: formats (see promptforge list --help)"),
     "render items.json --split many -o x": (2, '--split takes a number of tokens, as 8k; got "ma'),
     "render items.json --split 5 -o x": (3, 'no room for any of "a.py"; raise max_tokens (--split'),
     "render items.json --git-log -1": (2, "--git-log takes a whole number from 0 up; got -1"),
@@ -286,7 +286,7 @@ def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) ->
     ids=" ".join,
 )  # fmt: skip
 def test_2_an_empty_name_which_would_be_the_folder_here(line: list[str]) -> None:
-    said(run(*line), 2, "the name is empty, as of a variable without a value")
+    said(run(*line), 2, "the name is empty; is a shell variable unset?")
     assert sorted(os.listdir()) == ["items.json"]
 
 
@@ -295,7 +295,7 @@ def test_2_a_flag_where_a_name_belongs() -> None:
         ["explain", "items.json", "--html", "-o", "page.html"],
         ["render", "items.json", "-o", "-q"],
     ):
-        said(run(*line), 2, f"{line[3]} is a flag; ./{line[3]} would be a file of this name")
+        said(run(*line), 2, f"{line[3]} is a flag; write ./{line[3]} for a file of this name")
     assert sorted(os.listdir()) == ["items.json"]
     assert run("render", "items.json", "-o", "./-o").code == 0 and Path("-o").exists()
 
@@ -309,7 +309,7 @@ def test_2_an_address_that_mcp_cannot_use() -> None:
 
 
 def test_2_a_name_that_is_too_long() -> None:
-    said(run("new", "layout", "x" * 300), 2, "it has 300 characters, and 64 are the most")
+    said(run("new", "layout", "x" * 300), 2, "it has 300 characters; at most 64 are allowed")
     assert sorted(os.listdir()) == ["items.json"]
 
 

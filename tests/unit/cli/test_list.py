@@ -45,13 +45,13 @@ def test_a_file_is_binary_wherever_it_is_named(
     Path("f").mkdir()
     Path("f/a.md").write_text("a text")
     Path("f/b.md").write_bytes(data)
+    words = "a binary file" if b"PNG" in data else "not text but "
     for line in (
         "render f/b.md", "render --file f/b.md", "render --doc f/b.md", "count f/b.md",
         "render --job f/b.md", "render --search text --in f/b.md", "prompt f/a.md --user-file f/b.md",
         "prompt f/a.md --history f/b.md", "render --technique T1003 --attack f/b.md",
     ):  # fmt: skip
-        said(run(*line.split()), 4, "f/b.md: no text but ")
-    said(run("render", "f/b.md"), 4, "no text but ")
+        said(run(*line.split()), 4, f"f/b.md: {words}")
     for line in (
         "render f",
         "render --file f/*.md",
@@ -59,7 +59,8 @@ def test_a_file_is_binary_wherever_it_is_named(
         "count f/a.md f/b.md",
     ):
         ran = run(*line.split())
-        assert ran.code == 0 and "a" in ran.out and "text" in ran.err, line
+        told = line == "render f" and "without text" in ran.err
+        assert ran.code == 0 and "a" in ran.out and (told or "b.md" in ran.err), line
 
 
 def test_count_of_a_folder_names_the_largest_file_first() -> None:
@@ -122,7 +123,12 @@ def test_list_names_all_there_is() -> None:
     )
 
 
-def test_list_of_profiles_is_a_table_that_helps_to_choose(tmp_path: Path) -> None:
+def test_list_of_profiles_is_a_table_that_helps_to_choose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for columns in (60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert max(map(len, run("list", "profiles").out.splitlines())) <= columns
     (tmp_path / "mine.yaml").write_text(
         "description: 'long \\x1b[31m words '\nextends: claude\nmax_tokens: x\n", "utf-8"
     )
@@ -141,7 +147,6 @@ def test_list_of_profiles_is_a_table_that_helps_to_choose(tmp_path: Path) -> Non
     ]
     assert "own claude documents xml approximate-claude 1,000,000" in " ".join(ran.out.split())
     assert "    not usable: " in ran.out and "\x1b" not in ran.out
-    assert max(map(len, lines)) <= 100
     rows = json.loads(run("list", "profiles", "--json", "--profiles", str(tmp_path)).out)[
         "profiles"
     ]
@@ -166,7 +171,7 @@ def test_list_of_formats_has_ones_own_with_its_syntax_and_layouts(
     assert (own["ending"], own["layouts"]) == ("slides.md", ["knowledge", "knowledge-long"])
     assert own["description"].endswith("escaped as markdown, in knowledge, knowledge-long")
     assert {row["name"] for row in rows} == {*FORMAT_EXTENSIONS, "slides"}
-    assert "slides" not in run("list", "formats").out
+    assert "slides" in run("list", "formats").out  # ./templates counts, as for `check`
 
 
 @pytest.mark.parametrize("arguments", [[], ["--format", "plain"], ["--max-tokens", "0"]])

@@ -103,7 +103,7 @@ def test_a_folder_does_not_give_the_text_of_an_earlier_run(more: list[str]) -> N
 @pytest.mark.parametrize("name", ["items.json", "./items.json"])
 def test_an_output_does_not_replace_its_own_input(name: str) -> None:
     before = Path("items.json").read_text()
-    said(run("render", name, "-o", "items.json"), 4, "is the input and the output")
+    said(run("render", name, "-o", "items.json"), 4, "is both the input and the output")
     assert Path("items.json").read_text() == before
 
 

@@ -127,7 +127,7 @@ def test_where_one_part_cannot_be_written_none_is(tmp_path: Path) -> None:
     (tmp_path / "out.3.md").rmdir()
     (tmp_path / "out.2.md").write_text("of somebody", encoding="utf-8")
     ran = run("render", "--file", "a.txt", "--split", "400", "-o", "out.md", cwd=tmp_path)
-    assert ran.code == 4 and "out.2.md: is there already" in ran.err
+    assert ran.code == 4 and "out.2.md: exists, and is not" in ran.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "out.2.md"]
 
 
@@ -136,7 +136,7 @@ def test_parts_are_numbered_files(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "a.txt").write_text("one two three", encoding="utf-8")
     ran = run("render", "--file", "a.txt", "--split", "400", "-o", name, cwd=tmp_path)
-    assert ran.code == 4 and f"{name}: is no file; --split numbers" in ran.err
+    assert ran.code == 4 and f"{name}: is not a file; --split numbers" in ran.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "folder"]
 
 

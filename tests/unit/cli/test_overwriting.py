@@ -74,7 +74,7 @@ def test_an_input_is_never_written_over(line: str) -> None:
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     ran = run(*line.split())
     assert ran.code == 4, ran
-    assert "is the input and the output; give another output" in ran.err
+    assert "is both the input and the output; choose another output" in ran.err
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
@@ -147,12 +147,12 @@ def test_parts_are_written_over_parts_alone() -> None:
     Path("part.1.md").write_text("mine")
     ran = run(*line)
     assert (ran.code, Path("part.1.md").read_text()) == (4, "mine")
-    assert "no earlier run wrote it as it is; remove it, or give another output" in ran.err
+    assert "not the output of an earlier run; remove it, or choose another output" in ran.err
 
 
 def test_two_outputs_have_two_names() -> None:
     ran = run("explain", "items.json", "-o", "a.txt", "--html", "./a.txt")
-    assert ran.code == 2 and "two outputs have one name" in ran.err
+    assert ran.code == 2 and "two outputs have the same name" in ran.err
 
 
 @pytest.mark.parametrize("name", ["../other", "../other/b.py", "{root}/other/b.py"])
@@ -195,7 +195,7 @@ def test_a_link_of_a_stranger_leads_nowhere_by_a_whole_name_either(
     (theirs / "notes.md").symlink_to(tmp_path / "victim.txt")
     (theirs / "out").symlink_to(tmp_path)
     ran = run("render", str(theirs / "notes.md"))
-    assert ran.code == 4 and "a link leads out of the folder; name what it leads to" in ran.err
+    assert ran.code == 4 and "a link points outside the folder; name its target" in ran.err
     assert run("render", str(theirs / "out/victim.txt")).code == 4
     assert run("render", f"{theirs}/n*.md").code == 4
     for flag in ("-o", "--html"):

@@ -252,7 +252,7 @@ def test_one_text_or_the_history_may_come_from_standard_input() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--user", "q", "--to", "opena"], 2, 'there is no shape "opena"; did you mean "openai"?'),
+        (["--user", "q", "--to", "opena"], 2, 'there is no "opena" here; did you mean "openai"?'),
         (["--user", "q", "--user-file", "items.json"], 2, "both give the text"),
         (["--user", "q", "-o", "folder"], 4, "folder"),
         (["--user", "q", "-o", ""], 2, "--output: the name is empty"),

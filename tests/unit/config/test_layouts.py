@@ -116,7 +116,7 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
         ("headers: yes", 'layout.yaml:1: headers takes true or false; got "yes"'),
         (
             "\n\ngroup_by: auto",
-            "layout.yaml:3: group_by: auto has no meaning here; say none, file, kind",
+            "layout.yaml:3: group_by: auto has no meaning here; use none, file, kind",
         ),
         ("[]", "layout.yaml:1: a file of keys has lines of the form `key: value`"),
         ("titles: {a: b}\ntitles: {}", "layout.yaml:2: "),

@@ -458,7 +458,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 def test_a_file_too_long_to_be_a_profile(tmp_path: Path) -> None:
     path = write(tmp_path, "mine", "#" * (1 << 20) + "\n")
-    assert refused("mine", tmp_path) == f"{path}: is no profile: it has more than 1048576 bytes"
+    assert refused("mine", tmp_path) == f"{path}: is not a profile: it has more than 1048576 bytes"
 
 
 # --- Lists and the schema -------------------------------------------------------------------------

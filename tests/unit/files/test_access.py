@@ -181,7 +181,7 @@ def test_what_was_read_is_not_written_over_by_any_name(repository: Path) -> None
         "inside.txt",
         str(repository / "hard.txt"),
     ):
-        with pytest.raises(ItemError, match="is the input and the output"):
+        with pytest.raises(ItemError, match="is both the input and the output"):
             access.refuse_input(name, name)
     access.refuse_input("a.txt", "a.txt")
     access.refuse_input("new.txt", "new.txt")

@@ -35,7 +35,7 @@ def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def jobs(root: str) -> dict[str, str]:
-    """Return jobs that name what lies outside of their folder, by the key that does it."""
+    """Return jobs that name what is outside of their folder, by the key that does it."""
     return {
         "items": f"items: {root}secret.json",
         "files": f"files: [docs/inner.txt, {root}secret.txt]",
@@ -80,7 +80,7 @@ def test_links_and_patterns_lead_nowhere(names: str) -> None:
     assert SECRET not in ran.out + ran.err
     # A link among the matches of a pattern is passed over, and said; a name itself is refused.
     refused = ran.code == 4 and "job.yaml:2: files: " in ran.err
-    assert refused or "leads out of the workspace" in ran.err
+    assert refused or "outside the workspace" in ran.err
 
 
 def test_a_job_in_a_subfolder_names_what_is_in_it() -> None:
@@ -192,7 +192,7 @@ def test_a_list_in_a_file_names_nothing_outside_of_the_workspace(
     Path("list").write_text(f"{inner}\n{secret}\n")
     ran = run("render", *command)
     assert ran.code == 4 and SECRET not in ran.out + ran.err
-    assert "list:2: " in ran.err and "lies outside of the folder" in ran.err
+    assert "list:2: " in ran.err and "is outside the folder" in ran.err
     assert "--allow-outside" in ran.err
     assert SECRET in run("render", *command, "--allow-outside").out
     piped = run("render", "--files-from", "-", stdin=Path("list").read_text())

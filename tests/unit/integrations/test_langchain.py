@@ -143,7 +143,7 @@ def test_a_wrong_word_is_an_error_where_it_is_written(
 
 def test_the_order_of_scores_is_said_and_never_guessed() -> None:
     pairs = [(DOCUMENTS[3], 0.9), (DOCUMENTS[5], 0.1), (DOCUMENTS[8], 0.0)]
-    with pytest.raises(pf.OptionError, match='score_order: say "higher" or "lower"'):
+    with pytest.raises(pf.OptionError, match='score_order: set "higher" or "lower"'):
         ContextCompressor(max_tokens=130).compress_documents(pairs, "")
     best = ContextCompressor(max_tokens=160, score_order="higher").compress_documents(pairs, "")
     nearest = ContextCompressor(max_tokens=160, score_order="lower").compress_documents(pairs, "")

@@ -249,7 +249,7 @@ def test_prose_is_quick_on_hostile_text() -> None:
         assert attack.plain_description(text) == text.strip()
 
 
-@pytest.mark.skipif(not MITRE.exists(), reason="the data lies outside the repository")
+@pytest.mark.skipif(not MITRE.exists(), reason="the data is outside the repository")
 def test_real_techniques_from_stix_and_from_plain_json_agree() -> None:
     from_stix, plain = read(MITRE / "stix-bundle-mini.json"), read(MITRE / "techniques-sample.json")
     assert len(plain) == 67

@@ -75,7 +75,7 @@ def test_what_folders_leave_out_is_left_out_of_changes(space: Path) -> None:
     assert "locked" in run("render", "--git-changed", "--ignored").out
     for source in changed:
         ran = run("render", source, "--include", "*.go")
-        assert (ran.code, "no wanted file has changed in" in ran.err) == (4, True)
+        assert (ran.code, "no selected file has changed in" in ran.err) == (4, True)
 
 
 def test_changes_are_one_item_a_file(space: Path) -> None:
@@ -466,7 +466,7 @@ def test_a_repository_in_which_git_waits_is_asked_once(
     (space / ".git/index").unlink()
     os.mkfifo(space / ".git/index")
     ran = run("render", ".", "--git-diff", "--max-tokens", "2k")
-    assert "listed without it: git did not answer" in ran.err and "x = 2" in ran.out
+    assert "promptforge lists them itself: git did not answer" in ran.err and "x = 2" in ran.out
     monkeypatch.setenv("PATH", "")  # no git is started any more
     with pytest.raises(pf.ItemError, match="did not answer before, and is not asked again"):
         pf.load(git_log=9)

@@ -1,4 +1,4 @@
-"""Folders as sources: what git sees is read, what no reader wants is left out and said.
+"""Folders as sources: what git sees is read, what no reader wants is left out and noted.
 
 git itself is the judge of what it ignores, and is used for real.
 """
@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from places import ROOT
 
 import promptforge as pf
-from promptforge.cli.output import print_message, reading_progress
+from promptforge.cli.output import print_message, progress_line
 from promptforge.errors import Diagnostics
 from promptforge.sources import credentials, folders
 from promptforge.sources.ignored import IgnoreRules
@@ -498,9 +498,9 @@ def test_reading_is_shown_after_a_second_on_a_terminal_alone(
         monkeypatch.setattr(sys, "stderr", stream)
         # The second call comes after a second, the third too soon for another line.
         monkeypatch.setattr(time, "monotonic", iter((0.0, 0.5, 1.0, 1.05)).__next__)
-        with reading_progress() as show:
+        with progress_line(after=1) as say:
             for number in (1, 4_200, 4_201):
-                show(number, 20_000)
+                say(f"reading {number:,} of 20,000 files")
         shown = stream.getvalue()
         assert ("reading 4,200 of 20,000 files" in shown) == is_terminal
         assert "4,201" not in shown and shown.endswith("\x1b[K" * is_terminal)

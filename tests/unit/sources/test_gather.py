@@ -204,7 +204,7 @@ def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -
         (" ", ".", "no words to look for"),
         ("tar", "nowhere", "cannot read it: no such file"),
         ("tar", "*.none", "no file matches"),
-        ("tar", "../", "leads out of the workspace"),
+        ("tar", "../", "outside the workspace"),
         ("tar", "pipe", "not a file but a pipe"),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_pattern_that_cannot_be_read_ends_no_run(folder: Path, line: str) -> N
     assert paths(folder) == ["a.py"]
     for flag in ("--include", "--exclude"):
         refused = run("render", ".", flag, line)
-        assert refused.code == 4 and "no pattern as in .gitignore" in refused.err
+        assert refused.code == 4 and "not a gitignore pattern" in refused.err
     with pytest.raises(pf.OptionError, match="a list of gitignore patterns"):
         pf.render([{"content": "x"}], paths=["*", line])
 

@@ -269,7 +269,7 @@ def test_a_table_that_has_to_be_a_text_says_so(tmp_path: Path) -> None:
 def test_a_workbook_is_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "hits.xlsx").write_bytes(b"PK\x03\x04")
     with pytest.raises(
-        ItemError, match=r"hits.xlsx: no text but a zip or an office file; export it as"
+        ItemError, match=r"hits.xlsx: not text but a zip or an office file; export it as"
     ):
         item_files.load_items("hits.xlsx", workspace=tmp_path, diagnostics=Diagnostics())
 
@@ -372,7 +372,7 @@ def test_what_a_failing_program_says_into_a_pipe_is_a_log(failure: str) -> None:
     ran = run("render", "--max-tokens", "200", stdin=text)
     assert failure in ran.out and "read as a log" in ran.err
     assert failure not in run("render", "--max-tokens", "200", "--name", "a.txt", stdin=text).out
-    assert "read as a text" in run("render", stdin="The error: none.\nIt never FAILED here.").err
+    assert "read as text" in run("render", stdin="The error: none.\nIt never FAILED here.").err
 
 
 @pytest.mark.parametrize(

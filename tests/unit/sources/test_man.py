@@ -71,7 +71,7 @@ def test_a_page(without: tuple[str, ...], manual: Path, monkeypatch: pytest.Monk
     try:
         item = man.load_man_page("spoon")
     except ItemError as exc:
-        if "could not be set" in str(exc):
+        if "cannot be formatted" in str(exc):
             pytest.skip("nothing else sets pages here")
         raise
     assert (item.kind, item.name, item.origin) == ("man_page", "spoon", "explicit")
@@ -221,5 +221,5 @@ def test_a_page_that_cannot_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(shutil, "which", lambda name: name)
     monkeypatch.setattr(man, "_run", lambda *_, **__: "")
     monkeypatch.setattr(man, "_find", lambda *_: page)
-    with pytest.raises(ItemError, match="could not be set"):
+    with pytest.raises(ItemError, match="cannot be formatted"):
         man.load_man_page("spoon")

@@ -108,7 +108,7 @@ def test_a_folder_with_a_notebook(tmp_path: Path) -> None:
 def test_a_source_that_is_no_text_is_said(source: object, folder: Path) -> None:
     cells = [{"cell_type": "markdown", "source": "# Seen"}, {"cell_type": "code", "source": source}]
     (folder / "n.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
-    assert "2 cells; 1 cell with a source that is no text" in run("render", "--file", "n.ipynb").err
+    assert "2 cells; 1 cell whose source is not text" in run("render", "--file", "n.ipynb").err
 
 
 def test_an_output_of_another_form_is_counted_as_left_out() -> None:

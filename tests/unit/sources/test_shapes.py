@@ -816,7 +816,7 @@ def test_lines_of_sourcegraph_count_from_0() -> None:
 def test_an_id_that_stands_for_a_text_is_said() -> None:
     said = Diagnostics()
     load_records([("doc-17", 0.9)], where="items", diagnostics=said)
-    assert 'one word, "doc-17"; an id alone is no content' in next(iter(said)).message
+    assert 'a single word, "doc-17"; an id alone is not content' in next(iter(said)).message
 
 
 def test_lines_of_ripgrep_have_their_place() -> None:

@@ -149,7 +149,7 @@ def test_patterns_that_match_nothing_or_leave_the_workspace(space: Path) -> None
     for pattern in ("*.rs", "nowhere/*.py", "ten.txt/*", "src/deep/*/*/*"):
         with pytest.raises(ItemError, match="no file matches"):
             load(pattern, space)
-    with pytest.raises(ItemError, match="leads out"):
+    with pytest.raises(ItemError, match="outside the workspace"):
         load("../*", space)
 
 
@@ -231,7 +231,7 @@ def test_a_document_that_is_no_text_is_refused_as_a_file_is(name: str, tmp_path:
     data = gzip.compress(b"x" * 50, mtime=1)
     (tmp_path / name).write_bytes(b"%PDF-1.7\n1 0 obj" if name.endswith("pdf") else data)
     for load in (text_files.load_documents, text_files.load_files):
-        with pytest.raises(ItemError, match="no text but"):
+        with pytest.raises(ItemError, match=r"not text but|a binary file"):
             load(name, workspace=tmp_path, diagnostics=Diagnostics())
 
 
@@ -260,7 +260,7 @@ def test_a_file_without_a_name_that_tells_is_a_text_where_it_holds_no_items(fold
         Path(name).write_text(digest, encoding="utf-8")
         ran = run("render", name)
         assert ran.code == 0 and digest in ran.out
-        assert f"note: {name}: read as a text, for it holds no items [PF201]" in ran.err
+        assert f"note: {name}: read as text: it holds no items [PF201]" in ran.err
     Path("items.txt").write_text('[{"content": "a", "path": "b.md"}]')
     assert "### b.md" in run("render", "items.txt").out
     Path("broken.txt").write_text('[{"content": ')
@@ -304,7 +304,7 @@ def test_an_encoding_that_the_file_names_is_heard(tmp_path: Path) -> None:
         ("PF301", "c.py:2", "info"),
         ("PF301", "d.py:2", "info"),
     ]
-    assert "read as cp1252, which is a guess" in loaded.warnings[0].message
+    assert "read as cp1252, a guess" in loaded.warnings[0].message
     assert "PF702" not in {d.code for d in pf.render(loaded).warnings}
 
 
@@ -315,7 +315,7 @@ def test_packed_bytes_without_a_zero_are_no_text(tmp_path: Path) -> None:
     loaded = pf.load(".", workspace=tmp_path)
     assert [item.path for item in loaded] == ["dos.txt", "long.txt"]
     assert "1 without text (a.br)" in loaded.warnings[-1].message
-    with pytest.raises(pf.ItemError, match="no text but binary data"):
+    with pytest.raises(pf.ItemError, match="a binary file"):
         pf.load("a.br", workspace=tmp_path)
 
 
@@ -331,7 +331,7 @@ def test_a_piped_text_is_read_where_it_can_be_no_items(folder: Path) -> None:
     log = "commit 1234567\nAuthor: A <a@b.c>\n\n    Say it\n"
     ran = run("render", stdin=log)
     assert ran.code == 0 and log in ran.out
-    assert "note: <stdin>: read as a text, for it holds no items" in ran.err
+    assert "note: <stdin>: read as text: it holds no items" in ran.err
     ran = run("render", "--name", "app.py", stdin="x = [1]\n")
     assert ran == (0, "### app.py\n\n```python\nx = [1]\n```\n", "")
     assert (
@@ -418,5 +418,5 @@ def test_utf_16_without_a_mark_is_read_and_said(folder: Path, encoding: str) -> 
 )
 def test_zeros_alone_make_no_utf_16(folder: Path, data: bytes) -> None:
     Path("a.txt").write_bytes(data)
-    with pytest.raises(ItemError, match="no text but binary data"):
+    with pytest.raises(ItemError, match="a binary file"):
         pf.load(files="a.txt")

@@ -109,7 +109,7 @@ def test_a_count_that_fails_is_named() -> None:
 
 @pytest.mark.parametrize("thing", [None, 7, object(), len, type("NoName", (), {"count": len})()])
 def test_what_is_no_tokenizer_is_refused(thing: object) -> None:
-    with pytest.raises(TokenizerError, match="is no tokenizer: it needs an attribute name"):
+    with pytest.raises(TokenizerError, match="is not a tokenizer: it needs an attribute name"):
         get_tokenizer(thing)  # type: ignore[arg-type]
 
 

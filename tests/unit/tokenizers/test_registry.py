@@ -178,7 +178,7 @@ class _Looked:
 
 
 def test_a_name_that_raises_makes_no_tokenizer_but_ctrl_c_goes_through() -> None:
-    with pytest.raises(TokenizerError, match="is no tokenizer"):
+    with pytest.raises(TokenizerError, match="is not a tokenizer"):
         get_tokenizer(_Looked(RuntimeError("no name today")))  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
         get_tokenizer(_Looked(KeyboardInterrupt()))  # type: ignore[arg-type]
