@@ -231,6 +231,7 @@ def _decision_lines(report: Report) -> Iterator[str]:
         ahead = ", ".join(f"{group} {number:,}" for group, number in decision.ahead.items())
         line = f"{decision.limit} left {decision.room:,}{unit} at its turn, of {decision.needs:,}"
         line += f" needed; before it came {ahead or 'nothing'}"
+        line += "".join(f"; {limit} lacks {each:,}" for limit, each in decision.beside.items())
         yield shorten(item_label(item), screen_columns())
         yield from _wrapped("    ", line)
     if decided:

@@ -13,9 +13,10 @@ export const short = (reason) => known[reason]?.short ?? reason;
 export const lacksRoom = (reason) => known[reason]?.lacks_room ?? false;
 
 // The record of packing: what the limit left at the item's turn, and what stood before it.
-function turn({ limit, unit, needs, room, ahead }) {
+function turn({ limit, unit, needs, room, ahead, beside }) {
   const before = Object.entries(ahead).map(([group, number]) => `${group} ${count(number)}`).join(", ");
-  return `${limit} left ${count(room)} of ${count(needs)} ${unit} needed${before ? `, after ${before}` : ""}`;
+  const also = Object.entries(beside).map(([name, missing]) => `; ${name} lacks ${count(missing)}`).join("");
+  return `${limit} left ${count(room)} of ${count(needs)} ${unit} needed${before ? `, after ${before}` : ""}${also}`;
 }
 
 export function sentence(row, page) {
