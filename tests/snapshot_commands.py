@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
@@ -41,6 +40,7 @@ from snapshot_texts import (
 
 import promptforge as pf
 from promptforge.batch import RenderBatch
+from promptforge.cli import start
 from promptforge.cli.main import COMMANDS as COMMAND_NAMES
 
 UNSAID = {
@@ -96,7 +96,7 @@ def plain(value: Any) -> Any:
 
 
 def command(*arguments: str, cwd: Path, stdin: bytes | None = None) -> Ran:
-    """Run `python -m promptforge` inside this process."""
+    """Run the command inside this process, as `python -m promptforge` does."""
     source = io.TextIOWrapper(_Terminal(stdin is None, stdin or b""))
     out = io.TextIOWrapper(io.BytesIO(), "utf-8")
     err = io.TextIOWrapper(io.BytesIO(), "utf-8")
@@ -107,7 +107,7 @@ def command(*arguments: str, cwd: Path, stdin: bytes | None = None) -> Ran:
     try:
         with mock.patch.multiple(sys, stdin=source, stdout=out, stderr=err, argv=argv):
             try:
-                runpy.run_module("promptforge", run_name="__main__")
+                start()
             except SystemExit as done:
                 code = done.code
             out.flush()

@@ -395,7 +395,7 @@ def test_a_folder_says_at_most_two_notes_and_all_of_them_when_asked() -> None:
 
 def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
     Path("folder").mkdir()
-    Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(5_000)))
+    Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1_500)))
     said = run("render", "folder", "--profile", "claude").err
     assert (
         "; the budget is 4,000 tokens, and the window of the LLM 1,000,000;"
