@@ -111,7 +111,7 @@ def test_the_order_of_what_goes() -> None:
     assert MessageWindow(context_window=999, **OPTIONS).fit(later).messages == later
     with pytest.raises(pf.BudgetError, match="what cannot be left out needs"):
         MessageWindow(context_window=10, **OPTIONS).fit([HumanMessage("word " * 50)])
-    with pytest.raises(pf.OptionError, match="context_window: say it"):
+    with pytest.raises(pf.OptionError, match="context_window: set it"):
         MessageWindow()
 
 

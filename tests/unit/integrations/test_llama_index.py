@@ -293,7 +293,7 @@ def test_a_chat_keeps_the_window_with_its_memory() -> None:
     assert asyncio.run(chat.achat("again")).response
     with pytest.raises(pf.BudgetError, match="the prompt without a context needs"):
         chat.chat("word " * 900)
-    with pytest.raises(pf.OptionError, match="context_window: say it"):
+    with pytest.raises(pf.OptionError, match="context_window: set it"):
         WindowChatEngine(Found(), llm=llm)
 
 

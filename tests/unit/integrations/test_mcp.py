@@ -143,7 +143,7 @@ def test_layouts_are_listed_and_are_prompts() -> None:
         ({"options": {"on_error": "raise"}, "items": [{"contnt": 1}]}, 'did you mean "content"'),
         (
             {"max_tokens": 9, "options": {"max_tokens": 99}},
-            "max_tokens is an argument and among the options",
+            "max_tokens is both an argument and an option",
         ),
         ({"max_token": 9}, 'there is no argument "max_token"; did you mean "max_tokens"?'),
         ({"packing": "value"}, 'there is no argument "packing"; it is one of the options'),
