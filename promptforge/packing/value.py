@@ -132,7 +132,7 @@ class _PageRows:
         best = choose_rows(rows, room)
         if places is None or len(best) <= places:
             return best
-        # Where places are short, worth counts more than its rate: fewer items are looked at.
+        # Short places make worth count more than its rate: fewer items are looked at.
         best, count = best[:places], places
         by_worth = sort_best_first(range(len(self._worths)), self._worths)
         while 0 < count < len(by_worth):

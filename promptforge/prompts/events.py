@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ..errors import OptionError, show_value
 from ..model import Result
 from .ladder import FittedHistory
 from .prefix import SharedPrefix
@@ -50,6 +51,13 @@ class PromptEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 OnPrompt = Callable[[PromptEvent], object]
 """Takes the event of a prompt."""
+
+
+def require_functions(**given: object) -> None:
+    """Raise `OptionError` for a value, by its argument, that is neither a function nor None."""
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            raise OptionError(f"{name} takes a function; got {show_value(value)}", option=name)
 
 
 def report_prompt(event: PromptEvent, on_prompt: OnPrompt | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..config.options import Options, PartBudget, is_own_part
-from ..errors import Diagnostic, Diagnostics, OptionError, quote
+from ..errors import Diagnostic, Diagnostics, ItemError, OptionError, quote, show_value
 from ..model import Item, Result
 from ..text.control_tokens import ControlTokens
 from ..text.escape import Safe
@@ -30,6 +30,16 @@ CONTEXT_ALONE = {
 }
 
 
+def require_parts(given: object) -> Mapping[str, object]:
+    """Return the parts that a caller names, none for None; raises `OptionError` for no mapping."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        message = "parts takes a mapping of names to texts or items"
+        raise OptionError(f"{message}; got {show_value(given)}", option="parts")
+    return given
+
+
 def read_parts(
     given: Mapping[str, object],
     load: Callable[[object, Diagnostics], list[Item]],
@@ -45,8 +55,10 @@ def read_parts(
         if not is_own_part(name):
             message = f"parts: {quote(str(name))} is no name for a part of your own"
             raise OptionError(f"{message}; choose another word", option="parts")
+        if content is None:
+            continue
         if not isinstance(content, str):
-            found[name] = load(content or (), diagnostics)
+            found[name] = _load_items(name, content, load, diagnostics)
         elif text := replace_surrogates(content).strip("\n"):
             count = 0
             if controls is not None:
@@ -55,6 +67,18 @@ def read_parts(
                 diagnostics.add("PF704", f"control tokens broken up: {count}", where=name)
             found[name] = text
     return {name: part for name, part in found.items() if part}
+
+
+def _load_items(
+    name: str,
+    content: object,
+    load: Callable[[object, Diagnostics], list[Item]],
+    diagnostics: Diagnostics,
+) -> list[Item]:
+    try:
+        return load(content, diagnostics)
+    except ItemError as error:
+        raise ItemError(error.bare, where=f"parts: {name}", field=error.field) from error
 
 
 def order_with(order: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class RecentPrompts:
         """Return what a prompt shares with the one that it shares most with; remember it."""
         known: tuple[SentBlock, ...] = ()
         same = 0
-        # Of several, the newest.
+        # The newest of several that share as much.
         for earlier in reversed(list(self._known)):
             alike = sum(1 for _ in takewhile(_are_alike, zip(earlier, blocks, strict=False)))
             if not known or alike > same:

@@ -29,7 +29,7 @@ from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import BEGINNING, UNANSWERED, ComposedPrompt, Composer, PromptTemplates, show_context
-from .events import OnPrompt, PromptEvent, count_losses, report_prompt
+from .events import OnPrompt, PromptEvent, count_losses, report_prompt, require_functions
 from .finished import Prompt, PromptHistory, PromptPart
 from .histories import read_history
 from .ladder import HistoryFitter, say_changes
@@ -43,7 +43,7 @@ from .messages import (
     message_texts,
     replace_surrogates,
 )
-from .parts import CONTEXT_ALONE, OwnPart, order_with, print_parts, read_parts
+from .parts import CONTEXT_ALONE, OwnPart, order_with, print_parts, read_parts, require_parts
 from .prefix import RecentPrompts, describe_prefix, sent_blocks
 from .providers import (
     ALTERNATING,
@@ -147,7 +147,8 @@ class Renderer(ContextRenderer):
         asked = {**self._given, **options}
         current = self._current(diagnostics)
         chosen = self._settle(current, asked)
-        own = parts or {}
+        own = require_parts(parts)
+        require_functions(verify=verify, on_prompt=on_prompt)
         order = order_with(chosen.prompt_order, tuple(own))
         chosen = msgspec.structs.replace(chosen, prompt_order=order)
         loaded = self._load(items, diagnostics)

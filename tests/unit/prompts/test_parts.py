@@ -142,3 +142,27 @@ def test_check_reads_templates_of_parts(tmp_path: Path) -> None:
     assert "PF802" in done.out and "nme" in done.out
     (tmp_path / "prompt/ours/memory.txt.j2").write_text("{{ name }}: {{ text }}\n", "utf-8")
     assert run("check", str(tmp_path)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"parts": 5}, pf.OptionError, "parts takes a mapping of names to texts or items; got 5"),
+        ({"parts": "x"}, pf.OptionError, "parts takes a mapping"),
+        ({"parts": {"memory": 0}}, pf.ItemError, "parts: memory: expected a list of items"),
+        ({"parts": {"memory": 5}}, pf.ItemError, "parts: memory: expected a list of items"),
+        ({"on_prompt": 5}, pf.OptionError, "on_prompt takes a function; got 5"),
+        ({"verify": "x"}, pf.OptionError, 'verify takes a function; got "x"'),
+    ],
+)
+def test_an_argument_that_no_prompt_can_use_is_named(
+    wrong: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        pf.Renderer().prompt(["found"], **{**GIVEN, **wrong})
+    assert message in str(raised.value)
+
+
+def test_a_part_of_none_is_no_part() -> None:
+    given = {"memory": None, "notes": "kept"}
+    assert "memory" not in names(pf.Renderer().prompt(["found"], parts=given, **GIVEN))
