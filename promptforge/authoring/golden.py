@@ -245,7 +245,7 @@ def run_case(
     access = case.access(allow_outside)
     try:
         _confine(case, access)
-        items = _load_items(case, diagnostics, access)
+        items = load_case_items(case, diagnostics, access)
         wanted = _wanted_text(case, access)
     except ItemError as error:
         return CaseOutcome(case, (str(error),))
@@ -312,8 +312,12 @@ def _outermost(folder: str) -> str:
     return above
 
 
-def _load_items(case: GoldenCase, diagnostics: Diagnostics, access: Access) -> list[Item]:
+def load_case_items(
+    case: GoldenCase, diagnostics: Diagnostics | None = None, access: Access | None = None
+) -> list[Item]:
+    """Return the items of a case; raises `ItemError` for a file that cannot be read."""
     given = case.keys["items"]
+    diagnostics, access = diagnostics or Diagnostics(), access or case.access()
     if isinstance(given, str):
         return load_items(given, diagnostics=diagnostics, workspace=access)
     return load_records(given, where=case.where, diagnostics=diagnostics)

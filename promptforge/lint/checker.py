@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..authoring.golden import is_cases_file
+from ..authoring.golden import is_cases_file, load_case_items, load_cases
+from ..authoring.project import PROJECT_FILE
 from ..config.options import Options
 from ..config.profiles import load_profile
 from ..engine import FORMAT_EXTENSIONS, PROMPTS_FOLDER, TemplateName, Templates, known_syntax
@@ -332,6 +333,7 @@ class _Check:
     def check_files(self, profile_folders: list[Path]) -> None:
         """Check all files without rendering anything."""
         self._read_templates()
+        self.library.metadata_keys = _metadata_keys_of_cases(self._targets.templates)
         self._walk_templates()
         self.found += self.library.findings
         self.found += (about_file(path, "PF825", why) for path, why in self.library.unreadable)
@@ -546,6 +548,26 @@ class _Check:
                 page = self.library.path(layout.page)
                 self.found.append(about_file(page or layout.page, "PF843", message))
         return costs
+
+
+def _metadata_keys_of_cases(folders: Iterable[Path]) -> frozenset[str]:
+    """Return the keys of metadata in the cases beside template folders; none if one is unknown."""
+    keys: set[str] = set()
+    for folder in folders:
+        above = folder.resolve().parent
+        is_project = folder.name == "templates" or (above / PROJECT_FILE).is_file()
+        tests = above / "tests"
+        files = sorted(tests.iterdir()) if is_project and tests.is_dir() else ()
+        for path in files:
+            if path.suffix not in YAML_SUFFIXES or not is_cases_file(path):
+                continue
+            try:
+                cases = [case for case in load_cases(path) if case.problem is None]
+                items = [item for case in cases for item in load_case_items(case)]
+            except PromptForgeError:  # `promptforge test` says it
+                return frozenset()
+            keys.update(key for item in items for key in item.metadata)
+    return frozenset(keys)
 
 
 def _why_no_part(name: str) -> str:

@@ -26,10 +26,10 @@ from .template_reader import TemplateLibrary
 from .yaml_files import LayoutFormat
 
 _SAMPLE_TEXT = "A sentence that is found in the text."
-_SWITCHES = ("headers", "line_numbers", "scores", "sources", "tree", "code")
+_SWITCHES = ("headers", "scores", "sources", "tree", "code")
 _SETTINGS: tuple[Mapping[str, Any], ...] = (
     {**dict.fromkeys(_SWITCHES, True), "header": "Before", "footer": "After", "query": "what?"},
-    dict.fromkeys(_SWITCHES, False),
+    {**dict.fromkeys(_SWITCHES, False), "lines": "none"},
     {},
 )
 

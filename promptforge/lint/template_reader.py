@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -159,6 +159,8 @@ class Shape(NamedTuple):
 
 ANY_SHAPE = Shape("anything")
 """An unknown value: metadata, or one that a template has made."""
+METADATA_SHAPE = Shape("metadata")
+"""What an item alone knows: any keys."""
 VALUE_SHAPE = Shape("a text or number")
 LONG_TEXT_SHAPE = Shape("a long text")
 """Text that prints on one line unless a filter says otherwise."""
@@ -175,6 +177,20 @@ def _with_fields(label: str, values: Iterable[str], **others: Shape) -> Shape:
     return Shape(label, {**dict.fromkeys(values, VALUE_SHAPE), **others})
 
 
+KNOWN_METADATA_KEYS = frozenset(
+    [
+        "technique_id",
+        "tactics",
+        "tools",
+        "mitigations",
+        "url",
+        "also_in",
+        "also_text_of",
+        "score",
+        "date",
+    ]
+)
+"""Keys with a meaning of their own: they need not occur in cases."""
 LOOP_SHAPE = _with_fields("a loop", LOOP_FIELDS)
 ITEM_SHAPE = _with_fields(
     "an item",
@@ -182,7 +198,7 @@ ITEM_SHAPE = _with_fields(
         *("id", "kind", "name", "path", "url", "title", "start_line", "end_line"),
         *("kind_title", "lines", "line_range", "language", "score", "origin", "form"),
     ),
-    metadata=ANY_SHAPE,
+    metadata=METADATA_SHAPE,
     content=LONG_TEXT_SHAPE,
     summary=LONG_TEXT_SHAPE,
 )
@@ -289,12 +305,14 @@ def walk_scopes(
     scope: Mapping[str, Shape],
     outer: Mapping[str, Scope],
     follow: Follow,
+    metadata_keys: Collection[str] = (),
 ) -> WalkedTemplate:
     """Follow a template as it would run, given the variables of `scope`.
 
-    `outer` holds the variables of its parents' blocks, by name.
+    `outer` holds the variables of its parents' blocks, by name. Other keys than `metadata_keys` are
+    found, where there are any.
     """
-    walk = _ScopeWalk(text, syntax.has_fences, scope, outer, follow)
+    walk = _ScopeWalk(text, syntax.has_fences, scope, outer, follow, metadata_keys)
     if any(isinstance(node, nodes.Extends) for node in parsed.body):
         # The parent runs the blocks after all that stands outside of them.
         for node in parsed.body:
@@ -321,7 +339,9 @@ class _ScopeWalk(NodeVisitor):
         scope: Mapping[str, Shape],
         outer: Mapping[str, Scope],
         follow: Follow,
+        metadata_keys: Collection[str],
     ) -> None:
+        self._metadata_keys = metadata_keys
         self.problems: list[TemplateMistake] = []
         self.blocks: dict[str, Scope] = {}
         self.root = dict(scope)
@@ -507,6 +527,9 @@ class _ScopeWalk(NodeVisitor):
     def _field(
         self, owner: Shape | None, name: str, place: tuple[int, int], absent: bool
     ) -> Shape | None:
+        if owner is METADATA_SHAPE:
+            self._check_key(name, place)
+            return ANY_SHAPE
         if owner is None or owner is ANY_SHAPE:
             return owner
         shape = (owner.fields or {}).get(name)
@@ -522,6 +545,18 @@ class _ScopeWalk(NodeVisitor):
             message = f'{owner.label} has no field "{name}"{hint}'
         self.problems.append(TemplateMistake(*place, message, new, "PF806"))
         return None
+
+    def _check_key(self, name: str, place: tuple[int, int]) -> None:
+        """Find a key of metadata that no item of the cases has."""
+        keys = self._metadata_keys
+        if not keys or name in keys or name in KNOWN_METADATA_KEYS:
+            return
+        message = f'no item of the cases in tests has metadata "{name}"'
+        if near := did_you_mean(name, keys):
+            new = certain_correction(name, keys)
+            self.problems.append(TemplateMistake(*place, message + near, new, "PF839"))
+        else:
+            self.problems.append(TemplateMistake(*place, message, None, "PF838"))
 
     def _say(self, node: nodes.Node, code: str, message: str, new: str | None = None) -> None:
         at, length = node_offset(node), word_length(self._text, node_offset(node))
@@ -604,6 +639,8 @@ class TemplateLibrary:
     def __init__(self, templates: Templates) -> None:
         self.templates = templates
         self.names = templates.names()
+        self.metadata_keys: Collection[str] = ()
+        """The keys that the cases of the project have; none where there are no cases."""
         self.unreadable: list[tuple[str, str]] = []
         """Files that cannot be read, and why."""
         self.findings: list[Finding] = []
@@ -756,7 +793,7 @@ class TemplateLibrary:
             self.walk(target, seen, inside)
 
         text, syntax = template.text.text, self.templates.syntax_of(name)
-        walked = walk_scopes(root, text, syntax, scope, outer, follow)
+        walked = walk_scopes(root, text, syntax, scope, outer, follow, self.metadata_keys)
         self.findings += map(template.text.mistake, walked.problems)
         if parent is not None and name not in self._circular:
             self.findings += _unknown_blocks(template, outer)

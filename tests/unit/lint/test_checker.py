@@ -302,3 +302,36 @@ def test_a_page_with_an_ending_that_is_no_syntax_is_found() -> None:
     assert found() == [
         *("templates/mine/layout.org.j2: PF130", "templates/mine/layout.yaml:1:9: PF832")
     ]
+
+
+def keys_found() -> list[str]:
+    return [line for line in found("templates", notes=True) if "PF83" in line]
+
+
+def test_a_metadata_key_that_no_case_has_is_found() -> None:
+    read = "{{ item.metadata.tickt }} {{ item.metadata.ticket }} {{ item.metadata['team'] }}"
+    known = "{{ item.metadata.tactics | join }}"
+    template = Path("templates/mine/item.md.j2")
+    write({"templates/mine/layout.md.j2": PAGE, str(template): f"{read} {known}\n{ITEM}"})
+    assert keys_found() == []  # without cases nothing is known
+    record = "{content: a, metadata: {ticket: T-1, owner: me}}"
+    write({"tests/mine.yaml": f"cases:\n- items: [{record}]\n  contains: [a]\n"})
+    places = [f"{template}:1:18: PF839", f"{template}:1:71: PF838"]
+    assert keys_found() == places
+    out = run("check", "templates").out
+    assert 'no item of the cases in tests has metadata "tickt"; did you mean "ticket"?' in out
+    run("check", "--fix", "templates")
+    assert template.read_text().startswith("{{ item.metadata.ticket }} {{ item.metadata.ticket }}")
+    assert keys_found() == [places[1].replace("71", "72")]
+
+
+def test_cases_that_cannot_be_read_say_nothing_of_metadata() -> None:
+    files = {"layout.md.j2": PAGE, "item.md.j2": f"{{{{ item.metadata.team }}}}\n{ITEM}"}
+    write({f"templates/mine/{name}": text for name, text in files.items()})
+    record = "{content: a, metadata: {t: 1}}"
+    write(
+        {
+            "tests/mine.yaml": f"cases:\n- items: [{record}]\n- items: missing.json\n  contains: [a]\n"
+        }
+    )
+    assert keys_found() == []
