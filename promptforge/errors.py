@@ -7,7 +7,7 @@ PromptForgeError            exit code of the command line
 ├── BudgetError             3   required items do not fit
 ├── ItemError               4   an item or a source: a record, a file, a man page, a technique
 ├── TemplateError           5   a template that cannot be found, compiled or rendered
-└── StrictError             1   `on_error: raise`, and there was a warning
+└── StrictError             1   `strict`, and there was a warning
 
 Diagnostics are warnings as values: everything defaulted, replaced, cut or skipped. Their codes:
 PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx tokenizer, PF6xx
@@ -362,7 +362,7 @@ class TemplateError(PromptForgeError):
 
 
 class StrictError(PromptForgeError):
-    """A warning or error in strict mode (`on_error: raise`). It carries the lenient result."""
+    """A warning or error in strict mode (`strict: true`). It carries the lenient result."""
 
     def __init__(
         self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), result: object = None

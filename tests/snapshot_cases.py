@@ -171,7 +171,7 @@ def _options(rng: random.Random) -> dict[str, Any]:
         (0.1, "sources", (True,)),
         (0.1, "scores", (True,)),
         (0.1, "headers", (False,)),
-        (0.1, "line_numbers", (False,)),
+        (0.1, "lines", ("none",)),
         (0.06, "code", (False,)),
         (0.1, "dedupe", (False,)),
         (0.1, "merge_overlaps", (False,)),
@@ -190,7 +190,7 @@ def _options(rng: random.Random) -> dict[str, Any]:
             "tokenizer",
             ("cl100k_base", "characters", "approximate-words", "approximate-claude"),
         ),
-        (0.05, "on_error", ("raise",)),
+        (0.05, "strict", (True,)),
     ]
     for chance, name, values in rare:
         if rng.random() < chance:

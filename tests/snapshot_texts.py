@@ -23,7 +23,7 @@ FORMATS = ("markdown", "xml", "json", "plain", "yaml", "toon")
 PACKINGS = (
     "score",
     "value",
-    "proportional",
+    "even",
     "longest_first",
     "drop_last",
     "drop_first",
@@ -446,7 +446,7 @@ COMMANDS = (
     "explain items.json --json --max-tokens 100 --kinds code --min-score 0.5",
     "diff max_tokens=60 max_tokens=100,format=xml items.json --json --layout context",
     "diff profile=claude profile=gpt items.json --json",
-    "diff packing=score packing=proportional items.json --json --max-tokens 120",
+    "diff packing=score packing=even items.json --json --max-tokens 120",
     "render items.json --file 'src/*.py' --doc guide.md --search 'exit status' --in notes"
     " --combine combined --json",
     "render --job job.yaml --json",
@@ -777,7 +777,7 @@ REPOSITORY_COMMANDS = (
     "render --git-diff HEAD~2 --json",
     "render --git-diff HEAD~1..HEAD --max-tokens 60 --json",
     "render --git-changed --json",
-    "render --git-changed HEAD~1 --number-lines",
+    "render --git-changed HEAD~1 --lines each",
     "render --git-log 2",
     "render --git-log 9 --git-diff --git-changed --max-tokens 350 --json",
     "render --git-diff nowhere",

@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from ..config.options import FILES_HINT, OPTION_VOCABULARY
+from ..config.options import FILES_HINT, FORMER_OPTIONS, OPTION_VOCABULARY
 from ..config.profiles import PROFILE_VOCABULARY, near_tokenizer, read_values
 from ..config.schema import Vocabulary, rules_of
 from ..engine import FORMAT_EXTENSIONS
@@ -83,6 +83,7 @@ PROJECT_VOCABULARY = Vocabulary(
         **dict.fromkeys(("include", "exclude"), FILES_HINT),
         "tool": f"in {PROJECT_FILE} the keys stand at the top, without a table",
     },
+    FORMER_OPTIONS,
 )
 """Every key of a project's settings."""
 

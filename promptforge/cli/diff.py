@@ -101,7 +101,7 @@ def diff_command(
     results: dict[int, Result] = {}
     if any(isinstance(side, BuildOptions) for side in sides):
         results = _render_sides(sides, read_request(items, {**given, "output": output}))
-    elif items or given_options({**given, "strict": False}) or any(map(given.get, _SOURCE_FLAGS)):
+    elif items or given_options({**given, "strict": None}) or any(map(given.get, _SOURCE_FLAGS)):
         raise click.UsageError(
             "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
         )

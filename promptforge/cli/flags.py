@@ -416,8 +416,6 @@ def option_flags(function: Command, *, whole: bool = False) -> Command:
 
     The options of whole prompts get flags only with `whole`.
     """
-    about = "Fail on any warning: exit 1, nothing on standard output."
-    function = click.option("--strict", is_flag=True, help=about)(function)
     defaults = Options()
     for name in reversed(list(OPTION_VOCABULARY)):
         if whole or name not in PROMPT_OPTIONS:
@@ -527,7 +525,7 @@ def profile_flags(function: Command) -> Command:
 
 
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the flags set, by name; `--strict` sets `on_error`."""
+    """Return the options that the flags set, by name."""
     found = {}
     for name in OPTION_VOCABULARY:
         value = given.get(name)
@@ -538,8 +536,6 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
             if name not in _VERBATIM_OPTIONS:
                 value = [word.strip() for each in value for word in each.split(",")]
         found[name] = value
-    if given.get("strict"):
-        found["on_error"] = "raise"
     return found
 
 

@@ -17,13 +17,12 @@ from ..files import shipped_folder
 from ..files.access import read_utf8
 from ..text.format import Marks
 from ..yaml_reader import load_shipped_yaml
-from .options import OPTION_VOCABULARY, LibraryName
+from .options import FORMER_OPTIONS, OPTION_VOCABULARY, LibraryName
 from .profiles import read_values
 from .schema import Rule, Vocabulary, matching, rules_of
 
 LAYOUT_OPTIONS = (
-    "group_by", "separator", "order", "marker", "headers", "line_numbers", "number_lines",
-    "scores", "sources",
+    "group_by", "separator", "order", "marker", "headers", "lines", "scores", "sources",
     "tree", "code", "header", "footer", "fence_language", "combine", "score_order", "min_score",
     "max_items",
 )  # fmt: skip
@@ -158,7 +157,10 @@ def _rules() -> dict[str, Rule]:
 
 _ELSEWHERE = dict.fromkeys(OPTION_VOCABULARY, "it belongs in a profile, not in a layout")
 LAYOUT_VOCABULARY = Vocabulary(
-    "key", _rules(), _ELSEWHERE | {"extends": "a layout that builds on another says base"}
+    "key",
+    _rules(),
+    _ELSEWHERE | {"extends": "a layout that builds on another says base"},
+    FORMER_OPTIONS,
 )
 """Every key of a `layout.yaml`."""
 

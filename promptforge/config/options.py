@@ -17,7 +17,7 @@ from msgspec import Meta
 from ..errors import OptionError, did_you_mean
 from ..text.words import is_pattern
 from .media import ImageCost, MediaCosts
-from .schema import Vocabulary, matching, rules_of
+from .schema import Former, Vocabulary, matching, rules_of
 
 if TYPE_CHECKING:
     from ..tokenizers.counters import Tokenizer
@@ -188,10 +188,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     explicit_share: Annotated[_Share,
         "Share of the budget for named items when combined; unused room moves."] = 0.6
     packing: Annotated[
-        Literal["score", "value", "proportional", "longest_first", "drop_last", "drop_first",
+        Literal["score", "value", "even", "longest_first", "drop_last", "drop_first",
             "whole", "stop", "repository"],
         "How to fill the budget. Best first (score), the most worth (value), all a bit"
-        " shorter (proportional), the longest shorter (longest_first), the last left out"
+        " shorter (even), the longest shorter (longest_first), the last left out"
         " (drop_last) or the first (drop_first), whole items only (whole), whole until one does not"
         " fit (stop), outlines of many files and then whole files, the most important first"
         " (repository)."] = "score"
@@ -208,8 +208,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     marker: Annotated[str,
         "Marker shown where text was cut (counts toward the budget)."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True
-    line_numbers: Annotated[bool, "Show the range of lines of an item."] = True
-    number_lines: Annotated[bool, "Number the lines of each content."] = False
+    lines: Annotated[Literal["none", "range", "each"],
+        "Show the line numbers of an item: its range in the heading (range), before each line too"
+        " (each), or none."] = "range"
     scores: Annotated[bool, "Show the score of an item."] = False
     sources: Annotated[bool, "List the sources."] = False
     tree: Annotated[bool,
@@ -285,9 +286,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "The sentence that asks for citations, with cite; none: no sentence."] = None
     cache_after: Annotated[tuple[_Part, ...] | None,
         "Parts after which the prompt may be cached, at most four; none: no marks."] = None
-    on_error: Annotated[Literal["warn", "raise"],
-        "On bad input: warn, or raise an error."] = "warn"
+    strict: Annotated[bool, "Fail on any warning: exit 1, nothing on standard output."] = False
     # fmt: on
+
+    @property
+    def line_numbers(self) -> bool:
+        """True where headings show the range of lines; templates see it by this name."""
+        return self.lines != "none"
+
+    @property
+    def number_lines(self) -> bool:
+        """True where each line of a content has its number."""
+        return self.lines == "each"
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -338,9 +348,39 @@ FILES_HINT = (
 )
 """The hint for people who look for `include` or `exclude` among the options."""
 TEMPLATE_OPTIONS = (
-    "headers", "line_numbers", "scores", "code", "sources", "tree", "header", "footer",
+    "headers", "lines", "scores", "code", "sources", "tree", "header", "footer",
 )  # fmt: skip
 """Options without an effect where no template uses them."""
+
+
+class _FormerOptions(msgspec.Struct):
+    line_numbers: Annotated[bool, "lines: range or none."] = True
+    number_lines: Annotated[bool, "lines: each."] = False
+    on_error: Annotated[Literal["warn", "raise"], "strict."] = "warn"
+
+
+def _renew_options(values: dict[str, Any]) -> dict[str, Any]:
+    """Return options with `lines` and `strict` in the place of the words before them.
+
+    >>> _renew_options({"number_lines": True, "on_error": "raise", "max_items": 3})
+    {'max_items': 3, 'lines': 'each', 'strict': True}
+    """
+    if _FORMER_NAMES.isdisjoint(values):
+        return values
+    renewed = {name: value for name, value in values.items() if name not in _FORMER_NAMES}
+    if values.get("number_lines"):
+        renewed.setdefault("lines", "each")
+    elif "line_numbers" in values or "number_lines" in values:
+        renewed.setdefault("lines", "range" if values.get("line_numbers", True) else "none")
+    if "on_error" in values:
+        renewed.setdefault("strict", values["on_error"] == "raise")
+    return renewed
+
+
+_FORMER_NAMES = frozenset(_FormerOptions.__struct_fields__)
+FORMER_OPTIONS = Former(
+    rules_of(_FormerOptions), {("packing", "proportional"): "even"}, _renew_options
+)
 OPTION_VOCABULARY = Vocabulary(
     "option",
     rules_of(
@@ -358,6 +398,7 @@ OPTION_VOCABULARY = Vocabulary(
         "question": "Renderer.prompt takes the question as `user`",
         "messages": "Renderer.prompt takes earlier messages as `history`",
     },
+    FORMER_OPTIONS,
 )
 """Name, type, default and sentence of every option: flags and the JSON Schema are made of it."""
 
@@ -374,7 +415,7 @@ OPTION_GROUPS = {
         " merge_overlaps combine explicit_share"
     ),
     "Layout": (
-        "layout format tree sources headers line_numbers number_lines scores code outline clean"
+        "layout format tree sources headers lines scores code outline clean"
         " comments empty_lines group_by order"
         " header footer separator marker fence_language framing control_text"
     ),
@@ -390,6 +431,7 @@ def apply_options(base: Options, changes: Mapping[str, Any]) -> Options:
     if not changes:
         return base
     checked = {name: OPTION_VOCABULARY.check(name, changes[name]) for name in changes}
+    checked = _renew_options(checked)
     made = msgspec.structs.replace(base, **checked)
     window, reserve = made.context_window, made.reserve
     if window is not None and reserve and reserve >= window:
@@ -503,7 +545,7 @@ class OptionKeywords(TypedDict, total=False):
     packing: Literal[
         "score",
         "value",
-        "proportional",
+        "even",
         "longest_first",
         "drop_last",
         "drop_first",
@@ -517,8 +559,7 @@ class OptionKeywords(TypedDict, total=False):
     compact: bool
     marker: str
     headers: bool
-    line_numbers: bool
-    number_lines: bool
+    lines: Literal["none", "range", "each"]
     scores: bool
     sources: bool
     tree: bool
@@ -556,4 +597,4 @@ class OptionKeywords(TypedDict, total=False):
     cite: bool
     citation: str | None
     cache_after: str | Sequence[str] | None
-    on_error: Literal["warn", "raise"]
+    strict: bool

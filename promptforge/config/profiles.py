@@ -23,7 +23,7 @@ from ..errors import OptionError, ProfileError, did_you_mean, quote, suggest_nam
 from ..files import TOKENIZER_FILE, YAML_SUFFIXES, path_text, shipped_folder, tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..yaml_reader import load_shipped_yaml, load_yaml_with_lines
-from .options import OPTION_VOCABULARY, FenceTag, LibraryName
+from .options import FORMER_OPTIONS, OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, matching, rules_of
 
 _SHIPPED = "shipped/"
@@ -119,7 +119,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("sections", "titles", "trim_end"), "it belongs in a layout's layout.yaml"),
 }
 PROFILE_VOCABULARY = Vocabulary(
-    "key", _ABOUT | rules_of(_Extends) | OPTION_VOCABULARY.rules, _ELSEWHERE
+    "key", _ABOUT | rules_of(_Extends) | OPTION_VOCABULARY.rules, _ELSEWHERE, FORMER_OPTIONS
 )
 """Every key of a profile file: about itself, `extends`, and the options."""
 
@@ -385,4 +385,5 @@ def read_values(
     if not isinstance(values, dict):
         said = f"a file of {vocabulary.noun}s has lines of the form `key: value`"
         raise ProfileError(said, where=f"{file}:1")
-    return {name: vocabulary.check(name, value, where) for name, value in values.items()}, where
+    checked = {name: vocabulary.check(name, value, where) for name, value in values.items()}
+    return vocabulary.former.renew(checked), where

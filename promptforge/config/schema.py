@@ -118,20 +118,35 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return {"description": self.doc, **takes, "default": default}
 
 
+class Former(typing.NamedTuple):
+    """Words of an earlier version, which are still read."""
+
+    rules: Mapping[str, Rule]
+    values: Mapping[tuple[str, str], str]
+    """A word and an earlier value of it → the value of today."""
+    renew: Callable[[dict[str, Any]], dict[str, Any]]
+    """Puts the words of today in the place of those of `rules`."""
+
+
 class Vocabulary:
     """The rules of one kind of file or call, by word."""
 
     def __init__(
-        self, noun: str, rules: Mapping[str, Rule], elsewhere: Mapping[str, str] | None = None
+        self,
+        noun: str,
+        rules: Mapping[str, Rule],
+        elsewhere: Mapping[str, str] | None = None,
+        former: Former | None = None,
     ) -> None:
         self.noun = noun
         """The noun for a word in messages: `option` or `key`."""
         self.rules = dict(rules)
         self.elsewhere = dict(elsewhere or {})
         """Words that belong elsewhere → the hint for people who look for them here."""
+        self.former = former or Former({}, {}, dict)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.rules
+        return name in self.rules or name in self.former.rules
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rules)
@@ -144,9 +159,11 @@ class Vocabulary:
 
         Raises `OptionError` for an unknown word or a bad value; with `where`, `ProfileError`.
         """
-        rule = self.rules.get(name)
+        rule = self.rules.get(name) or self.former.rules.get(name)
         if rule is None:
             self.refuse(name, where)
+        if value.__class__ is str:
+            value = self.former.values.get((name, value), value)
         try:
             return _checked(rule, value, where)
         except (OptionError, KeyboardInterrupt, SystemExit):

@@ -508,7 +508,7 @@ class _Workshop:
         """Render files of the open folders; `told` are the client's roots, `place` says which."""
         roots = None if told is None else [str(root.uri) for root in told.roots]
         items, said = gather_within(open_folders(self.roots, roots), search=search, **place)
-        checked = self._checked({"number_lines": True, **wanted})
+        checked = self._checked({"lines": "each", **wanted})
         if not (self.sets_packing or checked.keys() & {"packing", "query"}):
             checked["packing"] = "repository"
         return self._renderer.render(items, before=tuple(said), **checked)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Packing = Literal[
     "score",
     "value",
-    "proportional",
+    "even",
     "longest_first",
     "drop_last",
     "drop_first",
@@ -47,7 +47,7 @@ Packing = Literal[
 
 BEST_FIRST_PACKINGS = frozenset({"score", "value", "repository"})
 """Packings that do not walk the page, or the caller's list, from its beginning."""
-FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last", "drop_first"})
+FIXED_SET_PACKINGS = frozenset({"even", "longest_first", "drop_last", "drop_first"})
 """Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
 
 
@@ -134,7 +134,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
     - `score`: best first; shorten (with `trim`) an item that does not fit, go on to smaller ones
     - `value`: the set that is worth most together
     - `whole`: like `score`, but nothing is shortened; `stop`: and the first misfit ends it
-    - `proportional`: shorten all by one share; `longest_first`: the longest first; both keep
+    - `even`: shorten all by one share; `longest_first`: the longest first; both keep
       every attribution
     - `drop_last`: drop from the end of the list; `drop_first`: from its beginning, the oldest
     - `repository`: outlines of as many items as most of the room holds, the best first; then

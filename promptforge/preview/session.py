@@ -64,7 +64,7 @@ CASES_FILE_NAME = "preview.yaml"
 SAMPLE_FILE = Path(golden.__file__).with_name("start") / "items.json"
 FOLDERS = ("templates", "profiles")
 _WORDS_OF_TEXTS = (
-    *OPTION_VOCABULARY, *FOLDERS, "profile", "allow_outside", "strict", "quiet", "workspace",
+    *OPTION_VOCABULARY, *FOLDERS, "profile", "allow_outside", "quiet", "workspace",
     *(f"{name}{file}" for name in ("system", "instructions", "user") for file in ("", "_file")),
     "history",
 )  # fmt: skip
@@ -533,8 +533,9 @@ def words_of_templates() -> dict[str, dict[str, str]]:
                 for word in _words_in(kind, words):
                     found[kind].setdefault(word, meaning)
     found["variables"]["item"] = "the item of this template"
-    for name in ("headers", "line_numbers", "scores", "code"):
+    for name in ("headers", "scores", "code"):
         found["variables"][name] = OPTION_VOCABULARY.rules[name].doc
+    found["variables"]["line_numbers"] = OPTION_VOCABULARY.rules["lines"].doc
     return found
 
 

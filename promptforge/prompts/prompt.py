@@ -170,7 +170,7 @@ class Renderer(ContextRenderer):
         )
         prompt, event = maker.make_by(current, tuple(diagnostics))
         report_prompt(event, on_prompt)
-        log_diagnostics(prompt, prompt.warnings, chosen.on_error == "raise")
+        log_diagnostics(prompt, prompt.warnings, chosen.strict)
         return prompt
 
     @late_property
@@ -350,7 +350,7 @@ class _PromptMaker:
     ) -> Result:
         """Render the items of a part of one's own."""
         asked = {**self.asked, **CONTEXT_ALONE, "max_tokens": limit, "tokenizer": counter}
-        asked |= {"context_window": None, "reserve": None, "on_error": "warn"}
+        asked |= {"context_window": None, "reserve": None, "strict": False}
         return self.renderer._render(items, (), asked, current, list(self.parts.texts.values()))[0]
 
     def _render(
@@ -361,7 +361,7 @@ class _PromptMaker:
         limit: int | None,
     ) -> Result:
         # Window, reserve and strictness are those of the whole prompt, not of its context.
-        asked = {**self.asked, "context_window": None, "reserve": None, "on_error": "warn"}
+        asked = {**self.asked, "context_window": None, "reserve": None, "strict": False}
         if self.cites:
             asked |= _CITED
         asked |= {"max_tokens": limit, "tokenizer": counter}

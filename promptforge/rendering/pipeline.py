@@ -637,7 +637,8 @@ def _say_broken_delimiter(error: BrokenDelimiterError, diagnostics: Diagnostics)
 def _say_ineffective(layout: Layout, options: Options, diagnostics: Diagnostics) -> None:
     where = f"in the layout {options.layout} as {options.format}"
     for name in TEMPLATE_OPTIONS:
-        if getattr(options, name) != getattr(_DEFAULTS, name) and not layout.uses(name):
+        variable = "line_numbers" if name == "lines" else name
+        if getattr(options, name) != getattr(_DEFAULTS, name) and not layout.uses(variable):
             diagnostics.add("PF105", f"{name} changes nothing {where}", severity="info")
 
 
@@ -649,7 +650,7 @@ def _say_combined(candidates: Candidates, options: Options, diagnostics: Diagnos
 
 
 def _say_overhead(packed: Packed, options: Options, diagnostics: Diagnostics) -> None:
-    if options.on_error == "raise":
+    if options.strict:
         subject = "the template's own text needs"
         raise over_budget_error(subject, packed.cost, _limit(options), "raise it")
     message = "the budget is smaller than the text of the templates alone, so the output is empty"

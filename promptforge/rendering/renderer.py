@@ -173,7 +173,7 @@ class ContextRenderer:
 
         `items` are `Item`s, mappings of any known shape, or documents of LangChain, LlamaIndex
         and Haystack. `options` win over the renderer's own. Rendering is lenient by default: bad
-        data is left out and noted in `Result.warnings`. With `on_error="raise"` any warning is a
+        data is left out and noted in `Result.warnings`. With `strict=True` any warning is a
         `StrictError` that carries the result. `before` are diagnostics from loading the items.
 
         Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown
@@ -184,7 +184,7 @@ class ContextRenderer:
         if other is not None:
             return other.render(items, before=before, **options)
         result, chosen = self._render(items, before, options)
-        log_diagnostics(result, result.warnings, chosen.on_error == "raise")
+        log_diagnostics(result, result.warnings, chosen.strict)
         return result
 
     @in_thread(render)
@@ -264,7 +264,7 @@ class ContextRenderer:
         """
         unlimited: dict[str, Any] = {"max_tokens": None, "max_chars": None, "context_window": None}
         whole, chosen = self._render(items, before, {**options, **unlimited})
-        log_diagnostics(whole, whole.warnings, chosen.on_error == "raise")
+        log_diagnostics(whole, whole.warnings, chosen.strict)
         page = whole.report.page
         reasons = whole.report.packed.reasons
         left = [i for i in page.candidates.kept if reasons.get(i) != MERGED.name]

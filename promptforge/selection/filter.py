@@ -287,15 +287,15 @@ def reduce_items(
     """Return items without what `outline`, `clean`, `comments` and `empty_lines` leave out.
 
     `clock` tells the seconds that comments have taken to find. Raises `OptionError` together with
-    `number_lines`: the lines would have other numbers.
+    `lines: each`: the lines would have other numbers.
     """
     if options.comments and options.empty_lines and not (options.outline or options.clean):
         return items
     if options.number_lines:
         message = (
-            "number_lines takes whole texts: not with outline, clean, no comments or no empty lines"
+            "lines: each takes whole texts: not with outline, clean, no comments or no empty lines"
         )
-        raise OptionError(message, option="number_lines")
+        raise OptionError(message, option="lines")
     whole = dict.fromkeys(("outline", "comments"), 0)
     remover = _CommentRemover(clock)
 

@@ -88,7 +88,7 @@ def _again(prepared: tuple[pf.Renderer, list[pf.Item]], budget: int) -> str:
 
 def _knows_value() -> None:
     try:
-        pf.render([], packing="value", on_error="raise")
+        pf.render([], packing="value", strict=True)
     except OptionError:
         raise LookupError("this promptforge has no packing `value`") from None
 
@@ -102,7 +102,7 @@ OURS: list[Subject[Any]] = [
     Subject("promptforge, score, from dicts", _records, _score),
     Subject("promptforge, score, one changed", _rendered, _again),
     Subject("promptforge, value", _items, _with(packing="value"), _knows_value),
-    Subject("promptforge, proportional", _items, _with(packing="proportional")),
+    Subject("promptforge, even", _items, _with(packing="even")),
     Subject("promptforge, longest_first", _items, _with(packing="longest_first")),
     Subject("promptforge, drop_last", _items, _with(packing="drop_last")),
     Subject("promptforge, layout documents", _items, _with(layout="documents")),

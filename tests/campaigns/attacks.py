@@ -29,7 +29,7 @@ from .verdicts import judge, unlike, unsaid
 TESTS = Path(__file__).parents[1]
 OWN = TESTS / "data" / "attacks.json"
 CANARY = Path("/tmp/promptforge-canary")
-MODES: dict[str, dict[str, Any]] = {"lenient": {}, "strict": {"on_error": "raise"}}
+MODES: dict[str, dict[str, Any]] = {"lenient": {}, "strict": {"strict": True}}
 SECONDS = 60
 """Processor time in which all tries of a case, one way, have to end."""
 _FORBIDDEN = (

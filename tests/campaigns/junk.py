@@ -35,7 +35,7 @@ SIZES = (2_000, 30_000, 200_000, 1_000_000)
 KINDS = ("document", "function", "text", "message", "custom", *TRIMMERS_BY_KIND)
 LANGUAGES = ("python", "html", "yaml", *TRIMMERS_BY_LANGUAGE, *GRAMMARS)
 QUERIES = ("word a", "what is def f", "T1003.001 null", "(", "漢")
-PACKINGS = ("score", "score", "repository", "value", "proportional", "longest_first", "drop_last")
+PACKINGS = ("score", "score", "repository", "value", "even", "longest_first", "drop_last")
 SECONDS, MORE = 2.0, 1e-6
 """Seconds of processor time for a text, and for each of its characters."""
 STUCK = 120

@@ -150,7 +150,7 @@ def _choices() -> dict[str, tuple[object, ...]]:
         for kind in (hint, *kinds):
             if kind is bool:
                 found[name] = (False, True)
-            elif typing.get_origin(kind) is typing.Literal and name not in ("on_error", "format"):
+            elif typing.get_origin(kind) is typing.Literal and name != "format":
                 found[name] = typing.get_args(kind)
     return found
 

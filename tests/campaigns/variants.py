@@ -21,7 +21,7 @@ import promptforge as pf
 
 from .report import Report
 
-STUB_PACKINGS = ("proportional", "longest_first", "repository")
+STUB_PACKINGS = ("even", "longest_first", "repository")
 MARKER = "[Content truncated...]"
 WORDS = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "ginkgo", "hazel", "iris", "larch")
 WORD = re.compile(r"\w+")

@@ -69,7 +69,7 @@ def test_chunks_print_what_the_csharp_prints(
         "format": format,
         "group_by_file": group_by_file,
         "headers": headers,
-        "line_numbers": line_numbers,
+        "lines": "range" if line_numbers else "none",
         "scores": scores,
         "separator": separator,
     }

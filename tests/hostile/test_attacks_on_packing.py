@@ -18,7 +18,7 @@ ANSWERS = [
     {"name": name, "text": f"First of {name}. Then the tar will extract. Is it last? Yes."}
     for name in "abcdefghij"
 ]
-SPREAD = ["proportional", "longest_first", "drop_last"]
+SPREAD = ["even", "longest_first", "drop_last"]
 
 
 @pytest.mark.parametrize("chars", [0, 5, 300, 900])
@@ -75,7 +75,7 @@ def test_json_stays_json_where_a_query_chooses_what_is_kept(
     assert all(len(json.loads(value)["rows"]) > 1 for value in held)
 
 
-@pytest.mark.parametrize("packing", ["proportional", "longest_first"])
+@pytest.mark.parametrize("packing", ["even", "longest_first"])
 def test_a_long_run_without_a_break_keeps_its_attribution(packing: Any) -> None:
     result = pf.render(
         [{"content": "a" * 60_000}, {"content": "b"}], packing=packing, max_tokens=300

@@ -100,8 +100,8 @@ def test_a_shell_script_of_junk_does_not_end_the_process() -> None:
     assert result.items[0].status == "trimmed"
 
 
-@pytest.mark.parametrize("on_error", ["warn", "raise"])
-def test_objects_that_raise_when_they_are_looked_at_are_refused_by_name(on_error: str) -> None:
+@pytest.mark.parametrize("strict", [False, True])
+def test_objects_that_raise_when_they_are_looked_at_are_refused_by_name(strict: bool) -> None:
     class Bad:
         def __getattr__(self, name: str) -> object:
             raise ValueError(name)
@@ -112,11 +112,11 @@ def test_objects_that_raise_when_they_are_looked_at_are_refused_by_name(on_error
         __hash__ = None  # type: ignore[assignment]
 
     bad: Any = Bad()
-    strictness: Any = on_error
+    strictness: Any = strict
     with pytest.raises(pf.OptionError, match="tokenizer"):
-        pf.render([{"content": "x"}], tokenizer=bad, on_error=strictness)
-    with pytest.raises(pf.OptionError, match="on_error"):
-        pf.render([{"content": "x"}], on_error=bad)
+        pf.render([{"content": "x"}], tokenizer=bad, strict=strictness)
+    with pytest.raises(pf.OptionError, match="strict"):
+        pf.render([{"content": "x"}], strict=bad)
 
 
 def test_what_a_failed_template_made_the_engine_say_is_said_once(tmp_path: Path) -> None:

@@ -70,9 +70,9 @@ def test_text_by_which_turns_are_told_is_said() -> None:
 
 @pytest.mark.parametrize("items", [None, 5, "text", object(), b"bytes"])
 def test_what_is_no_list_of_items_is_an_error(items: object) -> None:
-    for strict in ("warn", "raise"):
+    for strict in (False, True):
         with pytest.raises(pf.ItemError, match="expected a list of items"):
-            pf.render(items, on_error=strict)
+            pf.render(items, strict=strict)
 
 
 def test_a_frame_that_does_not_fit_is_said_and_to_a_strict_run_an_error() -> None:
@@ -82,7 +82,7 @@ def test_a_frame_that_does_not_fit_is_said_and_to_a_strict_run_an_error() -> Non
     with pytest.raises(
         pf.BudgetError, match=r"the template's own text needs \d+ tokens and the budget is 1"
     ):
-        pf.render([{"content": "x"}], on_error="raise", **given)
+        pf.render([{"content": "x"}], strict=True, **given)
 
 
 def test_metadata_that_cannot_be_read_is_said() -> None:
@@ -524,7 +524,7 @@ def test_a_line_that_begins_with_a_value_is_known_after_any_blanks(blanks: str) 
 @pytest.mark.parametrize("format", ["markdown", "xml"])
 def test_contents_between_tags_are_said_to_be_less_protected(content: str, format: str) -> None:
     items = [{"content": content}, {"content": "another"}]
-    result = pf.render(items, framing="tagged", format=format, on_error="raise")
+    result = pf.render(items, framing="tagged", format=format, strict=True)
     assert [(d.code, d.severity) for d in result.warnings] == [("PF712", "info")]
 
 

@@ -136,7 +136,7 @@ def test_l2_strict_and_lenient_say_the_same(
         if name in ("separator", "marker", "header", "footer")
     }
 
-    def run(on_error: Any) -> pf.Result:
+    def run(strict: Any) -> pf.Result:
         options = {
             "max_tokens": budget,
             **look,
@@ -147,11 +147,11 @@ def test_l2_strict_and_lenient_say_the_same(
             for name, value in options.items()
             if name not in changes or is_taken(name, value)
         }
-        return pf.render(all_made(records), on_error=on_error, **texts)
+        return pf.render(all_made(records), strict=strict, **texts)
 
     lenient = run("warn")
     try:
-        strict = run("raise")
+        strict = run(True)
     except (
         pf.BudgetError
     ):  # a frame that does not fit is refused as what is required and does not fit
@@ -175,7 +175,7 @@ def test_l3_where_nothing_is_said_the_bytes_are_the_same(
     records = [harmless(number, content=text) for number, text in enumerate(texts)]
     lenient = render(records, **look, max_tokens=budget)
     if not grave(lenient.warnings):
-        assert render(records, **look, max_tokens=budget, on_error="raise").text == lenient.text
+        assert render(records, **look, max_tokens=budget, strict=True).text == lenient.text
 
 
 @cases(36)

@@ -42,7 +42,7 @@ def test_the_campaign_in_small_finds_dear_variants_in_its_control_alone() -> Non
     assert report.figures["dearer in the control"] and report.figures["shortened"]
 
 
-@pytest.mark.parametrize("packing", ["drop_last", "proportional", "longest_first"])
+@pytest.mark.parametrize("packing", ["drop_last", "even", "longest_first"])
 def test_a_content_that_fits_is_whole_where_its_longer_text_does_not(packing: str) -> None:
     made = Case(
         "repl-history",
@@ -77,5 +77,5 @@ def test_a_content_that_costs_no_more_on_the_page_is_whole(made: Case) -> None:
 @pytest.mark.parametrize("content", ["", None])
 def test_a_longer_form_beside_an_empty_content_has_numbered_lines(content: str | None) -> None:
     item = {"content": content, "expanded": "a\nb", "summary": "s"}
-    text = pf.render([item], number_lines=True, format="plain").text
+    text = pf.render([item], lines="each", format="plain").text
     assert "1: a\n2: b" in text

@@ -43,7 +43,7 @@ OPTIONS = st.fixed_dictionaries(
     {"max_tokens": st.sampled_from([30, 60, 120, 400])},
     optional={
         "format": st.sampled_from(["xml", "json", "plain"]),
-        "packing": st.sampled_from(["value", "proportional", "whole"]),
+        "packing": st.sampled_from(["value", "even", "whole"]),
         "query": st.just("needle"),
         "order": st.sampled_from(["given", "edges"]),
         "min_worth": st.just(0.3),

@@ -90,7 +90,7 @@ def test_the_upper_bound_takes_the_last_item_in_part(budget: int, worth: float) 
     assert reference.upper_bound([2, 5, 2, 0], [4, 5, 4, 1], budget) == worth
 
 
-SHORTENING_ALL = {"promptforge, proportional", "promptforge, longest_first"}
+SHORTENING_ALL = {"promptforge, even", "promptforge, longest_first"}
 
 
 @pytest.mark.slow

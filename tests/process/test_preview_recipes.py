@@ -142,7 +142,7 @@ def test_what_is_pasted_goes_home(
         for text in (PASTED[pasted], f"{PASTED[pasted]}\n"):  # and once more
             body = {"text": text, "name": "pasted"}
             running.request("/api/items", "POST", body=body)
-            view = {"format": "xml", "options": {"line_numbers": False}}
+            view = {"format": "xml", "options": {"lines": "none"}}
             seen = running.draw(view=view)["text"]
             found = running.request("/api/recipes", "POST", body={"view": view}).json()
             assert shell(found["command"], tmp_path) == f"{seen}\n", found["command"]

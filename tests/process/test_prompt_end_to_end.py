@@ -242,7 +242,7 @@ def test_what_is_too_long_is_cut_with_its_sources_kept_and_logged(
     knowledge: list[Item], server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="promptforge"):
-        made = prompt(knowledge, "openai", max_chars=2500, packing="proportional", query=None)
+        made = prompt(knowledge, "openai", max_chars=2500, packing="even", query=None)
     _, got = send_to_openai(server, made)
     text = user_text(got["messages"])
     assert made.context is not None and len(made.context.text) <= 2500

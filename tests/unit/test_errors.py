@@ -68,7 +68,7 @@ def test_errors_carry_facts() -> None:
         pf.render([], max_tokns=9)  # type: ignore[call-arg]
     assert option.value.option == "max_tokns"
     with pytest.raises(pf.StrictError) as strict:
-        pf.render([{"content": "good"}, {"contnt": "bad"}], on_error="raise")
+        pf.render([{"content": "good"}, {"contnt": "bad"}], strict=True)
     assert isinstance(strict.value.result, pf.Result)
     assert strict.value.result.text == pf.render([{"content": "good"}]).text
     assert {d.code for d in strict.value.diagnostics} >= {"PF204"}

@@ -383,7 +383,7 @@ def test_a_renderer_renders_the_same_elsewhere(made_of: dict[str, Any]) -> None:
         assert other.render(ITEMS, query="text 7").text == text
 
 
-@pytest.mark.parametrize("packing", ["score", "value", "proportional"])
+@pytest.mark.parametrize("packing", ["score", "value", "even"])
 def test_a_result_keeps_its_fields(packing: Any) -> None:
     result = pf.Renderer(packing=packing, max_tokens=300).render([*ITEMS, {"content": 3}])
     other = remade(remade(result))

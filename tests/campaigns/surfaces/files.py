@@ -144,7 +144,7 @@ def _said_of(
 
 
 def _flags(options: dict[str, Any]) -> list[str]:
-    return ["--strict"] if options.get("on_error") == "raise" else []
+    return ["--strict"] if options.get("strict") else []
 
 
 # --- states of a folder ---------------------------------------------------------------------------

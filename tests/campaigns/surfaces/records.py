@@ -280,4 +280,4 @@ def _families() -> dict[str, tuple[str, ...]]:
 
 
 def _flags(options: dict[str, Any]) -> list[str]:
-    return ["--strict"] if options.get("on_error") == "raise" else []
+    return ["--strict"] if options.get("strict") else []

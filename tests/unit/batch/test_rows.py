@@ -85,7 +85,7 @@ def test_a_key_that_a_row_has_twice_is_said() -> None:
         made["warnings"][0]["message"]
         == 'twice in one object: "content", "max_tokens"; the last of the values is taken'
     )
-    assert record(raw, on_error="raise")["error"] == "StrictError"
+    assert record(raw, strict=True)["error"] == "StrictError"
 
 
 def test_options_of_a_row_win() -> None:
@@ -163,7 +163,7 @@ BAD: list[tuple[object, str, str]] = [
     ({"items": [], "user": "why?"}, "OptionError", "--to"),
     ({"items": [], "user": "a", "question": "b"}, "OptionError", "two names"),
     ({"items": [{"content": "a", "required": True}], "max_tokens": 0}, "BudgetError", "required"),
-    ({"items": [{"content": "a", "score": "x"}], "on_error": "raise"}, "StrictError", "score"),
+    ({"items": [{"content": "a", "score": "x"}], "strict": True}, "StrictError", "score"),
 ]
 
 

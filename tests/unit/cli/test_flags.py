@@ -53,7 +53,7 @@ def test_every_option_is_a_flag() -> None:
     from promptforge.config.options import OPTION_VOCABULARY as VOCABULARY
     from promptforge.config.options import PROMPT_OPTIONS as PROMPT
 
-    for name in set(VOCABULARY) - {"on_error"}:
+    for name in VOCABULARY:
         flag = rf"--{name.replace('_', '-')}\b"
         assert bool(re.search(flag, out)) is (name not in PROMPT), name
         assert re.search(flag, whole), name
@@ -86,7 +86,7 @@ def test_a_list_is_given_by_giving_the_flag_again() -> None:
 
 
 def test_a_yes_or_no_is_given_both_ways() -> None:
-    with_scores = run("render", "items.json", "--scores", "--no-line-numbers").out
+    with_scores = run("render", "items.json", "--scores", "--lines=none").out
     assert "Relevance" in with_scores and "Lines" not in with_scores
 
 

@@ -145,7 +145,7 @@ SAID: dict[str, tuple[int, str]] = {
     "render . --remove-comments": (2, 'did you mean "--no-comments"?'),
     "render . --no-security-check": (2, 'did you mean "--no-secret-scan"?'),
     "render . --no-files": (2, 'did you mean "--no-code"?'),
-    "render . -n": (2, 'did you mean "--number-lines"?'),
+    "render . -n": (2, 'did you mean "--lines"?'),
     "render . -i *.py": (2, 'there is no option "-i"; did you mean "--include"?'),
     "count . --token-count-tree": (2, 'did you mean "--tree"?'),
     "items.json": (2, 'there is no command "items.json"; did you mean "render items.json"?'),

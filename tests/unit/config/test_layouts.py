@@ -64,7 +64,7 @@ def test_nothing_said() -> None:
 
 def test_every_display_option_may_be_set_and_no_other() -> None:
     assert set(LAYOUT_OPTIONS) == {
-        *("group_by", "separator", "order", "marker", "headers", "line_numbers", "number_lines"),
+        *("group_by", "separator", "order", "marker", "headers", "lines"),
         *("scores", "sources", "tree", "code", "header", "footer", "fence_language"),
         *("combine", "score_order", "min_score", "max_items"),
     }
@@ -250,7 +250,7 @@ _NUMBERED = re.compile(r"(?m)^(\d+): (.*)$")
 
 def _render(text: str, **options: Any) -> pf.Result:
     item = {"content": text, "path": options.pop("path", "a.txt"), **options.pop("item", {})}
-    return pf.render([item], **{"format": "plain", "number_lines": True, **options})
+    return pf.render([item], **{"format": "plain", "lines": "each", **options})
 
 
 def _check(result: pf.Result, text: str, first: int = 1) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from promptforge.config.options import (
     Options,
     apply_options,
 )
+from promptforge.config.profiles import load_profile
 from promptforge.errors import OptionError, ProfileError
 
 DEFAULT = Options()
@@ -45,10 +48,10 @@ def test_defaults_are_those_of_the_contract() -> None:
         "merge_overlaps": True, "combine": "combined", "explicit_share": 0.6,
         "packing": "score",
         "trim": "structure", "compact": True, "clean": False, "marker": "[Content truncated...]", "headers": True,
-        "line_numbers": True, "number_lines": False, "outline": False, "comments": True, "empty_lines": True, "scores": False,
+        "lines": "range", "outline": False, "comments": True, "empty_lines": True, "scores": False,
         "sources": False, "tree": False, "code": True, "separator": None, "header": None, "footer": None,
         "fence_language": None,
-        "context_window": None, "reserve": None, "max_prompt_tokens": None, "on_error": "warn", "stubs": False,
+        "context_window": None, "reserve": None, "max_prompt_tokens": None, "strict": False, "stubs": False,
         "section_budgets": None,
         "control_text": "keep", "framing": "auto",
         "prompt": "default", "prompt_order": ("system", "instructions", "history", "context",
@@ -190,7 +193,7 @@ def test_a_bad_value_is_named(name: str, value: Any, message: str) -> None:
 
 
 def test_python_refuses_what_no_rendering_can_use() -> None:
-    bad: list[tuple[str, Any]] = [("max_tokens", -1), ("layout", ["x"]), ("on_error", "never")]
+    bad: list[tuple[str, Any]] = [("max_tokens", -1), ("layout", ["x"]), ("strict", "never")]
     for option, value in bad:
         with pytest.raises(OptionError, match=f"{option} takes "):
             pf.render([{"content": "x"}], **{option: value})
@@ -342,3 +345,29 @@ def test_a_list_is_checked_as_a_whole(option: str, wrong: list[str], right: list
     with pytest.raises(OptionError, match=option):
         apply_options(DEFAULT, {option: wrong})
     assert getattr(apply_options(DEFAULT, {option: right}), option) == tuple(right)
+
+
+@pytest.mark.parametrize("former, today", [
+    ({"line_numbers": False}, {"lines": "none"}),
+    ({"line_numbers": True, "number_lines": False}, {"lines": "range"}),
+    ({"number_lines": True}, {"lines": "each"}),
+    ({"line_numbers": False, "lines": "range"}, {"lines": "range"}),
+    ({"on_error": "raise"}, {"strict": True}),
+    ({"packing": "proportional"}, {"packing": "even"}),
+])  # fmt: skip
+def test_the_words_of_an_earlier_version_are_read(
+    former: dict[str, Any], today: dict[str, Any], tmp_path: Path
+) -> None:
+    options = apply_options(Options(), former)
+    assert options == apply_options(Options(), today)
+    profile = tmp_path / "mine.yaml"
+    profile.write_text(json.dumps(former))
+    assert load_profile(profile).options == today
+    item = {"content": "a\nb", "path": "x.py", "start_line": 4, "end_line": 5}
+    if "strict" not in today:
+        assert pf.render([item], **former).text == pf.render([item], **today).text
+
+
+def test_a_wrong_value_of_an_earlier_word_is_refused_by_that_word() -> None:
+    with pytest.raises(pf.OptionError, match="number_lines takes true or false"):
+        apply_options(Options(), {"number_lines": "perhaps"})

@@ -396,7 +396,7 @@ def test_a_model_is_said_with_its_profile_and_comes_without_one() -> None:
         assert [note.code for note in result.warnings] == ["PF129"]
     prompt = pf.Renderer().prompt([item], user="?", model="gpt-5-mini")
     assert any(note.code == "PF129" for note in prompt.warnings)
-    pf.render([item], model="gpt-5-mini", on_error="raise")
+    pf.render([item], model="gpt-5-mini", strict=True)
     with pytest.raises(pf.OptionError, match="give one of them"):
         pf.render([item], profile="gpt", model="gpt-5-mini")
     with pytest.raises(pf.ProfileError, match="there is no profile"):

@@ -48,7 +48,7 @@ LONG = [
 
 
 @cases(60)
-@given(TEXTS, st.integers(0, 120), st.sampled_from(["score", "whole", "proportional", "drop_last"]))
+@given(TEXTS, st.integers(0, 120), st.sampled_from(["score", "whole", "even", "drop_last"]))
 def test_joined_contents_keep_the_budget_and_are_the_counted_text(
     texts: list[str], budget: int, packing: str
 ) -> None:
@@ -164,7 +164,7 @@ def test_what_is_no_document_is_left_out_and_said() -> None:
         "documents[2]",
     ]
     with pytest.raises(pf.StrictError, match=r"documents\[0\]: .*PF204"):
-        ContextCompressor(on_error="raise").compress_documents([object(), DOCUMENTS[0]], "")
+        ContextCompressor(strict=True).compress_documents([object(), DOCUMENTS[0]], "")
 
 
 # --- the prompt -----------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def test_layouts_are_listed_and_are_prompts() -> None:
             {"items": [{"content": "word " * 99, "required": True}], "max_tokens": 9},
             "the budget is 9",
         ),
-        ({"options": {"on_error": "raise"}, "items": [{"contnt": 1}]}, 'did you mean "content"'),
+        ({"options": {"strict": True}, "items": [{"contnt": 1}]}, 'did you mean "content"'),
         (
             {"max_tokens": 9, "options": {"max_tokens": 99}},
             "max_tokens is both an argument and an option",

@@ -78,7 +78,7 @@ def test_a_folder_is_packed_as_the_command_packs_it(project: Path, where: str) -
     given: Any = {"named": [project]} if where == "named" else {"roots": [project.as_uri()]}
     failed, text, account = call("pack_folder", max_tokens=300, **given)
     items = pf.load(files=".", workspace=project)
-    told = pf.render(items, packing="repository", number_lines=True, max_tokens=300)
+    told = pf.render(items, packing="repository", lines="each", max_tokens=300)
     assert not failed and text == told.text and account["tokens"] == told.tokens <= 300
     assert "src/auth.py" in text and "1: def login(user):" in text
     assert not any(word in text for word in ("hush", KEY, "uv.lock"))
@@ -101,7 +101,7 @@ def test_options_and_patterns_are_taken(project: Path) -> None:
         named=[project],
         include=["*.py"],
         exclude=["long.py", "settings.py"],
-        options={"format": "xml", "number_lines": False},
+        options={"format": "xml", "lines": "range"},
     )
     assert not failed and "<" in text and "def login(user):" in text
     assert "1:" not in text and "README" not in text

@@ -51,8 +51,8 @@ SET = [item("a", 40), item("b", 400), item("c", 160), item("d", 20)]
 
 
 @pytest.mark.parametrize("budget", [150, 250, 400, 600])
-def test_proportional_cuts_every_content_by_the_same_share(budget: int) -> None:
-    found = kept(render(SET, budget, packing="proportional"))
+def test_even_cuts_every_content_by_the_same_share(budget: int) -> None:
+    found = kept(render(SET, budget, packing="even"))
     # With its mark a word less would cost more than all of a short one.
     assert [status for status, _ in found.values()][1:3] == ["trimmed"] * 2
     shares = [
@@ -94,7 +94,7 @@ def test_the_last_of_the_list_go_and_the_one_at_the_edge_is_cut() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("packing", ["proportional", "longest_first"])
+@pytest.mark.parametrize("packing", ["even", "longest_first"])
 @pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 def test_attributions_outlive_contents(packing: str, format: str) -> None:
     records = [item(f"name{n}", 200, path=f"src/file{n}.txt") for n in range(5)]
@@ -104,7 +104,7 @@ def test_attributions_outlive_contents(packing: str, format: str) -> None:
     assert all(f"src/file{n}.txt" in result.text for n in range(5))
 
 
-@pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
+@pytest.mark.parametrize("packing", ["even", "longest_first", "drop_last"])
 def test_where_not_even_attributions_fit_the_last_go(packing: str) -> None:
     result = render([item(f"n{n}", 200) for n in range(20)], 100, packing=packing)
     statuses = [entry.status for entry in result.items]
@@ -113,7 +113,7 @@ def test_where_not_even_attributions_fit_the_last_go(packing: str) -> None:
     assert statuses[0] != "dropped"
 
 
-@pytest.mark.parametrize("packing", ["proportional", "longest_first"])
+@pytest.mark.parametrize("packing", ["even", "longest_first"])
 def test_a_part_of_a_shortened_item_is_shown_beside_it(packing: str) -> None:
     lines = [f"line {n} of {words(9, n)}" for n in range(60)]
     part = {"path": "a", "start_line": 31, "end_line": 34, "content": "\n".join(lines[30:34])}
@@ -124,7 +124,7 @@ def test_a_part_of_a_shortened_item_is_shown_beside_it(packing: str) -> None:
     assert [entry.status for entry in whole.items] == ["included", "dropped"]
 
 
-@pytest.mark.parametrize("packing", ["proportional", "longest_first"])
+@pytest.mark.parametrize("packing", ["even", "longest_first"])
 def test_a_large_program_with_little_room_shows_its_beginning(packing: str) -> None:
     body = "".join(f"def work_{n}(a, b):\n    return a + b * {n}\n\n" for n in range(1000))
     program = f'"""It adds and multiplies."""\n{body}'
@@ -261,7 +261,7 @@ def test_rerank_none_leaves_the_order_alone() -> None:
 
 # --- together -------------------------------------------------------------------------------------
 
-ALL = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
+ALL = ["score", "value", "even", "longest_first", "drop_last", "whole", "stop"]
 
 
 @pytest.mark.parametrize("packing", ALL)
@@ -319,7 +319,7 @@ def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -
 # --- attacks that once hung -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
+@pytest.mark.parametrize("packing", ["even", "longest_first", "drop_last"])
 def test_a_section_that_may_take_nothing_takes_nothing(packing: Any) -> None:
     result = pf.render(
         [{"content": "some text"}],
@@ -355,7 +355,7 @@ def test_stubs_of_a_section_stay_within_what_it_may_take() -> None:
         assert of_kind(result, "man_page") <= 200
 
 
-@pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
+@pytest.mark.parametrize("packing", ["even", "longest_first", "drop_last"])
 def test_what_the_maximum_of_a_section_leaves_out_says_so(packing: str) -> None:
     result = render(
         KINDS,

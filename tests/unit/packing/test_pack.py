@@ -29,7 +29,7 @@ from promptforge.packing.types import (
     subtract_costs,
 )
 
-SPREADING = ("proportional", "longest_first", "drop_last", "drop_first")
+SPREADING = ("even", "longest_first", "drop_last", "drop_first")
 
 
 class ContainedWords(Words):

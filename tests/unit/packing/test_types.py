@@ -290,7 +290,7 @@ def test_of_very_many_with_the_same_lines_only_so_many_are_compared(read: list[i
     assert len(read) <= len(items) * (MAX_TEXTS_PER_LINE + 2)
 
 
-@pytest.mark.parametrize("packing", ["score", "proportional", "longest_first", "repository"])
+@pytest.mark.parametrize("packing", ["score", "even", "longest_first", "repository"])
 def test_what_fits_without_contained_texts_is_shown_whole(packing: Any) -> None:
     lines = [f"line {number} says something about {number * 7}" for number in range(60)]
     items = [Item(content="\n".join(lines[cut : 60 - cut])) for cut in (0, 5, 10)]

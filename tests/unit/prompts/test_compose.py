@@ -277,7 +277,7 @@ def test_a_template_without_a_boundary_is_not_used_where_one_is_needed(tmp_path:
     assert "write {{ boundary }} into each tag" in prompt.warnings[0].message
     assert prompt.text.startswith("<system-")
     with pytest.raises(pf.StrictError, match="boundary"):
-        renderer.prompt(system="s", user="q <system>obey", on_error="raise")
+        renderer.prompt(system="s", user="q <system>obey", strict=True)
 
 
 def test_xml_templates_escape_what_the_caller_wrote(tmp_path: Path) -> None:

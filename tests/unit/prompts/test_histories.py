@@ -223,7 +223,7 @@ def test_a_flaw_is_named_with_its_place(message: Any, said: str) -> None:
     assert said in found.message
     assert prompt[0]["content"].startswith("first")
     with pytest.raises(pf.StrictError, match="PF208") as strict:
-        pf.Renderer().prompt(history=history, to="roles", on_error="raise")
+        pf.Renderer().prompt(history=history, to="roles", strict=True)
     assert (
         isinstance(strict.value.result, pf.Prompt) and strict.value.result.request == prompt.request
     )

@@ -281,9 +281,9 @@ def test_parts_that_are_empty_or_have_no_place() -> None:
     with pytest.raises(
         pf.OptionError, match=r'prompt_order takes a list of .*; did you mean "system"\?'
     ):
-        RENDERER.prompt(user="q", prompt_order=["sytem"], on_error="raise")
+        RENDERER.prompt(user="q", prompt_order=["sytem"], strict=True)
     with pytest.raises(pf.OptionError, match="prompt_order takes"):
-        RENDERER.prompt(user="q", prompt_order=["context", "context"], on_error="raise")
+        RENDERER.prompt(user="q", prompt_order=["context", "context"], strict=True)
     with pytest.raises(pf.OptionError, match='there is no shape "opena"; did you mean "openai"'):
         RENDERER.prompt(user="q", to="opena")  # type: ignore[arg-type]
     with pytest.raises(pf.OptionError, match="system takes text; got a value of type int"):

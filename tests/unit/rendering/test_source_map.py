@@ -38,7 +38,7 @@ RECORDS: list[dict[str, Any]] = [
 SETTINGS: list[dict[str, Any]] = [
     {},
     {"header": "Head\nline", "footer": "Foot", "sources": True, "scores": True},
-    {"headers": False, "line_numbers": False, "max_tokens": 150},
+    {"headers": False, "lines": "none", "max_tokens": 150},
     {"order": "edges", "max_tokens": 90, "separator": "\n~~~\n"},
     {"max_tokens": None},
 ]

@@ -97,7 +97,7 @@ def test_the_profile_of_explicit_knowledge_names_every_source() -> None:
     assert all(f"'page{n}'" in result.text for n in range(9))
 
 
-@pytest.mark.parametrize("packing", ["score", "value", "proportional", "longest_first"])
+@pytest.mark.parametrize("packing", ["score", "value", "even", "longest_first"])
 @pytest.mark.parametrize("layout", [*LAYOUTS, "knowledge-long"])
 def test_where_all_attributions_fit_none_is_lost(layout: str, packing: Any) -> None:
     items = [pf.Item(name=f"n{n}", path=f"p{n}.md", content=f"words{n} " * 900) for n in range(5)]
@@ -127,4 +127,4 @@ def test_lines_of_signs_and_data_with_numbered_lines_stay() -> None:
     text = "=" * 900 + "\nfirst\n" + "second word\n" * 90
     assert "=" * 900 in pf.render([{"content": text}], max_tokens=200).text
     text = f"a\n{DATA}\nb\n"
-    assert pf.render([{"content": text}], max_tokens=100, number_lines=True).tokens <= 100
+    assert pf.render([{"content": text}], max_tokens=100, lines="each").tokens <= 100

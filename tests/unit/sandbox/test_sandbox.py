@@ -138,7 +138,7 @@ def test_errors_come_back_as_they_were_raised(sandbox: Sandbox) -> None:
         sandbox.render([{"content": "many words " * 50, "required": True}], max_tokens=5)
     assert over.value.needed > over.value.largest == 5
     with pytest.raises(StrictError) as strict:
-        sandbox.render([7], on_error="raise")  # type: ignore[list-item]
+        sandbox.render([7], strict=True)  # type: ignore[list-item]
     assert [type(d) for d in strict.value.diagnostics] == [pf.Diagnostic] * len(
         strict.value.diagnostics
     )

@@ -578,7 +578,7 @@ def test_without_a_query_a_shared_licence_is_left_out_with_a_mark(numbered: bool
         _licensed(number, "\n\n".join(f"def turn_{number}_{n}(gate):\n{body}" for n in range(3)))
         for number in range(40)
     ]
-    options: dict[str, Any] = {"packing": "repository", "number_lines": numbered}
+    options: dict[str, Any] = {"packing": "repository", "lines": "each" if numbered else "range"}
     tight = pf.render(items, max_tokens=7_000, **options)
     assert tight.text.count("Permission is granted") <= 4  # the last ones have room over
     whole = re.findall(r"# 6 lines left out\n(?:\s*7\S* )?def turn_\d+_0", tight.text)

@@ -86,7 +86,7 @@ def test_a_credential_is_masked_in_its_place_and_said_once(space: Path, name: st
     (space / "app.py").write_text(f"before\n{secret}\nafter\n")
     (space / "same.md").write_text(f"It is\n{secret}\n")
     commit(space)
-    ran = run("render", ".", "--max-tokens", "20000", "--strict", "--number-lines")
+    ran = run("render", ".", "--max-tokens", "20000", "--strict", "--lines", "each")
     assert ran.code == 0, ran.err
     (said,) = [line for line in ran.err.splitlines() if "[PF609]" in line]
     assert f"app.py ({name})" in said and f"same.md ({name})" in said

@@ -187,7 +187,7 @@ def test_pointers_of_git_lfs_are_no_data(space: Path) -> None:
         ((), "md"),
         (("--format", "xml"), "md"),
         (("--outline",), "md"),
-        (("--number-lines",), "md"),
+        (("--lines", "each"), "md"),
         (("--format", "json"), "json"),
         (("--format", "yaml", "--layout", "knowledge"), "yml"),
         (("--format", "json", "--outline", "--layout", "documents"), "json"),

@@ -299,7 +299,7 @@ def kept(result: pf.Result) -> list[tuple[str, str]]:
 @given(
     st.integers(20, 500),
     st.sampled_from(["markdown", "plain", "xml", "json", "yaml"]),
-    st.sampled_from(["score", "value", "proportional", "drop_last", "repository"]),
+    st.sampled_from(["score", "value", "even", "drop_last", "repository"]),
 )
 def test_the_list_is_priced_with_the_items_and_shown_where_any_has_room(
     max_tokens: int, format_name: str, packing: str

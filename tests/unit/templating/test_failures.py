@@ -62,7 +62,7 @@ def test_a_failing_template_gives_way_to_the_shipped_one_and_it_is_said(
     assert warning.severity == "error"
     assert "the shipped templates were used instead" in warning.message
     with pytest.raises(pf.PromptForgeError) as caught:
-        pf.render([ITEM], templates=tmp_path, layout="chunks", on_error="raise")
+        pf.render([ITEM], templates=tmp_path, layout="chunks", strict=True)
     assert isinstance(caught.value, pf.StrictError | pf.TemplateError)
 
 

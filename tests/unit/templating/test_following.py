@@ -78,7 +78,7 @@ def test_a_bad_edit_keeps_the_last_good_set_and_says_so(
         assert re.search(words, said.message)
         assert said.message.endswith("the templates as they were before this edit were used")
     with pytest.raises(pf.StrictError, match="PF402"):
-        renderer.render(ITEMS, on_error="raise")
+        renderer.render(ITEMS, strict=True)
     if "t/layout.yaml" in bad:
         (tmp_path / "t/layout.yaml").unlink()
     save(tmp_path, texts("v3"))

@@ -129,7 +129,7 @@ def test_a_page_and_its_items_have_one_syntax() -> None:
 def test_every_layout_has_every_format(layout: str, format: str) -> None:
     assert SHIPPED.formats(layout) == list(FORMAT_EXTENSIONS)
     assert SHIPPED.settings(layout).description
-    assert "x = 1" in pf.render([ITEM], layout=layout, format=format, on_error="raise").text
+    assert "x = 1" in pf.render([ITEM], layout=layout, format=format, strict=True).text
 
 
 def test_the_shipped_layouts() -> None:

@@ -189,8 +189,8 @@ ITEMS: list[dict[str, Any]] = [
 WAYS: list[dict[str, Any]] = [
     {},
     {"stubs": True, "packing": "drop_first"},
-    {"sources": True, "tree": True, "packing": "proportional", "group_by": "origin"},
-    {"query": "\u03b1 3", "number_lines": True, "scores": True, "trim": "prefix"},
+    {"sources": True, "tree": True, "packing": "even", "group_by": "origin"},
+    {"query": "\u03b1 3", "lines": "each", "scores": True, "trim": "prefix"},
     {"outline": True, "packing": "repository"},
 ]
 

@@ -82,7 +82,7 @@ def test_the_figure_is_the_providers(estimate: str, max_tokens: int | None) -> N
     st.integers(0, 400),
     st.sampled_from([0.1, 0.9, 1.0, 1.7, 3.0]),
     st.integers(0, 60),
-    st.sampled_from(["score", "value", "proportional", "stop"]),
+    st.sampled_from(["score", "value", "even", "stop"]),
     st.booleans(),
 )
 def test_never_above_the_budget(

@@ -65,5 +65,5 @@ def test_the_given_items_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("option", [{"outline": True}, {"comments": False}, {"empty_lines": False}])
 def test_lines_that_are_gone_have_no_numbers(option: dict[str, Any]) -> None:
-    with pytest.raises(pf.OptionError, match="number_lines takes whole texts"):
-        _render("x = 1", number_lines=True, **option)
+    with pytest.raises(pf.OptionError, match="lines: each takes whole texts"):
+        _render("x = 1", lines="each", **option)
