@@ -122,21 +122,21 @@ class PageState:
 
     def _join(self, items: Sequence[int], limit: Cost) -> bool:
         """Show those of these items that touch as one, if the page costs at most `limit`."""
-        page, before = self.page, self.cost
-        joined = page.join(items)
+        before = self.cost
+        page, joined = self.page.join(items)
         if not joined:
             return False
-        # The page has the joined ranges already: only measuring tells whether they cost less, and
-        # if not they are separated again.
+        # Only measuring tells whether the joined ranges cost less.
         members = {index for each in joined for index in each.members}
         chosen = {index: v for index, v in self.chosen.items() if index not in members}
         chosen |= {each.members[0]: each.variant for each in joined}
         cost = page.measure(chosen)
         fits = fits_within(cost, limit) and fits_within(cost, self.limit)
         # A shortened range is whole in the joined one: its section may have no room for that.
-        if not (fits and self._sections_hold(chosen)):
-            page.separate(joined)
+        if not (fits and self._sections_hold(chosen, page)):
             return False
+        self.page = page
+        self._spent = self._section_costs(self.chosen)
         for (first, *others), variant in joined:
             for index in others:
                 self.drop_duplicate(index, first)
@@ -150,19 +150,22 @@ class PageState:
         self._spent = self._section_costs(self.chosen)
         return self.cost != before
 
-    def _section_costs(self, chosen: Mapping[int, Variant]) -> dict[str, float]:
+    def _section_costs(
+        self, chosen: Mapping[int, Variant], page: PackablePage | None = None
+    ) -> dict[str, float]:
         """Return the tokens of each section with a maximum."""
+        page = page or self.page
         costs = dict.fromkeys(self._section_limits.most, 0.0)
         for index, variant in chosen.items() if costs else ():
             section = self._section_limits.section.get(index)
             if section is not None:
-                costs[section] += self.page.item_cost(index, variant)[0]
+                costs[section] += page.item_cost(index, variant)[0]
         return costs
 
-    def _sections_hold(self, chosen: Mapping[int, Variant]) -> bool:
+    def _sections_hold(self, chosen: Mapping[int, Variant], page: PackablePage) -> bool:
         """Return True if no section exceeds its maximum with these, or more than it does now."""
         most, spent = self._section_limits.most, self._spent
-        costs = self._section_costs(chosen)
+        costs = self._section_costs(chosen, page)
         return all(cost <= max(most[name], spent[name]) for name, cost in costs.items())
 
     def _add_to_section(self, index: int, variant: Variant, sign: int) -> None:

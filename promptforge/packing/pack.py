@@ -101,13 +101,15 @@ class Reasons(Mapping[int, str]):
         return self._length
 
 
-class Packed(NamedTuple):
-    """The result of packing."""
+class Plan(NamedTuple):
+    """The shown items, and why the rest is not shown. Nothing changes a plan once it is made."""
 
-    chosen: dict[int, Variant]
+    page: PackablePage
+    """The page that the items stand on; ranges that were joined are one item there."""
+    chosen: Mapping[int, Variant]
     reasons: Reasons
     """Dropped item → `budget`, `section_budget`, `max_items`, `duplicate` or `merged`."""
-    duplicates: dict[int, int]
+    duplicates: Mapping[int, int]
     """Duplicate → the chosen item that contains its text; a merged one → the range it is in."""
     cost: Cost
     turns: Turns
@@ -126,7 +128,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
     stubs: bool = False,
     section_limits: SectionLimits | None = None,
     passages: PassageSource | None = None,
-) -> Packed:
+) -> Plan:
     """Choose items of `steps` and their variants, so that the page costs at most `limit`.
 
     `packing` is one of:
@@ -173,12 +175,11 @@ def pack(  # noqa: PLR0913  these are the options of packing
     if _show_whole(packer):
         packer.join_touching()
     if not packer.chosen:
-        packer.cost = page.measure({})
+        packer.cost = packer.page.measure({})
     reasons = Reasons(walks, packer.chosen, packer.reasons)
     overhead_fits = fits_within(packer.cost, limit)
-    return Packed(
-        packer.chosen, reasons, packer.duplicate_of, packer.cost, packer.turns, overhead_fits
-    )
+    decided = packer.chosen, reasons, packer.duplicate_of, packer.cost, packer.turns
+    return Plan(packer.page, *decided, overhead_fits)
 
 
 def _make_packer(

@@ -112,12 +112,8 @@ class PackablePage(Protocol):
         """Return the chosen item that contains this one's text, and those this one contains."""
         ...
 
-    def join(self, whole: Iterable[int]) -> Sequence[JoinedVariant]:
-        """Join those of these items that touch; the first of each is now all of them."""
-        ...
-
-    def separate(self, joined: Sequence[JoinedVariant]) -> None:
-        """Undo `join`: each first item is again as it was."""
+    def join(self, whole: Iterable[int]) -> tuple[PackablePage, Sequence[JoinedVariant]]:
+        """Join those of these items that touch; return a page where each first one is all."""
         ...
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:

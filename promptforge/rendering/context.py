@@ -7,7 +7,8 @@ rendering share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
@@ -19,6 +20,7 @@ from ..config.layouts import LayoutSettings
 from ..config.options import Options
 from ..model import Item, Language, closeness
 from ..packing.types import Variant
+from ..selection.group import without
 from ..syntax.contents import CleanedContent, clean_content
 from ..syntax.plain_syntax import plain_line
 from ..syntax.syntax import VERBATIM
@@ -394,11 +396,14 @@ class ItemViews:
         """Return the text of an item that stands for all of its kind."""
         return str(self._remembered(item, variant, item.language)[0]["text"])
 
-    def forget(self, index: int) -> None:
-        """Forget the views of an item: it has changed."""
-        self._variants.pop(index, None)
-        self._last.pop(index, None)
-        self._views.pop(index, None)
+    def with_items(self, items: Sequence[Item], changed: Collection[int]) -> ItemViews:
+        """Return the views of `items`, where those in `changed` are others than here."""
+        views = copy(self)
+        views._items, views._printers = items, {}
+        views._variants = without(self._variants, changed)
+        views._last, views._views = without(self._last, changed), without(self._views, changed)
+        views.notes = without(self.notes, changed)
+        return views
 
 
 def _make_breaker(setting: Setting, lines: Sequence[str]) -> TokenBreaker | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import BudgetError, TemplateError
 from ..model import Decision
-from ..packing.pack import Packed
+from ..packing.pack import Plan
 from ..packing.turns import Turn
 from ..packing.types import UNLIMITED, Cost, Variant, subtract_costs
 from ..reasons import MAX_ITEMS, SECTION_BUDGET
@@ -34,14 +34,14 @@ MAX_HEADING = 64
 """Tokens, or characters, that a heading and a separator beside an item take at most, or so."""
 _UNITS = ("tokens", "characters", "items")
 
-Show = Callable[[Mapping[str, Any]], tuple[Page, Packed, Collection[int]]]
+Show = Callable[[Mapping[str, Any]], tuple[Page, Plan, Collection[int]]]
 """Packs the same candidates with other options; returns the items that are whole then."""
 
 
 class Decisions:
     """The decisions of one packing on the items that it dropped or shortened."""
 
-    def __init__(self, page: Page, packed: Packed, lost: Sequence[int], show: Show) -> None:
+    def __init__(self, page: Page, packed: Plan, lost: Sequence[int], show: Show) -> None:
         """Take the items that lack room, the first to come back first, and a packing to try."""
         self._page, self._packed, self._show = page, packed, show
         self.lost = lost
@@ -314,7 +314,7 @@ class Decisions:
         return Outcome(whole, has_spare=all(_has_room(page, packed, limit, value, i) for i in left))
 
 
-def _has_room(page: Page, packed: Packed, limit: str, value: int, index: int) -> bool:
+def _has_room(page: Page, packed: Plan, limit: str, value: int, index: int) -> bool:
     """Return True if an item is not whole on a page although the limit has room for it."""
     if limit not in (BUDGET, WINDOW, CHARACTERS):
         return False

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..config.options import Options
 from ..errors import TemplateError
 from ..model import Item
-from ..packing.pack import BEST_FIRST_PACKINGS, Packed
+from ..packing.pack import BEST_FIRST_PACKINGS, Plan
 from ..packing.types import (
     EMPTY_VARIANT,
     MAX_UNUSED_TOKENS,
@@ -40,6 +42,7 @@ from ..selection.group import (
     section_key_of,
     with_also_in,
     with_paths_of,
+    without,
 )
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
@@ -135,7 +138,8 @@ class Page:
         """Notes on the page around its items."""
         self._shows_sources = self.options.sources
         self._contained = ContainedTexts(self._items)
-        self._before_join: dict[int, list[tuple[Item, float]]] = {}
+        self.given_ranks = candidates.ranks
+        """The ranks of the items before some were joined."""
         self._bounds = LowerBounds(self)
 
     @late_property
@@ -230,57 +234,44 @@ class Page:
         """Return True if an item is a range of lines within the range of another."""
         return is_within(self._items[index], self._items[other])
 
-    def join(self, whole: Iterable[int]) -> Sequence[JoinedVariant]:
-        """Join ranges of one file that touch; the first of each stands for all."""
+    def join(self, whole: Iterable[int]) -> tuple[Page, Sequence[JoinedVariant]]:
+        """Join ranges of one file that touch; return a page where each first one stands for all."""
         if not self.options.merge_overlaps:
-            return ()
-        found = []
-        for members, item in join_ranges(self._items, whole):
-            first = members[0]
-            before = self._before_join.setdefault(first, [])
-            before.append((self._items[first], self.candidates.ranks[first]))
-            self._replace(first, item, max(self.candidates.ranks[index] for index in members))
-            joined = JoinedVariant(members, self.variants(first)[0])
-            if joined.variant.cut:  # `item_max_chars` allows less than all of them
-                self.separate([joined])
-            else:
-                found.append(joined)
-        return found
+            return self, ()
+        ranks = self.candidates.ranks
+        longest = self.options.item_max_chars
+        found = [
+            (members, item)
+            for members, item in join_ranges(self._items, whole)
+            # `item_max_chars` may allow less than all of them.
+            if longest is None or len(item.content or "") <= longest
+        ]
+        if not found:
+            return self, ()
+        page, joined = self._with_items({members[0]: item for members, item in found}), []
+        for members, _ in found:
+            page.candidates.ranks[members[0]] = max(ranks[index] for index in members)
+            joined.append(JoinedVariant(members, page.variants(members[0])[0]))
+        return page, joined
 
-    def separate(self, joined: Sequence[JoinedVariant]) -> None:
-        """Undo `join`."""
-        for each in joined:
-            first = each.members[0]
-            before = self._before_join[first]
-            self._replace(first, *before.pop())
-            if not before:
-                del self._before_join[first]
-
-    def separate_all(self) -> None:
-        """Undo every `join`."""
-        for index, before in self._before_join.items():
-            self._replace(index, *before[0])
-        self._before_join.clear()
-
-    def given_rank(self, index: int) -> float:
-        """Return the rank of an item before it was joined with others."""
-        before = self._before_join.get(index)
-        return before[0][1] if before else self.candidates.ranks[index]
-
-    def _replace(self, index: int, item: Item, rank: float) -> None:
-        """Put another item in the place of one."""
-        self.candidates.ranks[index] = rank
-        self._contained.forget(index)
-        self._change({index: item})
-
-    def _change(self, items: Mapping[int, Item]) -> None:
+    def _with_items(self, items: Mapping[int, Item]) -> Page:
+        """Return this page with other items in the places of some; what is known stays known."""
+        page, pool = copy(self), list(self._items)
         for index, item in items.items():
-            self._items[index] = item
-            self.views.forget(index)
-        self._costs = {key: cost for key, cost in self._costs.items() if key[0] not in items}
-        self._last = None
+            pool[index] = item
+        ranks = copy(self.candidates.ranks)
+        page.candidates = replace(self.candidates, pool=pool, ranks=ranks)
+        page._items, page._last = pool, None
+        page._costs = without(self._costs, items.keys())
+        page.views = self.views.with_items(pool, items.keys())
+        page._contained = self._contained.with_items(pool, items.keys())
+        page._bounds = LowerBounds(page)
+        for name in ("_every_place", "_tree_paths"):
+            page.__dict__.pop(name, None)
+        page.__dict__["_shortener"] = self._shortener.on(page, items.keys())
+        return page
 
-    def note_duplicates(self, packed: Packed, limit: Cost) -> Packed:
+    def note_duplicates(self, packed: Plan, limit: Cost) -> Plan:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
         also: dict[int, list[Item]] = {}
         for duplicate, holder in sorted(packed.duplicates.items()):
@@ -292,14 +283,9 @@ class Page:
         noted = {holder: with_also_in(item, also[holder]) for holder, item in before.items()}
         if limit == (UNLIMITED, UNLIMITED):  # else an item would cost more with a higher budget
             noted = {holder: with_paths_of(item, also[holder]) for holder, item in noted.items()}
-        cost = packed.cost
-        # First with the notes; where these are too much for the limit, back to the items before.
-        for items in (noted, before):
-            self._change(items)
-            cost = self.measure(packed.chosen) if packed.chosen else packed.cost
-            if fits_within(cost, limit):
-                break
-        return packed._replace(cost=cost)
+        page = self._with_items(noted)
+        cost = page.measure(packed.chosen) if packed.chosen else packed.cost
+        return packed._replace(page=page, cost=cost) if fits_within(cost, limit) else packed
 
     def numbered(self, index: int, pieces: Pieces) -> Pieces:
         """Return the pieces of an item's content, with numbers where lines have them."""
@@ -358,11 +344,13 @@ class Page:
         """Return the exact cost of the page with just these items."""
         return self._build(chosen).cost
 
-    def show_sources(self, *, shown: bool) -> None:
-        """Show the list of sources from now on, or not."""
-        if shown != self._shows_sources:
-            self._last = None
-        self._shows_sources = shown
+    def with_sources(self, *, shown: bool) -> Page:
+        """Return this page with the list of sources, or without it."""
+        if shown == self._shows_sources:
+            return self
+        page = copy(self)
+        page._last, page._shows_sources = None, shown
+        return page
 
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
         """Return the finished page in parts.

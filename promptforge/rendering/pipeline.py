@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -33,7 +33,7 @@ from ..errors import (
     suggest_name,
 )
 from ..model import Item, Language, Result, item_texts
-from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Packed, pack
+from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Plan, pack
 from ..packing.types import (
     UNLIMITED,
     Cost,
@@ -320,13 +320,14 @@ class Packings:
             self._sets.append(every)
         self._trial_pages: list[Page] = []
 
-    def first(self, diagnostics: Diagnostics) -> tuple[Page, Packed]:
+    def first(self, diagnostics: Diagnostics) -> tuple[Page, Plan]:
         """Pack into the budget of the setting, and say of what it has no room for."""
         options = self._setting.options
         pages = list(map(self._new_page, self._sets))
         page, packed = _pack_first(pages, options, diagnostics)
         if packed.duplicates:
             packed = page.note_duplicates(packed, _limit(options))
+            page = cast("Page", packed.page)
         number = len(self._sets[-1].kept)
         _LOG.debug("packed %d of %d items (%s)", len(packed.chosen), number, options.packing)
         _say_combined(page.candidates, options, diagnostics)
@@ -334,7 +335,7 @@ class Packings:
             _say_overhead(packed, options, diagnostics)
         return page, packed
 
-    def repack(self, limits: Mapping[str, Any]) -> tuple[Page, Packed]:
+    def repack(self, limits: Mapping[str, Any]) -> tuple[Page, Plan]:
         """Pack within other limits; costs are remembered from one packing to the next.
 
         Raises `BrokenDelimiterError` where that text would hold the tags of contents outside.
@@ -357,7 +358,7 @@ class Packings:
 
 def _pack_first(
     pages: Sequence[Page], options: Options, diagnostics: Diagnostics
-) -> tuple[Page, Packed]:
+) -> tuple[Page, Plan]:
     """Pack the first of `pages`, or the next where nothing of it fits.
 
     The list of sources is priced with the items. It goes only where no item has room beside it, or
@@ -365,8 +366,7 @@ def _pack_first(
     """
     tries = [(page, shown) for shown in {options.sources: None, False: None} for page in pages]
     for page, shown in tries:
-        page.show_sources(shown=shown)
-        page.separate_all()
+        page = page.with_sources(shown=shown)
         steps, section_limits = plan_packing(page, options, diagnostics)
         try:
             packed = pack(
@@ -388,7 +388,7 @@ def _pack_first(
     if options.sources and not shown:
         message = "the list of sources is not shown: it leaves the items no room; raise max_tokens"
         diagnostics.add("PF125", message, severity="info")
-    return page, packed
+    return cast("Page", packed.page), packed
 
 
 def _limit(options: Options) -> Cost:
@@ -649,7 +649,7 @@ def _say_combined(candidates: Candidates, options: Options, diagnostics: Diagnos
         diagnostics.add("PF113", f"{message}; combined shows both kinds", severity="info")
 
 
-def _say_overhead(packed: Packed, options: Options, diagnostics: Diagnostics) -> None:
+def _say_overhead(packed: Plan, options: Options, diagnostics: Diagnostics) -> None:
     if options.strict:
         subject = "the template's own text needs"
         raise over_budget_error(subject, packed.cost, _limit(options), "raise it")

@@ -44,7 +44,7 @@ from ..model import (
     Status,
     item_id,
 )
-from ..packing.pack import Packed
+from ..packing.pack import Plan
 from ..packing.types import SHORTENED_VARIANTS, Variant
 from ..reasons import (
     BUDGET,
@@ -93,7 +93,7 @@ class Report:
     """Answers about one rendering."""
 
     page: Page
-    packed: Packed
+    packed: Plan
     given: Sequence[Item]
     """The items in the caller's order."""
     profile: Profile
@@ -102,7 +102,7 @@ class Report:
     tokens: int
     rerender: Callable[[Mapping[str, Any]], Result]
     """Render the same with other options."""
-    repack: Callable[[Mapping[str, Any]], tuple[Page, Packed]]
+    repack: Callable[[Mapping[str, Any]], tuple[Page, Plan]]
     """Pack the same candidates within other limits; much quicker than `rerender`."""
 
     # --- items --------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ class Report:
         ranked = [index for index in self.ranked if index in lost]
         return Decisions(self.page, self.packed, ranked, self._show)
 
-    def _show(self, changes: Mapping[str, Any]) -> tuple[Page, Packed, frozenset[int]]:
+    def _show(self, changes: Mapping[str, Any]) -> tuple[Page, Plan, frozenset[int]]:
         page, packed = self.repack(changes)
         whole = frozenset(packed.chosen) - _trimmed(page, packed)
         return page, packed, whole | {i for i, first in _merged(packed) if first in whole}
@@ -419,14 +419,14 @@ class Report:
         return {**made_of, "options": msgspec.to_builtins(options), "items": items}
 
 
-def _merged(packed: Packed) -> Iterator[tuple[int, int]]:
+def _merged(packed: Plan) -> Iterator[tuple[int, int]]:
     """Yield the items that are shown as a part of another, and that other."""
     for index, first in packed.duplicates.items():
         if packed.reasons.get(index) == MERGED.name:
             yield index, first
 
 
-def _trimmed(page: Page, packed: Packed) -> frozenset[int]:
+def _trimmed(page: Page, packed: Plan) -> frozenset[int]:
     # An item of nothing but a summary is whole in it, so the first variant never counts.
     shorter = SHORTENED_VARIANTS | {"summary"}
     return frozenset(
@@ -443,12 +443,12 @@ def item_tokens(page: Page, index: int, variant: Variant) -> int:
     return int(page.item_cost(index, variant)[0])
 
 
-def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
+def place_items(page: Page, packed: Plan) -> dict[int, PlacedItem]:
     """Return the items of a page by index, in its order, with their tokens and their worth."""
     trimmed = _trimmed(page, packed)
     merged: dict[int, float] = {}
     for index, first in _merged(packed):
-        merged[first] = merged.get(first, 0.0) + max(page.given_rank(index), 0.0)
+        merged[first] = merged.get(first, 0.0) + max(page.given_ranks[index], 0.0)
     found = {}
     for section in page.sections(packed.chosen):
         for entry in section.entries:
@@ -458,7 +458,7 @@ def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
             # A trimmed variant may cost more than the whole: marks in a text of few tokens.
             if index in trimmed:
                 share = min(1.0, tokens / max(1, item_tokens(page, index, page.variants(index)[0])))
-            worth = max(page.given_rank(index), 0.0) * share + merged.get(index, 0.0)
+            worth = max(page.given_ranks[index], 0.0) * share + merged.get(index, 0.0)
             found[index] = PlacedItem(
                 section.key, section.title, tokens, worth, index not in trimmed
             )
@@ -573,7 +573,7 @@ def _say_all_dropped(
     diagnostics.add("PF114", message, severity=severity)
 
 
-def _say_of_items(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
+def _say_of_items(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:
     for code, message in page.notes:
         diagnostics.add(code, message)
     notes = page.views.notes
@@ -660,7 +660,7 @@ def _named(report: Report, reason: str) -> str:
     return f": {', '.join(shown)}{end}"
 
 
-def _say_group_by(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
+def _say_group_by(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:
     by = page.options.group_by
     if by in _GROUPINGS or not packed.chosen:
         return

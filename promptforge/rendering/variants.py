@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +28,7 @@ from ..packing.types import (
     min_cost,
     subtract_costs,
 )
+from ..selection.group import without
 from ..text.words import UNITS, terms_of_text
 from ..tokenizers.registry import get_tokenizer
 from ..trimming.pieces import (
@@ -94,6 +96,15 @@ class Shortener:
         """Tokens that items cost on the page beyond their own, of each page measured."""
         self._sizes: dict[tuple[int, int], dict[int, _Size]] = {}
         """Item and reach → number of its variant → its size: the texts are made again."""
+
+    def on(self, page: Page, changed: Collection[int]) -> Shortener:
+        """Return the same on a page where the items in `changed` are others."""
+        moved = copy(self)
+        moved._page = page
+        for name, known in vars(self).items():
+            if isinstance(known, dict):
+                setattr(moved, name, without(known, changed))
+        return moved
 
     def shorten(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None

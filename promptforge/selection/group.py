@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from itertools import accumulate, takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -597,6 +598,19 @@ def with_also_in(item: Item, others: Iterable[Item]) -> Item:
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})
 
 
+K = TypeVar("K", bound=int | tuple[Any, ...])
+V = TypeVar("V")
+
+
+def without(known: Mapping[K, V], changed: Collection[int]) -> dict[K, V]:
+    """Return what is known of all items but some; its keys are indices, or begin with one."""
+    return {
+        key: value
+        for key, value in known.items()
+        if (key[0] if isinstance(key, tuple) else key) not in changed
+    }
+
+
 class ContainedTexts:
     """The texts of the items asked about so far, indexed by their lines."""
 
@@ -672,9 +686,11 @@ class ContainedTexts:
         lines = _units_of(content.strip("\n"))
         return (lines, max(lines, key=len)) if "\n" in content or len(lines) > 1 else None
 
-    def forget(self, index: int) -> None:
-        """Read the lines of an item again when it is asked about next: its text has changed."""
-        self._known.pop(index, None)
+    def with_items(self, items: Sequence[Item], changed: Collection[int]) -> ContainedTexts:
+        """Return the texts of `items`, where those in `changed` are others than here."""
+        texts = copy(self)
+        texts._items, texts._known = items, without(self._known, changed)
+        return texts
 
     def _sharing_rarest(self, lines: list[str]) -> Sequence[int]:
         """Return the items that share the rarest of these lines."""

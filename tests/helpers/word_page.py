@@ -68,11 +68,8 @@ class Words:
     def is_within(self, index: int, other: int) -> bool:
         return False
 
-    def join(self, whole: Iterable[int]) -> Sequence[JoinedVariant]:
-        return ()
-
-    def separate(self, joined: Sequence[JoinedVariant]) -> None:
-        pass
+    def join(self, whole: Iterable[int]) -> tuple[Words, Sequence[JoinedVariant]]:
+        return self, ()
 
     def duplicates(
         self, index: int, chosen: Mapping[int, Variant]

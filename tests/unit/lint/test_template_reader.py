@@ -90,7 +90,6 @@ def test_the_shapes_are_what_templates_really_see() -> None:
     candidates = Candidates([item, named], [1.0, 1.0], [0, 1], {})
     counter, options = get_tokenizer("characters"), Options(sources=True)
     page = Page(candidates, Setting(look, options, counter, lambda _: None, lambda _: None))
-    page.show_sources(shown=True)
     page.render({0: page.variants(0)[0], 1: page.variants(1)[0]})
     (variables,) = seen
     assert set(variables) == set(shapes.PAGE_VARIABLES)

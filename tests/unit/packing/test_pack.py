@@ -15,7 +15,7 @@ from unfiltered import PACKINGS
 from word_page import Words
 
 from promptforge.errors import BudgetError
-from promptforge.packing.pack import Packed, Packing
+from promptforge.packing.pack import Packing, Plan
 from promptforge.packing.pack import pack as fit
 from promptforge.packing.types import (
     UNLIMITED,
@@ -52,7 +52,7 @@ def pack(
     packing: Packing = "whole",
     trim: bool = False,
     chars: float = UNLIMITED,
-) -> Packed:
+) -> Plan:
     scale = words if isinstance(words, Words) else Words(words)
     parts = [
         PackingStep(range(len(scale.words)), ranks=[1.0 - n / 100 for n in range(len(scale.words))])
@@ -60,7 +60,7 @@ def pack(
     return fit(parts, scale, (budget, chars), packing=packing, trim=trim)
 
 
-def shown(found: Packed) -> dict[int, str]:
+def shown(found: Plan) -> dict[int, str]:
     return {index: form.text for index, form in found.chosen.items()}
 
 
