@@ -7,12 +7,13 @@ all of it together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..reasons import BUDGET, MAX_ITEMS, SECTION_BUDGET
+from ..reasons import BUDGET
 from ..text.words import late_property
 from .in_order import NO_SECTION_LIMITS, Packer
-from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN, Shares
+from .packings import PACKINGS, Packing
+from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN
 from .turns import Turns
 from .types import (
     STUB_VARIANT,
@@ -32,24 +33,6 @@ from .types import (
 
 if TYPE_CHECKING:
     from .passages import PassageSource
-
-Packing = Literal[
-    "score",
-    "value",
-    "even",
-    "longest_first",
-    "drop_last",
-    "drop_first",
-    "whole",
-    "stop",
-    "repository",
-]
-
-BEST_FIRST_PACKINGS = frozenset({"score", "value", "repository"})
-"""Packings that do not walk the page, or the caller's list, from its beginning."""
-FIXED_SET_PACKINGS = frozenset({"even", "longest_first", "drop_last", "drop_first"})
-"""Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
-
 
 MAX_SHARED_COST = 4
 """Tokens, or characters, that the end of an item may share with the page around it."""
@@ -123,7 +106,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
     page: PackablePage,
     limit: Cost,
     *,
-    packing: Packing = "score",
+    packing: str = "score",
     trim: bool = True,
     stubs: bool = False,
     section_limits: SectionLimits | None = None,
@@ -131,7 +114,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
 ) -> Plan:
     """Choose items of `steps` and their variants, so that the page costs at most `limit`.
 
-    `packing` is one of:
+    `packing` is one of `PACKINGS`:
 
     - `score`: best first; shorten (with `trim`) an item that does not fit, go on to smaller ones
     - `value`: the set that is worth most together
@@ -148,8 +131,9 @@ def pack(  # noqa: PLR0913  these are the options of packing
     Raises `BudgetError` when a required item does not fit.
     """
     limits = section_limits or NO_SECTION_LIMITS
-    packer = _make_packer(page, limit, packing, trim, limits)
-    beside_stubs = stubs and packing in ("score", "value") and passages is None and not limits.most
+    way = PACKINGS[packing]
+    packer = _make_packer(page, limit, way, trim, limits)
+    beside_stubs = stubs and way.beside_stubs and passages is None and not limits.most
     if limits.most:
         passages = None
     walks: list[Sequence[int]] = []
@@ -161,17 +145,17 @@ def pack(  # noqa: PLR0913  these are the options of packing
             packer.require(step.walk)
             continue
         beside = beside_stubs and not step.named
-        if beside and _pack_beside_stubs(packer, step, step_limit, packing):
+        if beside and _pack_beside_stubs(packer, step, step_limit, way):
             packer.turns.end(step, packer.cost, step_limit)
             continue
-        rest = _pack_step(packer, step, step_limit, packing, passages)
+        rest = _pack_step(packer, step, step_limit, way, passages)
         if stubs:
             packer.add_stubs(step, step_limit)
         packer.turns.end(step, packer.cost, step_limit)
         if step.share == 1 and step.room is None:  # else it has had its share, or its room
             again.append(rest)
     packer.limit_sections(limits)  # a fixed set has kept them as the room of a step
-    _join(packer, again, packing, stubs)
+    _join(packer, again, way, stubs)
     if _show_whole(packer):
         packer.join_touching()
     if not packer.chosen:
@@ -183,47 +167,30 @@ def pack(  # noqa: PLR0913  these are the options of packing
 
 
 def _make_packer(
-    page: PackablePage, limit: Cost, packing: Packing, trim: bool, limits: SectionLimits
+    page: PackablePage, limit: Cost, way: Packing, trim: bool, limits: SectionLimits
 ) -> Packer:
-    whole_only = packing in ("whole", "stop")
     return Packer(
         page,
         limit,
-        shorten=trim and not whole_only,
-        step_down=not whole_only,
-        first_only=packing == "stop",
-        section_limits=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS else limits,
+        shorten=trim and way.shortens,
+        step_down=way.shortens,
+        first_only=way.stops,
+        section_limits=NO_SECTION_LIMITS if way.fixed_set else limits,
     )
 
 
 def _pack_step(
-    packer: Packer, step: PackingStep, limit: Cost, packing: Packing, passages: PassageSource | None
+    packer: Packer, step: PackingStep, limit: Cost, way: Packing, passages: PassageSource | None
 ) -> PackingStep:
     """Pack a step; return it as what is left of it may be packed again."""
     if step.named:
         from .named import pack_named
 
         return pack_named(packer, step, limit, passages)
-    if packing in FIXED_SET_PACKINGS:
-        _pack_fixed_set(packer, step, limit, packing)
-    elif packing == "repository":
-        from .overview import pack_repository
-
-        pack_repository(packer, step, limit, passages)
-    elif packing == "value":
-        from .value import pack_most_worth
-
-        return pack_most_worth(packer, step, limit)
-    elif passages is not None:
-        from .passages import pack_passages
-
-        pack_passages(packer, step, limit, passages)
-    else:
-        packer.pack(step, limit)
-    return step
+    return way.pack(packer, step, limit, passages)
 
 
-def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs: bool) -> None:
+def _join(packer: Packer, steps: Sequence[PackingStep], way: Packing, stubs: bool) -> None:
     """Join chosen items that touch; fill the room that this leaves, which may join more.
 
     Nothing is taken off the page: so joining never lowers the worth that is shown.
@@ -236,20 +203,13 @@ def _join(packer: Packer, steps: Sequence[PackingStep], packing: Packing, stubs:
             return
         packer.stopped = False
         for step in steps:
-            if packing in FIXED_SET_PACKINGS:
-                _lengthen(packer, step, packing)
-            elif packing == "value":
-                from .value import fill_with_best
-
-                fill_with_best(packer, step, packer.limit)
-            else:
-                packer.pack(step, packer.limit)
+            way.fill(packer, step)
             if stubs:
                 packer.add_stubs(step, packer.limit)
     packer.join_touching()
 
 
-def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, packing: Packing) -> bool:
+def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, way: Packing) -> bool:
     """Pack into the room that the attributions of all items leave; False if these do not fit."""
     page, walk = packer.page, packer.unsettled(step.walk[:])
     packer.clear(walk, step.again)
@@ -261,7 +221,7 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, packing: 
         return False
     if packer.count_fitting(stubs.items(), room) < len(walk):
         return False
-    if packing == "value" and packer.show_all(walk, limit):
+    if way.together and packer.show_all(walk, limit):
         return True
     if not fits_within(page.measure({**packer.chosen, **stubs}), limit):
         return False
@@ -270,7 +230,7 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, packing: 
         reserved = ZERO_COST
         for index in packer.unsettled(walk):
             reserved = add_costs(reserved, page.item_cost(index, STUB_VARIANT))
-        _pack_step(packer, step, subtract_costs(limit, reserved), packing, None)
+        _pack_step(packer, step, subtract_costs(limit, reserved), way, None)
     # Separators and headings were not in the sum: the last ones give way.
     while not packer.show(dict.fromkeys(packer.unsettled(walk), STUB_VARIANT), limit):
         packer.drop(next(index for index in reversed(packer.chosen) if index in stubs), BUDGET.name)
@@ -317,111 +277,3 @@ def _show_whole(packer: Packer) -> bool:
         else:
             misses += 1
     return changed
-
-
-def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
-    """Show items of a fixed set longer, in their order, while there is room."""
-    limit = packer.limit
-    for index in reversed(step.walk) if packing == "drop_first" else step.walk:
-        variant = packer.chosen.get(index)
-        if index in packer.duplicate_of or variant == packer.page.variants(index)[0]:
-            continue
-        dropped = variant is None and packer.reasons.get(index, BUDGET.name) == BUDGET.name
-        if variant is None and not (dropped and packing in ("drop_last", "drop_first")):
-            continue
-        longer = packer.take_whole(index, limit) or packer.take_shortened(index, limit)
-        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
-        if left <= CLOSE_ENOUGH_TOKENS or not (longer or variant):
-            return
-
-
-# --- a fixed set: every attribution stays ---------------------------------------------------------
-
-
-def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Packing) -> None:
-    walk = list(step.walk)
-    if not step.again:
-        walk = [index for index in walk if index not in packer.chosen]
-    free = packer.free_places(step)
-    if free is not None:
-        packer.drop_all(dict.fromkeys(walk[free:], MAX_ITEMS.name))
-        walk = walk[:free]
-    if packing == "drop_first":
-        walk.reverse()
-    if packing in ("drop_last", "drop_first") or not packer.shorten:
-        pack_drop_last(packer, walk, limit, again=step.again)
-    else:
-        longest_first = packing == "longest_first"
-        pack_proportionally(packer, walk, limit, longest_first=longest_first, again=step.again)
-    # Here a section with a maximum is a step of its own, so its room says why an item is short.
-    if step.room is not None and limit[0] < packer.limit[0]:
-        short = [index for index in step.walk if packer.reasons.get(index) == BUDGET.name]
-        packer.reasons.update(dict.fromkeys(short, SECTION_BUDGET.name))
-
-
-def pack_proportionally(
-    packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: bool, again: bool = False
-) -> None:
-    """Show all of `walk`, shortened by one share, or with `longest_first` to one common size.
-
-    Sizes are characters: to know the tokens of contents, all that is left out would be counted.
-    Items at the end are dropped only where not even all attributions fit.
-    """
-    page = packer.page
-    packer.clear(walk, again)
-    # By lower bounds: what is surely too much needs no rendering to tell it.
-    if not packer.surely_exceed(walk, subtract_costs(limit, packer.cost)):
-        found, duplicate_of = packer.distinct(walk)
-        may_fit = packer.count_fitting(found.items(), limit) == len(found)
-        if may_fit and packer.show(found, limit):
-            packer.drop_duplicates(duplicate_of)
-            return
-    walk = _keep_attributions(packer, packer.unsettled(walk), limit)
-    shares = Shares(packer, dict.fromkeys(walk, STUB_VARIANT), limit, longest_first)
-    shown = shares.find()
-    packer.drop_duplicates(packer.contained(shown))
-    packer.show({i: v for i, v in shown.items() if i not in packer.duplicate_of}, limit)
-    misses = 0
-    for index in walk:  # rounding left some room over
-        if shares.leaves_little(packer.cost) or misses == MAX_LENGTHENED_IN_VAIN:
-            break
-        if index in packer.chosen and packer.chosen[index] != page.variants(index)[0]:
-            misses += not packer.take_shortened(index, limit)
-
-
-def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list[int]:
-    """Return the first items of `walk` with room for all their attributions; drop the rest."""
-    page = packer.page
-    # By sums of single costs, so that a page of 20,000 headings is not printed to be cut.
-    left = list(walk[: packer.count_fitting(((i, STUB_VARIANT) for i in walk), limit)])
-    cost = page.measure({**packer.chosen, **dict.fromkeys(left, STUB_VARIANT)})
-    # Down by sums, which cost nothing; a page is measured only where they say that it fits.
-    while left and not fits_within(cost, limit):
-        while left and not fits_within(cost, limit):
-            cost = subtract_costs(cost, page.item_cost(left.pop(), STUB_VARIANT))
-        cost = page.measure({**packer.chosen, **dict.fromkeys(left, STUB_VARIANT)})
-    packer.drop_all(dict.fromkeys(walk[len(left) :], BUDGET.name))
-    return left
-
-
-def pack_drop_last(
-    packer: Packer, walk: Sequence[int], limit: Cost, *, again: bool = False
-) -> None:
-    """Show `walk` from its beginning while there is room; shorten the next item, drop the rest."""
-    page = packer.page
-    packer.clear(walk, again)
-    shown, duplicate_of = packer.distinct(walk, limit)
-    packer.drop_duplicates(duplicate_of)
-    while shown and not packer.show(shown, limit):
-        cost, last = page.measure({**packer.chosen, **shown}), len(shown)
-        # One goes in any case: by sums the rest may fit, and the measured page has just not.
-        while shown and (len(shown) == last or not fits_within(cost, limit)):
-            index, variant = shown.popitem()
-            cost = subtract_costs(cost, page.item_cost(index, variant))
-    has_room = True
-    for index in packer.unsettled(walk):  # by sums a few too many may have gone
-        if (has_room and packer.take_whole(index, limit)) or index in packer.duplicate_of:
-            continue
-        if not (has_room and packer.shorten and packer.take_shortened(index, limit)):
-            packer.drop(index, BUDGET.name)
-        has_room = False

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ..config.options import Options
 from ..errors import TemplateError
 from ..model import Item
-from ..packing.pack import BEST_FIRST_PACKINGS, Plan
+from ..packing.pack import Plan
+from ..packing.packings import PACKINGS
 from ..packing.types import (
     EMPTY_VARIANT,
     MAX_UNUSED_TOKENS,
@@ -555,7 +556,7 @@ def divide_named(
     Items of a list come after those of named sources, the best first where a query ranks them. They
     compete where they are the files of a repository.
     """
-    if options.packing not in BEST_FIRST_PACKINGS or options.trim == "none":
+    if not PACKINGS[options.packing].best_first or options.trim == "none":
         return (), explicit
     if not candidates.columns.names:
         return (), explicit

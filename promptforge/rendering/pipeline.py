@@ -33,7 +33,8 @@ from ..errors import (
     suggest_name,
 )
 from ..model import Item, Language, Result, item_texts
-from ..packing.pack import BEST_FIRST_PACKINGS, FIXED_SET_PACKINGS, Plan, pack
+from ..packing.pack import Plan, pack
+from ..packing.packings import PACKINGS
 from ..packing.types import (
     UNLIMITED,
     Cost,
@@ -450,18 +451,17 @@ def plan_packing(
 ) -> tuple[list[PackingStep], SectionLimits]:
     """Return the steps in which the candidates of `page` are packed, and the sections' maxima."""
     candidates, max_items = page.candidates, options.max_items
-    best_first = options.packing in BEST_FIRST_PACKINGS
-    fixed_set = options.packing in FIXED_SET_PACKINGS
+    way = PACKINGS[options.packing]
     ranks: Sequence[float] = ()
     required, explicit, similar = _sides(candidates.kept, candidates)
     named, explicit = divide_named(explicit, candidates, options)
-    if best_first:
+    if way.best_first:
         ranks = candidates.ranks
         required, explicit, similar = (
             sort_best_first(candidates.newest_first(side), ranks)
             for side in (required, explicit, similar)
         )
-    elif not fixed_set:
+    elif not way.fixed_set:
         explicit, similar = page.walk(explicit), page.walk(similar)
     limits, sure = _limit_sections(page, options, (named, explicit, similar), diagnostics)
     steps = [PackingStep(required, required=True)]
@@ -469,7 +469,7 @@ def plan_packing(
     if named and in_section:
         steps.append(PackingStep(named, named=True, share=0))
     limited: list[PackingStep] = []
-    if fixed_set and limits.most:
+    if way.fixed_set and limits.most:
         # All items of a step give way together, so a section with a maximum is a step of its own
         # and has its room.
         inside, found = limits.section, similar[:max_items]

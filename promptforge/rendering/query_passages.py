@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..packing.packings import PACKINGS
 from ..packing.passages import MIN_TOKENS_OF_A_CUT_PASSAGE, ChosenPassage, PassageRoom
 from ..packing.types import EMPTY_VARIANT, Variant, content_variant
 from ..selection.passage_choice import (
@@ -44,10 +45,10 @@ _BLANK_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 
 def passages_of(page: Page, asked: Relevance) -> Passages | None:
     """Return the passages that answer the query; None where whole items are packed."""
-    packing = page.options.packing
-    if isinstance(asked, RepositoryRelevance) and packing in ("score", "repository"):
+    answers = PACKINGS[page.options.packing].answers
+    if isinstance(asked, RepositoryRelevance) and "files" in answers:
         return FilePassages(page, asked)
-    if isinstance(asked, QueryRelevance) and packing == "score":
+    if isinstance(asked, QueryRelevance) and "items" in answers:
         return QueryPassages(page, asked)
     return None
 

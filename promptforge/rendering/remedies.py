@@ -14,6 +14,7 @@ import msgspec
 
 from ..errors import BudgetError, TemplateError
 from ..model import Item, Remedy
+from ..packing.packings import PACKINGS
 from ..reasons import BUDGET_REASONS, DUPLICATE, MERGED, REASONS, Changes
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def packing_order(report: Report) -> list[int]:
     """Return the candidates in the order in which they were packed."""
     options, pool, walks = report.page.options, report.page.candidates.pool, []
     for walk in report.packed.reasons.walks:
-        if options.packing == "drop_first":  # beyond `max_items` the last found ones have no place
+        # Beyond `max_items` the last found ones have no place.
+        if PACKINGS[options.packing].from_end:
             most = options.max_items if pool[walk[0]].origin == "similarity" else None
             walk = [*walk[:most][::-1], *walk]
         walks.append(walk)
@@ -155,7 +157,7 @@ class _Lost:
         yield from self._larger_limits()
         if options.section_budgets:
             yield {"section_budgets": None}
-        if options.packing == "stop":
+        if PACKINGS[options.packing].stops:
             yield {"packing": "whole"}
 
     def _larger_limits(self) -> Iterator[Changes]:

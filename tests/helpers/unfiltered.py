@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import promptforge as pf
-from promptforge.packing.pack import Packing
+from promptforge.packing.packings import PACKINGS as WAYS
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 
 LAYOUTS = ["context", "knowledge", "chunks", "chunks-compact", "entities", "documents"]
 FORMATS = [*FORMAT_EXTENSIONS]
-PACKINGS: tuple[Packing, ...] = get_args(Packing)
+PACKINGS: tuple[Any, ...] = (*WAYS,)
 
 Records = list[dict[str, Any]]
 

@@ -13,7 +13,6 @@ from unfiltered import PACKINGS
 
 import promptforge as pf
 from promptforge import Item, render
-from promptforge.packing.pack import Packing
 from promptforge.packing.types import Variant
 from promptforge.selection.group import MAX_TEXTS_PER_LINE, ContainedTexts
 
@@ -66,7 +65,7 @@ def worth(items: list[pf.Item], result: pf.Result) -> float:
     st.booleans(),
 )
 def test_joining_never_lowers_the_worth_that_is_shown(
-    packing: Packing, items: list[pf.Item], budget: int, layout: str, dedupe: bool
+    packing: Any, items: list[pf.Item], budget: int, layout: str, dedupe: bool
 ) -> None:
     options: dict[str, Any] = {"packing": packing, "layout": layout, "dedupe": dedupe}
     apart = pf.render(items, max_tokens=budget, merge_overlaps=False, **options)
@@ -83,7 +82,7 @@ def test_joining_never_lowers_the_worth_that_is_shown(
 @cases(30)
 @given(corpora(), st.integers(30, 400), st.integers(0, 4), st.sampled_from(PACKINGS))
 def test_joining_makes_no_room_past_max_items(
-    items: list[pf.Item], budget: int, most: int, packing: Packing
+    items: list[pf.Item], budget: int, most: int, packing: Any
 ) -> None:
     found = [msgspec.structs.replace(item, origin="similarity") for item in items]
     result = pf.render(found, max_tokens=budget, max_items=most, packing=packing)
@@ -140,7 +139,7 @@ def test_a_range_that_comes_back_joined_to_another_has_its_budget() -> None:
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_shortened_range_does_not_join_past_its_sections_maximum(
-    packing: Packing, turned: bool
+    packing: Any, turned: bool
 ) -> None:
     items = [line_range("a.py", 1, 20, 0.5), line_range("a.py", 21, 21, 0.9)]
     options: dict[str, Any] = {"packing": packing, "max_tokens": 1000, "group_by": "kind"}
@@ -163,7 +162,7 @@ def test_a_joined_range_that_its_section_holds_is_shown() -> None:
 
 
 @pytest.mark.parametrize("packing", ["score", "whole"])
-def test_a_range_given_twice_shares_the_fate_of_the_one_that_is_kept(packing: Packing) -> None:
+def test_a_range_given_twice_shares_the_fate_of_the_one_that_is_kept(packing: Any) -> None:
     again = [line_range("a.py", 1, 10, score) for score in (0.4, 0.5, 0.3, 0.6)]
     items = [*again, line_range("b.py", 1, 2, 0.3)]
     result = pf.render(items, max_tokens=40, packing=packing)
