@@ -160,7 +160,7 @@ class Shape(NamedTuple):
 ANY_SHAPE = Shape("anything")
 """An unknown value: metadata, or one that a template has made."""
 METADATA_SHAPE = Shape("metadata")
-"""What an item alone knows: any keys."""
+"""Keys that an item alone has."""
 VALUE_SHAPE = Shape("a text or number")
 LONG_TEXT_SHAPE = Shape("a long text")
 """Text that prints on one line unless a filter says otherwise."""

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
+from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name
 from ..model import copy_plain, type_name_of
 from ..text.escape import SURROGATE
 from .libraries import (
@@ -253,7 +253,7 @@ class _MessageReader:
         blocks = tuple(map(_sound_block, message.blocks))
         if blocks != message.blocks:
             self.say("lone surrogates in it were replaced by U+FFFD")
-        return Message(message.role, blocks)
+        return replace(message, blocks=blocks)
 
     def _read(self, message: dict[str, Any]) -> list[Message]:
         if message.get("kind") in ("request", "response") and "parts" in message:
@@ -269,6 +269,9 @@ class _MessageReader:
         message = {**inner(message, "additional_kwargs"), **message}
         provider = inner(message, "response_metadata").get("model_provider")
         self._maker = OWNERS.get(str(provider), self._owner)
+        pinned = message.pop("pinned", None)
+        if pinned not in (None, True, False):
+            self.say(f"pinned takes true or false; got {show_value(pinned)}")
         role = _role(message)
         blocks = self._blocks(role, message)
         if role == "tool":
@@ -279,7 +282,7 @@ class _MessageReader:
             if not blocks:
                 self.say("a message without text was left out", "info")
         by_role = groupby(blocks, lambda block: _role_of(block, role))
-        return [Message(own, tuple(group)) for own, group in by_role]
+        return [Message(own, tuple(group), pinned=pinned is True) for own, group in by_role]
 
     def _blocks(self, role: Role, message: dict[str, Any]) -> list[MessageBlock]:
         """Read the content of a message, under whatever name it comes."""

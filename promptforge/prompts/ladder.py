@@ -123,6 +123,9 @@ class HistoryFitter:
         self._boundary = self.composer.boundary_of(self.messages)
         self.pinned = {n for n, m in enumerate(self.messages) if m.role in SYSTEM_ROLES}
         """Messages that never go: system texts within a conversation."""
+        held = (turn for turn in self.turns if any(self.messages[n].pinned for n in turn))
+        self.held = frozenset(n for turn in held for n in turn)
+        """Messages of turns that the caller pinned: shortened, and left out, last of all."""
 
     @property
     def costs(self) -> list[int]:
@@ -181,7 +184,8 @@ class _Replay:
         self._costs: list[int] = []
         self._limits: dict[Place, float] = {}
         self._results: list[Place] = []
-        self._turn = self._turns_gone = 0
+        self._turn = 0
+        self._turns_gone: set[int] = set()
         self._over = False
         self._changed = len(fitter.messages)
         """The first message that the last batch changed."""
@@ -240,7 +244,7 @@ class _Replay:
             self._given_room,
             len(changed) - lines,
             lines,
-            self._turns_gone,
+            len(self._turns_gone),
             steps_gone,
             sum(lost) - sum(left),
         )
@@ -262,11 +266,12 @@ class _Replay:
         self._limit_until(self._low, self._open(older), *self._later)
         enough = min(int(self._room * KEPT_SHARE), self._high)
         self._limit_until(enough, self._open(older), ONE_LINE)
-        self._drop_turns(asked)
+        self._drop_turns(asked, held=False)
         if not asked:
             self._drop_steps(newest)
         # Tools and turns that are to be kept, the newest step, and texts are the last resorts.
         self._limit_until(self._room, older, self._first, *self._later, ONE_LINE)
+        self._drop_turns(asked, held=True)
         self._level(fresh, self._room, ONE_LINE)
         self._shorten_texts()
         end = len(self._now)
@@ -321,6 +326,7 @@ class _Replay:
             (n, at)
             for n, at in places
             if n not in fitter.pinned
+            and n not in fitter.held
             and getattr(fitter.messages[n].blocks[at], "name", "") not in kept
         ]
 
@@ -403,16 +409,20 @@ class _Replay:
 
     # --- the last resorts ---
 
-    def _drop_turns(self, asked: bool) -> None:
-        """Drop the oldest turns, if the request is over, down to three fourths of the room."""
+    def _drop_turns(self, asked: bool, *, held: bool) -> None:
+        """Drop the oldest turns, if the request is over, down to three fourths of the room.
+
+        Those that are pinned go with `held` alone.
+        """
         if self.total <= self._room:
             return
         turns = self._fitter.turns[: self._turn + asked]
         for n, turn in enumerate(turns):
             if self.total <= self._room * (1 if n == len(turns) - 1 else KEPT_SHARE):
                 return
-            self._drop(turn)
-            self._turns_gone = max(self._turns_gone, n + 1)
+            if (turn.start in self._fitter.held) == held:
+                self._drop(turn)
+                self._turns_gone.add(n)
 
     def _drop_steps(self, newest: range) -> None:
         """Drop the oldest steps of the newest turn so, but not its question or its newest step."""

@@ -121,6 +121,8 @@ class Message(msgspec.Struct, frozen=True):
     blocks: tuple[MessageBlock, ...]
     breaks: tuple[int, ...] = ()
     """Numbers of leading blocks after which a cache mark goes."""
+    pinned: bool = False
+    """True where its turn is the last to be shortened and to go."""
 
     @property
     def text(self) -> str:
@@ -248,7 +250,9 @@ def join_messages(messages: Iterable[Message]) -> list[Message]:
         ):
             last = joined.pop()
             moved = tuple(len(last.blocks) + n for n in message.breaks)
-            message = Message(message.role, last.blocks + message.blocks, last.breaks + moved)
+            pinned = last.pinned or message.pinned
+            blocks, breaks = last.blocks + message.blocks, last.breaks + moved
+            message = Message(message.role, blocks, breaks, pinned)
         joined.append(message)
     return joined
 
@@ -280,7 +284,7 @@ def keep_for(
         if kept:
             made.append(replace(message, blocks=tuple(kept)))
     # What stood after a thought may have been for another family.
-    joined = [(message.role, message.blocks) for message in join_messages(made)]
+    joined = [(m.role, m.pinned, m.blocks) for m in join_messages(made)]
     return _drop_loose_thoughts(joined, "history", diagnostics)
 
 
@@ -372,26 +376,30 @@ def pair_calls(
     lost += _drop_loose_pairs(rows, [message.role for message in messages], closed)
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
-    made = [(message.role, row) for message, row in zip(messages, rows, strict=True)]
+    made = [(m.role, m.pinned, row) for m, row in zip(messages, rows, strict=True)]
     return _drop_loose_thoughts(made, where, diagnostics)
 
 
 def _drop_loose_thoughts(
-    rows: Iterable[tuple[Role, Sequence[MessageBlock | None]]], where: str, diagnostics: Diagnostics
+    rows: Iterable[tuple[Role, bool, Sequence[MessageBlock | None]]],
+    where: str,
+    diagnostics: Diagnostics,
 ) -> list[Message]:
     """Make messages of the blocks that are left, but of no thought without a block after it."""
     made = []
-    left = [(role, row) for role, row in rows if any(block is not None for block in row)]
+    left = [row for row in rows if any(block is not None for block in row[2])]
     apart = count(1)
     # A thought's call may follow after a result that was left out, so its row is joined.
-    for (role, _), same in groupby(left, lambda one: (one[0], next(apart) * _has_fields(one[1]))):
-        row = [block for _, part in same for block in part]
+    for (role, _), same in groupby(left, lambda one: (one[0], next(apart) * _has_fields(one[2]))):
+        members = list(same)
+        pinned = any(is_pinned for _, is_pinned, _ in members)
+        row = [block for *_, part in members for block in part]
         kept = tuple(_without_loose_thoughts(row))
         for _ in range(len(row) - row.count(None) - len(kept)):
             text = "a thought has nothing after it; it was left out"
             diagnostics.add("PF209", text, where=where)
         if kept:
-            made.append(Message(role, kept))
+            made.append(Message(role, kept, pinned=pinned))
     return made
 
 
@@ -512,7 +520,7 @@ def break_up_controls(
             block, changes = _block(block, controls)
             blocks.append(block)
             count += changes
-        made.append(Message(message.role, tuple(blocks), message.breaks))
+        made.append(replace(message, blocks=tuple(blocks)))
     return made, count
 
 

@@ -69,11 +69,12 @@ def test_chunks_print_what_the_csharp_prints(
         "format": format,
         "group_by_file": group_by_file,
         "headers": headers,
-        "lines": "range" if line_numbers else "none",
         "scores": scores,
         "separator": separator,
     }
-    assert render(records, **options) == chunks.assemble(records, **options)
+    lines = "range" if line_numbers else "none"
+    printed = chunks.assemble(records, line_numbers=line_numbers, **options)
+    assert render(records, lines=lines, **options) == printed
 
 
 @pytest.mark.parametrize("format", ["markdown", "xml", "plain"])

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from provider_rules import serving
 
 import promptforge as pf
+from promptforge.errors import Diagnostics
+from promptforge.prompts.histories import read_message
 from promptforge.prompts.providers import ShapeName
 
 SHAPES = ["openai", "openai-responses", "anthropic", "gemini", "bedrock", "roles", "text"]
@@ -99,6 +101,39 @@ def test_tools_to_keep_step_down_last() -> None:
     free, kept = fitted(history, 5_000), fitted(history, 5_000, keep_tools=["plan"])
     assert results(free)[0] != orders(30, 1) == results(kept)[0]
     assert results(kept)[1] != orders(30, 2)
+
+
+@pytest.mark.parametrize("to", SHAPES)
+def test_a_pinned_turn_is_shortened_and_goes_last(to: ShapeName) -> None:
+    plan = orders(30, 1)
+    history: Messages = []
+    for n in range(12):
+        history += [asked(f"question {n}?"), *step(f"c{n}", plan if n == 1 else orders(30, n + 2))]
+        history += [{"role": "assistant", "content": f"answer {n}"}]
+    pinned = [dict(message) for message in history]
+    pinned[4]["pinned"] = True
+    assert pinned[4]["content"] == "question 1?"
+    free, kept = fitted(history, 1_000, to), fitted(pinned, 1_000, to)
+    assert "question 1?" not in free.text and "question 1?" in kept.text
+    assert kept.tokens <= 1_000 and "pinned" not in kept.text + json.dumps(
+        kept.request, default=str
+    )
+    if to == "openai":
+        assert results(fitted(pinned, 2_500))[1] == plan != results(fitted(history, 2_500))[1]
+        assert "question 0?" not in kept.text and "question 11?" in kept.text
+        tiny = fitted(pinned, 700, to)  # it goes before nothing is left
+        assert tiny.tokens <= 700 and "question 11?" in tiny.text
+
+
+def test_pinned_takes_true_or_false() -> None:
+    (said,) = fitted([{**asked("a"), "pinned": "yes"}, asked("b")], 3_000).warnings
+    assert said.message == 'pinned takes true or false; got "yes"'
+
+
+def test_the_pin_of_a_langchain_message_is_among_its_additional_fields() -> None:
+    message = {"type": "human", "data": {"content": "q", "additional_kwargs": {"pinned": True}}}
+    (read,) = read_message(message, "here", Diagnostics())
+    assert read.pinned and "pinned" not in str(read.blocks)
 
 
 @pytest.mark.parametrize(
