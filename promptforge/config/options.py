@@ -36,7 +36,7 @@ _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number
 _Share = Annotated[float, Meta(ge=0, le=1)]
 PROMPT_PARTS = ("system", "instructions", "history", "context", "question")
 """The parts of a whole prompt, in their default order."""
-_RESERVED = ("tools", "recall", "part", "prompt", "left_out")
+_RESERVED = ("tools", "recall", "part", "prompt", "left_out", "filler")
 """Words that have a meaning beside the parts."""
 _PART_TAKES = f"{' | '.join(PROMPT_PARTS)} | other word"
 _PART_NAME = "[a-z][a-z0-9_]{0,39}"

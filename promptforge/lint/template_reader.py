@@ -242,6 +242,7 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
         **dict.fromkeys(("name", "joined", "boundary"), VALUE_SHAPE),
     },
     "left_out": dict.fromkeys(("name", "arguments", "tokens"), VALUE_SHAPE),
+    "filler": {"role": VALUE_SHAPE},
     "context": {
         **dict.fromkeys(("context", "citation"), FINISHED_TEXT_SHAPE),
         **dict.fromkeys(("joined", "boundary", "layout", "format"), VALUE_SHAPE),

@@ -63,12 +63,6 @@ _HOLE = "\ue07f"
 _TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
 
 
-BEGINNING = Message("user", (TextBlock("(the conversation begins)"),))
-"""The first message of a provider that wants one of the user, before the assistant's greeting."""
-UNANSWERED = Message("assistant", (TextBlock("(no answer)"),))
-"""The message between results of tools and a question, where user and assistant take turns."""
-
-
 class PromptContext(NamedTuple):
     """The context to show: a text, or items that answers can point at."""
 
@@ -105,6 +99,8 @@ class ComposedPrompt(NamedTuple):
     """`-` and the nonce of the delimiters; empty if no part imitates a delimiter."""
     tokens: int
     """Tokens of the window, with the LLM's own overhead as far as it is known."""
+    fillers: tuple[Message, ...] = ()
+    """Messages that nobody wrote: the user's before a greeting, an answer before a question."""
 
 
 @dataclass
@@ -151,7 +147,7 @@ class Composer:
         given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
         printed = [(part, self._print(part, boundary)) for part in given]
-        whole = None
+        whole, fillers = None, list[Message]()
         if self.one_text:
             parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
             # `Safe.__str__` returns the `Safe` itself; a request holds plain strings.
@@ -162,13 +158,27 @@ class Composer:
                 printed = _with_recall(printed, at)
             parts = tuple(_to_messages(part, text) for part, text in printed)
             messages = self._join(parts)
-            if self.user_first or self.alternates:
-                _begin_with_user(messages)
-            if self.alternates:
-                _answer_each(messages)
+            fillers = self._fill(messages)
         tokens = self.options.prompt_tokens + self.tools_cost
         tokens += sum(map(self.message_cost, messages))
-        return ComposedPrompt(tuple(messages), whole, parts, boundary, tokens)
+        return ComposedPrompt(tuple(messages), whole, parts, boundary, tokens, tuple(fillers))
+
+    def _fill(self, messages: list[Message]) -> list[Message]:
+        """Put messages where the provider demands one, and return these."""
+        places: list[tuple[int, Role]] = []
+        spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
+        user_first = self.user_first or self.alternates
+        if user_first and spoken and messages[spoken[0]].role == "assistant":
+            places.append((spoken[0], "user"))
+        if self.alternates:
+            for before, n in pairwise(spoken):
+                if messages[n].role == "user" and messages[before].role == "tool":
+                    places.append((n, "assistant"))
+        made = []
+        for n, role in reversed(places):
+            made.append(Message(role, (TextBlock(self.templates.print_filler(role)),)))
+            messages.insert(n, made[-1])
+        return made[::-1]
 
     @property
     def tools_cost(self) -> int:
@@ -339,23 +349,6 @@ class Composer:
         return join_messages(messages)
 
 
-def _begin_with_user(messages: list[Message]) -> None:
-    """Put a message of the user before one of the assistant that is the first of a dialog."""
-    for n, message in enumerate(messages):
-        if message.role == "assistant":
-            messages.insert(n, BEGINNING)
-        if message.role not in SYSTEM_ROLES:
-            return
-
-
-def _answer_each(messages: list[Message]) -> None:
-    """Put an answer between results of tools and a question that follows them."""
-    spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
-    for before, n in reversed(list(pairwise(spoken))):
-        if messages[n].role == "user" and messages[before].role == "tool":
-            messages.insert(n, UNANSWERED)
-
-
 def _further_answers(message: Message) -> int:
     """Return the texts of an assistant but one: each is a message to OpenAI's Responses."""
     texts = sum(isinstance(block, TextBlock) for block in message.blocks)
@@ -466,6 +459,11 @@ class PromptTemplates:
         """Print the line in the place of a tool's result; a message escapes it where it must."""
         values = {"name": Safe(name), "arguments": Safe(arguments), "tokens": tokens}
         return str.__str__(self._templates.print(self.template("left_out"), values, None)).strip()
+
+    def print_filler(self, role: Role) -> str:
+        """Print a message that nobody wrote, where a provider demands one."""
+        name = self.template("filler")
+        return str.__str__(self._templates.print(name, {"role": role}, None)).strip()
 
     def print_whole(self, parts: Sequence[tuple[PromptSegment, str]], boundary: str) -> Safe:
         """Print the whole prompt as one text; each part comes with the text of its template."""

@@ -28,7 +28,7 @@ from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
-from .compose import BEGINNING, UNANSWERED, ComposedPrompt, Composer, PromptTemplates, show_context
+from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .events import OnPrompt, PromptEvent, count_losses, report_prompt, require_functions
 from .finished import Prompt, PromptHistory, PromptPart
 from .histories import read_history
@@ -529,16 +529,13 @@ class _PromptMaker:
                 f"the shape {self.to} has the system text before all messages,"
                 " so it was moved there"
             )
-        if BEGINNING in composed.messages:
-            notes.append(
-                f"the shape {self.to} begins with the user, so a message, {quote(BEGINNING.text)},"
-                " was put before the assistant's"
-            )
-        if UNANSWERED in composed.messages:
-            notes.append(
-                f"user and assistant take turns, so {quote(UNANSWERED.text)} was put between"
-                " results of tools and a question"
-            )
+        for role, text in dict.fromkeys((each.role, each.text) for each in composed.fillers):
+            note = f"user and assistant take turns, so {quote(text)} was put between"
+            note += " results of tools and a question"
+            if role == "user":
+                note = f"the shape {self.to} begins with the user, so a message, {quote(text)},"
+                note += " was put before the assistant's"
+            notes.append(note)
         if (
             shape.user_first
             and composed.messages[-1:]

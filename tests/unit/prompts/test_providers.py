@@ -502,6 +502,17 @@ def test_a_greeting_stands_behind_a_message_of_the_user_where_one_must(
     assert "Hello! What is your name?" in str(messages)
 
 
+def test_the_words_of_a_filler_stand_in_a_template(tmp_path: Path) -> None:
+    folder = tmp_path / "prompt" / "mine"
+    folder.mkdir(parents=True)
+    folder.joinpath("filler.txt.j2").write_text("[{{ role }}]\n")
+    history = [{"role": "assistant", "content": "Hello!"}]
+    given: Any = {"history": history, "user": "Ada", "to": "anthropic", "prompt": "mine"}
+    prompt = pf.Renderer(templates=tmp_path).prompt([], **given)
+    assert "[user]" in str(prompt.request["messages"][0])
+    assert any('"[user]"' in said.message for said in prompt.warnings)
+
+
 # --- chat templates of open weights ---------------------------------------------------------------
 
 MIXED: Messages = [

@@ -139,7 +139,7 @@ def test_the_shipped_layouts() -> None:
 def test_every_shipped_template_is_read_by_some_look_or_by_another_template() -> None:
     used = {name for name in NAMES if name.startswith("prompt/")}
     parts = {name.split("/")[2].split(".")[0] for name in used}
-    assert parts == {*PROMPT_PARTS, "prompt", "recall", "left_out", "part"}
+    assert parts == {*PROMPT_PARTS, "prompt", "recall", "left_out", "filler", "part"}
     for layout in LAYOUTS:
         for format in FORMAT_EXTENSIONS:  # noqa: A001
             todo = SHIPPED.layout(layout, format).files()
