@@ -484,6 +484,7 @@ def test_a_turn_begins_with_what_the_user_says() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_conversation_that_grows_begins_alike_from_one_question_to_the_next() -> None:
     items = [{"content": f"{n} {LINE * 30}"} for n in range(12)]
     dropped = []
