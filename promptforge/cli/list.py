@@ -1,6 +1,6 @@
 """The commands on names and sources: list, show, schema, completion, init and new.
 
-`list` names layouts, formats, profiles, tokenizers, prompts, framings and templates. `show` prints
+`list` names layouts, formats, profiles, tokenizers, prompts and templates. `show` prints
 the source of one, `schema` the JSON Schemas for editors, `completion` the script of a shell. `init`
 writes a project to start from, `new` a copy of one thing to edit; nothing is overwritten.
 """
@@ -25,7 +25,6 @@ from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, 
 from ..files import shipped_folder
 from ..files.access import read_utf8
 from ..plugins import plugin_names
-from ..syntax.syntaxes import FRAMING_DESCRIPTIONS, SYNTAXES
 from ..text.escape import SURROGATE
 from ..tokenizers.registry import describe_tokenizer
 from .flags import (
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from ..engine import Templates
     from ..templating.loader import FoundTemplate
 
-LISTED_THINGS = ("layouts", "formats", "profiles", "tokenizers", "prompts", "framings", "templates")
+LISTED_THINGS = ("layouts", "formats", "profiles", "tokenizers", "prompts", "templates")
 COPIED_THINGS = ("layout", "format", "kind", "prompt", "profile")
 _FIRST_STEPS = ("promptforge render items.json", "promptforge check", "promptforge test")
 _EDITED_FIRST = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
@@ -71,7 +70,7 @@ _PROFILE_FIGURES = ("layout", "format", "tokenizer", "context_window", "reserve"
 @profile_flags
 @json_flag
 def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
-    """List layouts, formats, profiles, tokenizers, prompts and framings.
+    """List layouts, formats, profiles, tokenizers and prompts.
 
     `list templates` lists the template files.
     """
@@ -85,7 +84,6 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
         "profiles": lambda: _profiles(folders["profiles"]),
         "tokenizers": _tokenizers,
         "prompts": lambda: [_prompt(templates, name) for name in templates.prompts()],
-        "framings": _framings,
         "templates": lambda: list(_templates(templates)),
     }
     # Template files are many, so they are listed only when asked for.
@@ -194,14 +192,6 @@ def _prompt(templates: Templates, name: str) -> dict[str, Any]:
     return {"name": name, "description": ", ".join(parts), "whose": owner}
 
 
-def _framings() -> list[dict[str, Any]]:
-    found = []
-    for name, about in FRAMING_DESCRIPTIONS.items():
-        formats = [syntax.name for syntax in SYNTAXES if name in syntax.framings]
-        found.append({"name": name, "description": about, "formats": formats})
-    return found
-
-
 def _tokenizers() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {"name": name, "description": about, **describe_tokenizer(name)}
@@ -304,7 +294,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
         text, original = read_utf8(path), path.stem
         shipped = shipped_folder("profiles") / path.name
     else:
-        rows = {row["name"]: row for row in [*_tokenizers(), *_formats(templates), *_framings()]}
+        rows = {row["name"]: row for row in [*_tokenizers(), *_formats(templates)]}
         if name not in rows:
             sets = [f"{PROMPTS_FOLDER}/{each}" for each in templates.prompts()]
             known = [*templates.names(), *templates.layouts(), *sets, *profiles, *rows]

@@ -226,7 +226,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     control_text: Annotated[Literal["keep", "escape"],
         "Control tokens of the profile in items: keep them, or escape them by a"
         " backslash."] = "keep"
-    framing: Annotated[Literal["auto", "fenced", "xml", "json", "yaml", "toon", "plain", "tagged"],
+    framing: Annotated[Literal["auto", "tagged"],
         "How content is fenced or escaped: as the format needs (auto), or between tags with a nonce"
         " (tagged)."] = "auto"
     separator: Annotated[str | None, "Text between two items [default: the layout's]."] = None
@@ -378,8 +378,13 @@ def _renew_options(values: dict[str, Any]) -> dict[str, Any]:
 
 
 _FORMER_NAMES = frozenset(_FormerOptions.__struct_fields__)
+# Each was the framing that its own format has.
+_FORMER_FRAMINGS = ("fenced", "xml", "json", "yaml", "toon", "plain")
 FORMER_OPTIONS = Former(
-    rules_of(_FormerOptions), {("packing", "proportional"): "even"}, _renew_options
+    rules_of(_FormerOptions),
+    {("packing", "proportional"): "even"}
+    | {("framing", name): "auto" for name in _FORMER_FRAMINGS},
+    _renew_options,
 )
 OPTION_VOCABULARY = Vocabulary(
     "option",
@@ -569,7 +574,7 @@ class OptionKeywords(TypedDict, total=False):
     comments: bool
     empty_lines: bool
     control_text: Literal["keep", "escape"]
-    framing: Literal["auto", "fenced", "xml", "json", "yaml", "toon", "plain", "tagged"]
+    framing: Literal["auto", "tagged"]
     separator: str | None
     header: str | None
     footer: str | None

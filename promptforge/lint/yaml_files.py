@@ -16,13 +16,11 @@ from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped
 from ..config.options import OPTION_VOCABULARY, TEMPLATE_OPTIONS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
-from ..engine import FORMAT_EXTENSIONS, TemplateName, Templates, format_of, list_tokenizers
+from ..engine import TemplateName, Templates, format_of, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
 from ..plugins import plugin_names
-from ..syntax.syntax import TAGGED
-from ..syntax.syntaxes import choose_framing, syntax_of
 from ..templating.loader import suggest_format
 from ..tokenizers.registry import strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
@@ -328,7 +326,7 @@ def check_profile(
     yield from _figures(keys, merged)
     yield from _left_open(keys)
     yield from _absent_names(keys, merged, known, templates)
-    yield from _framing_and_order(keys, merged)
+    yield from _prompt_order(keys)
     if merged.get("group_by", "auto") in ("auto", "none", "kind", "category"):
         kinds = known.kinds(merged.get("layout", Options().layout))
         yield from _misspelt_sections(keys, "section_budgets", kinds)
@@ -405,14 +403,7 @@ def _absent_tokenizer(name: str) -> str | None:
     return f"unknown tokenizer {quote(name)}{suggest_name(base, known)}"
 
 
-def _framing_and_order(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
-    form = merged.get("format", Options().format)
-    framing = keys.values.get("framing", "auto")
-    # A profile may ask for tags wherever these can stand; a rendering says it in a note.
-    if form in FORMAT_EXTENSIONS and framing != TAGGED:
-        _, problem = choose_framing(framing, syntax_of(FORMAT_EXTENSIONS[form]), form)
-        if problem:
-            yield keys.value("framing", "PF107", problem)
+def _prompt_order(keys: YamlKeys) -> Iterator[Finding]:
     order = keys.values.get("prompt_order")
     if order is not None and "context" not in order:
         message = "names no context, so no item is ever in the prompt; add context"

@@ -51,7 +51,7 @@ from ..packing.types import (
 from ..reasons import COMBINE
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
 from ..syntax.syntax import TAGGED
-from ..syntax.syntaxes import choose_framing, unknown_syntax
+from ..syntax.syntaxes import unknown_syntax
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
@@ -411,15 +411,13 @@ def _lower_to_window(options: Options, diagnostics: Diagnostics) -> Options:
 
 def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bool:
     """Return True for contents between tags; a framing that the format lacks is said."""
-    framing, problem = choose_framing(options.framing, layout.syntax, options.format)
-    if problem:
-        # A profile may well ask for tags wherever these can stand. Any other framing was meant
-        # for another format.
-        severity: Severity = "info" if options.framing == TAGGED else "warning"
-        diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
+    tagged = options.framing == TAGGED and layout.syntax.is_taggable
+    if options.framing == TAGGED and not tagged:
+        # A profile may well ask for tags wherever these can stand.
+        message = f"framing: tagged does not go with the format {options.format}; auto was used"
+        diagnostics.add("PF107", message, severity="info")
     if not layout.is_syntax_known:
         diagnostics.add("PF130", unknown_syntax(layout.ending, layout.name))
-    tagged = framing == TAGGED
     if tagged and not layout.syntax.marks_lines:
         message = "framing: tagged leaves headings, fences and tags of a content to readers of"
         diagnostics.add("PF712", f"{message} {options.format}; auto hides them", severity="info")

@@ -65,8 +65,6 @@ class Json(Syntax):
     name = "json"
     ending = "json"
     aliases: ClassVar[tuple[str, ...]] = ("jsonl",)
-    framing = "json"
-    framing_about = "quotes"
     quotes_values = True
     backslashes = 2  # a backslash in a string is written as two
     places: ClassVar = {"value": json_value, "string": json_string}

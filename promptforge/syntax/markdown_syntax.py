@@ -280,8 +280,6 @@ class Markdown(Syntax):
     name = "markdown"
     ending = "md"
     aliases = ("markdown",)
-    framing = "fenced"
-    framing_about = "a fence longer than any run of its mark inside"
     is_taggable = True
     keeps_returns = False
     fuel_per_char = 50

@@ -45,8 +45,6 @@ class Plain(Syntax):
 
     name = "plain"
     ending = "txt"
-    framing = "plain"
-    framing_about = "lines that could be taken for the template's own are marked"
     is_taggable = True
     keeps_returns = False
     is_parsed = False

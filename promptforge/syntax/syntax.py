@@ -43,9 +43,6 @@ class Syntax:
     """The last ending of its templates before `.j2`."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """Other endings of the same syntax: `html` is escaped as `xml`."""
-    framing: ClassVar[str] = ""
-    """The word for its own protection of contents."""
-    framing_about: ClassVar[str] = ""
     is_taggable: ClassVar[bool] = False
     """True where contents may stand between tags with a nonce in place of its own framing."""
     places: ClassVar[Mapping[str, Escape]] = {}
@@ -115,8 +112,8 @@ class Syntax:
 
     @property
     def framings(self) -> tuple[str, ...]:
-        """The framings that it takes, its own first."""
-        return (self.framing, TAGGED) if self.is_taggable else (self.framing,)
+        """The framings that it takes: its own, and perhaps tags."""
+        return ("auto", TAGGED) if self.is_taggable else ("auto",)
 
     def problem(self, text: str, ending: str) -> str | None:
         """Return why a parser refuses a page of templates of this `ending`, if it does."""

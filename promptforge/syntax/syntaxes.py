@@ -5,7 +5,7 @@ from __future__ import annotations
 from .json_syntax import JSON
 from .markdown_syntax import MARKDOWN
 from .plain_syntax import PLAIN
-from .syntax import TAGGED, Syntax
+from .syntax import Syntax
 from .toon_syntax import TOON
 from .xml_syntax import XML
 from .yaml_syntax import YAML
@@ -17,10 +17,6 @@ FORMAT_EXTENSIONS = {syntax.name: syntax.ending for syntax in SYNTAXES}
 BY_NAME = {syntax.name: syntax for syntax in SYNTAXES}
 _SHIPPED_FORMATS = {syntax.ending: syntax.name for syntax in SYNTAXES}
 _BY_ENDING = {end: syntax for syntax in SYNTAXES for end in (syntax.ending, *syntax.aliases)}
-FRAMING_DESCRIPTIONS = {
-    **{syntax.framing: syntax.framing_about for syntax in SYNTAXES},
-    TAGGED: "the content as it is, between tags with a nonce that no other text holds",
-}
 
 
 def known_syntax(ending: str) -> Syntax | None:
@@ -51,14 +47,3 @@ def unknown_syntax(ending: str, layout: str) -> str:
     last = ending.rpartition(".")[2]
     way_out = f"write syntax: with one of {', '.join(BY_NAME)} into {layout}/layout.yaml"
     return f'nothing says how values are escaped in "{last}", so it is plain text; {way_out}'
-
-
-def choose_framing(asked: str, syntax: Syntax, format: str) -> tuple[str, str | None]:
-    """Return the framing to use; if it is not the one asked for, also the message."""
-    own, *others = takes = syntax.framings
-    if asked in others:
-        return asked, None
-    if asked in ("auto", own):
-        return own, None
-    wrong = f"framing: {asked} does not go with the format {format}"
-    return own, f"{wrong}, which takes {' or '.join(takes)}"

@@ -103,8 +103,6 @@ class Xml(Syntax):
     name = "xml"
     ending = "xml"
     aliases = ("html", "svg")
-    framing = "xml"
-    framing_about = "escapes, so that a parser reads the content back"
     is_taggable = True
     keeps_returns = False
     uncarried = (XML_ILLEGAL, "characters that XML cannot carry, replaced by U+FFFD")

@@ -132,8 +132,6 @@ class Yaml(Syntax):
     name = "yaml"
     ending = "yaml"
     aliases = ("yml",)
-    framing = "yaml"
-    framing_about = "scalars: literal blocks, or quotes"
     quotes_values = True
     sees_each_value = True
     is_trimmable = False  # the last line end may be one of a content: it ends a literal block

@@ -14,7 +14,6 @@ import pytest
 from places import PACKAGE
 
 from promptforge.config.layouts import LayoutSettings
-from promptforge.config.options import Options
 from promptforge.engine import NAMES
 from promptforge.syntax.syntaxes import SYNTAXES
 
@@ -277,8 +276,6 @@ def test_two_modules_name_the_syntaxes_beside_their_own() -> None:
             found.add(path.relative_to(PACKAGE).as_posix())
     assert found == MODULES_THAT_NAME_SYNTAXES
     assert {syntax.name for syntax in SYNTAXES} == NAMES_OF_SYNTAXES
-    framings = get_args(get_type_hints(Options)["framing"])
-    assert {"auto", "tagged", *(syntax.framing for syntax in SYNTAXES)} == {*framings}
     declared = get_args(get_args(get_type_hints(LayoutSettings)["syntax"])[0])
     assert {*declared} == NAMES_OF_SYNTAXES
 

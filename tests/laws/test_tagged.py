@@ -311,7 +311,7 @@ def test_one_item_template_works_under_each_framing(format: str) -> None:
         "toon": '"a < b\\n\\"c\\""\n',
         "plain": 'a < b\n"c"\n',
     }
-    for framing in ("auto", *syntax_of(ending).framings):
+    for framing in syntax_of(ending).framings:
         made = render([record], "mine", format, templates=files, framing=framing)
         expected = (
             f'<content-{FIRST}>\na < b\n"c"\n</content-{FIRST}>\n'
@@ -374,24 +374,7 @@ def test_control_tokens_are_written_apart_between_tags_too() -> None:
 # --- which goes with which ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
-def test_a_formats_own_framing_is_what_auto_means(format: str) -> None:
-    own = syntax_of(FORMAT_EXTENSIONS[format]).framing
-    named, auto = (
-        render([harmless(1)], "chunks", format, framing=framing) for framing in (own, "auto")
-    )
-    assert (named.text, named.warnings) == (auto.text, auto.warnings)
-
-
-def test_a_framing_of_another_format_is_said_and_fails_a_strict_run() -> None:
-    result = render([harmless(1)], "chunks", "xml", framing="fenced")
-    assert result.text == render([harmless(1)], "chunks", "xml").text
-    (said,) = result.warnings
-    assert said.message == (
-        "framing: fenced does not go with the format xml, which takes xml or tagged; xml was used"
-    )
-    with pytest.raises(pf.StrictError, match="fenced does not go with the format xml"):
-        render([harmless(1)], "chunks", "xml", framing="fenced", strict=True)
+def test_tags_that_a_format_has_no_place_for_are_a_note() -> None:
     (said,) = render([harmless(1)], "chunks", "json", framing="tagged", strict=True).warnings
     assert (said.code, said.severity) == ("PF107", "info")
     with pytest.raises(pf.OptionError, match='did you mean "tagged"'):

@@ -105,16 +105,11 @@ def test_list_names_all_there_is() -> None:
     for name in ("chunks", "knowledge", "markdown", "claude", "default", "o200k_base", "file:PATH"):
         assert name in out
     found = json.loads(run("list", "--json").out)
-    things = {"layouts", "formats", "profiles", "tokenizers", "prompts", "framings"}
+    things = {"layouts", "formats", "profiles", "tokenizers", "prompts"}
     assert set(found) == {"promptforge", *things}
     assert {row["name"] for row in found["layouts"]} == {
         path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
     }
-    assert {row["name"]: row["formats"] for row in found["framings"]}["tagged"] == [
-        "markdown",
-        "xml",
-        "plain",
-    ]
     assert {row["name"] for row in found["profiles"]} == {
         path.stem for path in (ROOT / "profiles").glob("*.yaml")
     }

@@ -354,6 +354,7 @@ def test_a_list_is_checked_as_a_whole(option: str, wrong: list[str], right: list
     ({"line_numbers": False, "lines": "range"}, {"lines": "range"}),
     ({"on_error": "raise"}, {"strict": True}),
     ({"packing": "proportional"}, {"packing": "even"}),
+    ({"framing": "fenced"}, {"framing": "auto"}),
 ])  # fmt: skip
 def test_the_words_of_an_earlier_version_are_read(
     former: dict[str, Any], today: dict[str, Any], tmp_path: Path

@@ -43,7 +43,6 @@ PROFILES: dict[str, tuple[str, str]] = {
     "tokenizer: file:/dev/null": ("PF847", "1:12"),
     "tokenizer: o20k_base*1.3": ("PF836", "1:12"),
     "tokenizer: o200k_base*x": ("PF836", "1:12"),
-    "framing: fenced\nformat: xml": ("PF107", "1:10"),
     "extends: claude\nreserve: 2000000": ("PF840", "2:10"),
     "context_window: 8000\nreserve: 2000\nmax_tokens: 7000": ("PF841", "3:13"),
     "section_budgets: {code: {share: 0.7}, man_page: {share: 0.5}}": ("PF842", "1:18"),
