@@ -159,6 +159,16 @@ def measure(
     return Cell(sum(shares) / number, whole, over, seconds / number, reach)
 
 
+def measure_each(
+    pack: Packer, queries: Sequence[Query], budgets: Sequence[int]
+) -> list[list[float]]:
+    """Return for each query the share of its gold that is in the text, budget by budget."""
+    return [
+        [share(pack(query, items, budget), gold) for budget in budgets]
+        for query, items, gold, _ in queries
+    ]
+
+
 def only_gold(items: Sequence[Item], gold: Sequence[dict[str, Any]]) -> list[Item]:
     """Return the items that answer, with nothing but the stretches of text that do."""
     spans = {one["id"]: " ".join(one["spans"]) for one in gold}

