@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from ..text.characters import freeze
 from ..text.words import (
+    SEAM,
     STOP_WORDS,
     inverse_document_frequency,
     is_distinctive_title,
@@ -39,12 +40,8 @@ from ..text.words import (
     to_phrase,
 )
 
-PRIOR_WEIGHT, COVER_WEIGHT = 0.5, 1.3
-"""Weights of the given order and scores, and of the query's words in a document.
-
-With 1.3 in place of 1 for the words more stays where two pages answer; where one does, a hundredth
-more or less.
-"""
+PRIOR_WEIGHT = 0.5
+"""Weight of the given order and scores; the query's words in a document weigh 1."""
 NAMED_TITLE_WORTH, NAMED_COMMON_WORD_WORTH = 1.0, 0.3
 """Worth of a title that the query names, and of one that may be any word (`open`, `run`)."""
 SHARE_OF_MENTIONING = 0.8
@@ -63,15 +60,13 @@ MIN_DOCUMENTS_BRIDGED = 3
 MAX_DOCUMENTS_NAMING = 4
 """A name in more documents is their subject, and bridges nothing."""
 SINGLE_WORD_SHARE, YEAR_SHARE = 0.7, 0.35
-"""A name of one word, or a year, tells less than one of several."""
+"""A name of one plain word, or a year, tells less than one of several, or an identifier."""
 SHARE_OF_SAME_TITLE = 0.3
 """Share of the worth of the best other document of the same title."""
 # A ranking by words is no second opinion on words, so its order is judged anew. An embedder or
 # reranker knows more than words, and shows it by disagreeing with them: its order weighs more.
 TRUST_PER_DISAGREEMENT, MIN_AGREEMENT, MIN_DOCUMENTS_CORRELATED = 3.0, 0.5, 5
 """Weight that the prior gains for each point of rank correlation below the agreement."""
-PASSAGE_PRIOR_WEIGHT = 0.02
-"""Worth of the order in which a text loses its passages without a query; decides among equals."""
 PASSAGE_K1, PASSAGE_B, STRUCTURE_B = 1.2, 0.3, 0.75
 """BM25's saturation and length norm for passages: a weak norm for sentences, all of one size,
 a strong one for the pieces of a structure, which may be a line or a page."""
@@ -116,8 +111,6 @@ class DividedText(NamedTuple):
     """For each passage the words that name it (an option's names) or ""; `None`: none has any."""
     headings: frozenset[int] = frozenset()
     """Passages that others may stand without, and that say nothing alone."""
-    prior: Sequence[float] | None = None
-    """For each passage its worth without a query, 0 to 1; `None`: nothing is known of it."""
 
 
 class WorthParts(NamedTuple):
@@ -152,11 +145,6 @@ class PassageScores(NamedTuple):
         for number, above in enumerate(self.passages.under or ()):
             if 0 <= above < number:
                 found[number] += found[above] / 2
-        if self.passages.prior is not None:
-            found = [
-                match + PASSAGE_PRIOR_WEIGHT * prior
-                for match, prior in zip(found, self.passages.prior, strict=True)
-            ]
         return found
 
 
@@ -207,7 +195,7 @@ class Evidence:
             for document, held, size in zip(documents, counts, sizes, strict=True)
         ]
         """For each document, its title included."""
-        cover = [sum(self.weights[t] * share for t, share in shares) for shares in self.shares]
+        cover = [self.cover(number, self.weights) for number in range(len(self))]
         # The names of a long text bridge nothing.
         texts = [
             split_words(document.text) if size <= MAX_WORDS_NAMING else None
@@ -255,14 +243,11 @@ class Evidence:
 
     def cover(self, number: int, weights: Sequence[float]) -> float:
         """Return the part of a document's worth that its words have, under some weights."""
-        return COVER_WEIGHT * sum([weights[t] * share for t, share in self.shares[number]])
+        return sum([weights[t] * share for t, share in self.shares[number]])
 
     def _worth_parts(self, weights: Sequence[float]) -> list[list[float]]:
         """Return the five parts of worth, each for all documents; see `WorthParts`."""
-        cover = [
-            COVER_WEIGHT * sum([weights[t] * share for t, share in shares])
-            for shares in self.shares
-        ]
+        cover = [self.cover(number, weights) for number in range(len(self))]
         alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)
         # A mention tells of the mentioned: "founded by Bo Dunn" makes his page the next hop.
@@ -438,12 +423,21 @@ _NAME = late_pattern(
     r"(?:[A-ZÀ-ÖØ-Þ][\w'’.-]*|[12]\d{3})"
     r"(?:\s+(?:(?:of|the|and|de|la|van|von|for|in|on|del|di|al)\s+){0,2}[A-ZÀ-ÖØ-Þ][\w'’-]*)*"
 )
+_JOINED = late_pattern(r"\b\w++(?:[-.:/@]\w++)++|#\d++")
+"""Finds `ledger-db`, `db07.example.net` and `#12`; other identifiers are single words."""
 
 
-def _names_in(text: str) -> set[str]:
-    """Return the capitalised names and the years of a text, in small letters."""
+def _names_in(text: str, words: Iterable[str]) -> set[str]:
+    """Return the names, years and identifiers of a text with some words, in small letters."""
+    text = freeze(text)
+    # `maxTokens` and `row_id`, no numbers; what begins with a capital is found below.
+    told = {
+        word
+        for word in words
+        if not (word.isalpha() or word.isdigit()) or (word[0].islower() and not word.islower())
+    }
     found = set()
-    for name in set(_NAME.findall(freeze(text))):
+    for name in told.union(_JOINED.findall(text), _NAME.findall(text)):
         words = split_words(name.lower())
         while words and words[0] in STOP_WORDS:  # `The Beatles`, and most beginnings of sentences
             del words[0]
@@ -473,7 +467,7 @@ def _shared_names(
         return []
     asked, phrase = set(terms_of_text(query)), to_phrase(query)
     names = {titles[number].strip() for number in own}.union(
-        *(_names_in(documents[number].text) for number in own)
+        *(_names_in(documents[number].text, set(texts[number] or ())) for number in own)
     )
     left: dict[tuple[int, int], float] = {}
     for name, found in _few_holders(sorted(names), documents, texts):
@@ -483,8 +477,10 @@ def _shared_names(
             continue
         share = inverse_document_frequency(len(documents), len(found))
         share = min(1.0, share / inverse_document_frequency(len(documents), 2))
-        if len(parts) == 1:
-            share *= YEAR_SHARE if name.isdigit() else SINGLE_WORD_SHARE
+        if name.isalpha():
+            share *= SINGLE_WORD_SHARE
+        elif name.isdigit() and len(name) == 4:
+            share *= YEAR_SHARE
         for a, b in permutations(sorted(found.intersection(own)), 2):
             left[a, b] = left.get((a, b), 1.0) * (1 - 0.9 * share)
     return [(a, b, 1 - rest) for (a, b), rest in sorted(left.items())]
@@ -540,7 +536,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         # A stem begins its word or part of it; only `y` may stand for letters (`ties` has `ty`).
         starts = {re.escape(term.removesuffix("y")) for term in wanted}
         either = "|".join(sorted(starts)) or "(?!)"
-        self._may_hold = re.compile(rf"(?:\A|_|(?<=[a-z0-9])(?=[A-Z]))(?i:{either})").search
+        self._may_hold = re.compile(rf"(?:\A|{SEAM})(?i:{either})").search
         self._has_start = re.compile(either).search
         self._names = names
         # A title is looked for by its longest word: the rarest, and so the fewest phrase searches.

@@ -8,12 +8,10 @@ from functools import cache
 from itertools import pairwise, starmap
 from typing import NamedTuple
 
-from .evidence import PASSAGE_PRIOR_WEIGHT, Evidence
+from .evidence import Evidence
 
 WORD_DECAY = 0.7
-"""Worth of a query's word after each opened document that holds it, as a share; once for all texts
-of one passage. Of 248 questions about code 500 and 1,000 tokens keep .756 and .841 with the "once",
-.749 and .828 without."""
+"""Worth of a query's word after each opened document that holds it, as a share."""
 STRUCTURE_MATCH_WEIGHT = 2.0
 """Weight of a passage of a structure in its value, in place of the words of all its document."""
 SILENT_SHARE = 0.8
@@ -222,12 +220,8 @@ class _Chooser:
             next_ones: Iterable[int] = (p for above in fresh for p in self._children(number)[above])
         else:
             self._opened.add(number)
-            # Parts of one program all say its names, and the next may answer too: beside several of
-            # them a name that faded with each would be worth less than `create` or `purpose`.
-            once = len(self._match(number)[0]) == 1
             for t, _ in self._evidence.shares[number]:
-                if not once or self._weights[t] == self._evidence.weights[t]:
-                    self._weights[t] *= WORD_DECAY
+                self._weights[t] *= WORD_DECAY
             self._worth = self._evidence.worths(self._weights)
             self._version += 1
             next_ones = range(len(self._match(number)[0]))
@@ -256,9 +250,9 @@ class _Chooser:
             scores = self._evidence.passage_scores(number)
             match = scores.match(self._weights)
             if scores.passages.labels is None:
-                base = self._worth[number] + max(match, default=0.0) / 2  # answers lie together
+                base = self._worth[number]
                 shares = _shares_of_worth(match, self._lines(number))
-                worths = [(base + m / 2) * share for m, share in zip(match, shares, strict=True)]
+                worths = [(base + m) * share for m, share in zip(match, shares, strict=True)]
             else:
                 # A manual has every word somewhere: its options answer for themselves.
                 base = self._worth[number] - self._evidence.cover(number, self._weights)
@@ -323,8 +317,8 @@ class _Chooser:
 def _shares_of_worth(match: Sequence[float], lines: Iterable[range]) -> list[float]:
     """Return the share that each passage has of its worth by what it, and its line, say."""
     best = max(match, default=0.0)
-    shares = [1.0 if each > PASSAGE_PRIOR_WEIGHT else SILENT_SHARE for each in match]
-    if best <= PASSAGE_PRIOR_WEIGHT:
+    shares = [1.0 if each > 0 else SILENT_SHARE for each in match]
+    if best <= 0:
         return shares
     for line in lines:
         share = 1 - LINE_SHARE * (1 - max(match[line.start : line.stop]) / best)

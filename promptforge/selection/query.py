@@ -266,7 +266,6 @@ class QueryRelevance(Relevance):
             frozenset(
                 i for i, part in enumerate(parts) if rules.loose and _says_nothing(part, texts[i])
             ),
-            pieces.priors(),
         )
 
 

@@ -2,23 +2,20 @@
 
 A query ranks them by passages. Files are cut into chunks of about 30 lines. A chunk is worth the
 query's words in it (BM25), in the names around it, and in its file; words of a related meaning
-count too. A chunk lends worth to its neighbours. The best chunks name others: a chunk that defines
-such a name gains a share of their worth.
+count too.
 
 Without a query PageRank ranks them (Brin and Page 1998): a file passes its rank on to the files
 that it imports, and to those that define the names it uses. Tests and data come after programs,
 what changed lately before what is as old as the repository.
 """
 
-import heapq
-import math
 import posixpath
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableSequence, Sequence
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 from ..model import Item, readable_text
@@ -55,14 +52,6 @@ FILE_WEIGHT = 0.4
 """Weight of the whole file in the worth of a chunk; 0.3 to 0.6 answered as many questions."""
 RELATED_WEIGHT = 0.3
 """Count of a word of related meaning, such as `timeout` for "slow"; the word itself counts 1."""
-NEIGHBOUR_SHARE = 0.15
-"""Share of its worth that a chunk lends to the one before and the one after it in its file."""
-CHUNKS_FOLLOWED, FOLLOWED_SHARE, MAX_DEFINING_CHUNKS = 6, 0.6, 3
-"""Best chunks that are followed by the names in them; the share of worth that they lend to a
-definition; definitions above this number tell nothing of a name."""
-FOLLOWED_BESIDE = 0.25
-"""Part of it that a definition gains beside the query's words in it. With all of it what is used
-most stands before what answers; `python -m tests.benchmarks.answers --sets tuning` shows it."""
 ASIDE_WEIGHT = 0.3
 """Worth of a chunk of a test, an example or a file that was copied in, beside that of a program, if
 the query says nothing of tests: they repeat the words of what they are about, and seldom answer."""
@@ -100,12 +89,11 @@ _TEST_TERM = "test"
 _LOG_TERMS = frozenset({"chang", "changelog", "releas", "version", "upgrad"})
 _LIMITING_WORDS = frozenset({"again", "few", "most"})
 """Stop words that a program says otherwise: "at most" is its `limit`, "again" its `retry`."""
-_NAME = late_pattern(rf"[^\W\d]\w{{{MIN_NAME_CHARACTERS - 1},}}")
 _DEFINITION = late_pattern(
     r"[\n\r\f](?:[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract"
     r"|async|pub|unsafe|override|virtual|inline)[ \t]+){0,4}"
     r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
-    r"|record|type|sub|macro)[ \t]+(\w+)|([A-Z][A-Z0-9_]+)\b[^=\n\r\f]{0,80}=)"
+    r"|record|type|sub|macro)[ \t]+(\w+)|[A-Z][A-Z0-9_]+\b[^=\n\r\f]{0,80}=)"
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
 _SEAM = late_pattern(r"[^_]_[^_]|[a-z0-9][A-Z]")
@@ -148,7 +136,6 @@ class Chunk(NamedTuple):
     end: int
     names: tuple[str, ...]
     """Definitions that it stands in, the outermost first."""
-    defines: tuple[str, ...]
 
 
 class RankedChunk(NamedTuple):
@@ -195,13 +182,12 @@ def cut_into_chunks(text: str) -> Iterator[Chunk]:
 
 
 class _Names:
-    """The definitions around the present line, and those since the last chunk."""
+    """The definitions around the present line."""
 
     def __init__(self) -> None:
         self._around: list[tuple[int, str]] = []
         """Indents and names, the outermost first."""
         self._at_start: tuple[str, ...] = ()
-        self._defined: list[str] = []
 
     def read(self, line: str, bare: str, definition: re.Match[str] | None) -> None:
         """Take the next line that has a definition or is not indented."""
@@ -212,14 +198,11 @@ class _Names:
             self._around.append((indent, definition[1]))
         elif not indent and bare[0] not in ")}]#/@":
             self._around.clear()
-        if definition:
-            self._defined.append(definition[1] or definition[2])
 
     def chunk(self, start: int, end: int) -> Chunk:
         """Return the chunk that ends before the next line."""
-        made = Chunk(start, end, self._at_start, tuple(self._defined))
+        made = Chunk(start, end, self._at_start)
         self._at_start = tuple(name for _, name in self._around)
-        self._defined = []
         return made
 
 
@@ -318,10 +301,6 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
     shared = [FILE_WEIGHT * worth(total, own, n / mean_file) for total, own, n in of_files]
     alone = [worth(each.counts, each.own, each.words / mean_chunk) for each in chunks]
     worths = [own + shared[each.file] for each, own in zip(chunks, alone, strict=True)]
-    for number, (each, after) in enumerate(pairwise(chunks)):
-        if each.file == after.file:
-            worths[number] += NEIGHBOUR_SHARE * alone[number + 1]
-            worths[number + 1] += NEIGHBOUR_SHARE * alone[number]
     paths = below_shared_folder([path for path, _ in files])
     aside = find_asides(paths) if _TEST_TERM not in wanted else ()
     logs = find_logs(paths) if _LOG_TERMS.isdisjoint(wanted) else ()
@@ -332,7 +311,6 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
             worths[number] = 0.0
         elif each.file in aside:
             worths[number] *= ASIDE_WEIGHT
-    _follow_names(files, chunks, worths)
     order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
     return [
         RankedChunk(chunks[i].file, chunks[i].chunk.start, chunks[i].chunk.end, worths[i])
@@ -352,28 +330,6 @@ def _count_chunks(file: int, path: str, text: str, words: _QueryWords) -> Iterat
         for term in words.count(about):
             counts[term] = counts.get(term, 0.0) + 1
         yield _CountedChunk(file, chunk, counts, own, len(held))
-
-
-def _follow_names(
-    files: Sequence[tuple[str, str]], chunks: Sequence[_CountedChunk], worths: list[float]
-) -> None:
-    """Add to the worth of the chunks that define what the best chunks name."""
-    defined_in: dict[str, list[int]] = defaultdict(list)
-    for number, each in enumerate(chunks):
-        for name in each.chunk.defines:
-            defined_in[name].append(number)
-    gains: dict[int, float] = {}
-    best = heapq.nsmallest(CHUNKS_FOLLOWED, range(len(chunks)), key=lambda i: (-worths[i], i))
-    for number in best:
-        file, chunk = chunks[number].file, chunks[number].chunk
-        names = {*_NAME.findall(freeze(files[file][1][chunk.start : chunk.end]))}
-        places = [defined_in[name] for name in names & defined_in.keys() - {*chunk.defines}]
-        places = [found for found in places if len(found) <= MAX_DEFINING_CHUNKS]
-        share = FOLLOWED_SHARE * worths[number] / math.sqrt(max(1, len(places)))
-        for other in {other for found in places for other in found} - {number}:
-            gains[other] = max(gains.get(other, 0.0), share)
-    for number, gain in gains.items():
-        worths[number] = max(gain, worths[number] + FOLLOWED_BESIDE * gain)
 
 
 def find_shared_comments(items: Sequence[Item]) -> list[tuple[int, int]]:

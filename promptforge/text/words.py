@@ -153,9 +153,9 @@ _APART = "".join(
 ).encode() + bytes(128)
 _TYPOGRAPHY = "‘’“”–—…•\u00a0"
 _RUN = late_pattern(rf"[{_SPACELESS}]+")
-# The seams of `maxTokens` and of `max_tokens`.
-_PART = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|_+")
-_IDENTIFIER = late_pattern(r"_|[a-z0-9][A-Z]")
+SEAM = "_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
+"""Pattern of the seams within `max_tokens`, `maxTokens` and `OOMKilled`."""
+_PART = late_pattern(SEAM)
 _BRACKETS = late_pattern(r"\([^()]*\)|\[[^\[\]]*\]")
 _COMMON = """
 a an the this that these those such same other another any some each every all both either neither
@@ -231,7 +231,7 @@ def terms_of_word(word: str) -> list[str]:
         if lower in STOP_WORDS:
             return []
         found = [stem(lower)]
-        if _IDENTIFIER.search(word):
+        if _PART.search(word):
             parts = [part.lower() for part in _PART.split(word) if len(part) > 2]
             found += [stem(part) for part in parts if part not in STOP_WORDS and part != lower]
         return found

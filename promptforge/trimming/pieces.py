@@ -520,13 +520,6 @@ class Pieces:
                     waiting.append(self.parts[index].parent)
         return 0
 
-    def priors(self) -> list[float]:
-        """Return for each piece its `keep` as a share of the greatest that is no `ALWAYS`."""
-        most = max((part.keep for part in self.parts if part.keep < ALWAYS), default=0.0)
-        if most <= 0:
-            return [0.0] * len(self.parts)
-        return [max(0.0, min(part.keep, most)) / most for part in self.parts]
-
     def facts_within(self, fits: Callable[[str], bool]) -> set[int]:
         """Return the facts that are kept where the text without a query `fits`.
 

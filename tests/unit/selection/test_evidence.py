@@ -53,6 +53,20 @@ def test_the_second_hop_is_found_by_a_name_that_both_texts_have() -> None:
     assert not any(part.bridge for part in reading(query, of_one).parts)
 
 
+@pytest.mark.parametrize(
+    "name", ["ledger-db", "ledger_db", "db07.example.net", "OPS-41", "#41327", "ledgerTtl", "db07"]
+)
+def test_the_second_hop_is_found_by_an_identifier(name: str) -> None:
+    pages = [
+        RankedText("note 1", f"When exports turn stale in Oslo, the cause lies with {name}."),
+        RankedText("note 2", f"As a remedy for {name}: restart it and tell the second shift."),
+        RankedText("note 3", "As a remedy for hat-db: drain it and tell the second shift."),
+        RankedText("note 4", "When exports turn slow in Rome, the cause lies with the net."),
+    ]
+    parts = reading("What is the remedy when exports turn stale in Oslo?", pages).parts
+    assert parts[1].bridge > 0.5 > 4 * parts[2].bridge
+
+
 def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
     query = "alpha beta gamma"
     hostile = RankedText("Alpha Beta Gamma", "alpha beta gamma Alpha Beta Gamma " * 500, 0.0)
@@ -219,8 +233,8 @@ def test_the_syntax_of_a_format_does_not_change_what_is_chosen() -> None:
         choice = choose_passages(evidence, costs, room=120, among=[0, 1], max_documents=3)
         return [document for document, _ in choice.picks]
 
-    assert opened(3, 0) == opened(22, 19) == [1, 0, 1]
-    assert opened(22, 0) == [1, 1, 0]
+    assert opened(3, 0)[:2] == opened(45, 42) == [1, 0]
+    assert opened(45, 0) == [1, 1]
 
 
 def test_passages_that_cost_nothing_are_chosen_by_their_worth() -> None:
@@ -269,24 +283,10 @@ def test_what_a_query_names_is_shown_where_it_is_defined() -> None:
     assert without[0] < without[1] and within[0] > within[1]
 
 
-def test_the_parts_of_one_program_do_not_wear_out_its_name() -> None:
-    part = "impl MergeScheduler {{ fn {0}(&self) -> u32 {{ self.{0}_of(MergeScheduler::all) }} }}"
-    other = "fn log(all: &mut State) {{ for one in all {{ write(one, {}) }} drop(all) }}"
-    texts = [part.format(name) for name in ("next", "last", "push", "peek", "size")]
-    texts += [other.format(name) for name in ("purpose", "colour", "cursor", "level")]
-    documents = [RankedText("", text, 10 - i) for i, text in enumerate(texts)]
-    evidence = Evidence(
-        ["What is the purpose of MergeScheduler?"], documents, lambda i: DividedText((texts[i],))
-    )
-    costs = PassageCosts(lambda _: 3, lambda _, p: 10)
-    choice = choose_passages(evidence, costs, room=85, among=range(9), max_documents=9)
-    assert sorted(document for document, _ in choice.picks) == [0, 1, 2, 3, 4]
-
-
 def test_words_told_together_are_those_told_one_by_one() -> None:
     wanted, titles = ["socket", "tie", "ソケット", "y"], ["Python Sockets", "Bo Dunn", "Bo Dunn"]
     text = "openSocket OpenSocket reSocket re_socket tied ties x Sockets dunn python ſocket"
-    text += " ソケットを開く Straße naïve_tie K plain " + " ".join(map(str, range(50)))
+    text += " HTTPSocket ソケットを開く Straße naïve_tie K plain " + " ".join(map(str, range(50)))
     for some in (wanted, wanted[:1], wanted[1:2], []):
         names = list(map(words.title_phrase, titles))
         alone, together = (evidence.Occurrences(some, titles, names) for _ in range(2))

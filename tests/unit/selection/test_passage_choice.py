@@ -117,13 +117,10 @@ def test_an_opened_text_does_not_fill_the_room_with_what_says_nothing_of_the_que
     assert take(evidence, 40).picks == [PassageId(1, 0), PassageId(0, 0)]
 
 
-def test_a_line_of_a_list_answers_for_itself_and_the_sentences_of_a_line_together() -> None:
+def test_a_line_of_a_list_answers_for_itself() -> None:
     lines = [f"The tool number {n} cuts wood and costs little.\n" for n in range(8)]
     lines[3] = "The heron grinder polishes marble, and no other tool does.\n"
     other = "A polisher of marble in Heron stands at the kiln. It is old and large and loud."
     query = "which heron grinder polishes marble, and where"
-    for end, first in (("\n", 1), (" ", 0)):
-        text = "".join(line.strip() + end for line in lines)
-        found = take(reading(query, [RankedText("Tools", text), RankedText("Kiln", other)]), 200)
-        assert found.picks[0].document == 0
-        assert found.picks[1].document == first
+    pages = [RankedText("Tools", "".join(lines)), RankedText("Kiln", other)]
+    assert [number for number, _ in take(reading(query, pages), 200).picks[:2]] == [0, 1]

@@ -48,6 +48,9 @@ def test_forms_of_a_word_meet() -> None:
 
 def test_identifiers_yield_their_parts_and_accents_do_not_matter() -> None:
     assert terms_of_text("getUserName") == [stem("getusername"), "get", stem("user"), stem("name")]
+    assert terms_of_text("OOMKilled") == ["oomkill", "oom", "kill"]
+    assert terms_of_text("HTTPServer") == ["httpserver", "http", "server"]
+    assert terms_of_text("URLs") == ["url"]
     assert set(terms_of_text("max_len")) == {"max_len", "max", "len"}
     assert terms_of_text("Málaga") == terms_of_text("malaga")
 
