@@ -83,13 +83,18 @@ _flat = chain.from_iterable  # keys and values of an object, one after the other
 
 MAX_CHARS_OF_A_RECORD = 2_000
 """Characters of a value up to which it may answer as a whole."""
-MAX_NODES = 2_000
-"""Values that are looked at for an answer."""
+MAX_NODES, NODES_AT_ONCE = 20_000, 500
+"""Values that are looked at for an answer, without those passed over: of a text with so many at
+once that together have no word of the query, none is looked at alone."""
 MAX_CHARS_OF_A_PART = (500, 120)
 """The same of one that answers where a longer record has no room."""
 SHARE, MAX_WANTED, MAX_ANSWERS = 0.5, 20, 3
 """Match beside the best of a value that stays by a query, and how many of these stay at most: in
 the shorter variants, and where other items have to share the room."""
+
+
+_Match = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+"""Tells how well texts with their labels answer."""
 
 
 class _Number(str):
@@ -242,22 +247,15 @@ class _JsonVariants(TrimmedVariants):
             return None
         return self._write(self._limits[-1], self._wanted[:MAX_ANSWERS]).text
 
-    def under_query(
-        self, match: Callable[[Sequence[str], Sequence[str]], Sequence[float]]
-    ) -> TrimmedVariants:
+    def under_query(self, match: _Match) -> TrimmedVariants:
         """Return variants in which the values that answer stay whole.
 
         `match` tells how well texts with their labels answer.
         """
         # The one value of a text is no part of it, but a line is.
         within = self._values if self._lines else self._values[0]
-        nodes = list(islice(_nodes(within), MAX_NODES))
-        found = match([text for _, text in nodes], [str(node.path[-1][1]) for node, _ in nodes])
-        matched = [
-            (match, node, len(text))
-            for match, (node, text) in zip(found, nodes, strict=True)
-            if match > 0
-        ]
+        found = islice(_matched(_nodes(within), match), MAX_NODES)
+        matched = [(match, node, len(text)) for match, (node, text) in found if match > 0]
         matched.sort(key=lambda each: -each[0])
         if not matched:
             return self
@@ -269,6 +267,16 @@ class _JsonVariants(TrimmedVariants):
         other = copy(self)
         other._keep([*wanted, []])
         return other
+
+
+def _matched(
+    nodes: Iterator[tuple[_Node, str]], match: _Match
+) -> Iterator[tuple[float, tuple[_Node, str]]]:
+    """Yield how well nodes answer, without those that lie among others without a word."""
+    while some := list(islice(nodes, NODES_AT_ONCE)):
+        labels, texts = [str(node.path[-1][1]) for node, _ in some], [text for _, text in some]
+        if any(match(["\n".join([*labels, *texts])], [""])):
+            yield from zip(match(texts, labels), some, strict=True)
 
 
 def _apart(nodes: Iterable[_Node]) -> list[_Node]:

@@ -20,7 +20,7 @@ from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.characters import freeze
 from ..text.detection import detect_language
 from ..text.format import Marks, append_marker
-from ..text.words import late_pattern
+from ..text.words import STOP_WORDS, late_pattern, split_words
 
 if TYPE_CHECKING:
     from .pieces import CompactText, Structure, TrimmedVariants
@@ -72,6 +72,8 @@ TIMES_READ, MIN_CHARS_READ = 8, 1 << 12
 Of 150 long files in a hundredth of their size, reading all took 6 of 9 seconds."""
 MAX_CHARS_REMEMBERED = 1 << 14
 """The pieces of a text up to this length are remembered."""
+SHARE_OF_STOP_WORDS = 0.2
+"""Share of stop words above which a text is prose: 0.21 to 0.5 of 95 % of 1,600 passages."""
 MAX_PLUGIN_TEXTS = 1_000
 MAX_TEXTS_DETECTED = 4_096
 """Texts with their languages by content that are remembered: each is asked for several times."""
@@ -253,14 +255,22 @@ def _refusal(message: str) -> OptionError:
 def language_by_content(kind: str, text: str) -> str | None:
     """Return the language of the text of an item that has none by its name; None: the kind tells.
 
-    A text of a program's kind is a program, whatever it looks like.
+    A text of a program's kind is a program, whatever it looks like; but not prose.
     """
     if kind in TRIMMERS_BY_KIND:
         return None
     found = _detect_once(text)
     if kind in PROGRAM_KINDS and not is_program(kind, found):
         return None
+    if found is None and kind in PROGRAM_KINDS and _is_prose(text):
+        return "text"
     return found
+
+
+def _is_prose(text: str) -> bool:
+    """Tell whether a text has as many words such as "the" and "of" as English has."""
+    words = split_words(text[:MIN_CHARS_READ].lower())
+    return sum(map(STOP_WORDS.__contains__, words)) > SHARE_OF_STOP_WORDS * len(words)
 
 
 _detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(detect_language)

@@ -499,3 +499,10 @@ def test_values_of_a_long_record_are_found_alone() -> None:
     item = pf.Item(content=text, kind="file", language="json")
     shown = pf.render([item], max_tokens=150, query="which value has key61").text
     assert '"key61":"value 61' in shown and "key59" not in shown
+
+
+def test_a_record_behind_thousands_of_others_answers() -> None:
+    rows = [{"id": number, "note": "quiet"} for number in range(4_000)]
+    rows[3_800]["note"] = "the pump is oiled every eleven days"
+    item = pf.Item(language="json", content=json.dumps(rows))
+    assert "oiled every eleven days" in pf.render([item], query="oiled pump", max_tokens=300).text

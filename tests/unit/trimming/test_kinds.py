@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from places import HELPERS, TESTS
 
 import promptforge as pf
-from promptforge.trimming.kinds import without_empty_lines
+from promptforge.trimming.kinds import language_by_content, without_empty_lines
 
 PROGRAMS = [
     *(HELPERS / name for name in ("judges.py", "parsers.py", "hostile_strings.py")),
@@ -67,3 +67,15 @@ def test_the_given_items_stay_as_they_are() -> None:
 def test_lines_that_are_gone_have_no_numbers(option: dict[str, Any]) -> None:
     with pytest.raises(pf.OptionError, match="lines: each takes whole texts"):
         _render("x = 1", lines="each", **option)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The pump of the zeppelin is oiled every eleven days by one of the crew.", "text"),
+        ("mov ax, 1\nint 21h\nret", None),
+        ("def oil(pump):\n    return pump.oil()\n\ndef run():\n    pass\n", "python"),
+    ],
+)
+def test_prose_is_prose_whatever_its_kind_says(text: str, language: str | None) -> None:
+    assert language_by_content("code", text) == language
