@@ -10,7 +10,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from itertools import accumulate, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -283,12 +282,23 @@ TAIL_CHARACTERS = 48
 The end, not the beginning: files begin with the same licence, chunks with the same heading.
 """
 _NO_PROSE = late_pattern(r"[{}=;<>\[\]_\\|]|(?:^|\n)[ \t]")
+_NO_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff"
+_WORD = late_pattern(rf"(?:\n[ \t]+)?(?:[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+)")
+_SENTENCE_END = late_pattern(r"(?<=[.?!])\s|\n(?!\s*[a-z])|(?<=[。？！])")
 MIN_SHARED_CHARACTERS = 30
 """Characters of an overlap; fewer may be the same by chance."""
-MIN_SENTENCE_COMPARED = 12
-"""Characters of a sentence that is not the same by chance."""
+WORDS_COMPARED = 6
+"""Words at the beginning of a text by which others are found that have them."""
+MAX_WORDS_ENDING = 12
+"""Words at the end of a text that are looked up as the whole beginning of another."""
+MIN_WORDS_CUT = 8
+"""Words that are the same where a text was cut within a word, not by chance: `happy`, `unhappy`."""
+MIN_WORDS_HELD = 20
+"""Words of such a text that is left out, as another one holds it."""
 MAX_HOLDERS = 8
-"""Texts with the same sentence that are compared at its place."""
+"""Texts with the same beginning that are compared."""
+MAX_PLACES = 64
+"""Places of a text, the last ones, that are compared with beginnings of others."""
 
 
 def tail_of(text: str) -> str:
@@ -306,99 +316,144 @@ def _units_of(text: str) -> list[str]:
     return text.replace(". ", ".\n").replace("? ", "?\n").replace("! ", "!\n").split("\n")
 
 
-class _Beginnings:
-    """The sentences of texts, the best text first: what begins a worse one as a better one ends."""
+class _Edges:
+    """Words at both ends of a text that a better one has."""
 
     def __init__(self) -> None:
-        self._texts: list[list[str]] = []
-        self._holders: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        """Sentence → the texts with it, and its place in each."""
-
-    def add(self, units: list[str]) -> int:
-        """Add a text; return how many of its first sentences a better text ends with, or holds."""
-        found = 0
-        for skipped in range(min(2, len(units))):  # 1: a chunk may begin within a sentence
-            for text, place in self._holders.get(units[skipped], ()):
-                before = self._texts[text][place - 1] if place else ""
-                if not skipped or before.endswith(units[0]):
-                    run = _run_to_end(units[skipped:], self._texts[text][place:])
-                    found = max(found, skipped + run if run else 0)
-        for place, unit in enumerate(units):
-            if len(self._holders[unit]) < MAX_HOLDERS:
-                self._holders[unit].append((len(self._texts), place))
-        self._texts.append(units)
-        return found
+        self.front = self.back = 0
 
 
-def _run_to_end(mine: list[str], theirs: list[str]) -> int:
-    """Return how many sentences of two texts are the same up to the end of one; else 0."""
-    run = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs)))  # noqa: B905
-    mine, theirs = mine[run:], theirs[run:]
-    if not mine or not theirs:
-        return run
-    if len(theirs) == 1 and mine[0].startswith(theirs[0]):
-        return run
-    return run + 1 if len(mine) == 1 and theirs[0].startswith(mine[0]) else 0
+def _words_of(text: str) -> list[str]:
+    """Return the words of a text, each with its margin where it is the first of a line.
+
+    Scripts that put no blanks between words are read by characters.
+    """
+    plain = text.isascii() and "\n " not in text and "\n\t" not in text
+    return text.split() if plain else _WORD.findall(text)
 
 
-def _sharing_a_sentence(
-    items: Sequence[Item], ranked: Iterable[int], max_chars: float
-) -> list[int]:
-    """Return the texts that have a sentence or line of another one."""
-    known: dict[str, int] = {}
-    found = set[int]()
-    looked: list[int] = []
-    for index in ranked:
-        item = items[index]
-        text = item.content or ""
-        max_chars -= len(text)
-        if max_chars < 0:
-            break
-        if item.start_line is not None or item.expanded is not None:
-            continue
-        units = _units_of(text.strip())
-        if not known.keys().isdisjoint(units):
-            shared = known.keys() & {unit for unit in units if len(unit) > MIN_SENTENCE_COMPARED}
-            if shared:
-                found.add(index)
-                found.update(map(known.__getitem__, shared))
-        known.update(dict.fromkeys(units, index))
-        looked.append(index)
-    return [index for index in looked if index in found]
+def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
+    """Return for the words of each text, the best first, how many of them better ones have."""
+    edges = [_Edges() for _ in texts]
+    short: dict[tuple[str, ...], int] = {}
+    # The first word may be the end of one: the same words follow it.
+    beginnings: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, words in enumerate(texts):
+        for count in range(1, min(len(words), MAX_WORDS_ENDING) + 1):
+            short.setdefault((words[0].lstrip(), *words[1:count]), number)
+        holders = beginnings[tuple(words[1 : 1 + WORDS_COMPARED])]
+        if len(holders) < MAX_HOLDERS and len(words) > WORDS_COMPARED:
+            holders.append(number)
+    for number, words in enumerate(texts):
+        pairs = []
+        for place in range(max(0, len(words) - MAX_WORDS_ENDING), len(words)):
+            ending = words[place].lstrip(), *words[place + 1 :]
+            pairs.append((place, short.get(ending, number)))
+        runs = zip(*(words[skipped:] for skipped in range(1, 1 + WORDS_COMPARED)), strict=False)
+        found = [(place, run) for place, run in enumerate(runs) if run in beginnings]
+        pairs += [(place, other) for place, run in found[-MAX_PLACES:] for other in beginnings[run]]
+        for place, other in pairs:
+            if other != number:
+                _compare(texts, number, place, other, edges)
+    return edges
+
+
+def _compare(
+    texts: Sequence[list[str]], number: int, place: int, other: int, edges: Sequence[_Edges]
+) -> None:
+    """Compare a text from a word on with the beginning of another, up to the end of one."""
+    mine, theirs = texts[number][place:], texts[other]
+    last = min(len(mine), len(theirs)) - 1
+    longer, shorter = (mine, theirs) if len(mine) > len(theirs) else (theirs, mine)
+    same_first = mine[0].lstrip() == theirs[0].lstrip()
+    same_last = mine[last] == theirs[last]
+    if mine[1:last] != theirs[1:last]:
+        return
+    # Where texts were cut within a word, the first is the end of one, the last a beginning.
+    if not same_first and not (place and mine[0].endswith(theirs[0].lstrip())):
+        return
+    if not same_last and not longer[last].startswith(shorter[last]):
+        return
+    has_theirs, has_mine = len(mine) >= len(theirs), not place and len(mine) <= len(theirs)
+    held = has_theirs if other > number else has_mine
+    if not held and (has_theirs or has_mine):
+        return  # a worse text that has all of a better one says more
+    if not (same_first and same_last):
+        letters = not held or (theirs[0][0] + shorter[last][-1]).isalpha()
+        if last < (MIN_WORDS_HELD if held else MIN_WORDS_CUT) or not letters:
+            return
+    if other > number:
+        front = len(theirs) if held else last + same_last
+        edges[other].front = max(edges[other].front, front)
+    else:
+        edges[number].back = max(edges[number].back, len(mine) - (not same_first))
 
 
 def cut_apart(
     items: list[Item], ranked: Iterable[int], dropped: dict[int, str], max_chars: float
 ) -> int:
-    """Let each sentence at the edges of several texts of a source stand in the best one alone.
+    """Let what several texts of a source end and begin with stand in the best of them alone.
 
     `ranked` are indices of `items`, the best first; so many characters of them are looked at. A
     text that better ones have all of is `dropped`. Returns how many others were cut; the number of
     steps grows with the characters.
     """
-    sources: dict[Any, tuple[_Beginnings, _Beginnings]] = defaultdict(
-        lambda: (_Beginnings(), _Beginnings())
-    )
+    sources: dict[Any, list[int]] = defaultdict(list)
+    for index in ranked:
+        item = items[index]
+        max_chars -= len(item.content or "")
+        if max_chars < 0:
+            break
+        if item.content and item.start_line is None and item.expanded is None:
+            sources[item.kind, item.path, item.url].append(index)
     count = 0
-    for index in _sharing_a_sentence(items, ranked, max_chars):
-        item, text = items[index], items[index].content or ""
-        before, after = sources[item.kind, item.path, item.url]
-        lead = len(text) - len(text.lstrip())
-        units = _units_of(text.strip())
-        starts = list(accumulate((len(unit) + 1 for unit in units), initial=lead))
-        front = before.add(units)
-        back = after.add([unit[::-1] for unit in reversed(units)])
-        if item.required or starts[front] < MIN_SHARED_CHARACTERS:
-            front = 0
-        end = starts[len(units) - back] if back else len(text)
-        if item.required or len(text) - end < MIN_SHARED_CHARACTERS:
-            back, end = 0, len(text)
-        if front + back >= len(units):
-            dropped[index] = DUPLICATE.name
-        elif front or back:
-            items[index] = msgspec.structs.replace(item, content=text[starts[front] : end].rstrip())
-            count += 1
+    for indices in sources.values():
+        if len(indices) < 2:
+            continue
+        texts = [_words_of(items[index].content or "") for index in indices]
+        for index, words, shared in zip(indices, texts, _shared_edges(texts), strict=True):
+            item = items[index]
+            if item.required or not (shared.front or shared.back):
+                continue
+            text = _without_edges(item.content or "", words, shared)
+            if not text:
+                dropped[index] = DUPLICATE.name
+            elif text != item.content:
+                items[index] = msgspec.structs.replace(item, content=text)
+                count += 1
     return count
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Tell whether a sentence seems to go on at a place."""
+    following = text[place : place + 9].lstrip()[:1]
+    return following.isalnum() and not following.isupper()
+
+
+def _without_edges(text: str, words: Sequence[str], shared: _Edges) -> str:
+    """Return a text without words at its ends, up to a sentence's end where they have one."""
+    if shared.front + shared.back >= len(words):
+        return ""
+    places = [0]
+    for word in words:
+        places.append(text.index(word, places[-1]) + len(word))
+    front, end = places[shared.front], places[-1 - shared.back]
+    if len(text[:front].strip()) < MIN_SHARED_CHARACTERS:
+        front = 0
+    if len(text[end:].strip()) < MIN_SHARED_CHARACTERS:
+        end = len(text)
+    # A part of a sentence is shown again, so that the sentence is whole.
+    ends = [found.end() for found in _SENTENCE_END.finditer(text)]
+    if _goes_on(text, front):
+        before = [place for place in ends if MIN_SHARED_CHARACTERS <= place <= front + 1]
+        front = max(before, default=front)
+    if _goes_on(text, end):
+        after = [place for place in ends if end <= place <= len(text) - MIN_SHARED_CHARACTERS]
+        end = min(after, default=end)
+    rest = text[front:end].rstrip() if shared.back else text[front:]
+    blanks = len(rest) - len(rest.lstrip())
+    # What begins on a line of its own keeps its margin.
+    return rest[rest.rfind("\n", 0, blanks) + 1 or blanks :] if front else rest
 
 
 MAX_CONTAINED_CHARACTERS = 1 << 20

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import sysconfig
+from pathlib import Path
 from typing import Any
 
 import cmarkgfm  # type: ignore[import-untyped]
@@ -318,6 +321,57 @@ def test_what_chunks_have_in_common_can_be_kept_and_is_said() -> None:
     assert [result.text.count(each) for each in SENTENCES[:10]] == [1] * 9 + [0]
     assert "PF131" in [warning.code for warning in result.warnings]
     assert pf.render(items, merge_overlaps=False).text.count(SENTENCES[4]) == 3
+
+
+def test_overlaps_without_the_end_of_a_sentence_are_cut_too() -> None:
+    words = [f"word{number * number}" for number in range(400)]
+    for text in (" ".join(words), "".join(chr(0x4E00 + 7 * number) for number in range(2500))):
+        chunks = [text[start : start + 300] for start in range(0, len(text), 200)]
+        shown = pf.render([{"content": each, "path": "a.md"} for each in chunks]).text
+        assert len(shown) < 1.25 * len(text)
+        assert all(word in shown for word in words if word in text and len(word) < 6)
+
+
+def test_a_part_of_a_sentence_stays_where_it_makes_the_sentence_whole() -> None:
+    one = "The kettle boils at once and is hot until noon. The pump starts after forty seconds, and it"
+    other = "boils at once and is hot until noon. The pump starts after forty seconds, and it stops by itself at noon."
+    shown = pf.render([{"content": each, "path": "a.md"} for each in (one, other)]).text
+    assert shown.count("The pump starts after forty seconds, and it stops by itself at noon.") == 1
+    assert shown.count("boils at once") == 1
+
+
+PUMP = "the pump of station {} stops after {} seconds and {} start again before noon"
+DIFFERENT = [
+    ("5 litres of water cost 3 euros at the counter", "15 litres of water cost 3 euros at the counter"),
+    ("a ticket for two days costs 3", "a ticket for two days costs 35 euros"),
+    ("happy people live longer in the north", "We say that unhappy people live longer in the north"),
+    (PUMP.format(4, 60, "may"), PUMP.format(4, 60, "may not")),
+    (PUMP.format(4, 60, "may"), PUMP.format(4, 61, "may")),
+    ("if ready:\n    open()\n    close()", "if ready:\n    open()\nclose()"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_texts_that_say_something_else_are_both_shown(one: str, other: str) -> None:
+    for first, second in ((one, other), (other, one)):
+        for path in ({}, {"path": "a.md"}):
+            found = pf.render([{"content": first, **path}, {"content": second, **path}])
+            assert "duplicate" not in [item.reason for item in found.items]
+            assert all(line in found.text for line in (*one.split("\n"), *other.split("\n")))
+
+
+@pytest.mark.slow
+def test_no_sentence_of_a_manual_in_chunks_is_shown_twice() -> None:
+    folder = Path(sysconfig.get_path("stdlib"))
+    manuals = [ast.get_docstring(ast.parse(path.read_text())) for path in folder.glob("a*.py")]
+    text = "\n\n".join(each for each in manuals if each)
+    sentences = {each for each in re.split(r"(?<=[.?!])\s|\n\n", text) if len(each) > 40}
+    once = [each for each in sentences if text.count(each) == 1]
+    for size, overlap in ((900, 200), (400, 120)):
+        starts = range(0, len(text), size - overlap)
+        chunks = [{"content": text[start : start + size], "path": "a.rst"} for start in starts]
+        found = pf.render(chunks, format="plain", max_tokens=None).text
+        assert [each for each in once if found.count(each) > 1] == []
 
 
 def test_nothing_is_cut_that_is_required_or_of_another_source() -> None:
