@@ -45,6 +45,7 @@ TEXTS = [
     ("c", "#include <a.h>\n\nint main(void) {\n  return f(1);\n}\n"),
     ("c", "export function f(x) {\n  const y = x;\n  return y;\n}\n"),
     ("sql", "SELECT a,\n       b\n  FROM t\nSELECT c FROM d\n"),
+    ("sql", '-- by hand?\n\\echo Use "ALTER EXTENSION b". \\quit\n\nALTER FUNCTION f(a) STRICT;\n'),
     ("code", "function f(x)\n  local y = x\n  return y\nend\n"),
     ("php", "<?php\necho 1;\n"),
     ("yaml", "name: a\nsteps:\n  - run: b\n"),
