@@ -113,7 +113,7 @@ class Item(
     @property
     def is_reserved(self) -> bool:
         """True if it is shown at least in short before others are chosen."""
-        return self.named is not False and self.origin == "explicit"
+        return self.named or (self.named is None and self.origin == "explicit")
 
     @property
     def relevance(self) -> float:
@@ -251,22 +251,16 @@ class SectionCost(msgspec.Struct, frozen=True, kw_only=True):
     """Number of its included items."""
     tokens: int
     """Tokens of its items' texts."""
-    subtotal: int | None
-    """Tokens of the context up to its end, less tokens up to its beginning: with its heading and
-    separators. `None` when there are too many sections to count."""
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
-    """The gain of one section from a larger budget."""
+    """The gain of a budget that is larger by so many tokens."""
 
-    key: str
-    title: str
-    items: tuple[str, ...]
-    """Ids of the items that come in, or come in a longer variant."""
     tokens: int
-    """Growth of its items' texts in tokens."""
-    worth: float
-    """Growth in worth: the score of a new item; of a longer variant, its share of the score."""
+    items: tuple[str, ...]
+    """Ids of the items that are whole then; where there are none, of those that are longer."""
+    says: str
+    """The gain in a sentence, which every screen prints."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,14 +275,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     between: int
     """Tokens of headings and separators: `tokens` less `overhead` and the items' own."""
     sections: tuple[SectionCost, ...]
-    next_at: int | None
-    """A budget that brings back an item; smaller ones, in steps of 2 %, bring back none."""
-    next_item: str | None
-    """Id of the item that it brings back."""
-    step: int
-    """The larger budget of `gains` has so many tokens more."""
-    gains: tuple[Gain, ...] | None
-    """One gain a section; `None` without a budget in tokens."""
+    gain: Gain | None
+    """The gain of 500 tokens more; `None` without a budget in tokens."""
 
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True):
@@ -580,7 +568,7 @@ class Result:
         return self.report.next_item
 
     def explain(self) -> Explanation:
-        """Return how the budget was spent, and the gain of 1,000 tokens more."""
+        """Return how the budget was spent, and the gain of 500 tokens more."""
         return self.report.explanation
 
     def remedies(self) -> tuple[Remedy, ...]:

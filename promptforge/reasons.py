@@ -9,36 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 Changes = dict[str, Any]
 """Options and their new values."""
 
 
-class LostItem(Protocol):
-    """A dropped or shortened item as a remedy sees it."""
-
-    @property
-    def item(self) -> Any:
-        """The `Item`."""
-        ...
-
-    @property
-    def options(self) -> Any:
-        """The `Options` in force."""
-        ...
-
-    def found_places(self) -> tuple[int, int]:
-        """Return its place among the found items in packing order, from 1, and their number."""
-        ...
-
-    def more_for_section(self) -> Iterator[Changes]:
-        """Yield larger limits of its section."""
-        ...
-
-    def more_room(self) -> Iterator[Changes]:
-        """Yield changes that leave it more room, the likeliest first."""
-        ...
+LostItem = Any
+"""A dropped or shortened item as a remedy sees it: `rendering.remedies.LostItem`."""
 
 
 class Note(NamedTuple):
@@ -123,6 +101,21 @@ def _more_for_section(lost: LostItem) -> Iterator[Changes]:
 
 FITS = Reason(name="fits", short="fits", sentence="it fits", keeps=True)
 REQUIRED = Reason(name="required", short="required", sentence="it is required", keeps=True)
+PIN, WHOLE, OUTLINE = (
+    Reason(name=word, short=word, sentence=f"{why} ({{option}})", option="overrides", keeps=True)
+    for word, why in (
+        ("pin", "you pinned it"), ("whole", "you want it whole"), ("outline", "you want outlines"),
+    )
+)  # fmt: skip
+NEVER = Reason(
+    name="never",
+    short="ruled out",
+    sentence="you ruled it out ({option})",
+    option="overrides",
+    remedy=lambda lost: [
+        {"overrides": {k: v for k, v in lost.options.overrides.items() if v != "never"} or None}
+    ],
+)
 BUDGET = Reason(
     name="budget",
     short="too little room",

@@ -30,6 +30,7 @@ SPECIAL = {
     "tokenizer": '"str | Tokenizer"',
     "query": "str | Sequence[str] | None",
     "rerank": 'Literal["none", "keyword_boost", "mmr"] | Rerank | None',
+    "overrides": "Mapping[str, str] | None",
     "images": "Mapping[str, Mapping[str, float | None]] | None",
     "section_budgets": "Mapping[str, Mapping[str, float | None]] | None",
     "part_budgets": "Mapping[str, Mapping[str, float | None]] | None",

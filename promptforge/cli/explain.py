@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import msgspec
 
 from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
 from ..engine import REASONS
-from ..model import Explanation, Gain, Remedy, Result, ResultItem, budget_words, path_with_lines
+from ..model import Explanation, Remedy, Result, ResultItem, budget_words, path_with_lines
 from ..reasons import Reason
 from .flags import GroupedCommand, complete_path, input_flags, output_flags
 from .inputs import CommandRequest, exit_code, read_request
@@ -47,8 +47,6 @@ MAX_NAME_COLUMNS = 40
 """Columns of a name inside a sentence."""
 MAX_DECISIONS = 5
 """Items with a line on what they needed."""
-MAX_GAINED_NAMES = 3
-"""Items that a row of gains names."""
 NO_PATH = "(no path)"
 """Name of the section of items without a path."""
 STATUS_WORDS = {"included": "in", "trimmed": "cut", "dropped": "out"}
@@ -70,8 +68,7 @@ def explain_command(
     It takes the arguments of `render`. Items come in the order of packing: `in` is whole, `cut`
     shortened, `out` dropped. `tokens` is the cost of an item, `whole` its cost in full. With
     `fits at` as --max-tokens it comes back whole; less than ≥N is too little. Flags that the
-    account names have been tried. `worth` is the score of an item that comes in; a
-    shortened one has its share.
+    account names have been tried.
     """
     request = read_request(items, {**given, "output": output})
     for path in request.outputs:
@@ -112,6 +109,8 @@ def explain_command(
 def _facts(request: CommandRequest, result: Result) -> dict[str, Any]:
     facts = result.to_dict()
     facts["explanation"] = msgspec.to_builtins(result.explain())
+    at = result.report.next
+    facts["next"] = None if at is None else {"at": at[0], "id": result.report.name(at[1])}
     facts["set_by"] = option_places(request, result)
     facts["remedies"] = msgspec.to_builtins(result.remedies())
     return facts
@@ -128,19 +127,17 @@ _PAINT = painter(
 
 def _verdict_lines(result: Result) -> Iterator[str]:
     """Yield the size of the text, how many items are in, cut and out, and what comes in next."""
-    report, explanation = result.report, result.explain()
-    budget = ""
+    report, budget = result.report, ""
     if result.max_tokens is not None:
         budget = f" of {result.max_tokens:,}"
     counts = Counter(STATUS_WORDS[report.status(index)] for index in report.ranked)
     each = ", ".join(f"{counts[word]:,} {word}" for word in STATUS_WORDS.values())
     line = f"{result.tokens:,}{budget} tokens · {each}"
-    if explanation.next_at is not None and explanation.next_item is not None:
-        label = _labels(report, {explanation.next_item})[explanation.next_item]
-        end = f" at {explanation.next_at:,}"
+    if report.next is not None:
+        end = f" at {report.next[0]:,}"
         room = screen_columns() - len(f"{line} · next: {end}")
         if room > 8:  # a shorter one is no name
-            line += f" · next: {shorten(label, room)}{end}"
+            line += f" · next: {shorten(item_label(report.item(report.next[1])), room)}{end}"
     yield from _wrapped("", line)
 
 
@@ -198,24 +195,15 @@ def item_label(item: ResultItem | BuildItem) -> str:
     return printable(item.name or item.id)
 
 
-def _labels(report: Report, ids: Collection[str]) -> dict[str, str]:
-    """Return the labels of the items with these ids."""
-    found: dict[str, str] = {}
-    if ids:
-        # An item costs renderings to report, so those that are not asked for are passed over.
-        for index in report.ranked:
-            if (name := report.name(index)) in ids and name not in found:
-                found[name] = item_label(report.item(index))
-    return found
-
-
 # --- reasons --------------------------------------------------------------------------------------
 
 
 def _reason_lines(result: Result) -> Iterator[str]:
     report, remedies = result.report, result.remedies()
     reasons = [report.reason(i) for i in report.ranked if report.status(i) != "included"]
-    labels = _labels(report, {remedy.item for remedy in remedies})
+    tried = {remedy.item for remedy in remedies}
+    names = ((i, report.name(i)) for i in reversed(report.ranked))
+    labels = {name: item_label(report.item(i)) for i, name in names if name in tried}
     options = report.page.options.plain()
     yield from reason_lines(Counter(reasons), remedies, labels, options)
     yield from _decision_lines(report)
@@ -361,69 +349,28 @@ def _cost_lines(result: Result) -> Iterator[str]:
 
 
 def _section_lines(explanation: Explanation) -> Iterator[str]:
-    rows = []
-    for section in explanation.sections:
-        subtotal = f"{section.subtotal:,}" if section.subtotal is not None else ""
-        name = _section_name(section.title, section.key)
-        rows.append([name, f"{section.items:,}", f"{section.tokens:,}", subtotal])
-    figures = [Column(name, right=True) for name in ("items", "tokens", "with headings")]
+    sections = explanation.sections
     # One row says what the figures below say, and sections of one item what the rows above say.
-    if len(rows) > 1 and any(section.items > 1 for section in explanation.sections):
-        yield from table_lines([Column("section", cut=True), *figures], rows)
+    if len(sections) > 1 and any(each.items > 1 for each in sections):
+        columns = [
+            Column("section", cut=True),
+            *(Column(n, right=True) for n in ("items", "tokens")),
+        ]
+        rows = [
+            [printable(s.title or s.key) or NO_PATH, f"{s.items:,}", f"{s.tokens:,}"]
+            for s in sections
+        ]
+        yield from table_lines(columns, rows)
         yield ""
 
 
-def _section_name(title: str, key: str) -> str:
-    return printable(title or key) or NO_PATH
-
-
 def _gain_lines(result: Result) -> Iterator[str]:
-    """Yield what a step of tokens more brings."""
-    explanation, report = result.explain(), result.report
-    gains, step = explanation.gains, f"{explanation.step:,} more tokens"
-    ids = {name for gain in gains or () for name in gain.items[:MAX_GAINED_NAMES]}
-    labels = _labels(report, ids)
-    if gains is None or not (gains or result.truncated):
-        return
-    yield ""
-    if not gains:
-        line = f"With {step} nothing more comes in{_window_hint(report, explanation)}."
-        yield from _wrapped("", line)
-        return
-    columns = [
-        Column(f"With {step}", cut=True, least=23), Column("items", right=True, spare=2),
-        Column("tokens", right=True), Column("worth", right=True, spare=3),
-        Column("these", cut=True, spare=1),
-    ]  # fmt: skip
-    yield from table_lines(columns, list(_gain_rows(gains, labels)))
-
-
-def _gain_rows(gains: Sequence[Gain], labels: Mapping[str, str]) -> Iterator[list[str]]:
-    # A section that makes room brings nothing: of a hundred of them one row says enough.
-    makes_room = [gain for gain in gains if not gain.items and gain.tokens <= 0]
-    if len(makes_room) < 2:
-        makes_room = []
-    for gain in gains:
-        if gain in makes_room:
-            continue
-        these = ", ".join(labels[each] for each in gain.items[:MAX_GAINED_NAMES])
-        if len(gain.items) > MAX_GAINED_NAMES:
-            these += "…"
-        figures = [f"{len(gain.items):,}", f"{gain.tokens:+,}", f"{gain.worth:+.2f}"]
-        yield [_section_name(gain.title, gain.key), *figures, these]
-    if makes_room:
-        tokens = sum(gain.tokens for gain in makes_room)
-        worth = sum(gain.worth for gain in makes_room)
-        yield [f"{len(makes_room):,} others make room", "0", f"{tokens:+,}", f"{worth:+.2f}", ""]
-
-
-def _window_hint(report: Report, explanation: Explanation) -> str:
-    options = report.page.options
-    budget = (explanation.max_tokens or 0) + explanation.step
-    # With a larger budget the same window would be too small: that is the flag to raise.
-    if options.window_room is None or budget <= options.window_room:
-        return ""
-    return ": --context-window leaves no room for them"
+    """Yield what more tokens would bring."""
+    gain = result.explain().gain
+    if gain is not None and (gain.items or result.truncated):
+        yield ""
+        lines = _wrapped("", f"{printable(gain.says)}.")
+        yield from (shorten(line, screen_columns()) for line in lines)
 
 
 def _map_lines(result: Result) -> Iterator[str]:

@@ -195,6 +195,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         " (drop_last) or the first (drop_first), whole items only (whole), whole until one does not"
         " fit (stop), outlines of many files and then whole files, the most important first"
         " (repository)."] = "score"
+    overrides: Annotated[dict[str, Literal["pin", "never", "whole", "outline"]] | None,
+        "Pin items or leave them out, by id or path: {a.py: whole, b.py: never}; pin, outline:"
+        " before all others."] = None
     stubs: Annotated[bool,
         "Show an item that does not fit as its heading and the marker."] = False
     section_budgets: Annotated[_SectionBudgets | None,
@@ -417,7 +420,7 @@ OPTION_GROUPS = {
     ),
     "What is chosen": (
         "query rerank min_score min_worth max_age score_order packing trim compact stubs dedupe"
-        " merge_overlaps combine explicit_share"
+        " merge_overlaps combine explicit_share overrides"
     ),
     "Layout": (
         "layout format tree sources headers lines scores code outline clean"
@@ -558,6 +561,7 @@ class OptionKeywords(TypedDict, total=False):
         "stop",
         "repository",
     ]
+    overrides: Mapping[str, str] | None
     stubs: bool
     section_budgets: Mapping[str, Mapping[str, float | None]] | None
     trim: Literal["structure", "prefix", "none"] | None

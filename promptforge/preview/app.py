@@ -225,7 +225,7 @@ class PreviewApp:
     async def _start(self, _request: Request) -> Response:
         session = self.session
         options = {"query": session.texts.user, **session.options}
-        given = {name: options.get(name) for name in OWN_CHOICES}
+        given = {name: options.get(name) for name in (*OWN_CHOICES, "overrides")}
         given = {name: None if value == "none" else value for name, value in given.items()}
         folders = ((what, session.own_folder(what)) for what in FOLDERS)
         own = {what: folder.name if folder else None for what, folder in folders}

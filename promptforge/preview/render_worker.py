@@ -249,6 +249,7 @@ def _page(result: Result, request: Request) -> Answer:
         "tokenizer": _short(result.tokenizer),
         "options": _plain_options(result),
         "reasons": _reasons(result),
+        "overrides": {str(i): word for i, word in report.page.candidates.overrides.items()},
         "overhead": report.page.count(report.page.render({})) if text else 0,
         "items": [
             [*_ROW(item), round(item.ranking_score or 0, 4), item.place] for item in report.items
@@ -273,9 +274,10 @@ def _plain_options(result: Result) -> dict[str, Any]:
 
 
 def _reasons(result: Result) -> dict[str, str]:
-    """Return what the reason of each dropped item means, with the values of this rendering."""
+    """Return what the reasons of items mean, with the values of this rendering."""
     options, found = _plain_options(result), {}
-    for reason in map(REASONS.__getitem__, result.report.counts):
+    words = {"required", *result.report.counts, *result.report.page.candidates.overrides.values()}
+    for reason in (REASONS[name] for name in REASONS if name in words):
         option, value = reason.option, options.get(reason.option or "")
         if isinstance(value, list | tuple):
             option = f"{option} ({', '.join(value)})"
@@ -365,7 +367,8 @@ def _account(result: Result, request: Request) -> Answer:
         "fits": [budgets.known(kept) for budgets, kept in told],
         "small": [budgets.too_small(kept) for budgets, kept in told],
         "decisions": [msgspec.to_builtins(report.decision(index, asked=False)) for index in rows],
-        "next": None if first is None else {"at": first[0], "index": first[1]},
+        "next": None if first is None or more else {"at": first[0], "index": first[1]},
+        "gain": None if more else msgspec.to_builtins(report.gain),
         "more": more,
     }
 

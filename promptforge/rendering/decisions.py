@@ -247,7 +247,8 @@ class Decisions:
         item = self._page.candidates.pool[index]
         if item.required:
             return "required"
-        return "named" if item.origin == "explicit" else "found"
+        named = item.origin == "explicit" or index in self._page.candidates.overrides
+        return "named" if named else "found"
 
     # --- larger limits --------------------------------------------------------------------------
 

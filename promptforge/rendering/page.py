@@ -139,8 +139,6 @@ class Page:
         """Notes on the page around its items."""
         self._shows_sources = self.options.sources
         self._contained = ContainedTexts(self._items)
-        self.given_ranks = candidates.ranks
-        """The ranks of the items before some were joined."""
         self._bounds = LowerBounds(self)
 
     @late_property

@@ -50,6 +50,7 @@ from ..packing.types import (
 )
 from ..reasons import COMBINE
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
+from ..selection.overrides import apply_overrides, find_overrides
 from ..syntax.syntax import TAGGED
 from ..syntax.syntaxes import unknown_syntax
 from ..templating.limits import START_FUEL
@@ -183,9 +184,11 @@ class Pipeline:
     ) -> tuple[list[Item], Candidates]:
         """Return the items, each reduced as the options ask, and the candidates among them."""
         trimmers = layout.trimmers(options.marker, options.compact)
+        overrides = find_overrides(request.items, options.overrides, diagnostics)
         items = reduce_items(
-            request.items, options, self._language, trimmers, diagnostics, time.thread_time
-        )
+            apply_overrides(request.items, overrides), options, self._language, trimmers,
+            diagnostics, time.thread_time, overrides,
+        )  # fmt: skip
         reranker = None
         if callable(options.rerank):
             from ..selection.scoring import Reranker
@@ -193,6 +196,7 @@ class Pipeline:
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
         last = _LAST.made
         columns = (last and last.columns.updated(items)) or Columns(items)
+        columns.overrides = overrides
         if request.bare:
             columns.has_metadata = False
         every = select(
@@ -452,6 +456,11 @@ def plan_packing(
     way = PACKINGS[options.packing]
     ranks: Sequence[float] = ()
     required, explicit, similar = _sides(candidates.kept, candidates)
+    pinned: list[int] = []
+    if candidates.overrides:
+        pins = candidates.overrides.keys() - {*required}
+        pinned = [index for index in candidates.kept if index in pins]
+        explicit, similar = ([i for i in side if i not in pins] for side in (explicit, similar))
     named, explicit = divide_named(explicit, candidates, options)
     if way.best_first:
         ranks = candidates.ranks
@@ -463,6 +472,10 @@ def plan_packing(
         explicit, similar = page.walk(explicit), page.walk(similar)
     limits, sure = _limit_sections(page, options, (named, explicit, similar), diagnostics)
     steps = [PackingStep(required, required=True)]
+    if way.best_first and options.trim != "none":
+        named = [*pinned, *named]
+    else:
+        steps.append(PackingStep(pinned))
     in_section = frozenset(limits.section).union(*(members for members, _ in sure))
     if named and in_section:
         steps.append(PackingStep(named, named=True, share=0))

@@ -66,7 +66,10 @@ def find_remedies(report: Report, rerender: _Rerender) -> Iterator[Remedy]:
 
 def _lost_by_reason(report: Report) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    few = len(report.page.candidates) <= MAX_CANDIDATES_TRIED
+    few, options = len(report.page.candidates) <= MAX_CANDIDATES_TRIED, report.page.options
+    # Where the budget alone limits, some budget brings each back: none has to be tried.
+    others = (options.max_chars, options.max_items, options.section_budgets, options.context_window)
+    few = few and any(each is not None for each in others)
     for index in report.ranked:
         reason = report.reason(index)
         if REASONS[reason].keeps:
@@ -74,9 +77,10 @@ def _lost_by_reason(report: Report) -> dict[str, list[int]]:
         if reason != MERGED.name and report.kept(index) != index:  # it comes back with that one
             continue
         if reason in BUDGET_REASONS:
-            limited = report.page.options.max_tokens is not None
             kept = report.kept(index)
-            if limited and (not few or report.decisions.budgets_of(kept).ever(kept)):
+            if options.max_tokens is not None and (
+                not few or report.decisions.budgets_of(kept).ever(kept)
+            ):
                 continue
         found.setdefault(reason, []).append(index)
     return found
@@ -113,22 +117,24 @@ def _remedy(
 
 
 @dataclass(frozen=True)
-class _Lost:
-    """An item that is not whole in the text, as `LostItem` asks of it."""
+class LostItem:
+    """An item that is not whole in the text, as the remedy of a reason asks of it."""
 
     report: Report
     index: int
 
     @property
     def item(self) -> Item:
+        """The `Item`."""
         return self.report.page.candidates.pool[self.index]
 
     @property
     def options(self) -> Options:
+        """The `Options` in force."""
         return self.report.page.options
 
     def found_places(self) -> tuple[int, int]:
-        """See `LostItem`."""
+        """Return its place among the found items in packing order, from 1, and their number."""
         pool = self.report.page.candidates.pool
         found = [i for i in packing_order(self.report) if pool[i].origin == "similarity"]
         return found.index(self.index) + 1, len(found)
@@ -188,7 +194,7 @@ def _steps(report: Report, index: int) -> Iterable[Changes]:
     reason = REASONS[report.reason(index)]
     if reason is not MERGED:
         index = report.kept(index)
-    return reason.remedy(_Lost(report, index))
+    return reason.remedy(LostItem(report, index))
 
 
 def _distinct_order(report: Report) -> list[int]:

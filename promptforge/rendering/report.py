@@ -43,6 +43,7 @@ from ..model import (
     Span,
     Status,
     item_id,
+    path_with_lines,
 )
 from ..packing.pack import Plan
 from ..packing.types import SHORTENED_VARIANTS, Variant
@@ -70,21 +71,19 @@ from .page import Page, divide_named
 if TYPE_CHECKING:
     from .decisions import Decisions
 
-MORE_TOKENS = 1000
-"""An explanation looks at a budget larger by so many tokens."""
+MORE_TOKENS = 500
+"""The gain of so many tokens more is told."""
+MAX_GAINED_NAMES = 3
+"""Items that the sentence about a gain names."""
 _OF_ITEM = ("kind", "name", "path", "start_line", "end_line", "score", "origin")
-MAX_SECTIONS_MEASURED = 64
-"""With more sections, the page is not measured once for each."""
 
 
 class PlacedItem(NamedTuple):
-    """An item on a page: its section, its tokens, and its worth there."""
+    """An item on a page: its section and its tokens."""
 
     section: str
     title: str
     tokens: int
-    worth: float
-    """Its score after the query, at least 0; of a trimmed item the share of its tokens."""
     whole: bool
 
 
@@ -147,7 +146,8 @@ class Report:
         if index in self.trimmed:
             return BUDGET.name
         if index in self.packed.chosen:
-            return (REQUIRED if self.given[index].required else FITS).name
+            plain = (REQUIRED if self.given[index].required else FITS).name
+            return self.page.candidates.overrides.get(index, plain)
         return self.reasons.get(index, FITS.name)
 
     @late_property
@@ -278,6 +278,33 @@ class Report:
         """The item that `next` brings back."""
         return None if self.next is None else self.items[self.next[1]]
 
+    @late_property
+    def gain(self) -> Gain | None:
+        """The gain of 500 tokens more; `None` without a budget in tokens."""
+        budget = self.page.options.max_tokens
+        if budget is None:
+            return None
+        page, packed, whole = self._show({"max_tokens": budget + MORE_TOKENS})
+        brought = [i for i in self.ranked if i in whole and not self.is_whole(i)]
+        verb = "bring"
+        if not brought:
+            before = {i: item_tokens(self.page, i, v) for i, v in self.packed.chosen.items()}
+            now = {i: item_tokens(page, i, v) for i, v in packed.chosen.items() if i not in whole}
+            brought = [i for i in self.ranked if now.get(i, 0) > before.get(i, 0)]
+            verb = "show more of" if brought else "bring"
+        names = [self._label(index) for index in brought[:MAX_GAINED_NAMES]]
+        if len(brought) > MAX_GAINED_NAMES:
+            names[-1] = f"{len(brought) + 1 - MAX_GAINED_NAMES:,} more"
+        said = " and ".join([", ".join(names[:-1]), *names[-1:]][len(names) < 2 :])
+        said = f"+{MORE_TOKENS} tokens would {verb} {said or 'nothing more'}"
+        return Gain(tokens=MORE_TOKENS, items=tuple(map(self.name, brought)), says=said)
+
+    def _label(self, index: int) -> str:
+        item = self._item(index)
+        if item.path:
+            return path_with_lines(item.path, item.start_line, item.end_line)
+        return item.name or item_id(item)
+
     def find_remedies(self) -> Iterator[Remedy]:
         """Yield, for each reason of dropped items, options that bring them back."""
         from .remedies import find_remedies
@@ -291,51 +318,29 @@ class Report:
 
     @late_property
     def explanation(self) -> Explanation:
-        """The share of each part in the budget, and what 1,000 more tokens would add."""
+        """The share of each part in the budget, and what more tokens would bring."""
         budget, overhead = self.page.options.max_tokens, self.page.count(self.page.render({}))
         placed = self.placed if self.text else {}
-        gains = left = None
-        if budget is not None:
-            more = place_items(*self.repack({"max_tokens": budget + MORE_TOKENS}))
-            gains, left = tuple(_gains(placed, more, self.name)), budget - self.tokens
         between = 0
         if self.text:
             between = self.tokens - overhead - sum(item.tokens for item in placed.values())
-        next_at, next_index = self.next or (None, None)
         return Explanation(
             tokens=self.tokens,
             max_tokens=budget,
-            left=left,
+            left=None if budget is None else budget - self.tokens,
             overhead=overhead,
             between=between,
-            sections=tuple(self._section_costs(placed, overhead)),
-            next_at=next_at,
-            next_item=None if next_index is None else self.name(next_index),
-            step=MORE_TOKENS,
-            gains=gains,
+            sections=tuple(self._section_costs(placed)),
+            gain=self.gain,
         )
 
-    def _section_costs(
-        self, placed: Mapping[int, PlacedItem], overhead: int
-    ) -> Iterable[SectionCost]:
-        """Yield the cost of each section: the page up to it, less the page up to the one before."""
-        chosen = self.packed.chosen
-        sections = self.page.sections(chosen) if placed else []
-        # Headings and separators belong to the section that brings them, so pages are measured.
-        shown: dict[int, Variant] = {}
-        before = overhead
-        for section in sections:
-            subtotal = None
-            if len(sections) <= MAX_SECTIONS_MEASURED:
-                shown |= {entry.index: chosen[entry.index] for entry in section.entries}
-                cost = self.page.count(self.page.render(shown))
-                subtotal, before = cost - before, cost
+    def _section_costs(self, placed: Mapping[int, PlacedItem]) -> Iterable[SectionCost]:
+        for section in self.page.sections(self.packed.chosen) if placed else ():
             yield SectionCost(
                 key=section.key,
                 title=section.title,
                 items=len(section.entries),
                 tokens=sum(placed[entry.index].tokens for entry in section.entries),
-                subtotal=subtotal,
             )
 
     # --- the text -----------------------------------------------------------------------------
@@ -444,47 +449,15 @@ def item_tokens(page: Page, index: int, variant: Variant) -> int:
 
 
 def place_items(page: Page, packed: Plan) -> dict[int, PlacedItem]:
-    """Return the items of a page by index, in its order, with their tokens and their worth."""
+    """Return the items of a page by index, in its order, with their tokens."""
     trimmed = _trimmed(page, packed)
-    merged: dict[int, float] = {}
-    for index, first in _merged(packed):
-        merged[first] = merged.get(first, 0.0) + max(page.given_ranks[index], 0.0)
     found = {}
     for section in page.sections(packed.chosen):
         for entry in section.entries:
             index = entry.index
             tokens = item_tokens(page, index, packed.chosen[index])
-            share = 1.0
-            # A trimmed variant may cost more than the whole: marks in a text of few tokens.
-            if index in trimmed:
-                share = min(1.0, tokens / max(1, item_tokens(page, index, page.variants(index)[0])))
-            worth = max(page.given_ranks[index], 0.0) * share + merged.get(index, 0.0)
-            found[index] = PlacedItem(
-                section.key, section.title, tokens, worth, index not in trimmed
-            )
+            found[index] = PlacedItem(section.key, section.title, tokens, index not in trimmed)
     return {index: found[index] for index in page.order(packed.chosen)}
-
-
-def _gains(
-    before: Mapping[int, PlacedItem], after: Mapping[int, PlacedItem], name: Callable[[int], str]
-) -> Iterable[Gain]:
-    """Yield, by section, what `after` has more than `before`; `name` gives the id of an item."""
-    titles = {item.section: item.title for item in (*after.values(), *before.values())}
-    for key, title in titles.items():
-        old = {i: item for i, item in before.items() if item.section == key}
-        new = {i: item for i, item in after.items() if item.section == key}
-        if old == new:
-            continue
-        grown = [i for i, item in new.items() if i not in old or item.worth > old[i].worth]
-        tokens = sum(i.tokens for i in new.values()) - sum(i.tokens for i in old.values())
-        worth = sum(i.worth for i in new.values()) - sum(i.worth for i in old.values())
-        yield Gain(
-            key=key,
-            title=title,
-            items=tuple(map(name, grown)),
-            tokens=tokens,
-            worth=round(worth, 6),
-        )
 
 
 def manifest_of(
@@ -627,6 +600,7 @@ def _named_left_out(report: Report) -> str:
     candidates = report.page.candidates
     lost = [i for i in candidates.kept if report.packed.reasons.get(i) in BUDGET_REASONS]
     named, _ = divide_named(lost, candidates, report.page.options)
+    named = list(dict.fromkeys([*sorted(candidates.overrides.keys() & lost), *named]))
     labels = [quote(citation(candidates.pool[index])["name"], 60) for index in named]
     more = len(labels) - MAX_NAMED_LEFT_OUT
     end = f" and {more} more" if more > 0 else ""

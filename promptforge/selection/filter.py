@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequen
 from dataclasses import dataclass, field, replace
 from itertools import compress, islice
 from operator import attrgetter, is_not, mul
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -30,6 +31,7 @@ from ..text.words import (
 )
 from ..trimming.kinds import Trimmers, main_part, outline_of, without_empty_lines
 from .group import Entry, cut_apart, drop_duplicates, tail_of
+from .overrides import let_in
 
 if TYPE_CHECKING:
     from .query import Question, Relevance
@@ -68,6 +70,8 @@ class Columns:
 
     def __init__(self, items: list[Item]) -> None:
         self.items = items
+        self.overrides: Mapping[int, str] = {}
+        """Index of an item → the user's word on it."""
 
     def _read(self, name: str) -> Iterator[Any]:
         return map(attrgetter(name), self.items)
@@ -223,6 +227,11 @@ class Candidates(Mapping[int, Entry]):
         """The fields of all that were given."""
         return self.given or Columns(self.pool)
 
+    @property
+    def overrides(self) -> Mapping[int, str]:
+        """Index of an item → the user's word on it."""
+        return self.columns.overrides
+
     def __getitem__(self, index: int) -> Entry:
         if index in self.dropped or not 0 <= index < len(self.pool):
             raise KeyError(index)
@@ -283,13 +292,16 @@ def reduce_items(
     trimmers: Trimmers,
     diagnostics: Diagnostics,
     clock: Callable[[], float],
+    overrides: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Item]:
     """Return items without what `outline`, `clean`, `comments` and `empty_lines` leave out.
 
     `clock` tells the seconds that comments have taken to find. Raises `OptionError` together with
     `lines: each`: the lines would have other numbers.
     """
-    if options.comments and options.empty_lines and not (options.outline or options.clean):
+    outlined = {index for index, word in overrides.items() if word == "outline"}
+    every = not (options.comments and options.empty_lines) or options.outline or options.clean
+    if not (every or outlined):
         return items
     if options.number_lines:
         message = (
@@ -299,13 +311,13 @@ def reduce_items(
     whole = dict.fromkeys(("outline", "comments"), 0)
     remover = _CommentRemover(clock)
 
-    def reduced(text: str | None, item: Item) -> str | None:
+    def reduced(text: str | None, item: Item, outline: bool) -> str | None:
         if not text:
             return text
         found: str | None
         if options.clean:
             text = main_part(text, item.kind, language(item), trimmers)
-        if options.outline:
+        if outline:
             found = outline_of(text, item.kind, language(item), trimmers)
             whole["outline"] += found is None
             text = text if found is None else found
@@ -317,12 +329,11 @@ def reduce_items(
             text = text if found is None else found
         return text if options.empty_lines else without_empty_lines(text)
 
-    made = [
-        msgspec.structs.replace(
-            item, content=reduced(item.content, item), expanded=reduced(item.expanded, item)
-        )
-        for item in items
-    ]
+    made = list(items)
+    for index in range(len(items)) if every else outlined:
+        item, outline = items[index], options.outline or index in outlined
+        content, expanded = (reduced(text, item, outline) for text in (item.content, item.expanded))
+        made[index] = msgspec.structs.replace(item, content=content, expanded=expanded)
     _say_kept(whole, diagnostics)
     if remover.late:
         texts = plural(remover.late, "text", "texts")
@@ -355,10 +366,11 @@ def select(
     dropped: dict[int, str] = {}
     left = columns.items
     _filter(_Asked(left, options, language, diagnostics), dropped)
-    kept = _still(range(len(left)), dropped)
     if options.min_score:
+        kept = _still(range(len(left)), dropped)
         _drop_low_scores(left, kept, options, dropped, diagnostics)
-        kept = _still(kept, dropped)
+    let_in(columns.overrides, dropped)
+    kept = _still(range(len(left)), dropped)
     ranks = rank_items(columns, options.score_order)
     merged: dict[int, int] = {}
     shared_comments: dict[int, tuple[int, int]] = {}
@@ -382,7 +394,9 @@ def select(
         ranked = {index: ranks[index] for index in order}
         question = Question(options.queries, left, ranked, language, trimmers, embed, reranker)
         asked = relate(_kind_of_relevance(question), question)
-        kept = _drop_low_worth(asked, left, kept, options.min_worth, dropped)
+        others = [index for index in kept if index not in columns.overrides]
+        _drop_low_worth(asked, left, others, options.min_worth, dropped)
+        kept = _still(kept, dropped)
     has_evidence = asked is not None and asked.has_evidence
     if asked and has_evidence and options.rerank != "none":
         asked.rank(ranks)
@@ -432,10 +446,10 @@ def _drop_low_worth(
     kept: Sequence[int],
     share: float | None,
     dropped: dict[int, str],
-) -> Sequence[int]:
-    """Drop found items below a share of the best worth by the query; return the others."""
+) -> None:
+    """Drop found items below a share of the best worth by the query."""
     if not share or not asked.has_evidence:
-        return kept
+        return
     worths = asked.worths()
     least = share * max(worths.values(), default=0.0)
     for index in kept:
@@ -443,7 +457,6 @@ def _drop_low_worth(
         low = index not in worths or worths[index] < least
         if low and item.origin == "similarity" and not item.required:
             dropped[index] = MIN_WORTH.name
-    return _still(kept, dropped)
 
 
 def combine(candidates: Candidates, options: Options) -> Candidates:
@@ -455,7 +468,7 @@ def combine(candidates: Candidates, options: Options) -> Candidates:
     if not named and options.combine != "explicit_only":
         return candidates
     found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
-    return candidates.without(dict.fromkeys(found, COMBINE.name))
+    return candidates.without(dict.fromkeys({*found} - {*candidates.overrides}, COMBINE.name))
 
 
 def _rank_by_importance(

@@ -352,23 +352,25 @@ def test_max_items_limits_what_a_search_found_and_not_what_was_named() -> None:
 
 
 def test_more_budget_brings_what_is_said() -> None:
-    result = pf.render(RECORDS, max_tokens=120, group_by="kind")
-    more = {item.id: item for item in pf.render(RECORDS, max_tokens=1120, group_by="kind").items}
-    gains = result.explain().gains
-    assert gains is not None
-    assert {each for gain in gains for each in gain.items} == {"b", "c", "d"}
-    before = {item.id: item.tokens for item in result.items}
-    for gain in gains:
-        ids = [item.id for item in more.values() if item.section == gain.key]
-        assert gain.tokens == sum(more[each].tokens - before[each] for each in ids)
-    assert sum(gain.worth for gain in gains) == pytest.approx(
-        0.7 + 0.6 + 0.8 * (1 - before["b"] / more["b"].tokens), abs=1e-5
-    )
+    gain = pf.render(RECORDS, max_tokens=120, group_by="kind").explain().gain
+    assert gain is not None and gain.tokens == 500
+    more = pf.render(RECORDS, max_tokens=620, group_by="kind")
+    assert set(gain.items) == {item.id for item in more.items if item.status == "included"} - {"a"}
+    assert gain.says == "+500 tokens would bring guide, notes and tar"
+
+
+def test_what_is_longer_is_said_where_nothing_more_is_whole() -> None:
+    long = {"id": "long", "content": "A sentence of some words. " * 2000}
+    gain = pf.render([long], max_tokens=100).explain().gain
+    assert gain is not None and gain.items == ("long",)
+    assert gain.says == "+500 tokens would show more of long"
 
 
 def test_there_are_no_gains_without_a_budget_or_where_all_fits() -> None:
-    assert pf.render(RECORDS, max_tokens=None).explain().gains is None
-    assert pf.render(RECORDS, max_tokens=10**6).explain().gains == ()
+    assert pf.render(RECORDS, max_tokens=None).explain().gain is None
+    gain = pf.render(RECORDS, max_tokens=10**6).explain().gain
+    assert gain is not None
+    assert (gain.items, gain.says) == ((), "+500 tokens would bring nothing more")
 
 
 ITEM = st.fixed_dictionaries(
@@ -460,8 +462,7 @@ def test_the_table_ends_with_what_more_budget_brings() -> None:
         "whole",
         stdin=json.dumps(RECORDS),
     )
-    lines = ran.out.splitlines()
-    assert lines[-2].startswith("With 1,000 more tokens") and lines[-1].split()[-1] == "notes"
+    assert ran.out.splitlines()[-1] == "+500 tokens would bring notes."
 
 
 def test_a_worse_piece_never_takes_the_room_of_one_that_would_have_fitted() -> None:

@@ -475,6 +475,7 @@ def test_a_folder_is_a_tree(browser: Browser, open_page: Opener, tmp_path: Path)
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# {name}\n\nThe words of {name}.\n", encoding="utf-8")
+    (source / "app/tool.py").write_text("def tool(a):\n    left = a + 1\n    return left\n")
     with preview(tmp_path, str(source), items=[]) as running:
         page = open_page(entered(browser, running), wide=1440, high=900)
         page.wait_for_selector("#tree [role=treeitem]")
@@ -502,6 +503,19 @@ def test_a_folder_is_a_tree(browser: Browser, open_page: Opener, tmp_path: Path)
         shows(page, "guide.md", place="tree-command")
         _, *words = shlex.split(page.inner_text("#tree-command"))
         assert run(*words).out.rstrip("\n") == text(page)
+        for name, word in (("tool.py", "outline"), ("main.py", "whole")):
+            page.click(f".leaf:has(bdi:text-is('{name}')) bdi")
+            page.click(f".leaf:has(bdi:text-is('{name}')) [data-word={word}]")
+            page.wait_for_selector(
+                f".leaf:has(bdi:text-is('{name}')) [data-word={word}][aria-pressed=true]"
+            )
+        shows(page, "return left", gone=True)
+        shows(page, 'app/main.py": "whole"', place="tree-command")
+        _, *words = shlex.split(page.inner_text("#tree-command"))
+        assert run(*words).out.rstrip("\n") == text(page) and "def tool" in text(page)
+        page.click(".leaf:has(bdi:text-is('tool.py')) .tick")
+        shows(page, "def tool", gone=True)
+        shows(page, "outline", place="tree-command", gone=True)
         page.click(".leaf:has(bdi:text-is('docs/')) .tick")
         page.wait_for_selector("#busy", state="hidden")
         assert page.evaluate(focused) == "treeitem"

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from places import ROOT
 from preview_browser import (
     OVERLAPS,
     PATIENCE,
@@ -720,3 +725,45 @@ def test_a_label_says_no_line_that_is_not_known(bench: Preview, open_page: Opene
     ):
         item = {"path": "a.py", "start_line": start, "end_line": end}
         assert page.evaluate(label, item) == shown == path_with_lines("a.py", start, end)
+
+
+# --- the user's word on single items --------------------------------------------------------------
+
+
+def shared(page: Page, shape: str) -> str:
+    page.click("#share-open")
+    page.click(f"#share-shapes button:text-is('{shape}')")
+    becomes(page, "!document.getElementById('share-text').textContent.startsWith('Writing')")
+    said = page.inner_text("#share-text")
+    page.click("#share-close")
+    return said
+
+
+def test_a_pin_goes_home_by_share(bench: Preview, open_page: Opener) -> None:
+    give(bench, ITEMS)
+    page = open_page(bench, "?budget=200")
+    last, first = "item 44", "item 0"
+    assert last not in text(page) and first in text(page)
+    for name, press in ((last, "Pin"), (first, "Never")):
+        page.fill("#filter", name)
+        page.click(f"#list .name:has-text('{name}') >> nth=0")
+        page.click(f"#detail button:text-is('{press}')")
+        becomes(
+            page,
+            f"document.querySelector('#detail [aria-pressed=true]')?.textContent === '{press}'",
+        )
+        page.click("#detail .close")
+    shows(page, last)
+    shows(page, f"### {first}\n", gone=True)
+    seen = page.evaluate("document.getElementById('text').textContent")
+    command, python = shared(page, "Command"), shared(page, "Python")
+    assert "--overrides" in command and "overrides=" in python
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert command.startswith("promptforge ")
+    calls = ["-m", *shlex.split(command)], ["-c", python]
+    for call in calls:
+        ran = subprocess.run(
+            [sys.executable, *call],
+            cwd=bench.folder, env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert ran.stdout.rstrip("\n") == seen.rstrip("\n")

@@ -282,6 +282,8 @@ function setOptions(given) {
   changed();
 }
 
+const overridden = (given, word) => (given.length ? { overrides: rows.override(page, start.given.overrides, given, word) } : {});
+
 function setMode(name) {
   Object.assign(now, { mode: name, compare: false });
   if (name === "template" && !wide()) now.pane = "edit";
@@ -322,7 +324,7 @@ text.whenSelected((found) => {
   const tokens = found && (found.tokens === null ? "; press Tokens to see how many tokens" : `, ${plural(found.tokens, "token", "tokens")}`);
   said(found ? `Selected: ${plural(found.characters, "character", "characters")}${tokens}` : "");
 });
-items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, values, options: setOptions, asked: () => page.told.begun && budgets(page, asked), retry: () => {
+items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, values, options: setOptions, override: (row, word) => setOptions(overridden([row], word)), asked: () => page.told.begun && budgets(page, asked), retry: () => {
   page.told.failed = {};
   items.refresh();
   explain(asked, Promise.resolve(page));
@@ -419,7 +421,7 @@ record.setUp(() => {
 }, said, editor.drafts);
 share.setUp(() => ({ view: state.asked(now.view) }), said);
 welcome.setUp(said);
-tree.setUp({ pick: pickItem, asked: state.asked, paths: (paths) => setOptions({ paths }) });
+tree.setUp({ pick: pickItem, asked: state.asked, change: (paths, rows, word) => setOptions({ ...paths, ...overridden(rows, word) }) });
 const drawer = () => options.open(now.view, page);
 $("options-open").addEventListener("click", drawer);
 const toPane = (name, id) => () => {

@@ -2,6 +2,7 @@
 // the window of the LLM on a thin line below, with a break where it is far larger.
 
 import { $, count, make, plural, redraw } from "./dom.js";
+import { seen } from "./marks.js";
 import { hue, kinds } from "./rows.js";
 
 const MOST_SEGMENTS = 80; // more items than this are merged into groups with a name
@@ -24,7 +25,7 @@ export function whenChanged(given) {
     if (isOdd) act.odd();
     else act.budget(isEmpty ? "none" : Number(value));
   });
-  $("next").addEventListener("click", () => act.budget(Number($("next").querySelector("[data-at]").dataset.at)));
+  for (const id of ["next", "gain"]) $(id).addEventListener("click", () => act.budget(Number($(id).querySelector("[data-at]").dataset.at)));
   $("bar").addEventListener("click", (event) => {
     if (event.target === $("bar") || event.target.classList.contains("free")) act.budget(Math.round(valueAt(event.clientX)));
   });
@@ -185,7 +186,9 @@ export function ghosts(page) {
     return ghost;
   });
   redraw($("ghosts"), ...drawn);
-  const { next } = page.told;
+  const { gain, next } = page.told;
+  $("gain").hidden = !gain?.items.length;
+  if (gain?.items.length) redraw($("gain"), make("span", { "data-at": page.max_tokens + gain.tokens }, ...seen(gain.says)));
   $("next").hidden = !next;
   if (!next) return;
   redraw($("next"), "Next: ", make("bdi", { "data-at": next.at }, page.rows[next.index].label.split("/").at(-1)), ` at ${count(next.at)}`);

@@ -17,7 +17,7 @@ const ORDERS = {
   name: (a, b) => a.label.localeCompare(b.label),
   given: (a, b) => a.index - b.index,
 };
-let act = { pick() {}, budget() {}, line() {}, options() {}, retry() {}, asked() {}, values() {}, lines: () => [] };
+let act = { pick() {}, budget() {}, line() {}, options() {}, override() {}, retry() {}, asked() {}, values() {}, lines: () => [] };
 let page = null;
 let entries = []; // rows and headings, in the order of the list
 let picked = null; // the number of an item
@@ -292,6 +292,10 @@ function detail() {
   const presses = [];
   if (typeof at === "number") presses.push(make("button", { type: "button", onclick: () => act.budget(at) }, `Set the budget to ${count(at)}`));
   if (remedy && row.status !== "included") presses.push(make("button", { type: "button", "data-options": JSON.stringify(remedy.options), onclick: () => act.options(remedy.options) }, `${optionWords(remedy.options)}: ${broughtBack(remedy)}`));
+  for (const [word, name] of [["pin", "Pin"], ["never", "Never"]]) {
+    const is = page.overrides[row.index] === word;
+    presses.push(make("button", { type: "button", "aria-pressed": String(is), title: is ? "Take it back" : word === "pin" ? "Give it its place before all others" : "Leave it out", onclick: () => act.override(row, is ? null : word) }, name));
+  }
   const facts = [
     row.kind, `score ${score(row.score)}`, row.rank === null ? null : `rank ${count(row.rank)} of ${count(page.rows.length)}`, row.place === null ? null : `number ${count(row.place)} in the text`, row.rank === null ? null : `ranking score ${score(row.worth)}`,
     row.form ? `form ${row.form}` : null, row.section ? `section ${row.section}` : null, `id ${row.id}`,

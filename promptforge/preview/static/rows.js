@@ -41,7 +41,18 @@ export function tell(page, account) {
     if (!account.more) told.known.add(index);
   });
   if (!account.more && account.picked !== null) told.searched.add(account.picked);
-  return Object.assign(told, { begun: true, next: account.more ? undefined : account.next });
+  return Object.assign(told, { begun: true, next: account.more ? undefined : account.next, gain: account.gain });
+}
+
+// The overrides of the view with another word on some rows, `null` for none; each by its path where no other row has it.
+export function override(page, given, rows, word) {
+  const all = { ...page.options.overrides };
+  for (const row of rows) {
+    for (const key of [row.id, row.raw, row.path]) delete all[key];
+    const only = (field) => row.path && page.rows.filter((each) => each.path && each[field] === row[field]).length === 1;
+    if (word) all[only("path") ? row.path : only("raw") ? row.raw : row.id] = word;
+  }
+  return Object.keys(all).length ? all : given ? null : undefined;
 }
 
 // Of the items given, and of the first by rank that a larger budget may bring back, those whose budget is not told for good:

@@ -1,5 +1,5 @@
-// The repository: a tree of the items' paths with their shares of the text. What is unticked goes into the option `paths`, so
-// address, command and tests have it too.
+// The repository: a tree of the items' paths with their shares of the text. What is unticked goes into the option `paths`, a file
+// that is to be whole or an outline into `overrides`, so address, command and tests have it too.
 
 import { $, count, make, plural, whenLetGo } from "./dom.js";
 import { seen } from "./marks.js";
@@ -8,7 +8,9 @@ import { short } from "./why.js";
 
 const MOST = 2000; // rows that are drawn
 const ALL = "*";
-let act = { pick() {}, paths() {} };
+const WORDS = { w: "whole", o: "outline" }; // key → the word of an override
+let act = { pick() {}, change() {} };
+let page = null;
 let root = null;
 let rows = []; // nodes in sight, in order
 let at = ""; // the path of the node that is the tab stop
@@ -27,6 +29,7 @@ export function setUp(given) {
     else if (event.key === "ArrowRight" && node.inner) isOpen(node) ? go(rows[place + 1]) : fold(node, true);
     else if (event.key === "ArrowLeft") node.inner && isOpen(node) ? fold(node, false) : node.above.path && go(node.above);
     else if (event.key === " ") toggle(node);
+    else if (WORDS[event.key] && node.row) say(node, WORDS[event.key]);
     else if (event.key === "Enter") node.inner ? fold(node, !isOpen(node)) : act.pick(node.row.index);
     else return;
     event.preventDefault();
@@ -36,6 +39,7 @@ export function setUp(given) {
     if (!node) return;
     at = node.path;
     if (target.closest(".tick")) toggle(node);
+    else if (target.dataset.word) say(node, target.dataset.word);
     else if (node.inner) fold(node, !isOpen(node));
     else act.pick(node.row.index);
     draw();
@@ -45,14 +49,15 @@ export function setUp(given) {
 
 export const has = (page) => page.rows.filter((row) => row.path).length > Math.max(1, page.rows.length / 2);
 
-export function show(page, view) {
+export function show(given, view) {
+  page = given;
   patterns = view.options.paths ?? page.options.paths ?? [ALL];
-  root = grow(page);
+  root = grow();
   draw();
   tell(view);
 }
 
-function grow(page) {
+function grow() {
   const top = { path: "", inner: new Map(), tokens: 0, files: 0, off: 0 };
   for (const row of page.rows) {
     if (!row.path) continue;
@@ -123,7 +128,7 @@ function line(node, depth) {
     role: "treeitem", class: "leaf", "data-path": node.path, "aria-level": depth, "aria-checked": ticked, tabindex: node.path === at ? "0" : "-1",
     "aria-expanded": node.inner ? String(isOpen(node)) : null,
   }, make("span", { class: "tick", title: "In or out (space)" }), make("span", { class: "twist" }, node.inner ? (isOpen(node) ? "▾" : "▸") : ""),
-  make("bdi", {}, ...seen(node.inner ? `${node.name}/` : node.name)), make("span", { class: "facts" }, status),
+  make("bdi", {}, ...seen(node.inner ? `${node.name}/` : node.name)), make("span", { class: "facts" }, status), ...(node.row ? words(node) : []),
   make("span", { class: "share" }, bar), make("span", { class: "cost" }, node.tokens ? `${count(node.tokens)} · ${Math.round(share * 100)} %` : ""));
   element.style.paddingInlineStart = `${depth * 14 - 6}px`;
   return element;
@@ -142,8 +147,19 @@ function toggle(node) {
   // Within a folder that is out, a file that is to be in is named.
   const above = rest.some((each) => each.startsWith("!") && own.startsWith(each.slice(1)));
   const wanted = isOff ? (above ? [...rest, own] : rest) : [...rest, `!${own}`];
-  act.paths(wanted.length === 1 && wanted[0] === ALL ? undefined : wanted);
+  act.change({ paths: wanted.length === 1 && wanted[0] === ALL ? undefined : wanted }, page.rows.filter((row) => page.overrides[row.index] && inside(row, node)), null);
 }
+
+const inside = (row, node) => (node.row ? row === node.row : row.path.startsWith(`${node.path}/`));
+
+// A file whole, or as its outline; pressed again, as the budget has room.
+function say(node, word) {
+  act.change({}, [node.row], page.overrides[node.row.index] === word ? null : word);
+}
+
+const words = (node) => Object.entries(WORDS).map(([key, word]) => make("button", {
+  type: "button", class: "word", tabindex: "-1", "data-word": word, title: `${word} (${key})`, "aria-pressed": String(page.overrides[node.row.index] === word),
+}, word));
 
 async function tell(view) {
   const mine = ++asked;

@@ -21,7 +21,7 @@ function turn({ limit, unit, needs, room, ahead, beside }) {
 
 export function sentence(row, page) {
   const decision = page.told.decisions.get(row.index);
-  if (row.status === "included") return row.reason === "required" ? "In, because it is required." : `In: it ${row.rank === null ? "fits" : `fits, as number ${count(row.rank)} in the order of packing`}.`;
+  if (row.status === "included") return row.reason === "fits" ? `Included whole${row.rank === null ? "" : ` (ranked ${count(row.rank)} of ${count(page.rows.length)})`}.` : `In: ${page.reasons[row.reason]}.`;
   const verb = row.status === "trimmed" ? `Shortened to ${count(row.tokens)}` : row.reason === "merged" ? "Joined" : "Out";
   if (decision) return `${verb}: ${turn(decision)}.`;
   return `${verb}: ${page.reasons[row.reason] ?? short(row.reason)}.`;

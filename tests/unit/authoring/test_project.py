@@ -429,7 +429,7 @@ def test_law_no_file_of_settings_breaks_anything(
 SAMPLES = {
     "tokenizer": "cl100k_base", "max_tokens": "20k", "paths": "src/**", "languages": "python,c++",
     "query": "why, and when", "header": "4_000", "section_budgets": "{code: {share: 0.5}}",
-    "images": "{auto: {patch: 32}}", "part_budgets": "{memory: {share: 0.1}}",
+    "images": "{auto: {patch: 32}}", "part_budgets": "{memory: {share: 0.1}}", "overrides": "{a: pin}",
     "prompt_order": "question, context", "cache_after": "system,context", "fence_language": "c++",
     "min_score": "0.25",
     "min_worth": "0.25",

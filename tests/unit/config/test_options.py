@@ -52,7 +52,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "sources": False, "tree": False, "code": True, "separator": None, "header": None, "footer": None,
         "fence_language": None,
         "context_window": None, "reserve": None, "max_prompt_tokens": None, "strict": False, "stubs": False,
-        "section_budgets": None,
+        "section_budgets": None, "overrides": None,
         "control_text": "keep", "framing": "auto",
         "prompt": "default", "prompt_order": ("system", "instructions", "history", "context",
         "question"), "part_budgets": None,

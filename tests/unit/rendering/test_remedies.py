@@ -17,7 +17,6 @@ from unfiltered import PACKINGS
 
 import promptforge as pf
 from promptforge.cli.explain import (
-    explain_command,
     item_lines,
     reason_lines,
 )
@@ -192,7 +191,7 @@ def test_what_is_said_to_bring_items_back_does(
         back = _whole(records, options, way.options)
         assert way.item in back
         assert (way.items, way.back) == (len(known[reason]), len(back & set(known[reason])))
-    _more_is_true(result, pf.render(records, **{**options, "max_tokens": budget + 1000}))
+    _more_is_true(result, pf.render(records, **{**options, "max_tokens": budget + 500}))
 
 
 def _whole(
@@ -203,13 +202,12 @@ def _whole(
 
 
 def _more_is_true(before: pf.Result, after: pf.Result) -> None:
-    old = {item.id: item for item in before.items if item.form and before.text}
-    new = {item.id: item for item in after.items if item.form and after.text}
-    gains = before.explain().gains or ()
-    assert sum(gain.tokens for gain in gains) == sum(i.tokens for i in new.values()) - sum(
-        i.tokens for i in old.values()
+    old, new = (
+        {item.id for item in result.items if item.status == "included"}
+        for result in (before, after)
     )
-    assert set(new) - set(old) <= {each for gain in gains for each in gain.items}
+    gain = before.explain().gain
+    assert gain is not None and new - old <= set(gain.items)
 
 
 def test_what_is_tried_in_vain_is_said() -> None:
@@ -281,7 +279,6 @@ def test_a_narrow_table_leaves_out_what_matters_least() -> None:
         "in a name …s long fits",
         "a nam…long fits",
     ]
-    assert explain_command.help and "worth" in explain_command.help
 
 
 def test_an_item_that_holds_another_range_keeps_its_own_id() -> None:
