@@ -410,22 +410,24 @@ class Shortener:
     def _longest_of(
         self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
-        """Search by halves: each variant is shorter than the one before, give or take a mark."""
+        """Search from a guess on, then by halves: each variant is shorter than the one before."""
         # A variant with more characters than so many tokens hold is not even made.
         if tokens < UNLIMITED:
             chars = min(chars, self._counter.most_chars(int(tokens)))
         low, high, best = structure.first_within(chars), len(structure), -1
         made: dict[int, TrimmedText] = {}
+        guess, step = structure.guess(min(chars, CHARACTERS_PER_TOKEN * tokens)), 1
         while low < high:
-            middle = (low + high) // 2
+            middle = guess if low <= guess < high else (low + high) // 2
             size = sizes.get(middle)
             if size is None or (size.more and size.tokens <= tokens and size.chars <= chars):
                 text = made[middle] = structure[middle]
                 size = sizes[middle] = self._size(text.text, tokens, chars)
             if size.chars > chars or size.tokens > tokens:
-                low = middle + 1
+                low, guess = middle + 1, middle + step
             else:
-                high, best = middle, middle
+                high, best, guess = middle, middle, middle - step
+            step *= 2
         if best < 0:
             return None
         variant = made.get(best) or structure[best]

@@ -52,11 +52,13 @@ class TrimmedVariants:
         count: int,
         make: Callable[[int], TrimmedText],
         least: Sequence[int] | None = None,
+        about: Sequence[int] = (),
     ) -> None:
-        """Take the characters that each has at `least`, from long to short, where that is known."""
+        """Take the characters that each has at `least` and `about`, from long to short."""
         self._numbers = range(count)
         self._make = make
         self._least = least
+        self._about = about
 
     def under_query(
         self, match: Callable[[Sequence[str], Sequence[str]], Sequence[float]]
@@ -77,6 +79,13 @@ class TrimmedVariants:
         if self._least is None or chars == math.inf:
             return 0
         return bisect_left(self._least, -chars, key=lambda least: -least)
+
+    def guess(self, chars: float) -> int:
+        """Return the number of the first that has about so many characters: a search starts there.
+
+        It is -1 where no size is known.
+        """
+        return bisect_left(self._about, -chars, key=lambda about: -about) if self._about else -1
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -463,7 +472,8 @@ class Pieces:
         def make(number: int) -> TrimmedText:
             return TrimmedText(compact.outline_text(order[number:]), "outline")
 
-        return TrimmedVariants(len(order), make)
+        about = [*accumulate(len(self.parts[i].text) for i in reversed(order))][::-1]
+        return TrimmedVariants(len(order), make, about=about)
 
     def compact(self) -> Self:
         """Return the same pieces; their marks of gaps do not say how much is gone."""

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import promptforge as pf
+from promptforge.rendering.page import Page
+from promptforge.rendering.variants import Shortener
+from promptforge.trimming.program import _ProgramPieces
+
+MAX_PAGES_BUILT = 40
 
 
 def overview(files: dict[str, str], tokens: int) -> str:
@@ -63,3 +72,48 @@ def test_a_query_that_no_file_has_a_word_of_ranks_files_as_without_one() -> None
     assert asked.text == plain.text
     assert "z.py" in plain.text
     assert "PF128" in [each.code for each in asked.warnings]
+
+
+def counted_calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[str]:
+    """Return a list that gets the name of a method each time it is called."""
+    calls: list[str] = []
+    method = getattr(owner, name)
+
+    def count(*given: Any, **options: Any) -> Any:
+        calls.append(name)
+        return method(*given, **options)
+
+    monkeypatch.setattr(owner, name, count)
+    return calls
+
+
+def program(number: int, functions: int) -> str:
+    """Return a program whose functions call those of two others."""
+    return "".join(
+        f"def step_{number}_{n}(value):\n    helped = step_{number // 2}_{n}(value)\n"
+        f"    return helped + step_{number // 3}_0({n})\n\n"
+        for n in range(functions)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tokens", [500, 8_000, 60_000, 200_000, 350_000, 420_000])
+def test_no_budget_builds_the_page_of_2000_files_more_than_40_times(
+    monkeypatch: pytest.MonkeyPatch, tokens: int
+) -> None:
+    built = counted_calls(monkeypatch, Page, "measure")
+    files = {f"part{n % 40}/step_{n}.py": program(n, 1 + n * n % 11) for n in range(2_000)}
+    text = overview(files, tokens)
+    assert text
+    assert len(built) <= MAX_PAGES_BUILT
+
+
+@pytest.mark.slow
+def test_an_outline_within_a_budget_is_found_in_few_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = counted_calls(monkeypatch, Shortener, "_longest_of")
+    made = counted_calls(monkeypatch, _ProgramPieces, "outline_text")
+    package = Path(pf.__file__).parent
+    sources = sorted(package.glob("[p-t]*/*.py"))
+    overview({os.fspath(each.relative_to(package)): each.read_text() for each in sources}, 20_000)
+    # By halves each search made 7.4.
+    assert len(made) <= 5 * len(searched)
