@@ -44,8 +44,8 @@ from .folders import (
     Progress,
     is_earlier_output,
     read_folder,
+    read_wanted,
     report_left_out,
-    unwanted_content,
 )
 from .git import commits_since_change
 from .notebook import read_notebook
@@ -125,8 +125,9 @@ def _load_folder(
     path: str, *, workspace: StrPath, diagnostics: Diagnostics, **how: Any
 ) -> Iterator[Item]:
     ages = commits_since_change(locate_file(path, workspace))
+    lead = os.path.join(os.path.normpath(path), "").removeprefix(f".{os.sep}")
     for name, text, said in read_folder(path, workspace=workspace, diagnostics=diagnostics, **how):
-        item, age = file_item(name, text, said=said), ages.get(os.path.relpath(name, path))
+        item, age = file_item(name, text, said=said), ages.get(name.removeprefix(lead))
         yield item if age is None else replace(item, metadata={"commits_ago": age})
         diagnostics.extend(tuple(said))
 
@@ -400,12 +401,11 @@ def _read_place(
         return
     left_out: LeftOut = defaultdict(list)
     for name in expand_pattern(path, workspace=workspace, diagnostics=diagnostics):
-        reason = unwanted_content(name, workspace=workspace)
-        if reason is not None:
-            left_out[reason].append(name)
-            continue
-        said = Diagnostics()
-        yield os.path.normpath(name), read_text(name, workspace=workspace, diagnostics=said), said
+        found = read_wanted(name, workspace=workspace)
+        if isinstance(found, str):
+            left_out[found].append(name)
+        else:
+            yield os.path.normpath(name), *found
     report_left_out(left_out, path, diagnostics)
 
 

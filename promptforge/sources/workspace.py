@@ -15,6 +15,7 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,6 +37,8 @@ from ..text.words import late_pattern
 
 MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a text that are read; the rest is left out, and said. Data is read whole, or refused."""
+BYTES_JUDGED = 8192
+"""Bytes at the beginning of a file of a folder by which it is left out, or read whole."""
 MAX_FOLDERS_NESTED = 200
 """A walk goes no deeper: Python would end it at 1,000."""
 MAX_NAMES_VISITED = 200_000
@@ -58,6 +61,10 @@ _BINARY_MARKS = {
 """First bytes of files that may hold no zero, and what the file is."""
 
 
+Judge = Callable[[int, bytes], None]
+"""Takes a file's size in bytes and its first 8 KiB; raises `ItemError` where nobody wants it."""
+
+
 class BinaryFileError(ItemError):
     """A file that is no text."""
 
@@ -73,30 +80,26 @@ def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
 
 
 def read_text(
-    path: StrPath, *, workspace: StrPath | None, diagnostics: Diagnostics, whole: bool = False
+    path: StrPath,
+    *,
+    workspace: StrPath | None,
+    diagnostics: Diagnostics,
+    whole: bool = False,
+    real: Path | None = None,
+    judge: Judge | None = None,
 ) -> str:
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
-    UTF-16 without a mark is known by its zeros, and said.
+    UTF-16 without a mark is known by its zeros, and said. `real` is its real place, where that is
+    known; `judge` may raise before more than the first 8 KiB are read.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
     regular file, it is binary, it may not be read, or it lies outside the workspace, if there is
     one.
     """
     where = show_path(path)
-    data = _read(locate_file(path, workspace), where, diagnostics, whole)
+    data = _read(real or locate_file(path, workspace), where, diagnostics, whole, judge)
     return decode_text(data, where=where, diagnostics=diagnostics)
-
-
-def peek_file(path: StrPath, *, workspace: StrPath) -> tuple[int, bytes]:
-    """Return a file's size in bytes and its first 8 KiB. Raises `ItemError` as `read_text` does."""
-    where = show_path(path)
-    real = locate_file(path, workspace)
-    try:
-        with open_real(real, where) as file:
-            return os.fstat(file.fileno()).st_size, _now(file.read(8192))
-    except (OSError, ValueError) as exc:
-        raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
 
 
 def read_named(
@@ -275,13 +278,19 @@ def _decode_unmarked(data: bytes) -> str | None:
     return None
 
 
-def _read(real: Path, where: str, diagnostics: Diagnostics, whole: bool) -> bytes:
+def _read(
+    real: Path, where: str, diagnostics: Diagnostics, whole: bool, judge: Judge | None = None
+) -> bytes:
     most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     for _ in range(2):  # an editor or a build was writing; at the second try it is likely done
         try:
             with open_real(real, where) as file:
                 before = os.fstat(file.fileno())
-                data = _now(file.read(most + 1))
+                beginning = b""
+                if judge is not None:
+                    beginning = _now(file.read(BYTES_JUDGED))
+                    judge(before.st_size, beginning)
+                data = beginning + _now(file.read(most + 1 - len(beginning)))
                 after = os.fstat(file.fileno())
         except (OSError, ValueError) as exc:
             if getattr(exc, "errno", None) == errno.ENXIO:  # of a socket

@@ -15,7 +15,9 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 from commandline import run
@@ -28,7 +30,8 @@ from places import ROOT
 import promptforge as pf
 from promptforge.cli.output import print_message, progress_line
 from promptforge.errors import Diagnostics
-from promptforge.sources import credentials, folders
+from promptforge.files.access import StrPath, open_real
+from promptforge.sources import credentials, folders, workspace
 from promptforge.sources.ignored import IgnoreRules
 
 pytestmark = needs_git
@@ -711,3 +714,49 @@ def test_the_start_of_a_token_without_end_is_read_once() -> None:
     begun = time.process_time()
     assert find_credential("eyJa.b " + "eyJ" * 100_000) is None
     assert time.process_time() - begun < 5
+
+
+def test_each_file_of_a_folder_is_opened_once_and_its_folder_resolved_once(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(space, {f"many/part/file{n}.py": f"x = {n}\n" for n in range(30)})
+    opened: list[Path] = []
+    resolved: list[str] = []
+    realpath = os.path.realpath
+
+    def note_open(real: Path, where: str) -> AbstractContextManager[BinaryIO]:
+        opened.append(real)
+        return open_real(real, where)
+
+    def note_resolved(path: StrPath, **how: bool) -> str:
+        resolved.append(os.fspath(path))
+        return realpath(path, **how)
+
+    monkeypatch.setattr(workspace, "open_real", note_open)
+    monkeypatch.setattr(os.path, "realpath", note_resolved)
+    read = list(folders.read_folder("many", workspace=".", diagnostics=Diagnostics()))
+    assert len(read) == 30
+    assert len([each for each in opened if each.suffix == ".py"]) == 30
+    assert not [each for each in resolved if each.endswith(".py")]
+
+
+def test_a_link_that_takes_the_place_of_a_listed_file_is_not_followed(
+    space: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.py"
+    secret.write_text("value = 1\n")
+    make(space, {"many/a.py": "a = 1\n", "many/b.py": "b = 1\n", "many/c/d.py": "d = 1\n"})
+    list_folder = folders._list_folder
+
+    def list_and_swap(*given: Any) -> list[str]:
+        names = list_folder(*given)
+        (space / "many/b.py").unlink()
+        (space / "many/b.py").symlink_to(secret)
+        (space / "many/c").rename(space / "away")
+        (space / "many/c").symlink_to(secret.parent)
+        (secret.parent / "d.py").write_text("value = 2\n")
+        return names
+
+    monkeypatch.setattr(folders, "_list_folder", list_and_swap)
+    read = list(folders.read_folder("many", workspace=".", diagnostics=Diagnostics()))
+    assert [(name, text) for name, text, _ in read] == [("many/a.py", "a = 1\n")]
