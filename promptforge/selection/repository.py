@@ -730,7 +730,8 @@ def _page_rank(links: Sequence[Mapping[int, float]], weights: Sequence[float]) -
         spread = sum(rank * left for rank, left in zip(ranks, rest, strict=True))
         passed = [(1 - DAMPING + DAMPING * spread) * share for share in start]
         for rank, targets in zip(ranks, links, strict=True):
+            given = DAMPING * rank
             for other, weight in targets.items():
-                passed[other] += DAMPING * rank * weight
+                passed[other] += given * weight
         ranks = passed
     return ranks
