@@ -297,8 +297,8 @@ MIN_WORDS_HELD = 20
 """Words of such a text that is left out, as another one holds it."""
 MAX_HOLDERS = 8
 """Texts with the same beginning that are compared."""
-MAX_PLACES = 64
-"""Places of a text, the last ones, that are compared with beginnings of others."""
+MAX_COMPARED = 64
+"""Pairs of a place in a text and the beginning of another that are compared: the last."""
 
 
 def tail_of(text: str) -> str:
@@ -345,14 +345,16 @@ def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
         if len(holders) < MAX_HOLDERS and len(words) > WORDS_COMPARED:
             holders.append(number)
     for number, words in enumerate(texts):
-        pairs = []
-        for place in range(max(0, len(words) - MAX_WORDS_ENDING), len(words)):
-            ending = words[place].lstrip(), *words[place + 1 :]
-            pairs.append((place, short.get(ending, number)))
         runs = zip(*(words[skipped:] for skipped in range(1, 1 + WORDS_COMPARED)), strict=False)
         found = [(place, run) for place, run in enumerate(runs) if run in beginnings]
-        pairs += [(place, other) for place, run in found[-MAX_PLACES:] for other in beginnings[run]]
-        for place, other in pairs:
+        pairs = [
+            (place, other) for place, run in found[-MAX_COMPARED:] for other in beginnings[run]
+        ]
+        for place in range(max(0, len(words) - MAX_WORDS_ENDING), len(words)):
+            ending = words[place].lstrip(), *words[place + 1 :]
+            if ending in short:
+                pairs.append((place, short[ending]))
+        for place, other in pairs[-MAX_COMPARED:]:
             if other != number:
                 _compare(texts, number, place, other, edges)
     return edges
