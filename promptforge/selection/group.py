@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -344,9 +345,13 @@ def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
         holders = beginnings[tuple(words[1 : 1 + WORDS_COMPARED])]
         if len(holders) < MAX_HOLDERS and len(words) > WORDS_COMPARED:
             holders.append(number)
+    firsts = {run[:2] for run in beginnings}
     for number, words in enumerate(texts):
-        runs = zip(*(words[skipped:] for skipped in range(1, 1 + WORDS_COMPARED)), strict=False)
-        found = [(place, run) for place, run in enumerate(runs) if run in beginnings]
+        # Pairs of words tell most places apart, and are quicker to look up.
+        two = enumerate(pairwise(words[1:]))
+        places = [place for place, pair in two if pair in firsts]
+        runs = ((place, tuple(words[1 + place : 1 + place + WORDS_COMPARED])) for place in places)
+        found = [(place, run) for place, run in runs if run in beginnings]
         pairs = [
             (place, other) for place, run in found[-MAX_COMPARED:] for other in beginnings[run]
         ]
@@ -415,7 +420,7 @@ def cut_apart(
         texts = [_words_of(items[index].content or "") for index in indices]
         for index, words, shared in zip(indices, texts, _shared_edges(texts), strict=True):
             item = items[index]
-            if item.required or not (shared.front or shared.back):
+            if item.required or not _are_long(words, shared):
                 continue
             text = _without_edges(item.content or "", words, shared)
             if not text:
@@ -424,6 +429,14 @@ def cut_apart(
                 items[index] = msgspec.structs.replace(item, content=text)
                 count += 1
     return count
+
+
+def _are_long(words: Sequence[str], shared: _Edges) -> bool:
+    """Tell whether shared words are a whole text, or too many to be the same by chance."""
+    if shared.front + shared.back >= len(words):
+        return True
+    ends = words[: shared.front], words[len(words) - shared.back :]
+    return any(len(" ".join(end)) >= MIN_SHARED_CHARACTERS for end in ends)
 
 
 def _goes_on(text: str, place: int) -> bool:
