@@ -162,9 +162,9 @@ class Vocabulary:
         rule = self.rules.get(name) or self.former.rules.get(name)
         if rule is None:
             self.refuse(name, where)
-        if value.__class__ is str:
-            value = self.former.values.get((name, value), value)
         try:
+            if value.__class__ is str:
+                value = self.former.values.get((name, value), value)
             return _checked(rule, value, where)
         except (OptionError, KeyboardInterrupt, SystemExit):
             raise

@@ -259,6 +259,7 @@ def test_help_loads_no_file_reader_and_no_engine() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_colors_and_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
     run("init", "desk")
     write("desk/templates/mine/item.md.j2", "{{ item.lines_range }}")

@@ -14,6 +14,7 @@ from promptforge.trimming.kinds import Trimmers
 from promptforge.trimming.pieces import Pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", STDLIB[:40:8], ids=lambda path: path.name)
 @pytest.mark.parametrize("room", [600, 2_000])
 def test_a_long_program_is_read_in_part_and_stays_a_program(path: Path, room: int) -> None:
