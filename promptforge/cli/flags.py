@@ -20,6 +20,7 @@ import click
 from ..config.options import OPTION_GROUPS, OPTION_VOCABULARY, PROMPT_OPTIONS, Options
 from ..config.schema import Rule, bare_type, read_count
 from ..engine import format_of
+from ..errors import OptionError, quote
 from ..files import YAML_SUFFIXES, shipped_folder
 from ..files.access import read_utf8
 
@@ -43,6 +44,12 @@ _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
+RARE_OPTIONS = (
+    "message_tokens", "call_tokens", "prompt_tokens", "image_tokens", "page_tokens",
+    "second_tokens", "images", "prompt_order", "system_role", "citation", "control_text",
+    "fence_language", "section_budgets", "explicit_share", "item_max_chars", "part_budgets",
+)  # fmt: skip
+"""Options that a profile sets: the help names `-O` in place of their flags, which work as well."""
 _VERBATIM_OPTIONS = {"paths": "a pattern", "query": "a question"}
 """Options with values that may hold a comma."""
 _SOURCE_FLAGS = (
@@ -416,6 +423,10 @@ def option_flags(function: Command, *, whole: bool = False) -> Command:
 
     The options of whole prompts get flags only with `whole`.
     """
+    about = "Set any option by its name: -O explicit_share=0.5; the guide lists all. Repeatable."
+    function = click.option(
+        "-O", "--option", "settings", metavar="KEY=VALUE", multiple=True, help=about
+    )(function)
     defaults = Options()
     for name in reversed(list(OPTION_VOCABULARY)):
         if whole or name not in PROMPT_OPTIONS:
@@ -429,6 +440,7 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
     if bare_type(rule.shape) is bool:
         about = f"{rule.doc} [default: {('no', 'yes')[default]}]"
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
+    hidden = name in RARE_OPTIONS
     about, multiple = rule.doc, _is_list(rule) or rule.several
     if name in _VERBATIM_OPTIONS:
         about += f" Repeatable; a comma is part of {_VERBATIM_OPTIONS[name]}."
@@ -436,8 +448,9 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
         about += " Repeatable, or comma-separated."
     elif default not in (None, ""):
         about += f" [default: {default}]"
+    kind = _OptionType(rule)
     return click.option(
-        flag, name, type=_OptionType(rule), multiple=multiple, default=None, help=about
+        flag, name, type=kind, multiple=multiple, default=None, help=about, hidden=hidden
     )
 
 
@@ -525,7 +538,7 @@ def profile_flags(function: Command) -> Command:
 
 
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the flags set, by name."""
+    """Return the options that the flags set, by name; raises `OptionError` for a bad `-O`."""
     found = {}
     for name in OPTION_VOCABULARY:
         value = given.get(name)
@@ -536,6 +549,14 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
             if name not in _VERBATIM_OPTIONS:
                 value = [word.strip() for each in value for word in each.split(",")]
         found[name] = value
+    for text in given.get("settings") or ():
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            raise OptionError(f"-O takes KEY=VALUE; got {quote(text)}")
+        if name not in OPTION_VOCABULARY.rules:
+            OPTION_VOCABULARY.refuse(name)
+        found[name] = read_option(name, value, f"-O {name}")
     return found
 
 

@@ -64,7 +64,7 @@ CASES_FILE_NAME = "preview.yaml"
 SAMPLE_FILE = Path(golden.__file__).with_name("start") / "items.json"
 FOLDERS = ("templates", "profiles")
 _WORDS_OF_TEXTS = (
-    *OPTION_VOCABULARY, *FOLDERS, "profile", "allow_outside", "quiet", "workspace",
+    *OPTION_VOCABULARY, *FOLDERS, "profile", "allow_outside", "quiet", "workspace", "settings",
     *(f"{name}{file}" for name in ("system", "instructions", "user") for file in ("", "_file")),
     "history",
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from commandline import ITEM, command, python, run, said, write
 from places import ROOT
 
-from promptforge.cli.flags import COMMON_FLAGS_SHOWN
+from promptforge.cli.flags import COMMON_FLAGS_SHOWN, RARE_OPTIONS
 from promptforge.cli.main import COMMANDS
 
 
@@ -55,8 +55,26 @@ def test_every_option_is_a_flag() -> None:
 
     for name in VOCABULARY:
         flag = rf"--{name.replace('_', '-')}\b"
-        assert bool(re.search(flag, out)) is (name not in PROMPT), name
-        assert re.search(flag, whole), name
+        rare = name in RARE_OPTIONS
+        assert bool(re.search(flag, out)) is (name not in PROMPT and not rare), name
+        assert bool(re.search(flag, whole)) is not rare, name
+
+
+def test_options_that_a_profile_sets_have_flags_that_the_help_leaves_out() -> None:
+    by_flag = run("render", "items.json", "--item-max-chars", "3").out
+    by_name = run("render", "items.json", "-O", "item_max_chars=3", "-O", "max-tokens=4k").out
+    assert by_flag == by_name != run("render", "items.json").out
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ("max_tokns=3", 'unknown option "max_tokns"; did you mean "max_tokens"?'),
+    ("max_tokens", '-O takes KEY=VALUE; got "max_tokens"'),
+    ("explicit_share=2", "explicit_share takes a number from 0 to 1; got 2.0"),
+    ("section_budgets={", "-O section_budgets"),
+])  # fmt: skip
+def test_a_bad_setting_is_named(given: str, message: str) -> None:
+    ran = run("render", "items.json", "-O", given)
+    assert ran.code in (2, 4) and message in ran.err
 
 
 @pytest.mark.parametrize("name", ["batch", "explain", "prompt", "render"])
@@ -67,7 +85,7 @@ def test_the_help_shows_every_flag_once(name: str) -> None:
     modules = {"batch": batch, "explain": explain, "prompt": preview}
     command = getattr(modules.get(name, render), f"{name}_command")
     for option in command.params:
-        if isinstance(option, click.Option):
+        if isinstance(option, click.Option) and not option.hidden:
             flag = next((each for each in option.opts if each.startswith("--")), option.opts[0])
             assert len(re.findall(rf"(?m)^  (?:-\w, )?{flag}(?![\w-])", out)) == 1, flag
     headings = [line[:-1] for line in out.splitlines() if re.fullmatch(r"[A-Z][^:]+:", line)]
