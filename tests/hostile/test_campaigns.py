@@ -44,9 +44,7 @@ def test_hostile_items_change_nothing_that_a_parser_sees() -> None:
     report = items.run(800 * MULTIPLIER, seed=MULTIPLIER)
     assert not report.broken
     assert report.figures["contents read back and compared"]
-    assert (
-        report.figures["items in markdown, fenced"] and report.figures["items in markdown, tagged"]
-    )
+    assert report.figures["items in markdown, auto"] and report.figures["items in markdown, tagged"]
 
 
 @pytest.mark.unwatched

@@ -760,10 +760,10 @@ def test_a_pin_goes_home_by_share(bench: Preview, open_page: Opener) -> None:
     assert "--overrides" in command and "overrides=" in python
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert command.startswith("promptforge ")
-    calls = ["-m", *shlex.split(command)], ["-c", python]
-    for call in calls:
+    # A shell runs it: items that were pasted stand behind `<<END`.
+    program = f"{shlex.quote(sys.executable)} -m {command}"
+    for call in ["bash", "-c", program], [sys.executable, "-c", python]:
         ran = subprocess.run(
-            [sys.executable, *call],
-            cwd=bench.folder, env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            call, cwd=bench.folder, env=environment, capture_output=True, text=True, check=True
+        )
         assert ran.stdout.rstrip("\n") == seen.rstrip("\n")
