@@ -385,7 +385,7 @@ def test_the_text_shows_what_is_absent_and_what_was_asked(
     # One has no room whole, and nothing is shortened.
     long = {**MANY[5], "content": MANY[5]["content"] * 60}
     give(reading, [*MANY[:5], long, *MANY[6:]])
-    page = open_page(reading, "?budget=900&query=refunding&o.trim=none")
+    page = open_page(reading, '?budget=900&query=refunding&o.trim="none"')
     # Words in other forms are found; neither marks nor ghosts are part of the text.
     said = page.inner_text("#hits-said")
     assert said == f"{text(page).count('Refunded')} hits"

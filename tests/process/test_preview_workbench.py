@@ -349,7 +349,7 @@ def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     why = "document.querySelector('#detail .why')?.textContent ?? ''"
     page.keyboard.press("]")
-    becomes(page, f"/^(In: it fits|Shortened to|Out: budget left)/.test({why})")
+    becomes(page, f"/^(Included whole|Shortened to|Out: budget left)/.test({why})")
     page.click(".entry.dropped .name >> nth=1")
     becomes(page, f"/^Out: budget left/.test({why})")
     why = page.inner_text("#detail .why")
@@ -357,7 +357,7 @@ def test_why_and_the_way_home(bench: Preview, open_page: Opener) -> None:
     assert re.search(numbers, why), why
     assert "ranking score" in page.inner_text("#detail")
     page.click("#detail button:has-text('Set the budget to')")
-    becomes(page, "document.querySelector('#detail .why').textContent.startsWith('In:')")
+    becomes(page, "document.querySelector('#detail .why').textContent.startsWith('Included whole')")
     page.go_back()
     shows(page, "of 600 tokens", place="spent")
     page.keyboard.press("o")
