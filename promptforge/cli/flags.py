@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..config.options import OPTION_GROUPS, OPTION_VOCABULARY, PROMPT_OPTIONS, Options
+from ..config.options import (
+    FORMER_OPTIONS,
+    OPTION_GROUPS,
+    OPTION_VOCABULARY,
+    PROMPT_OPTIONS,
+    Options,
+)
 from ..config.schema import Rule, bare_type, read_count
 from ..engine import format_of
 from ..errors import OptionError, quote
@@ -37,9 +43,10 @@ FOLLOW_FLAG, VERBOSE_FLAG = "promptforge.follow", "promptforge.verbose"
 FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
 VARIABLE_PREFIX = "PROMPTFORGE_"
 OPTION_VARIABLES = {
-    name: f"{VARIABLE_PREFIX}{name.upper()}" for name in ("profile", *OPTION_VOCABULARY)
+    name: f"{VARIABLE_PREFIX}{name.upper()}"
+    for name in ("profile", *FORMER_OPTIONS.rules, *OPTION_VOCABULARY)
 }
-"""Option → the variable of the environment that sets it."""
+"""Option, or the earlier word for one → the variable of the environment that sets it."""
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
@@ -491,9 +498,12 @@ def read_option(name: str, text: str, where: str) -> Any:
     """Return the value of an option from a text: `4000`, `20k`, `yes`, `a,b`, `{code: …}`.
 
     A text that cannot be read goes on as it is, and the vocabulary refuses it in the words of all
-    messages. Only broken YAML of a mapping is a `ProfileError` here, with `where`.
+    messages. Here only an unknown option raises, `OptionError`, and broken YAML of a mapping,
+    `ProfileError` with `where`.
     """
-    rule = OPTION_VOCABULARY.rules[name]
+    rule = OPTION_VOCABULARY.rule(name)
+    if rule is None:
+        OPTION_VOCABULARY.refuse(name)
     kind = bare_type(rule.shape)
     if text == "none" and not (_is_list(rule) and not rule.choices):
         return text
@@ -554,8 +564,6 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
         name = name.strip().replace("-", "_")
         if not equals:
             raise OptionError(f"-O takes KEY=VALUE; got {quote(text)}")
-        if name not in OPTION_VOCABULARY.rules:
-            OPTION_VOCABULARY.refuse(name)
         found[name] = read_option(name, value, f"-O {name}")
     return found
 

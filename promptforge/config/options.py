@@ -350,10 +350,11 @@ FILES_HINT = (
     "the files leaves some out, too"
 )
 """The hint for people who look for `include` or `exclude` among the options."""
-TEMPLATE_OPTIONS = (
-    "headers", "lines", "scores", "code", "sources", "tree", "header", "footer",
-)  # fmt: skip
-"""Options without an effect where no template uses them."""
+TEMPLATE_OPTIONS = {
+    "headers": "headers", "lines": "line_numbers", "scores": "scores", "code": "code",
+    "sources": "sources", "tree": "tree", "header": "header", "footer": "footer",
+}  # fmt: skip
+"""Option without an effect where no template uses its variable → the variable."""
 
 
 class _FormerOptions(msgspec.Struct):
@@ -363,20 +364,26 @@ class _FormerOptions(msgspec.Struct):
 
 
 def _renew_options(values: dict[str, Any]) -> dict[str, Any]:
-    """Return options with `lines` and `strict` in the place of the words before them.
+    """Return options with `lines` and `strict` in the place of the words before them; later wins.
 
-    >>> _renew_options({"number_lines": True, "on_error": "raise", "max_items": 3})
-    {'max_items': 3, 'lines': 'each', 'strict': True}
+    >>> _renew_options({"lines": "range", "number_lines": True, "on_error": "raise"})
+    {'lines': 'each', 'strict': True}
     """
     if _FORMER_NAMES.isdisjoint(values):
         return values
-    renewed = {name: value for name, value in values.items() if name not in _FORMER_NAMES}
-    if values.get("number_lines"):
-        renewed.setdefault("lines", "each")
-    elif "line_numbers" in values or "number_lines" in values:
-        renewed.setdefault("lines", "range" if values.get("line_numbers", True) else "none")
-    if "on_error" in values:
-        renewed.setdefault("strict", values["on_error"] == "raise")
+    renewed: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "on_error":
+            renewed["strict"] = value == "raise"
+        elif name not in _FORMER_NAMES:
+            renewed[name] = value
+        elif value:
+            each = name == "number_lines" or renewed.get("lines") == "each"
+            renewed["lines"] = ("range", "each")[each]
+        elif name == "line_numbers" and renewed.get("lines") != "each":
+            renewed["lines"] = "none"
+        elif name == "number_lines" and renewed.get("lines") != "none":
+            renewed["lines"] = "range"
     return renewed
 
 
@@ -385,6 +392,7 @@ _FORMER_NAMES = frozenset(_FormerOptions.__struct_fields__)
 _FORMER_FRAMINGS = ("fenced", "xml", "json", "yaml", "toon", "plain")
 FORMER_OPTIONS = Former(
     rules_of(_FormerOptions),
+    {"line_numbers": "lines", "number_lines": "lines", "on_error": "strict"},
     {("packing", "proportional"): "even"}
     | {("framing", name): "auto" for name in _FORMER_FRAMINGS},
     _renew_options,

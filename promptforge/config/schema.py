@@ -122,6 +122,8 @@ class Former(typing.NamedTuple):
     """Words of an earlier version, which are still read."""
 
     rules: Mapping[str, Rule]
+    today: Mapping[str, str]
+    """Each of its words → the word of today."""
     values: Mapping[tuple[str, str], str]
     """A word and an earlier value of it → the value of today."""
     renew: Callable[[dict[str, Any]], dict[str, Any]]
@@ -143,10 +145,10 @@ class Vocabulary:
         self.rules = dict(rules)
         self.elsewhere = dict(elsewhere or {})
         """Words that belong elsewhere → the hint for people who look for them here."""
-        self.former = former or Former({}, {}, dict)
+        self.former = former or Former({}, {}, {}, dict)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.rules or name in self.former.rules
+        return isinstance(name, str) and self.rule(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rules)
@@ -154,12 +156,18 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.rules)
 
+    def rule(self, name: str) -> Rule | None:
+        """Return the rule of a word, or of an earlier word for one that is here; else `None`."""
+        if self.former.today.get(name) in self.rules:
+            return self.former.rules[name]
+        return self.rules.get(name)
+
     def check(self, name: str, value: Any, where: Where | None = None) -> Any:
         """Return `value` in the type of the word `name`: lists become tuples, `none` its meaning.
 
         Raises `OptionError` for an unknown word or a bad value; with `where`, `ProfileError`.
         """
-        rule = self.rules.get(name) or self.former.rules.get(name)
+        rule = self.rule(name)
         if rule is None:
             self.refuse(name, where)
         try:

@@ -274,6 +274,8 @@ def _without_effect(
 ) -> Iterator[Finding]:
     """Yield findings about keys that no template of the layout, or of one based on it, prints."""
     stated = {"titles", *TEMPLATE_OPTIONS} & keys.values.keys()
+    if keys.values.get("lines") == "each":  # the contents have the numbers
+        stated.discard("lines")
     if not stated:
         return
     pairs = [each for each in known.formats() if not own or own in known.chain(each.layout)]
@@ -281,7 +283,11 @@ def _without_effect(
         return
     try:
         layouts = [templates.layout(each.layout, format_of(each.ending)) for each in pairs]
-        printed = {name for name in stated if any(each.uses(name) for each in layouts)}
+        printed = {
+            name
+            for name in stated
+            if any(each.uses(TEMPLATE_OPTIONS.get(name, name)) for each in layouts)
+        }
         if any(_SECTION_TITLE.search(each.sources()) for each in layouts):
             printed.add("titles")
     except PromptForgeError:  # said where these files are checked

@@ -90,8 +90,9 @@ def _fixed_set(
     ) -> PackingStep:
         from .fixed_set import pack_fixed_set
 
-        ends = {"longest_first": longest_first, "from_end": from_end}
-        pack_fixed_set(packer, step, limit, shortens=shortens, **ends)
+        pack_fixed_set(
+            packer, step, limit, shortens=shortens, longest_first=longest_first, from_end=from_end
+        )
         return step
 
     def fill(packer: Packer, step: PackingStep) -> None:

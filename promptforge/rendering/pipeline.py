@@ -647,8 +647,9 @@ def _say_broken_delimiter(error: BrokenDelimiterError, diagnostics: Diagnostics)
 
 def _say_ineffective(layout: Layout, options: Options, diagnostics: Diagnostics) -> None:
     where = f"in the layout {options.layout} as {options.format}"
-    for name in TEMPLATE_OPTIONS:
-        variable = "line_numbers" if name == "lines" else name
+    for name, variable in TEMPLATE_OPTIONS.items():
+        if name == "lines" and options.number_lines:
+            continue  # the contents have the numbers, whatever the templates use
         if getattr(options, name) != getattr(_DEFAULTS, name) and not layout.uses(variable):
             diagnostics.add("PF105", f"{name} changes nothing {where}", severity="info")
 

@@ -110,11 +110,6 @@ class Syntax:
         """
         return text
 
-    @property
-    def framings(self) -> tuple[str, ...]:
-        """The framings that it takes: its own, and perhaps tags."""
-        return ("auto", TAGGED) if self.is_taggable else ("auto",)
-
     def problem(self, text: str, ending: str) -> str | None:
         """Return why a parser refuses a page of templates of this `ending`, if it does."""
         return None

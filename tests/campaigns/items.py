@@ -54,10 +54,10 @@ def run(cases: int, seed: int = 1) -> Report:
     number = turn = given_up = 0
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
-        own, *others = syntax_of(FORMAT_EXTENSIONS[format]).framings
+        is_taggable = syntax_of(FORMAT_EXTENSIONS[format]).is_taggable
         # In each round the other half of the pairs is tagged, in each layout other formats.
         is_odd = (turn + turn // len(pairs) + turn // len(FORMAT_EXTENSIONS)) % 2
-        framing = TAGGED if is_odd and TAGGED in others else own
+        framing = TAGGED if is_odd and is_taggable else "auto"
         records = [made.record(n) for n in range(min(TOGETHER, cases - number))]
         try:
             compared += check(records, layout, format, framing)

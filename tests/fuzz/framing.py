@@ -26,4 +26,5 @@ def one(data: bytes) -> None:
         record["metadata"] = {
             draw.of(("title", "url", "author", "technique_id", "description")): draw.text()
         }
-    check([record], layout, format, draw.of(syntax_of(FORMAT_EXTENSIONS[format]).framings))
+    tagged = syntax_of(FORMAT_EXTENSIONS[format]).is_taggable and draw.true()
+    check([record], layout, format, "tagged" if tagged else "auto")

@@ -311,7 +311,7 @@ def test_one_item_template_works_under_each_framing(format: str) -> None:
         "toon": '"a < b\\n\\"c\\""\n',
         "plain": 'a < b\n"c"\n',
     }
-    for framing in syntax_of(ending).framings:
+    for framing in ("auto", "tagged")[: 1 + syntax_of(ending).is_taggable]:
         made = render([record], "mine", format, templates=files, framing=framing)
         expected = (
             f'<content-{FIRST}>\na < b\n"c"\n</content-{FIRST}>\n'

@@ -66,11 +66,24 @@ def test_options_that_a_profile_sets_have_flags_that_the_help_leaves_out() -> No
     assert by_flag == by_name != run("render", "items.json").out
 
 
+def test_earlier_words_are_read_from_variables_and_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write("place.json", [{**ITEM, "path": "a.py", "start_line": 1, "end_line": 1}])
+    without = run("render", "place.json", "--lines", "none").out
+    assert without != run("render", "place.json").out
+    assert run("render", "place.json", "-O", "line_numbers=no").out == without
+    assert run("diff", "line_numbers=no", "lines=none", "place.json", "--exit-code").code == 0
+    monkeypatch.setenv("PROMPTFORGE_LINE_NUMBERS", "no")
+    assert run("render", "place.json").out == without
+
+
 @pytest.mark.parametrize(("given", "message"), [
     ("max_tokns=3", 'unknown option "max_tokns"; did you mean "max_tokens"?'),
     ("max_tokens", '-O takes KEY=VALUE; got "max_tokens"'),
     ("explicit_share=2", "explicit_share takes a number from 0 to 1; got 2.0"),
     ("section_budgets={", "-O section_budgets"),
+    ("line_numbers=perhaps", "line_numbers takes true or false"),
 ])  # fmt: skip
 def test_a_bad_setting_is_named(given: str, message: str) -> None:
     ran = run("render", "items.json", "-O", given)

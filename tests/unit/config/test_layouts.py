@@ -311,3 +311,9 @@ def test_an_author_writes_the_number() -> None:
     words = 'words: {line_number: "{start} | "}'
     sources = [{"chunks/layout.yaml": words}]
     assert "\n1 | one" in _render("one\ntwo", templates=sources).text
+
+
+def test_earlier_words_of_options_are_read_where_those_of_today_are() -> None:
+    assert load_layout_settings("number_lines: true\n", "layout.yaml").options == {"lines": "each"}
+    with pytest.raises(ProfileError, match='unknown key "on_error"'):
+        load_layout_settings("on_error: raise\n", "layout.yaml")

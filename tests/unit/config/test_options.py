@@ -369,6 +369,21 @@ def test_the_words_of_an_earlier_version_are_read(
         assert pf.render([item], **former).text == pf.render([item], **today).text
 
 
+@pytest.mark.parametrize(("first", "then", "strict", "lines"), [
+    ({"lines": "range", "strict": True}, {"line_numbers": False, "on_error": "warn"}, False, "none"),
+    ({"line_numbers": False, "on_error": "warn"}, {"lines": "each", "strict": True}, True, "each"),
+    ({"lines": "none"}, {"number_lines": False}, False, "none"),
+    ({"lines": "each"}, {"number_lines": False}, False, "range"),
+])  # fmt: skip
+def test_the_later_of_an_earlier_word_and_one_of_today_wins(
+    first: dict[str, Any], then: dict[str, Any], strict: bool, lines: str
+) -> None:
+    options = apply_options(Options(), {**first, **then})
+    assert (options.strict, options.lines) == (strict, lines)
+    options = pf.Renderer(**first).check(**then)
+    assert (options.strict, options.lines) == (strict, lines)
+
+
 def test_a_wrong_value_of_an_earlier_word_is_refused_by_that_word() -> None:
     with pytest.raises(pf.OptionError, match="number_lines takes true or false"):
         apply_options(Options(), {"number_lines": "perhaps"})
