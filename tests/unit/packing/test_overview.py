@@ -10,7 +10,7 @@ import pytest
 
 import promptforge as pf
 from promptforge.rendering.page import Page
-from promptforge.rendering.variants import Shortener
+from promptforge.trimming.pieces import TrimmedVariants
 from promptforge.trimming.program import _ProgramPieces
 
 MAX_PAGES_BUILT = 40
@@ -109,11 +109,16 @@ def test_no_budget_builds_the_page_of_2000_files_more_than_40_times(
 
 
 @pytest.mark.slow
-def test_an_outline_within_a_budget_is_found_in_few_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    searched = counted_calls(monkeypatch, Shortener, "_longest_of")
+def test_a_guess_finds_an_outline_within_a_budget_in_fewer_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made = counted_calls(monkeypatch, _ProgramPieces, "outline_text")
     package = Path(pf.__file__).parent
     sources = sorted(package.glob("[p-t]*/*.py"))
-    overview({os.fspath(each.relative_to(package)): each.read_text() for each in sources}, 20_000)
-    # By halves each search made 7.4.
-    assert len(made) <= 5 * len(searched)
+    files = {os.fspath(each.relative_to(package)): each.read_text() for each in sources}
+    guessed = overview(files, 60_000)
+    tries = len(made)
+    with monkeypatch.context() as patch:
+        patch.setattr(TrimmedVariants, "guess", lambda *_: -1)
+        assert overview(files, 60_000) == guessed
+    assert tries <= 0.8 * (len(made) - tries)
