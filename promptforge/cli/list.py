@@ -91,17 +91,29 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     found = {name: list_things[name]() for name in chosen}
     if as_json:
         write_json(found)
-    elif thing == "profiles":
+        return
+    special = [row["name"] for row in found.get("profiles", ()) if _has_one_job(row)]
+    if special:
+        found["profiles"] = [row for row in found["profiles"] if row["name"] not in special]
+    if thing == "profiles":
         write_lines(_profile_table(found[thing]), paint=_PAINT_TABLE)
     elif thing:
         write_lines(_row_lines(found[thing]), paint=_PAINT)
     else:
         blocks = [["", name, *_row_lines(rows)] for name, rows in found.items()]
         write_lines([line for block in blocks for line in block][1:], paint=_PAINT)
+    if special:
+        print_message(f"profiles for one job, not one LLM: {', '.join(special)}")
 
 
 _PAINT = painter((r"\S.*", "bold"), (r"  (\S+)", "cyan"))
 _PAINT_TABLE = painter(("name .*", "bold"), (r"\S+", "cyan"), (r" .*", "dim"))
+
+
+def _has_one_job(profile: dict[str, Any]) -> bool:
+    """Tell whether a shipped profile is for one job, such as that of an agent, not for an LLM."""
+    of_an_llm = profile.get("family") or profile["name"] == "default"
+    return not (profile["whose"] or of_an_llm)
 
 
 def _row_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
