@@ -121,7 +121,7 @@ COMMON_FLAGS = {
     ),
     "Selection": "max_tokens query packing context_window",
     "Layout": "profile layout format templates tree outline",
-    "Output": "output split copy html edit port workers limit retry http resources as_json strict",
+    "Output": "output split copy html edit port workers limit retry http as_json strict",
 }
 """Heading of the help of `-h` → names of the flags that most people use, of any command."""
 COMMON_FLAGS_SHOWN = 22

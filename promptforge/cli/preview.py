@@ -256,14 +256,13 @@ class _LogLines(logging.Handler):
     metavar="FOLDER", help="Open a folder to pack_folder and search_files. Repeatable. Without it,"
     " the roots of the client are open, over standard input alone.",
 )  # fmt: skip
-@click.option("--resources", is_flag=True, help="List templates and profiles as resources.")
 @click.option(
     "--wrap", is_flag=True, help="Proxy the MCP server that COMMAND starts, or that is at a URL:"
     " shorten long results to --max-tokens; the tool read_more has the rest.",
 )  # fmt: skip
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def mcp_command(
-    http: tuple[str, int] | None, roots: tuple[str, ...], resources: bool, wrap: bool,
+    http: tuple[str, int] | None, roots: tuple[str, ...], wrap: bool,
     command: tuple[str, ...], **given: Any,
 ) -> None:  # fmt: skip
     """Serve the Model Context Protocol: tools that render contexts, and each layout as a prompt.
@@ -293,7 +292,7 @@ def mcp_command(
         else:
             from ..integrations.mcp import make_mcp_server
 
-            serve = make_mcp_server(roots=roots, resources=resources, **made_of).serve
+            serve = make_mcp_server(roots=roots, **made_of).serve
     except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
     if http is not None:

@@ -29,7 +29,6 @@ from ..config.profiles import find_profiles
 from ..engine import FORMAT_EXTENSIONS, ContextRenderer, Templates, decode_json, list_tokenizers
 from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_name
 from ..files import Folders, folder_paths
-from ..files.access import read_utf8
 from ..model import Result
 from .bridge import missing_extra
 from .mcp_folders import gather_within, open_folders
@@ -47,14 +46,11 @@ try:
         INVALID_REQUEST,
         PARSE_ERROR,
         CallToolResult,
-        Completion,
         ErrorData,
         JSONRPCError,
         JSONRPCRequest,
         JSONRPCResponse,
         ListRootsResult,
-        PromptReference,
-        Resource,
         TextContent,
         ToolAnnotations,
     )
@@ -84,26 +80,6 @@ class RenderedContext(TypedDict):
     items_trimmed: int
     items_dropped: int
     warnings: list[str]
-
-
-class Explained(TypedDict):
-    """Status and reason of each item, and the spending of the budget."""
-
-    tokens: int
-    max_tokens: int | None
-    items: list[dict[str, Any]]
-    explanation: dict[str, Any]
-    remedies: list[dict[str, Any]]
-    warnings: list[str]
-
-
-class Listed(TypedDict):
-    """All names and options to choose from."""
-
-    layouts: list[dict[str, Any]]
-    profiles: list[dict[str, str]]
-    tokenizers: list[dict[str, str]]
-    options: list[dict[str, Any]]
 
 
 _ITEM_KEYS = "kind, path, start_line, end_line, name, language, score, summary, required, metadata"
@@ -141,10 +117,6 @@ _TOOLS_OF_FOLDERS = {
     "pack_folder": "Pack files with line numbers into at most max_tokens.",
     "search_files": "Find passages of files that answer a query, with line numbers.",
 }
-_SCHEME = "promptforge://"
-_RESOURCE_TYPES = {"templates": "text/plain", "profiles": "application/yaml"}
-MAX_COMPLETIONS = 100
-"""Values in one completion, as the protocol allows."""
 Place = Annotated[str, Field(description="A folder or file.")]
 Patterns = Annotated[list[str] | None, Field(description="Patterns as of .gitignore.")]
 ItemsText = Annotated[str, Field(description="A JSON array of objects with content, path, kind, …")]
@@ -157,22 +129,9 @@ ProfileText = Annotated[str, Field(description="The profile of an LLM.")]
 class _Server(MCPServer):
     """A server of short definitions; unknown arguments, which the library drops, are refused."""
 
-    workshop: _Workshop
     roots: Sequence[str] = ()
     is_open = True
     """False over HTTP where the operator names no folder: then anybody could name any."""
-    has_resources = False
-
-    async def list_resources(self) -> list[Resource]:
-        if not self.has_resources:
-            return []
-        # By the names of this moment: the operator may add templates while the server runs.
-        named = {"templates": self.workshop.templates.names(), "profiles": self.workshop.profiles()}
-        return [
-            Resource(uri=f"{_SCHEME}{kind}/{name}", name=name, mime_type=_RESOURCE_TYPES[kind])
-            for kind, names in named.items()
-            for name in names
-        ]
 
     def serve(self, http: tuple[str, int] | None) -> None:
         """Serve at a host and a port, or at standard input and output."""
@@ -486,11 +445,6 @@ class _Workshop:
     def profiles(self) -> list[str]:
         return [name for name, _, _ in find_profiles(self._folders)]
 
-    def profile_text(self, name: str) -> str | None:
-        """Return the source of a profile, or None if there is none."""
-        files = {known: path for known, _, path in find_profiles(self._folders)}
-        return read_utf8(files[name]) if name in files else None
-
     def render(self, items: Any, wanted: Mapping[str, Any]) -> Result:
         checked = self._checked(wanted)
         _check_size(items)
@@ -513,11 +467,11 @@ class _Workshop:
             checked["packing"] = "repository"
         return self._renderer.render(items, before=tuple(said), **checked)
 
-    def list_layouts(self) -> Annotated[CallToolResult, Listed]:
+    def list_layouts(self) -> CallToolResult:
         """List layouts with their formats, profiles, tokenizers and all options."""
         found = self.templates
-        listed = Listed(
-            layouts=[
+        listed = {
+            "layouts": [
                 {
                     "name": name,
                     "description": found.settings(name).description,
@@ -525,16 +479,16 @@ class _Workshop:
                 }
                 for name in found.layouts()
             ],
-            profiles=[{"name": n, "description": d} for n, d, _ in find_profiles(self._folders)],
+            "profiles": [{"name": n, "description": d} for n, d, _ in find_profiles(self._folders)],
             # A colon: the start of a file's name, which no client may give.
-            tokenizers=[
+            "tokenizers": [
                 {"name": n, "description": d} for n, d in list_tokenizers() if ":" not in n
             ],
-            options=[
+            "options": [
                 {"name": rule.name, "takes": rule.takes, "description": rule.doc}
                 for rule in OPTION_VOCABULARY.rules.values()
             ],
-        )
+        }
         return _answer(msgspec.json.encode(listed).decode(), listed)
 
 
@@ -545,13 +499,11 @@ def make_mcp_server(
     profiles: Folders = None,
     allow_outside: bool = False,
     roots: Sequence[str] = (),
-    resources: bool = False,
     **options: Any,
 ) -> _Server:
     """Build a server; `profile`, the folders and the options are defaults for its requests.
 
     Files below `roots` are open to every client; one over standard input may tell its own roots.
-    With `resources`, templates and profiles are among the resources.
 
     Raises `OptionError`, `ProfileError`, `TemplateError`.
     """
@@ -579,55 +531,8 @@ def make_mcp_server(
     for name in workshop.templates.layouts():
         about = workshop.templates.settings(name).description
         server.prompt(name=name, title=name, description=about)(_prompt(name, workshop.render))
-    server.workshop, server.has_resources, server.roots = workshop, resources, roots
-    if resources:
-        _add_resources(server, workshop)
-    _add_completions(server, workshop)
+    server.roots = roots
     return server
-
-
-def _add_resources(server: MCPServer, workshop: _Workshop) -> None:
-    """Add the sources of templates and profiles as resources."""
-    found = workshop.templates
-
-    def template(name: str) -> str:
-        """Return the source of a template."""
-        if name not in found.names():
-            raise _invalid(f"there is no template {quote(name)}{suggest_name(name, found.names())}")
-        return found.source(name)[0]
-
-    def profile(name: str) -> str:
-        """Return the source of a profile."""
-        text = workshop.profile_text(name)
-        if text is None:
-            hint = suggest_name(name, workshop.profiles())
-            raise _invalid(f"there is no profile {quote(name)}{hint}")
-        return text
-
-    for read, kind, name, title in (
-        (template, "templates", "{+name}", "Template"),
-        (profile, "profiles", "{name}", "Profile"),
-    ):
-        uri = f"{_SCHEME}{kind}/{name}"
-        server.resource(uri, title=title, mime_type=_RESOURCE_TYPES[kind])(read)
-
-
-def _add_completions(server: _Server, workshop: _Workshop) -> None:
-    found = workshop.templates
-
-    def names_for(reference: Any, argument: str) -> Iterable[str]:
-        if isinstance(reference, PromptReference):
-            if argument == "format" and reference.name in found.layouts():
-                return found.formats(reference.name)
-            return workshop.profiles() if argument == "profile" else ()
-        return found.names() if f"{_SCHEME}templates/" in reference.uri else workshop.profiles()
-
-    @server.completion()
-    async def complete(reference: Any, argument: Any, context: Any) -> Completion:
-        begun = names_for(reference, argument.name)
-        names = [name for name in begun if name.startswith(argument.value)]
-        shown = names[:MAX_COMPLETIONS]
-        return Completion(values=shown, total=len(names), has_more=len(names) > len(shown))
 
 
 def _answer(text: str, report: Mapping[str, Any]) -> CallToolResult:
@@ -709,17 +614,17 @@ def _rendered(result: Result) -> Annotated[CallToolResult, RenderedContext]:
     return _answer(result.text, msgspec.convert(report, RenderedContext))
 
 
-def _explained(result: Result) -> Annotated[CallToolResult, Explained]:
+def _explained(result: Result) -> CallToolResult:
     """Explain each item: in the text, shortened or left out, why, its cost, the budget it fits."""
     rows = [msgspec.to_builtins(item.__getstate__()) for item in result.items]
-    report = Explained(
-        tokens=result.tokens,
-        max_tokens=result.max_tokens,
-        items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
-        explanation=msgspec.to_builtins(result.explain()),
-        remedies=msgspec.to_builtins(list(result.remedies())),
-        warnings=list(map(str, result.warnings)),
-    )
+    report = {
+        "tokens": result.tokens,
+        "max_tokens": result.max_tokens,
+        "items": [{name: value for name, value in row.items() if name != "text"} for row in rows],
+        "explanation": result.explain(),
+        "remedies": list(result.remedies()),
+        "warnings": list(map(str, result.warnings)),
+    }
     return _answer(msgspec.json.encode(report).decode(), report)
 
 

@@ -25,7 +25,6 @@ pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-all]'")
 
 from mcp import Client, MCPError, StdioServerParameters
 
-from promptforge.config.profiles import find_profiles
 from promptforge.integrations import mcp as bridge
 
 ITEMS = [
@@ -266,49 +265,6 @@ def test_the_answer_costs_what_the_budget_says() -> None:
     assert "text" not in answer.structured_content
 
 
-def test_templates_and_profiles_are_resources_and_names_are_completed(tmp_path: Path) -> None:
-    from mcp.types import PromptReference, ResourceTemplateReference
-
-    async def work(client: Any) -> Any:
-        listed = (await client.list_resource_templates()).resource_templates
-        read = [
-            (await client.read_resource(f"promptforge://{name}")).contents[0].text
-            for name in ("templates/chunks/item.md.j2", "profiles/claude")
-        ]
-        for wrong in ("templates/../../pyproject.toml", "profiles/cloude", "profiles/..%2Fx"):
-            with pytest.raises(MCPError):
-                await client.read_resource(f"promptforge://{wrong}")
-        layout = PromptReference(type="ref/prompt", name="chunks")
-        asked = [
-            (layout, "format", "x"),
-            (layout, "profile", "gemm"),
-            (layout, "items", ""),
-            *(
-                (
-                    ResourceTemplateReference(type="ref/resource", uri=one.uri_template),
-                    "name",
-                    start,
-                )
-                for one, start in zip(listed, ("chunks/item.m", "deepseek-"), strict=True)
-            ),
-        ]
-        completed = [
-            (await client.complete(reference, {"name": name, "value": value})).completion.values
-            for reference, name, value in asked
-        ]
-        return read, completed
-
-    (template, profile), completed = talk(work, plain(resources=True))
-    assert "item" in template and profile.startswith("# yaml-language-server")
-    assert completed == [
-        ["xml"],
-        ["gemma", "gemma-3"],
-        [],
-        ["chunks/item.md.j2"],
-        ["deepseek-r1"],
-    ]
-
-
 def test_half_of_a_pair_in_the_items_of_a_prompt_is_replaced() -> None:
     async def work(client: Any) -> Any:
         return await client.get_prompt("chunks", {"items": r'[{"content": "cut \ud83d"}]'})
@@ -325,36 +281,6 @@ def test_a_prompt_that_there_is_not_is_said() -> None:
     talk(work)
 
 
-async def _read_resources(client: Any) -> dict[str, Any]:
-    resources = (await client.list_resources()).resources
-    read = {one.uri: (await client.read_resource(one.uri)).contents[0] for one in resources}
-    assert [read[one.uri].mime_type for one in resources] == [one.mime_type for one in resources]
-    return {uri: content.text for uri, content in read.items()}
-
-
-@pytest.mark.slow
-def test_every_template_and_profile_is_listed_and_can_be_read(tmp_path: Path) -> None:
-    (tmp_path / "house").mkdir()
-    look = tmp_path / "house/layout.md.j2"
-    look.write_text("{{ items | length }}", encoding="utf-8")
-    texts = talk(_read_resources, plain(templates=tmp_path, resources=True))
-    assert texts["promptforge://templates/house/layout.md.j2"] == look.read_text("utf-8")
-    assert {f"promptforge://profiles/{name}" for name, _, _ in find_profiles(())} <= texts.keys()
-    arguments = ["-m", "promptforge", "mcp", "--resources", "--templates", str(tmp_path)]
-    server = StdioServerParameters(command=sys.executable, args=arguments)
-    assert talk(_read_resources, server) == texts
-
-
-def test_no_resource_is_listed_or_read_unless_the_operator_wants_them() -> None:
-    async def work(client: Any) -> Any:
-        with pytest.raises(MCPError):
-            await client.read_resource("promptforge://profiles/claude")
-        templates = (await client.list_resource_templates()).resource_templates
-        return (await client.list_resources()).resources, templates
-
-    assert talk(work) == ([], [])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["", "0.0.0.0:"])
 def test_the_command_serves_over_http_too(host: str) -> None:
@@ -368,7 +294,6 @@ def test_the_command_serves_over_http_too(host: str) -> None:
         "mcp",
         "--max-tokens",
         "99",
-        "--resources",
         "--http",
         f"{host}{port}",
     ]
@@ -383,9 +308,6 @@ def test_the_command_serves_over_http_too(host: str) -> None:
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                     break
                 time.sleep(0.05)
-            assert talk(_read_resources, f"http://127.0.0.1:{port}/mcp").keys() == (
-                talk(_read_resources, plain(resources=True)).keys()
-            )
             failed, said = call("render_context", f"http://127.0.0.1:{port}/mcp", items=ITEMS)
             assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text
             # More than the library takes by itself.
