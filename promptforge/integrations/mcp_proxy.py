@@ -1,8 +1,8 @@
 """A proxy before any MCP server: it shortens long results, and holds the rest by a handle.
 
 Messages pass as they came, but for three: the list of tools gets `read_more`, its calls are
-answered here, and texts of a result that cost more than the budget are shortened, by their kind and
-the words of the call. The last text of such a result says how to get the rest.
+answered here, and a result that costs more than the budget is shortened, by the kind of its texts
+and the words of the call. The last text of such a result says how to get the rest.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ from mcp.types import METHOD_NOT_FOUND, PROTOCOL_VERSION_META_KEY, jsonrpc_messa
 from .._version import __version__
 from ..errors import OptionError, PromptForgeError, quote
 from ..files.access import system_reason
+from ..text.escape import SURROGATE
 from ..text.languages import language_of
 from .bridge import Bridge
 from .mcp import MAX_SECONDS_AT_END, _Server
-from .mcp_results import MAX_BYTES, MAX_QUESTION_CHARS, ResultShortener
+from .mcp_results import MAX_BYTES, MAX_QUESTION_CHARS, ResultShortener, ToolResult
 
 TOO_LONG = f"is longer than {MAX_BYTES >> 20} MiB"
 LATEST_VERSION = "2025-11-25"
@@ -216,19 +217,25 @@ class Relay:
 
     def _shortened(self, raw: msgspec.Raw, call: _Call) -> Raws | None:
         result = msgspec.json.decode(raw, type=Raws)
-        if "content" not in result:  # a task, or the client is asked for more
+        value = bytes(result.get("structuredContent", b"null")).decode()
+        structured = None if value == "null" else value
+        if "content" not in result and structured is None:  # a task, or more is asked for
             return None
-        content: list[Any] = msgspec.json.decode(result["content"], type=list[msgspec.Raw])
+        given = result.get("content", b"[]")
+        content: list[Any] = msgspec.json.decode(given, type=list[msgspec.Raw])
         found = list(_texts_in(content, call.language))
+        failed = _decode(result.get("isError", b"false"), bool)
+        schema = None if failed else self._schemas.get(call.tool)
         short = self._shortener.shorten(
-            [text for _, _, text, _ in found],
-            [language for *_, language in found],
+            ToolResult([text for _, _, text, _ in found], structured),
             call.question,
-            self._schemas.get(call.tool),
+            [language for *_, language in found],
+            schema,
         )
         if short is None:
             return None
-        for (place, block, _, _), text in zip(found, short[0], strict=True):
+        *texts, note = short.texts
+        for (place, block, _, _), text in zip(found, texts, strict=True):
             content[place] = None
             if text:
                 made = msgspec.Raw(json.dumps(text).encode())
@@ -236,7 +243,13 @@ class Relay:
                 change = {"resource": {**resource, "text": made}} if resource else {"text": made}
                 content[place] = {**block, **change}
         kept = [block for block in content if block is not None]
-        kept.append({"type": "text", "text": short[1]})
+        if short.structured is not None:
+            result["structuredContent"] = msgspec.Raw(_as_bytes(short.structured))
+        elif structured is not None:
+            del result["structuredContent"]
+            if schema is not None:  # without what it promises, a client refuses all but an error
+                result["isError"] = msgspec.Raw(b"true")
+        kept.append({"type": "text", "text": note})
         return {**result, "content": msgspec.Raw(_encode(kept))}
 
     async def _refuse(self, line: bytes, reason: str) -> None:
@@ -280,6 +293,11 @@ def _plain(raw: Any) -> Any:
     """Return an id, or another plain value: a text, or a whole number, which may end in .0."""
     found = None if raw is None else _decode(raw, int | float | str | None)
     return int(found) if isinstance(found, float) and found.is_integer() else found
+
+
+def _as_bytes(text: str) -> bytes:
+    """Return JSON in UTF-8; half of a pair of UTF-16 is an escape."""
+    return SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Shortens the texts of a tool's result to a budget, and holds them whole by a handle for a while.
+"""Shortens a tool's result to a budget, and holds it whole by a handle for a while.
 
-A text is shortened by its kind and by a question; JSON stays JSON, and agrees with a schema if any
-shorter text does.
+A text is shortened by its kind and by a question, and JSON stays JSON. Structured content keeps the
+schema of its tool; a text that says the same still says the same.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from jsonschema.validators import validator_for
@@ -31,6 +31,9 @@ MIN_BUDGET = 200
 MAX_BYTES = 1 << 26
 """Bytes of all results that are held, and of one message."""
 MAX_QUESTION_CHARS = 1_000
+MIN_SHARE = 20
+"""Tokens for each text below which all texts become one."""
+LEFT_OUT = "The tool ran, but no part of its structured content agrees with its schema."
 SIZES = sorted({int(1.2**number) for number in range(70)} | {0})
 """Elements of an array that are kept; of a text forty times as many characters."""
 MAX_CHARS_READ, MAX_PASSAGES, MIN_RANKED = 1 << 20, 50, 12
@@ -40,23 +43,38 @@ _PASSAGE = re.compile(r"(?s).{1,2000}(?:\n|\Z)|.{2000}")
 _LINES = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})?)?")
 
 
+class ToolResult(NamedTuple):
+    """The texts of a tool's result, and its structured content as JSON."""
+
+    texts: Sequence[str]
+    """Shortened: empty for one that is left out, and a note after all."""
+    structured: str | None = None
+    """Shortened: `None` too where nothing within the budget agrees with the schema."""
+
+    @property
+    def parts(self) -> list[str]:
+        """All that an LLM may be shown."""
+        return [*self.texts, *filter(None, [self.structured])]
+
+
 class ResultShortener:
-    """Shortens texts, and holds them whole for a while; threads may share it."""
+    """Shortens results, and holds them whole for a while; threads may share it."""
 
     def __init__(self, bridge: Bridge) -> None:
-        self._bridge, self._counter = bridge, get_tokenizer(bridge.setting("tokenizer"))
+        self.bridge, self.counter = bridge, get_tokenizer(bridge.setting("tokenizer"))
         self.most: int = bridge.setting("max_tokens") or 0
         if self.most < MIN_BUDGET:
             raise OptionError(f"--wrap needs --max-tokens, {MIN_BUDGET} or more")
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._key = os.urandom(16)  # no other client can guess a handle
 
-    def _cost(self, texts: Sequence[str]) -> int:
+    def cost(self, texts: Sequence[str]) -> int:
         """Return the tokens of texts, one by one or joined by a client, if not above the budget."""
-        alone = sum(self._counter.count_upto(text, self.most) for text in texts)
-        return max(alone, self._counter.count_upto("\n".join(texts), self.most))
+        alone = sum(self.counter.count_upto(text, self.most) for text in texts)
+        return max(alone, self.counter.count_upto("\n".join(texts), self.most))
 
-    def _hold(self, text: str) -> str:
+    def hold(self, text: str) -> str:
+        """Hold a text; return its handle."""
         data = text.encode("utf-8", "surrogatepass")
         handle = hashlib.blake2b(data, digest_size=6, key=self._key).hexdigest()
         self._held[handle] = data
@@ -66,72 +84,20 @@ class ResultShortener:
         return handle
 
     def shorten(
-        self, texts: Sequence[str], languages: Sequence[str | None], question: str, schema: Any
-    ) -> tuple[list[str], str] | None:
-        """Return the shorter texts and a note; None where all cost no more than the budget."""
-        if self._cost(texts) <= self.most:
+        self,
+        given: ToolResult,
+        question: str = "",
+        languages: Sequence[str | None] = (),
+        schema: Any = None,
+    ) -> ToolResult | None:
+        """Return the shorter result; `None` where all of it costs no more than the budget.
+
+        `languages` are those of the texts; `schema` is that of the structured content.
+        """
+        if self.cost(given.parts) <= self.most:
             return None
-        whole = "\n".join(texts)
-        handle, lines = self._hold(whole), whole.count("\n") + 1
-
-        def note(shown: int) -> str:
-            return (
-                f"[Shortened: {shown:,} of {len(whole):,} characters are shown, of {lines:,} lines."
-                f' The rest: read_more(handle="{handle}", lines="1-") or query="…" for a part.]'
-            )
-
-        share = self._share(texts, self.most - self._cost([note(len(whole))]))
-        while share > 0:
-            short = [
-                self._within(text, language, question, schema, share)
-                for text, language in zip(texts, languages, strict=True)
-            ]
-            said = note(sum(map(len, short)))
-            over = self._cost([*short, said]) - self.most
-            if over <= 0:
-                return short, said
-            share -= over
-        return [""] * len(texts), note(0)
-
-    def _share(self, texts: Sequence[str], room: int) -> int:
-        """Return the most tokens of one text with which all keep the room."""
-        sizes = sorted(self._counter.count_upto(text, room) for text in texts)
-        for number, size in enumerate(sizes):
-            share = room // (len(sizes) - number)
-            if size > share:
-                return share
-            room -= size
-        return sizes[-1]
-
-    def _within(
-        self, text: str, language: str | None, question: str, schema: Any, room: int
-    ) -> str:
-        if self._counter.count_upto(text, room) <= room:
-            return text
-        value = _json_value(text)
-        is_huge = len(text) > MAX_CHARS_READ and question
-        if value is None and is_huge:
-            text = _passages(text, question)
-        if value is None or not is_huge:
-            language = language if value is None else "json"
-            item = {"content": text, "kind": "file", "language": language}
-            made = self._bridge.fit(
-                [item], question or None, max_tokens=room, compact=schema is None
-            ).result.text
-            if value is None or _agrees(made, schema):
-                return made
-        prune = _Pruner(question)
-        for keys, wanted in ((True, schema), (True, None), (False, None)):
-            best = ""
-            for size in SIZES:
-                pruned = prune(value, size, keys)
-                if self._counter.count_upto(pruned, room) > room:
-                    break
-                if _agrees(pruned, wanted):
-                    best = pruned
-            if best:
-                return best
-        return ""
+        known = languages or [None] * (1 + len(given.texts))
+        return _Shortening(self, given, question, known, schema or {}).run()
 
     def read(self, given: object) -> list[str]:
         """Return the texts that a call of `read_more` asks for. Raises `ValueError`."""
@@ -153,8 +119,8 @@ class ResultShortener:
         end = int(asked[3] or (start if "-" not in asked[0] else len(lines)))
         piece = "\n".join(lines[start - 1 : end])[column - 1 :]
         if query:
-            found = self.shorten([piece], [None], query[:MAX_QUESTION_CHARS], None)
-            return [piece] if found is None else [*found[0], found[1]]
+            found = self.shorten(ToolResult([piece]), query[:MAX_QUESTION_CHARS])
+            return [piece] if found is None else found.parts
         return self._page(piece, start, column, len(lines))
 
     def _page(self, piece: str, start: int, column: int, lines: int) -> list[str]:
@@ -163,17 +129,188 @@ class ResultShortener:
         while True:
             last = start + shown.count("\n") - shown.endswith("\n")
             said = f"[Lines {start}-{last} of {lines}.{place}]"
-            over = self._cost([shown, said]) - self.most
+            over = self.cost([shown, said]) - self.most
             if over <= 0:
                 return [shown, said]
             room -= over
-            shown = self._counter.cut(piece, room, "line") or self._counter.cut(
+            shown = self.counter.cut(piece, room, "line") or self.counter.cut(
                 piece, room, "character"
             )
             rest = shown.rpartition("\n")[2]
             at = len(rest) + (1 if "\n" in shown else column)
             row = start + shown.count("\n")
             place = f' Next: lines="{row}{f":{at}" * (at > 1)}-".'
+
+
+class _Shortening:
+    """One result that costs more than the budget."""
+
+    def __init__(
+        self,
+        by: ResultShortener,
+        given: ToolResult,
+        question: str,
+        languages: Sequence[str | None],
+        schema: dict[str, Any],
+    ) -> None:
+        self._by, self._counter, self._question = by, by.counter, question
+        self._structured, self._schema, self._languages = given.structured, schema, languages
+        self._value = _json_value(given.structured or "")
+        self._others = list(given.texts)
+        self._copies = [
+            n
+            for n, text in enumerate(given.texts)
+            if self._value and _json_value(text) == self._value
+        ]
+        """Places of texts with the value of the structured content."""
+        for n in self._copies:
+            self._others[n] = ""
+        values = list(self._value.values()) if isinstance(self._value, dict) else []
+        texts = list(given.texts)
+        self._is_repeated = bool(self._copies) or values in (texts, [texts])
+        """True if the structured content says no more than the texts."""
+        self._whole = "\n".join(texts if self._is_repeated else given.parts)
+        self._handle = by.hold(self._whole)
+
+    def run(self) -> ToolResult:
+        """Return it within the budget."""
+        note = self._by.cost([self._note(len(self._whole))])
+        room = self._by.most - note * (1 if self._structured is None else 2)
+        while room > 0:
+            found = self._within(room)
+            over = self._by.cost(found.parts) - self._by.most
+            if over <= 0:
+                return found
+            room -= over
+        return self._with_notes([""] * len(self._others), "")
+
+    def _note(self, shown: int) -> str:
+        lines = self._whole.count("\n") + 1
+        return (
+            f"[Shortened: {shown:,} of {len(self._whole):,} characters are shown, of {lines:,}"
+            f' lines. The rest: read_more(handle="{self._handle}", lines="1-") or query="…" for a'
+            " part.]"
+        )
+
+    def _with_notes(self, texts: list[str], made: str) -> ToolResult:
+        shown = [*texts, "" if self._is_repeated else made]
+        note = self._note(sum(map(len, shown)))
+        if made and made != self._structured:
+            made = _with_note(made, note, self._schema)
+        elif self._structured and not made:
+            note = f"{LEFT_OUT} {note}"
+        return ToolResult([*texts, note], made or None)
+
+    def _within(self, room: int) -> ToolResult:
+        """Shorten all to a room; a client may show the texts, the structured content, or both."""
+        asked = sum(self._counter.count_upto(text, room) for text in self._others)
+        each = max(room - asked, room // 2) // (1 + len(self._copies))
+        made = self._structured_within(each)
+        if not made and self._structured:  # it alone
+            return self._with_notes([""] * len(self._others), self._structured_within(room))
+        cost = self._counter.count(made)
+        texts = self._level(room - cost * (1 + len(self._copies)))
+        for n in self._copies:
+            texts[n] = made
+        return self._with_notes(texts, made)
+
+    def _level(self, room: int) -> list[str]:
+        """Shorten the longest texts, all to one length."""
+        texts, share = self._others, self._share(room)
+        given = [n for n, text in enumerate(texts) if text]
+        if share < MIN_SHARE and len(given) > 1:
+            joined, share = "\n".join(filter(None, texts)), room
+            texts = [joined if n == given[0] else "" for n in range(len(texts))]
+        known = zip(texts, self._languages, strict=False)
+        return [self._text_within(text, language, share) for text, language in known]
+
+    def _share(self, room: int) -> int:
+        """Return the most tokens of one text with which all keep the room."""
+        sizes = sorted(self._counter.count_upto(text, room) for text in self._others)
+        for number, size in enumerate(sizes):
+            share = room // (len(sizes) - number)
+            if size > share:
+                return share
+            room -= size
+        return max(sizes, default=0)
+
+    def _text_within(self, text: str, language: str | None, room: int) -> str:
+        if self._counter.count_upto(text, room) <= room:
+            return text
+        value = _json_value(text)
+        if len(text) > MAX_CHARS_READ and self._question:
+            if value is not None:
+                return self._prune(value, None, room)
+            text = _passages(text, self._question)
+        language = language if value is None else "json"
+        item = {"content": text, "kind": "file", "language": language}
+        asked = self._question or None
+        made = self._by.bridge.fit([item], asked, max_tokens=max(0, room)).result.text
+        return made if value is None or _agrees(made, None) else self._prune(value, None, room)
+
+    def _structured_within(self, room: int) -> str:
+        text = self._structured or ""
+        is_whole = self._counter.count_upto(text, room) <= room
+        if self._value is None or is_whole:
+            return text if is_whole else ""
+        holder: Any
+        strings = _strings(self._value)
+        holder, key, longest = max(strings, key=lambda each: len(each[2]), default=(None, 0, ""))
+        size = room if 2 * len(longest) > len(text) else 0
+        while size > 0:  # most of it is one text
+            holder[key] = self._text_within(longest, self._languages[0], size)
+            made = _to_json(self._value)
+            holder[key] = longest
+            over = self._counter.count(made) - room
+            if over <= 0 and _agrees(made, self._schema):
+                return made
+            size -= max(over, 1 + size // 8)
+        return self._prune(self._value, self._schema, room)
+
+    def _prune(self, value: Any, schema: dict[str, Any] | None, room: int) -> str:
+        prune = _Pruner(self._question)
+        for keys in (True, False):
+            best = ""
+            for size in SIZES:
+                pruned = prune(value, size, keys)
+                if self._counter.count_upto(pruned, room) > room:
+                    break
+                if _agrees(pruned, schema):
+                    best = pruned
+            if best:
+                return best
+        return ""
+
+
+def _strings(value: Any) -> Iterator[tuple[Any, Any, str]]:
+    """Yield the strings in an object or array, each with its holder and its key there."""
+    waiting = [value]
+    while waiting:
+        holder = waiting.pop()
+        for key, each in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(each, str):
+                yield holder, key, each
+            elif isinstance(each, dict | list):
+                waiting.append(each)
+
+
+def _to_json(value: Any) -> str:
+    """Return a value as JSON; empty if it is nested too deep."""
+    with suppress(RecursionError):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return ""
+
+
+def _with_note(made: str, note: str, schema: dict[str, Any]) -> str:
+    """Return an object with the note as its first field, if the schema allows one more."""
+    value, key = json.loads(made), "_shortened"
+    if isinstance(value, dict):
+        while key in value:
+            key = f"_{key}"
+        noted = _to_json({key: note, **value})
+        if _agrees(noted, schema):
+            return noted
+    return made
 
 
 def _json_value(text: str) -> Any:
@@ -203,8 +340,7 @@ class _Pruner:
     def __call__(self, value: Any, size: int, keys: bool) -> str:
         """Return a value with so many elements of each array, and all `keys` or so many."""
         with suppress(RecursionError):
-            cut = self._cut(value, size, keys)
-            return json.dumps(cut, ensure_ascii=False, separators=(",", ":"))
+            return _to_json(self._cut(value, size, keys))
         return ""
 
     def _cut(self, value: Any, size: int, keys: bool) -> Any:
@@ -228,11 +364,12 @@ class _Pruner:
         return self._orders[id(value)]
 
 
-def _agrees(text: str, schema: Any) -> bool:
+def _agrees(text: str, schema: dict[str, Any] | None) -> bool:
     value = _json_value(text)
-    if value is None or not isinstance(schema, dict):
+    if value is None or schema is None:
         return value is not None
     try:  # no registry: a stranger's schema would have its references fetched
+        json.dumps(value, allow_nan=False)
         return bool(validator_for(schema)(schema, registry=Registry()).is_valid(value))
     except Exception:  # the schema is none
         return False

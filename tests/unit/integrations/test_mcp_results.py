@@ -16,7 +16,7 @@ pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-all]'")
 
 from promptforge.integrations import mcp_results
 from promptforge.integrations.bridge import Bridge
-from promptforge.integrations.mcp_results import ResultShortener
+from promptforge.integrations.mcp_results import ResultShortener, ToolResult
 
 BUDGET = 400
 COUNTER = pf.get_tokenizer("o200k_base")
@@ -42,16 +42,20 @@ def shortener(budget: int = BUDGET, **options: Any) -> ResultShortener:
     return ResultShortener(Bridge(alone=True, max_tokens=budget, **options))
 
 
-def shorten(
-    *texts: str, question: str = "", schema: Any = None, by: ResultShortener | None = None
-) -> list[str]:
+def shorten(*texts: str, question: str = "", by: ResultShortener | None = None) -> list[str]:
     """Return the texts of a result, the note too, which keep the budget one by one and joined."""
-    found = (by or shortener()).shorten(texts, [None] * len(texts), question, schema)
+    return list(shorten_all(ToolResult(texts), question=question, by=by).texts)
+
+
+def shorten_all(
+    given: ToolResult, question: str = "", schema: Any = None, by: ResultShortener | None = None
+) -> ToolResult:
+    """Return a result, which keeps the budget one by one and joined."""
+    found = (by or shortener()).shorten(given, question, schema=schema)
     assert found is not None
-    shown = [*found[0], found[1]]
-    for cost in (sum(map(COUNTER.count, shown)), COUNTER.count("\n".join(shown))):
+    for cost in (sum(map(COUNTER.count, found.parts)), COUNTER.count("\n".join(found.parts))):
         assert cost <= BUDGET
-    return shown
+    return found
 
 
 def handle_in(note: str) -> str:
@@ -63,7 +67,7 @@ def handle_in(note: str) -> str:
 
 
 def test_a_result_within_the_budget_is_left_alone() -> None:
-    assert shortener().shorten(["short", "{}"], [None, None], "x", None) is None
+    assert shortener().shorten(ToolResult(["short", "{}"], "{}"), "x") is None
 
 
 def test_a_text_is_shortened_by_the_question() -> None:
@@ -77,21 +81,58 @@ def test_a_huge_text_and_huge_json_are_shortened_by_the_question() -> None:
     lines = [f"10:00:{n % 60:02} INFO job {n} done{' needle' * (n == 99)}" for n in range(200_000)]
     assert "job 99 done needle" in shorten("\n".join(lines), question="needle")[0]
     rows = [{"id": n, "state": "open", "name": f"job{' needle' * (n == 9)}"} for n in range(40_000)]
-    text = shorten(json.dumps({"rows": rows, "total": 1}), question="needle", schema=ROWS_SCHEMA)[0]
+    text = shorten(json.dumps({"rows": rows, "total": 1}), question="needle")[0]
     assert {"id": 9, "state": "open", "name": "job needle"} in json.loads(text)["rows"]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("number", [60, 700])
-def test_json_stays_json_and_agrees_with_its_schema(indent: int | None, number: int) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_structured_content_agrees_with_its_schema_and_its_text_says_the_same(
+    indent: int | None, number: int, closed: bool
+) -> None:
     import jsonschema
 
     rows = [{"id": n, "state": "open", "name": "x" * n} for n in range(number)]
-    text = json.dumps({"rows": rows, "total": number}, indent=indent)
-    assert json.loads(shorten(text)[0])["total"] == number
-    made = json.loads(shorten(text, schema=ROWS_SCHEMA)[0])
-    jsonschema.validate(made, ROWS_SCHEMA)
-    assert made["total"] == number and made["rows"][0] == {"id": 0, "state": "open", "name": ""}
+    value = {"rows": rows, "total": number}
+    schema = {**ROWS_SCHEMA, "additionalProperties": not closed}
+    given = ToolResult([json.dumps(value, indent=indent)], json.dumps(value))
+    by = shortener()
+    (text, note), structured = shorten_all(given, schema=schema, by=by)
+    made = json.loads(structured or "")
+    jsonschema.validate(made, schema)
+    assert made.pop("_shortened", None) == (None if closed else note)
+    assert json.loads(text) == made and made["total"] == number
+    assert made["rows"][0] == {"id": 0, "state": "open", "name": ""}
+    assert json.loads(text)["rows"] and len(json.loads(text)["rows"]) < number
+    (answer,) = by.read({"handle": handle_in(note), "lines": "1", "query": "x"})[:1]
+    assert answer
+
+
+def test_structured_content_may_be_one_long_text_and_is_shortened_by_the_question() -> None:
+    value = {"path": "a.log", "text": LOG}
+    (text, note), structured = shorten_all(ToolResult([LOG], json.dumps(value)), "needle")
+    made = json.loads(structured or "")
+    assert made["_shortened"] == note and made["path"] == "a.log"
+    assert "job 777 done needle" in made["text"] and "job 777 done needle" in text
+
+
+def test_structured_content_beside_a_short_text_has_the_rest_of_the_budget() -> None:
+    value = json.dumps({"rows": list(range(900))})
+    (text, _), structured = shorten_all(ToolResult(["900 rows."], value))
+    assert text == "900 rows." and COUNTER.count(structured or "") > BUDGET // 2
+    assert shorten_all(ToolResult([LOG], '{"rows":[1]}')).structured == '{"rows":[1]}'
+    many = shorten_all(ToolResult(["word " * 9] * 300, value))
+    assert many.texts[0].startswith("word ") and json.loads(many.structured or "")["rows"]
+
+
+def test_structured_content_whose_text_has_no_room_beside_it_is_shown_once() -> None:
+    value = {f"key {n}": n for n in range(32)}
+    schema = {"type": "object", "required": list(value)}
+    (text, note), structured = shorten_all(
+        ToolResult([json.dumps(value, indent=2)], json.dumps(value)), schema=schema
+    )
+    assert (text, json.loads(structured or "")) == ("", value) and "read_more" in note
 
 
 @pytest.mark.parametrize(
@@ -105,11 +146,9 @@ def test_json_stays_json_and_agrees_with_its_schema(indent: int | None, number: 
         {"$ref": "#"},
         {"$schema": "http://127.0.0.1:9/x", "type": "object"},
         {"minProperties": 10**9},
-        [],
-        "x",
     ],
 )
-def test_a_schema_that_no_short_text_agrees_with_costs_no_more(schema: Any) -> None:
+def test_structured_content_that_cannot_agree_is_left_out_and_held(schema: Any) -> None:
     connected: list[Any] = []
     watching = True
 
@@ -118,9 +157,12 @@ def test_a_schema_that_no_short_text_agrees_with_costs_no_more(schema: Any) -> N
             connected.append(arguments)
 
     sys.addaudithook(watch)
-    text = shorten(json.dumps({f"key {n}": "x" * 90 for n in range(500)}), schema=schema)[0]
+    value, by = json.dumps({f"key {n}": "x" * 90 for n in range(500)}), shortener()
+    texts, structured = shorten_all(ToolResult(["500 keys"], value), schema=schema, by=by)
     watching = False
-    assert isinstance(json.loads(text), dict) and not connected
+    assert structured is None and not connected
+    assert texts[-1].startswith("The tool ran, but no part of its structured content agrees")
+    assert by.read({"handle": handle_in(texts[-1]), "lines": "2:1-"})[0][:50] == value[:50]
 
 
 @pytest.mark.parametrize(
