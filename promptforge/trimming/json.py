@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -182,7 +183,7 @@ def _read(text: str, language: str | None, tables: bool = True) -> _Read | None:
     is_lines = pieces not in ([], [text])
     if tables and pieces and len(text) <= MAX_CHARS_TABLED:
         tabled = _put_in_tables(values)
-        if sum(_sizes(tabled)) < TABLE_SHARE * sum(_sizes(values)):
+        if _size(tabled) < TABLE_SHARE * _size(values):
             if isinstance(tabled, _Table):  # all lines
                 return _Read(pieces, [tabled], is_lines=False, is_tabled=True)
             return _Read(pieces, tabled, is_lines, is_tabled=True)
@@ -462,8 +463,11 @@ def _descent(most: Limits) -> Iterator[Limits]:
             yield now
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 def _quote(text: str) -> str:
-    return _escape(json.dumps(text, ensure_ascii=False))
+    return _escape(_ENCODER.encode(text))
 
 
 def _escape(written: str) -> str:
@@ -552,9 +556,10 @@ class _Writer:
         """Yield the elements of an array, a comma after each, and a note in place of some."""
         count, first = len(value), self._limits.items
         shown: Iterable[int] = range(count)
-        size = len(self._say(self._marks.more_items, count - first - 1)) + 2
-        if count > first + 1 and _exceeds(islice(value, first, count - 1), size):
-            shown = sorted({*range(first), *self._places.get(id(value), ()), count - 1})
+        if count > first + 1:
+            size = len(self._say(self._marks.more_items, count - first - 1)) + 2
+            if _exceeds(islice(value, first, count - 1), size):
+                shown = sorted({*range(first), *self._places.get(id(value), ()), count - 1})
         before = -1
         for place in shown:
             if left := place - before - 1:
@@ -565,19 +570,14 @@ class _Writer:
 
     def _members(self, value: dict[str, Any], depth: int) -> Iterator[str]:
         """Yield the members of an object, a comma after each, and a note in place of some."""
-        # The note stands as a key: one that the object has already would hide its value.
-        note = self._marks.gap
-        while note in value:
-            note += self._marks.gap
         most, wanted = self._limits.keys, self._places.get(id(value), set())
-        left = len(value) - most - sum(name in wanted for name in islice(value, most, None))
-        mark = f'{_quote(note)}:"{self._say(self._marks.more_keys, left)}"'
+        left = len(value) - most
+        mark = ""
+        if left > 0 and not isinstance(value, (_Call, _Row)):
+            left -= sum(name in wanted for name in islice(value, most, None))
+            mark = self._note(value, left)
+        cut = left > 0 and mark and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
         equals = "=" if isinstance(value, _Call) else ":"
-        cut = (
-            left > 0
-            and not isinstance(value, (_Call, _Row))
-            and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
-        )
         for place, name in enumerate(value):
             if not cut or place < most or name in wanted:
                 writer = self._wide if (id(value), name) in self._whole else self
@@ -587,30 +587,47 @@ class _Writer:
         if cut:
             yield mark + ","
 
+    def _note(self, value: dict[str, Any], left: int) -> str:
+        """Return the member that says how many keys are left out."""
+        # One that the object has already would hide its value.
+        note = self._marks.gap
+        while note in value:
+            note += self._marks.gap
+        return f'{_quote(note)}:"{self._say(self._marks.more_keys, left)}"'
+
 
 def _exceeds(values: Iterable[Any], size: int) -> bool:
     """Tell whether some values, written with commas between, have more than `size` characters."""
-    # Lazily: of a huge value in place of a short mark, only the beginning is looked at.
-    left = size + 1
-    for part in _sizes(values):
-        left -= part
-        if left < 0:
-            return True
-    return False
+    return _size(values, size + 1) > size + 1
 
 
-def _sizes(values: Iterable[Any]) -> Iterator[int]:
-    """Yield about the characters of values, and of all in them, with quotes, colons and commas."""
-    for value in values:
-        if isinstance(value, str):
-            yield len(value) + 3 - 2 * isinstance(value, _Number)
-        elif isinstance(value, (dict, list)):
-            yield 3
-            if isinstance(value, _Row):
-                yield from _sizes(value.values())
-                continue
-            if isinstance(value, _Table):
-                yield from _sizes(value[0])
-            yield from _sizes(value if isinstance(value, list) else _flat(value.items()))
+def _size(values: Iterable[Any], most: float = math.inf) -> int:
+    """Return about the characters of values, and of all in them, with quotes, colons and commas.
+
+    A size above `most` is no longer counted: of a huge value only the beginning is looked at.
+    """
+    size, waiting = 0, [iter(values)]
+    while waiting and size <= most:
+        for value in waiting[-1]:
+            if isinstance(value, str):
+                size += len(value) + (1 if isinstance(value, _Number) else 3)
+                if size > most:
+                    break
+            elif isinstance(value, (dict, list)):
+                size += 3
+                waiting += _parts(value)
+                break
+            else:
+                size += 5
         else:
-            yield 5
+            waiting.pop()
+    return size
+
+
+def _parts(value: dict[Any, Any] | list[Any]) -> list[Iterator[Any]]:
+    """Return what is in a value: a table has its columns once, and a row its cells alone."""
+    if isinstance(value, _Row):
+        return [iter(value.values())]
+    if isinstance(value, _Table):
+        return [iter(value), iter(value[0])]
+    return [iter(value if isinstance(value, list) else _flat(value.items()))]
