@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, quote
+from ..errors import Diagnostics, ItemError, pip_install, quote
 from ..files.access import (
     StrPath,
     forget_read,
@@ -34,6 +34,7 @@ from ..files.access import (
 )
 from ..text.format import plural
 from ..text.words import is_pattern, late_pattern, read_patterns, take_folders_back
+from .documents import can_read, is_document
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
 from .ignored import (
     IgnoreRules,
@@ -61,6 +62,7 @@ _TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
 _MARK = ":(attr:linguist-generated{})"
 _GENERATED_BY_MARK = ("ls-files", "-z", "--", _MARK.format(""), _MARK.format("=true"))
 _UNREADABLE, _NO_TEXT = "unreadable", "without text"
+_DOCUMENTS = "documents"
 _WRITTEN = "written by this run"
 PACKED = "packed from the others"
 _LINKS, _DEVICES = "behind a link", "a pipe, socket or device"
@@ -78,7 +80,7 @@ _REMEDIES = {
     _SUBMODULES: "git submodule update --init fetches the files of submodules",
     _UNREADABLE: "name a file to see why it cannot be read",
     # Named they are no text either, and a run does not read what it writes.
-    **dict.fromkeys((_NO_TEXT, _DEVICES, _WRITTEN), ""),
+    **dict.fromkeys((_NO_TEXT, _DEVICES, _WRITTEN, _DOCUMENTS), ""),
 }
 """Reason → what brings the files back; for all others a file is named."""
 _LOCK_NAME = late_pattern(
@@ -425,6 +427,8 @@ def report_left_out(left_out: LeftOut, path: str, diagnostics: Diagnostics) -> N
     if not left_out.keys().isdisjoint(_UNWANTED):
         name_it += ", or use --ignored"
     hints = {_REMEDIES.get(reason, name_it) for reason in left_out} - {""}
+    if _DOCUMENTS in left_out:
+        hints.add(f"{pip_install('documents')} reads documents")
     total = plural(sum(map(len, left_out.values())), "file", "files")
     message = "; ".join([f"skipped {total}: {counts}", *sorted(hints)])
     diagnostics.add("PF608", message, where=show_path(path), severity="info")
@@ -464,6 +468,8 @@ def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) 
     """Return the reason to leave out a file by its size and its first 8 KiB, or `None`."""
     if size > MAX_LISTED_BYTES:
         return f"larger than {MAX_LISTED_BYTES >> 20} MiB"
+    if is_document(place, beginning):
+        return None if can_read(place) else _DOCUMENTS
     try:
         text = decode_text(beginning, where=place, diagnostics=Diagnostics())
     except BinaryFileError:

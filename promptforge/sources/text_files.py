@@ -37,6 +37,7 @@ from ..text.words import (
     terms_of_text,
     terms_of_word,
 )
+from .documents import document_items, part_word
 from .folders import (
     ALL_FILES,
     FolderFilter,
@@ -84,7 +85,8 @@ def load_files(
 
     `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, a pattern such as `src/**/*.py`, or a folder:
     of this the `wanted` files are read; their metadata `commits_ago` tells when git saw the last
-    change. Lines count from 1, both ends included; `PATH:12-` is all from there on. `context_lines`
+    change. Lines count from 1, both ends included; `PATH:12-` is all from there on. Documents have
+    pages, slides or sheets in place of lines, and an item for each. `context_lines`
     more are taken on either side, as far as the file goes, and the range says so. A whole file has
     no range. The line end that closes the text is left out. Of `-`, standard input, and
     `/dev/fd/63`, a shell's `<(command)`, the path is `stream_name`.
@@ -100,23 +102,26 @@ def load_files(
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
         return list(_load_folder(path, wanted=wanted, progress=progress, **near))
 
-    def load(name: str, said: Diagnostics) -> Item:
+    def load(name: str, said: Diagnostics) -> list[Item]:
         text = read_text(name, workspace=workspace, diagnostics=said)
         place = name.removeprefix("./")  # as `find` writes it; a folder's files have none
         if start is None:
-            return file_item(place, text, said=said)
-        lines = split_lines(text)
-        if start > len(lines):
-            message = f"line {start} lies past the end; the last line is {len(lines)}"
+            return file_items(place, text, said)
+        part = part_word(name)
+        lines = text.split("\f") if part else split_lines(text)
+        unit, last = part or "line", len(lines)
+        if start > last:
+            message = f"{unit} {start} lies past the end; the last {unit} is {last}"
             raise ItemError(message, where=show_path(name))
-        last = len(lines)
         if end is not None and end > last:
-            message = f"line {end} lies past the end; the last line is {last}"
+            message = f"{unit} {end} lies past the end; the last {unit} is {last}"
             said.add("PF605", message, where=show_path(name))
         elif end is not None:
             last = min(last, end + max(0, context_lines))
         first = max(1, start - max(0, context_lines))
-        return file_item(place, "".join(lines[first - 1 : last]), first, last)
+        if part:
+            return [item for at, item in document_items(place, text) if first <= at <= last]
+        return [file_item(place, "".join(lines[first - 1 : last]), first, last)]
 
     return _load_each(path, workspace, diagnostics, load, wanted)
 
@@ -127,8 +132,10 @@ def _load_folder(
     ages = commits_since_change(locate_file(path, workspace))
     lead = os.path.join(os.path.normpath(path), "").removeprefix(f".{os.sep}")
     for name, text, said in read_folder(path, workspace=workspace, diagnostics=diagnostics, **how):
-        item, age = file_item(name, text, said=said), ages.get(name.removeprefix(lead))
-        yield item if age is None else replace(item, metadata={"commits_ago": age})
+        age = ages.get(name.removeprefix(lead))
+        for item in file_items(name, text, said):
+            about = {} if age is None else {"commits_ago": age}
+            yield replace(item, metadata={**item.metadata, **about})
         diagnostics.extend(tuple(said))
 
 
@@ -142,7 +149,7 @@ def is_text_source(path: str, workspace: StrPath) -> bool:
         path = split_range(path, workspace)[0]
     except ItemError:  # said where the file is read
         return True
-    if language_of(path) not in DATA_LANGUAGES:
+    if part_word(path) or language_of(path) not in DATA_LANGUAGES:
         return _exists(path, workspace)
     try:
         return os.path.isdir(os.path.join(workspace, path))
@@ -158,12 +165,14 @@ def load_documents(path: str, *, workspace: StrPath, diagnostics: Diagnostics) -
     `ItemError` when the file cannot be read, or a pattern matches nothing.
     """
 
-    def load(name: str, said: Diagnostics) -> Item:
+    def load(name: str, said: Diagnostics) -> list[Item]:
         text = read_text(name, workspace=workspace, diagnostics=said)
+        if part_word(name):
+            return file_items(name, text, said)
         metadata, body = _split_front_matter(text, show_path(name), said)
         content = body.removesuffix("\n").removesuffix("\r")
         title = name.replace(os.sep, "/").rpartition("/")[2]
-        return Item(kind="document", content=content, path=name, name=title, metadata=metadata)
+        return [Item(kind="document", content=content, path=name, name=title, metadata=metadata)]
 
     return _load_each(path, workspace, diagnostics, load)
 
@@ -172,19 +181,19 @@ def _load_each(
     path: str,
     workspace: StrPath,
     diagnostics: Diagnostics,
-    load: Callable[[str, Diagnostics], Item],
+    load: Callable[[str, Diagnostics], list[Item]],
     wanted: FolderFilter = ALL_FILES,
 ) -> list[Item]:
     """Load a file, or all that match a pattern; matches that fail are skipped, and said."""
     if not is_pattern(path) or _exists(path, workspace):
-        return [load(path, diagnostics)]
-    items = []
+        return load(path, diagnostics)
+    items: list[Item] = []
     for name in expand_pattern(path, workspace=workspace, diagnostics=diagnostics):
         if is_earlier_output(os.path.realpath(os.path.join(workspace, name)), wanted):
             continue
         said = Diagnostics()
         try:
-            items.append(load(name, said))
+            items += load(name, said)
         except BinaryFileError as exc:  # a picture that the pattern happened to catch
             diagnostics.add("PF604", f"skipped: {exc.bare}", where=exc.where)
             continue
@@ -217,6 +226,13 @@ def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | N
         message = "lines count from 1, and the range ends where it begins or later: PATH:START-END"
         raise ItemError(message, where=show_path(spec))
     return path, first, end
+
+
+def file_items(path: str, text: str, said: Diagnostics) -> list[Item]:
+    """Return the items of a whole file: one, or of a document one for each part with a text."""
+    if part_word(path):
+        return [item for _, item in document_items(path, text)]
+    return [file_item(path, text, said=said)]
 
 
 def file_item(
@@ -411,6 +427,9 @@ def _read_place(
 
 def _split_passages(path: str, text: str) -> Iterator[Item]:
     """Yield the passages of a file; a seam is a blank line, before one not indented if possible."""
+    if part_word(path):
+        yield from (item for _, item in document_items(path, text))
+        return
     # Blank lines mark paragraphs and functions; a line that is not indented begins a new one.
     lines = split_lines(text)
     starts, size = [0], 0

@@ -20,7 +20,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..errors import Diagnostics, ItemError, did_you_mean
+from ..errors import Diagnostics, ItemError, did_you_mean, pip_install
 from ..files import is_pattern, is_url
 from ..files.access import (
     MAX_FILE_BYTES,
@@ -34,6 +34,7 @@ from ..files.access import (
     system_reason,
 )
 from ..text.words import late_pattern
+from .documents import can_read, is_document, part_word, read_document
 
 MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a text that are read; the rest is left out, and said. Data is read whole, or refused."""
@@ -53,8 +54,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _BINARY_MARKS = {
-    b"%PDF-": "a PDF; turn it into text first, as `pdftotext` does",
-    b"PK\3\4": "a zip or an office file; export it as text, JSON Lines or CSV",
+    b"%PDF-": "a PDF; read it from a file named *.pdf",
+    b"PK\3\4": "a zip or an office file; read documents from files named *.docx, *.pptx, *.xlsx",
     b"\x1f\x8b": "a packed file; unpack it first",
     b"\x28\xb5\x2f\xfd": "a packed file; unpack it first",
 }
@@ -98,7 +99,14 @@ def read_text(
     one.
     """
     where = show_path(path)
-    data = _read(real or locate_file(path, workspace), where, diagnostics, whole, judge)
+    place, name = real or locate_file(path, workspace), os.fspath(path)
+    whole = whole or part_word(name) is not None  # the beginning of a document is none
+    data = _read(place, where, diagnostics, whole, judge)
+    if is_document(name, data):
+        if not can_read(name):
+            message = f"a document, which is read with an extra: {pip_install('documents')}"
+            raise BinaryFileError(message, where=where)
+        return read_document(name, data, diagnostics)
     return decode_text(data, where=where, diagnostics=diagnostics)
 
 

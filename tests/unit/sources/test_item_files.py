@@ -269,7 +269,7 @@ def test_a_table_that_has_to_be_a_text_says_so(tmp_path: Path) -> None:
 def test_a_workbook_is_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "hits.xlsx").write_bytes(b"PK\x03\x04")
     with pytest.raises(
-        ItemError, match=r"hits.xlsx: not text but a zip or an office file; export it as"
+        ItemError, match=r"hits.xlsx: not text but a zip or an office file; read documents from"
     ):
         item_files.load_items("hits.xlsx", workspace=tmp_path, diagnostics=Diagnostics())
 

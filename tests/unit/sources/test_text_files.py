@@ -226,10 +226,10 @@ def test_documents_by_pattern(tmp_path: Path) -> None:
         text_files.load_documents("c.md", workspace=tmp_path, diagnostics=Diagnostics())
 
 
-@pytest.mark.parametrize("name", ["page.gz", "page.pdf"])
+@pytest.mark.parametrize("name", ["page.gz", "page.ai"])
 def test_a_document_that_is_no_text_is_refused_as_a_file_is(name: str, tmp_path: Path) -> None:
     data = gzip.compress(b"x" * 50, mtime=1)
-    (tmp_path / name).write_bytes(b"%PDF-1.7\n1 0 obj" if name.endswith("pdf") else data)
+    (tmp_path / name).write_bytes(b"%PDF-1.7\n1 0 obj" if name.endswith("ai") else data)
     for load in (text_files.load_documents, text_files.load_files):
         with pytest.raises(ItemError, match=r"not text but|a binary file"):
             load(name, workspace=tmp_path, diagnostics=Diagnostics())

@@ -1,0 +1,222 @@
+"""Read PDF and Office documents as Markdown: a part for each page, slide or sheet.
+
+Form feeds divide the parts, as in the output of `pdftotext`. The extra `documents` brings the
+libraries, which are imported when such a file is met. Files may be hostile: what they unpack, draw
+or lay out is limited, and what is not read is said.
+
+Codes: PF611 a document that became Markdown, PF612 parts of one that are not shown.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import logging
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Diagnostics, ItemError, call_foreign
+from ..files.access import show_path
+from ..model import Item
+from ..text.format import plural
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+MAX_UNPACKED_BYTES = 128 << 20
+"""Bytes that the XML of an Office document may have."""
+MAX_CELLS = 4_000_000
+"""Cells of the sheets of a workbook, with the empty ones up to its last column."""
+MAX_STREAM_BYTES = 16 << 20
+"""Bytes that a stream of a PDF may have when it is unpacked."""
+MAX_OPERATORS = 1_000_000
+"""Drawing commands of a PDF that are followed; a page of print has about 1,000."""
+MAX_PLACES_SHOWN = 5
+_PARTS = {"docx": "part", "pdf": "page", "pptx": "slide", "xlsx": "sheet"}
+"""Ending of a name → what a part is called."""
+_BEGINNINGS = (b"PK\3\4", b"\xd0\xcf\x11\xe0")
+"""First bytes of Office documents; the second are those of one with a password."""
+_CELL = re.compile(rb"""\sr=["']([A-Z]{1,3})\d+["']""")
+_ROW = re.compile(rb"<(?:\w+:)?row\b")
+_NO_VALUE = re.compile(rb"(?:</f>|<f [^>]*/>)(?:<v></v>|<v ?/>)?</c>")
+"""The end of a cell with a formula that no program has worked out."""
+_LISTED = re.compile(rb"<(?:\w+:)?(?:sldId|sheet)\s")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+_NO_TEXT = "pictures and scans have none; OCR adds it, as `ocrmypdf` does"
+_Warn = Callable[[str], None]
+
+
+def part_word(path: str) -> str | None:
+    """Return what a part of a document is called (`page`); None for a file of any other name."""
+    return _PARTS.get(path.rpartition(".")[2].lower())
+
+
+def is_document(path: str, beginning: bytes) -> bool:
+    """Tell whether a file is a document, by the ending of its name and its first bytes."""
+    is_known = beginning.startswith(_BEGINNINGS) or b"%PDF-" in beginning[:1024]
+    return is_known and part_word(path) is not None
+
+
+def can_read(path: str) -> bool:
+    """Tell whether the library for a document is installed."""
+    library = "pypdf" if part_word(path) == "page" else "office_oxide"
+    return importlib.util.find_spec(library) is not None
+
+
+def read_document(path: str, data: bytes, diagnostics: Diagnostics) -> str:
+    """Return the text of a document, its parts divided by form feeds; empty ones stay.
+
+    Raises `ItemError` for a file that is damaged, encrypted, too large, or without any text.
+    """
+    where, unit = show_path(path), part_word(path)
+
+    def refuse(message: str) -> ItemError:
+        return ItemError(f"cannot be read: {message}", where=where)
+
+    def warn(message: str) -> None:
+        diagnostics.add("PF612", message, where=where)
+
+    read = _read_pdf if unit == "page" else partial(_read_office, kind=path[-4:].lower())
+    try:
+        found = call_foreign(read, refuse, data, warn)
+    except ItemError as error:  # one of ours, without its place
+        raise ItemError(error.bare, where=where) from error
+    parts = [_BLANK_LINES.sub("\n\n", part.replace("\f", "\n")).strip() for part in found]
+    empty = [str(number) for number, part in enumerate(parts, 1) if not part]
+    if len(empty) == len(parts):
+        raise refuse(f"it holds no text; {_NO_TEXT}")
+    if empty:
+        warn(f"{len(empty):,} of {len(parts):,} {unit}s hold no text{_few(empty)}; {_NO_TEXT}")
+    said = f"shown as Markdown: {plural(len(parts), f'{unit}', f'{unit}s')}"
+    diagnostics.add("PF611", said, where=where, severity="info")
+    return "\f".join(parts)
+
+
+def _few(places: Sequence[str]) -> str:
+    more = " …" * (len(places) > MAX_PLACES_SHOWN)
+    return f" ({', '.join(places[:MAX_PLACES_SHOWN])}{more})"
+
+
+def document_items(path: str, text: str) -> Iterator[tuple[int, Item]]:
+    """Yield number and item of each part of a document's text that is not empty.
+
+    Metadata has its place: `page: 3`, `slide: 2`, or `sheet: Sales`.
+    """
+    unit, name = part_word(path), path.replace("\\", "/").rpartition("/")[2]
+    for number, part in enumerate(text.split("\f"), 1):
+        heading, _, rest = part.partition("\n")
+        title = heading.removeprefix("## ")
+        about: dict[str, Any] = {"name": name, "content": part}
+        if unit == "page":
+            about["content"] = f"## Page {number}\n\n{part}"
+        elif unit == "slide" and title != f"Slide {number}":
+            about["content"] = f"## Slide {number}: {title}\n{rest}".rstrip()
+        if unit and unit != "part":
+            place = title if unit == "sheet" else number
+            about |= {"metadata": {unit: place}, "name": f"{name}, {unit} {place}"}
+        if part:
+            yield number, Item(kind="document", path=path, language="markdown", **about)
+
+
+def _read_office(data: bytes, warn: _Warn, *, kind: str) -> Sequence[str]:
+    from office_oxide import Document
+
+    most = _check_archive(data, warn) if data.startswith(b"PK") else 0
+    text = Document.from_bytes(data, kind).to_markdown()  # type: ignore[arg-type]
+    parts = list(filter(None, re.split(r"(?m)^(?=## )", text)))
+    # A paragraph may begin as the title of a slide does: then no number is certain.
+    return parts if len(parts) <= most else [text]
+
+
+def _check_archive(data: bytes, warn: _Warn) -> int:
+    """Return the number of slides or sheets; warn of what is not text.
+
+    Raises `ItemError` for an archive that unpacks to more than anybody reads.
+    """
+    parts = cells = unknown = 0
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = archive.infolist()
+        texts = [file for file in files if file.filename.lower().endswith((".xml", ".rels"))]
+        if sum(file.file_size for file in texts) > MAX_UNPACKED_BYTES:
+            raise ItemError(f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB; split it")
+        for file in texts:
+            if file.filename in ("ppt/presentation.xml", "xl/workbook.xml"):
+                parts = len(_LISTED.findall(archive.read(file)))
+            elif file.filename.startswith("xl/"):
+                sheet = archive.read(file)
+                columns = map(_column_number, {*_CELL.findall(sheet)})
+                cells += max(columns, default=0) * len(_ROW.findall(sheet))
+                unknown += len(_NO_VALUE.findall(sheet))
+    if cells > MAX_CELLS:
+        raise ItemError(f"its sheets have {cells:,} cells; export the part you need as CSV")
+    if pictures := sum("/media/" in file.filename for file in files):
+        warn(f"{plural(pictures, 'picture is', 'pictures are')} not shown")
+    if unknown:
+        count = plural(unknown, "formula has", "formulas have")
+        warn(f"{count} no value; open the file in a program that works it out, and save it")
+    return parts
+
+
+def _column_number(name: bytes) -> int:
+    return sum((letter - 64) * 26**place for place, letter in enumerate(reversed(name)))
+
+
+def _read_pdf(data: bytes, warn: _Warn) -> Sequence[str]:
+    from pypdf import PdfReader, apply_configuration
+
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else it prints to the terminal
+    with apply_configuration(
+        zlib_maximum_output_length=MAX_STREAM_BYTES,
+        lzw_maximum_output_length=MAX_STREAM_BYTES,
+        run_length_maximum_output_length=MAX_STREAM_BYTES,
+    ):
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise ItemError("has a password; save it without one")
+        return list(_read_pages(reader, warn))
+
+
+def _read_pages(reader: PdfReader, warn: _Warn) -> Iterator[str]:
+    followed, damaged = 0, list[str]()
+
+    def count(*_: object) -> None:
+        nonlocal followed
+        followed += 1
+        if followed > MAX_OPERATORS:
+            raise OverflowError
+
+    titles: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    with suppress(Exception):  # a damaged outline costs the headings alone
+        _find_titles(reader, reader.outline, 3, titles)
+    for number, page in enumerate(reader.pages, 1):
+        text = ""
+        try:
+            text = page.extract_text(visitor_operand_before=count)
+        except Exception:  # of a hostile file, any
+            damaged.append(str(number))
+        if followed > MAX_OPERATORS:
+            warn(f"only {number - 1:,} of {len(reader.pages):,} pages are read; split the file")
+            break
+        for line in text.split("\n"):
+            depth = titles[number - 1].get(" ".join(line.split()))
+            if depth:
+                text = text.replace(line, f"\n{'#' * depth} {line.strip()}\n", 1)
+        yield text
+    if damaged:
+        warn(f"{plural(len(damaged), 'damaged page', 'damaged pages')} left out{_few(damaged)}")
+
+
+def _find_titles(
+    reader: PdfReader, entries: Sequence[Any], depth: int, titles: dict[int, dict[str, int]]
+) -> None:
+    """Put the titles of a PDF's outline into `titles`: page index → title → depth."""
+    for entry in entries:
+        if isinstance(entry, list):
+            _find_titles(reader, entry, min(depth + 1, 6), titles)
+        elif (page := reader.get_destination_page_number(entry)) is not None:
+            titles[page][" ".join(str(entry.title).split())] = depth

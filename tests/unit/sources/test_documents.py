@@ -1,0 +1,268 @@
+"""PDF and Office documents are read as Markdown, page by page; hostile ones end in an error."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+from commandline import run
+
+import promptforge as pf
+from promptforge.errors import Diagnostics, ItemError
+from promptforge.model import Item
+from promptforge.sources import documents
+from promptforge.sources.documents import read_document
+from promptforge.sources.text_files import load_documents, load_files
+
+REASON = "needs the extra documents, python-docx, openpyxl and python-pptx: '.[test-all]'"
+pypdf = pytest.importorskip("pypdf", reason=REASON)
+pytest.importorskip("office_oxide", reason=REASON)
+docx = pytest.importorskip("docx", reason=REASON)
+openpyxl = pytest.importorskip("openpyxl", reason=REASON)
+pptx = pytest.importorskip("pptx", reason=REASON)
+generic = pytest.importorskip("pypdf.generic", reason=REASON)
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def make_pdf(*pages: str, titles: dict[str, int] | None = None, password: str = "") -> bytes:
+    """Return a PDF with the lines of each page, and an outline of title → page."""
+    writer = pypdf.PdfWriter()
+    name, number = generic.NameObject, generic.NumberObject
+    font = generic.DictionaryObject(
+        {name("/Type"): name("/Font"), name("/Subtype"): name("/Type1"), name("/BaseFont"): name("/Helvetica")}
+    )  # fmt: skip
+    for text in pages:
+        page = writer.add_blank_page(612, 792)
+        shown = "".join(f"({line}) Tj T*\n" for line in text.split("\n"))
+        stream = generic.DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 14 TL 72 720 Td\n{shown}ET".encode() if text else b"")
+        page[name("/Contents")] = writer._add_object(stream)
+        fonts = generic.DictionaryObject({name("/F1"): font})
+        page[name("/Resources")] = generic.DictionaryObject({name("/Font"): fonts})
+        page[name("/Rotate")] = number(0)
+    for title, at in (titles or {}).items():
+        writer.add_outline_item(title=title, page_number=at)
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def make_docx(picture: bool = False) -> bytes:
+    document = docx.Document()
+    document.add_heading("Sales", 1)
+    document.add_paragraph("We sold ").add_run("412").bold = True
+    document.add_paragraph("First", style="List Bullet")
+    table = document.add_table(rows=2, cols=2)
+    for place, text in enumerate(["region", "units", "north", "a|b"]):
+        table.cell(place // 2, place % 2).text = text
+    if picture:
+        document.add_picture(io.BytesIO(PNG))
+    return saved(document)
+
+
+def make_xlsx() -> bytes:
+    book = openpyxl.Workbook()
+    book.active.title = "Sales 2026"
+    for row in (["region", "units"], ["north", 412], ["south", 0.25]):
+        book.active.append(row)
+    book.active["B3"].number_format = "0%"
+    book.active["B4"] = "=SUM(B2:B3)"
+    book.create_sheet("Costs").append(["rent", 7])
+    return saved(book)
+
+
+def make_pptx(body: str = "Point one\nPoint two") -> bytes:
+    slides = pptx.Presentation()
+    first = slides.slides.add_slide(slides.slide_layouts[1])
+    first.shapes.title.text = "Plan"
+    first.placeholders[1].text = body
+    first.notes_slide.notes_text_frame.text = "Say hello."
+    second = slides.slides.add_slide(slides.slide_layouts[5])
+    second.shapes.title.text = "Numbers"
+    return saved(slides)
+
+
+def saved(document: object) -> bytes:
+    written = io.BytesIO()
+    document.save(written)  # type: ignore[attr-defined]
+    return written.getvalue()
+
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b55"
+    "0000000a49444154789c6360000000020001e221bc330000000049454e44ae426082"
+)
+
+
+def with_part(archive: bytes, name: str, text: str, size: int | None = None) -> bytes:
+    """Return an Office document with another part; its size may be a lie."""
+    written = io.BytesIO()
+    before = zipfile.ZipFile(io.BytesIO(archive))
+    with before, zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as after:
+        for each in before.namelist():
+            after.writestr(each, text if each == name else before.read(each))
+    data = written.getvalue()
+    return (
+        data
+        if size is None
+        else data.replace(struct.pack("<I", len(text)), struct.pack("<I", size))
+    )
+
+
+def read(name: str, data: bytes, folder: Path) -> tuple[list[Item], list[str]]:
+    (folder / name).write_bytes(data)
+    said = Diagnostics()
+    return load_files(name, workspace=folder, diagnostics=said), [each.message for each in said]
+
+
+def test_a_pdf_has_an_item_for_each_page_with_its_headings(tmp_path: Path) -> None:
+    data = make_pdf(
+        "Intro\nHow kettles boil.", "", "2. Care\nRinse it.", titles={"Intro": 0, "2. Care": 2}
+    )
+    items, said = read("kettle.pdf", data, tmp_path)
+    assert [(item.name, dict(item.metadata)) for item in items] == [
+        ("kettle.pdf, page 1", {"page": 1}), ("kettle.pdf, page 3", {"page": 3}),
+    ]  # fmt: skip
+    assert items[0].content == "## Page 1\n\n### Intro\n\nHow kettles boil."
+    assert (items[1].kind, items[1].language, items[1].path) == (
+        "document",
+        "markdown",
+        "kettle.pdf",
+    )
+    assert said == [
+        "1 of 3 pages hold no text (2); pictures and scans have none; OCR adds it, as `ocrmypdf` does",
+        "shown as Markdown: 3 pages",
+    ]
+    assert [item.metadata["page"] for item in load_documents("kettle.pdf", workspace=tmp_path, diagnostics=Diagnostics())] == [1, 3]  # fmt: skip
+
+
+def test_a_range_names_pages(folder: Path) -> None:
+    Path("a.pdf").write_bytes(make_pdf("one", "two", "three"))
+    ran = run("render", "a.pdf:2-3")
+    assert "two" in ran.out and "three" in ran.out and "one" not in ran.out
+    assert "page 5 lies past the end; the last page is 3" in run("render", "a.pdf:5").err
+
+
+def test_a_word_document_keeps_headings_lists_and_tables(tmp_path: Path) -> None:
+    items, said = read("a.docx", make_docx(picture=True), tmp_path)
+    (item,) = items
+    assert (item.content or "").startswith(
+        "# Sales\n\nWe sold **412**\n\n- First\n\n| region | units |\n| --- | --- |\n| north | a\\|b |"
+    )
+    assert said == ["1 picture is not shown", "shown as Markdown: 1 part"]
+
+
+def test_a_workbook_has_an_item_for_each_sheet(tmp_path: Path) -> None:
+    items, said = read("a.xlsx", make_xlsx(), tmp_path)
+    assert [(item.metadata["sheet"], item.content) for item in items] == [
+        ("Sales 2026", "## Sales 2026\n\n| region | units |\n| --- | --- |\n| north | 412 |\n| south | 25% |\n|  |  |"),
+        ("Costs", "## Costs\n\n| rent | 7 |\n| --- | --- |"),
+    ]  # fmt: skip
+    assert (
+        said[0]
+        == "1 formula has no value; open the file in a program that works it out, and save it"
+    )
+
+
+def test_a_presentation_has_an_item_for_each_slide(tmp_path: Path) -> None:
+    items, _ = read("a.pptx", make_pptx(), tmp_path)
+    assert [item.metadata["slide"] for item in items] == [1, 2]
+    assert (items[0].content or "").startswith("## Slide 1: Plan\n\n- Point one\n- Point two\n")
+    assert "Say hello." in (items[0].content or "") and items[1].content == "## Slide 2: Numbers"
+
+
+def test_a_paragraph_that_looks_like_a_title_makes_no_slide(tmp_path: Path) -> None:
+    texts = [item.content or "" for item in read("a.pptx", make_pptx("x\n## Slide 9"), tmp_path)[0]]
+    assert "Slide 9" in "".join(texts) and len(texts) <= 2
+    assert all(not text.startswith("## Slide 9") for text in texts)
+
+
+def test_documents_of_a_folder_are_read_and_answer(folder: Path) -> None:
+    Path("care.pdf").write_bytes(make_pdf("Steam.", "Descale it with vinegar.", "Lids."))
+    Path("notes.md").write_text("# Notes\n")
+    ran = run("render", ".", "--query", "descale vinegar", "--max-tokens", "90")
+    assert "Descale it with vinegar." in ran.out
+    found = pf.load(search="vinegar")
+    assert [item.metadata for item in found] == [{"page": 2}]
+    assert len(pf.load("care.pdf")) == 3
+
+
+def test_without_the_extra_the_message_names_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents.importlib.util, "find_spec", lambda name: None)
+    Path("a.pdf").write_bytes(make_pdf("one"))
+    Path("b.md").write_text("two\n")
+    ran = run("render", "a.pdf")
+    assert (
+        ran.code == 4 and "read with an extra: pip install" in ran.err and "[documents]" in ran.err
+    )
+    ran = run("render", ".")
+    assert "1 documents (a.pdf); pip install" in ran.err and "two" in ran.out
+
+
+BOMB = f"<w:document {W}><w:body><w:p><w:r><w:t>{'a ' * 500_000}</w:t></w:r></w:p></w:body></w:document>"
+FAR = "".join(f'<row r="{n}"><c r="XFD{n}"><v>1</v></c></row>' for n in range(1, 400))
+ENTITY = f'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><w:document {W}><w:body><w:p><w:r><w:t>X&a;Y</w:t></w:r></w:p></w:body></w:document>'
+HOSTILE = {
+    "cut.docx": (lambda: make_docx()[:5000], "cannot be read: BadZipFile"),
+    "locked.docx": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "password-protected"),
+    "bomb.docx": (lambda: with_part(make_docx(), "word/document.xml", BOMB), "unpacks to more than 0 MiB"),
+    "liar.docx": (lambda: with_part(make_docx(), "word/document.xml", BOMB, 500), "larger than its declared"),
+    "far.xlsx": (
+        lambda: with_part(make_xlsx(), "xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{FAR}</sheetData></worksheet>"),
+        "its sheets have 6,537,2",
+    ),
+    "cut.pdf": (lambda: make_pdf("one")[:300], "cannot be read"),
+    "locked.pdf": (lambda: make_pdf("one", password="x"), "has a password; save it without one"),
+    "scan.pdf": (lambda: make_pdf("", ""), "it holds no text; pictures and scans have none"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_cannot_be_read_is_an_error_with_the_reason(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, message = HOSTILE[name]
+    monkeypatch.setattr(documents, "MAX_UNPACKED_BYTES", 900_000)
+    with pytest.raises(ItemError, match=f"^{name}: ") as raised:
+        read(name, make(), tmp_path)
+    assert message in str(raised.value)
+
+
+def test_no_entity_of_xml_is_followed(tmp_path: Path) -> None:
+    (item,), _ = read("a.docx", with_part(make_docx(), "word/document.xml", ENTITY), tmp_path)
+    assert item.content == "X&a;Y"
+
+
+def test_a_pdf_that_draws_without_end_is_read_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "MAX_OPERATORS", 15)
+    items, said = read("a.pdf", make_pdf("one", "two\n" * 9, "three"), tmp_path)
+    assert [item.metadata["page"] for item in items] == [1]
+    assert said[0] == "only 1 of 3 pages are read; split the file"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.pdf"])
+def test_damaged_bytes_end_in_a_text_or_an_error_of_ours(name: str) -> None:
+    whole = {"docx": make_docx, "xlsx": make_xlsx, "pptx": make_pptx}.get(
+        name[2:], lambda: make_pdf("one", "two")
+    )()
+    chance = random.Random(name)
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(chance.randint(1, 8)):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        try:
+            assert read_document(name, bytes(data), Diagnostics())
+        except ItemError as error:
+            assert error.where == name
