@@ -107,7 +107,8 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def marks(self, marker: str) -> Marks:
         """Return its words, with the option `marker`."""
-        return Marks(marker, **{**shipped_words()["words"], **self.words})
+        words = {**shipped_words()["words"], **self.words}
+        return Marks(marker, **{name: words[name] for name in Marks._fields[1:]})
 
     @property
     def headings(self) -> dict[str, str]:
@@ -132,10 +133,20 @@ def shipped_words() -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
+RETIRED_WORDS = frozenset(
+    f"{name}_{end}"
+    for end in ("left_out", "gone")
+    for name in ("line", "lines", "row", "rows", "characters", "sentences")
+)
+"""Words of earlier files, which counted what is left out: they are read, and print nothing."""
+
+
 def wrong_words(words: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the first wrong one of `words`, and the message about it."""
     shipped = shipped_words()["words"]
     for name, phrase in words.items():
+        if name in RETIRED_WORDS:
+            continue
         if name not in shipped:
             return name, f"unknown key {quote(name)}{suggest_name(name, shipped)}"
         has, takes = (set(_PLACEHOLDER.findall(text)) for text in (phrase, shipped[name]))

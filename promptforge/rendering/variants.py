@@ -339,7 +339,7 @@ class Shortener:
         if not kept:
             return None
         pieces = self._page.numbered(index, self._declaring[index])
-        return Variant("outline", pieces.compact().outline_text(kept))
+        return Variant("outline", pieces.outline_text(kept))
 
     def without_shared_comment(self, index: int) -> Variant:
         """Return an item whole, but for a comment that it begins with and another one shows."""

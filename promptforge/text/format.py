@@ -20,10 +20,6 @@ class Marks(NamedTuple):
     """The text in place of a cut, an option."""
     thousands: str
     gap: str
-    line_left_out: str
-    lines_left_out: str
-    row_left_out: str
-    rows_left_out: str
     equal_line: str
     equal_lines: str
     frame: str
@@ -31,9 +27,6 @@ class Marks(NamedTuple):
     repeated_frame: str
     repeated_frames: str
     frames_in: str
-    lines_gone: str
-    characters_gone: str
-    sentences_gone: str
     more_items: str
     more_keys: str
     more_characters: str
@@ -49,12 +42,8 @@ class Marks(NamedTuple):
         return f"{value:,}".replace(",", self.thousands)
 
     def counted(self, number: int, one: str, many: str) -> str:
-        """Return the phrase for one or for many, filled in: `12 lines left out`."""
+        """Return the phrase for one or for many, filled in: `12 equal lines`."""
         return (one if number == 1 else many).replace("{count}", self.number(number))
-
-    def left_out(self, lines: int) -> str:
-        """Return `12 lines left out`."""
-        return self.counted(lines, self.line_left_out, self.lines_left_out)
 
     def line_range(self, start: int, end: int) -> str:
         """Return `line 5` or `lines 5-8`."""

@@ -47,13 +47,13 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     """Return the text of a technique in pieces; None if it is one sentence without citations.
 
     A citation, an address, or the text about a tool or mitigation goes without a mark; `[…]`
-    stands for sentences. The head tells how many characters are gone. The first sentence always
-    stays; ids and names of tools and mitigations go last.
+    stands for sentences. The first sentence always stays; ids and names of tools and mitigations go
+    last.
     """
     parts = _Technique().read(text)
     if len(parts) < 2:
         return None
-    return Pieces(parts, _gap, marks, paragraph, unit="character", under_query=UnderQuery(_DETECT))
+    return Pieces(parts, _gap, marks, paragraph, under_query=UnderQuery(_DETECT))
 
 
 def _gap(run: Sequence[Piece], marks: Marks) -> str:

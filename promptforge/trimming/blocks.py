@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal
 
 from ..text.format import Marks
 from .pieces import (
@@ -18,7 +17,6 @@ from .pieces import (
     TrimmedText,
     TrimmedVariants,
     UnderQuery,
-    count_lines,
     line_end,
     paragraph,
     split_sentences,
@@ -41,14 +39,12 @@ def make_document(
     marks: Marks,
     above: Callable[[str], str] = paragraph,
     mark: Callable[[Sequence[Piece], Marks], str] | None = None,
-    unit: Literal["line", "character"] = "line",
     read: Callable[[Piece], str] = lambda piece: piece.text,
 ) -> Pieces | None:
     """Return the blocks of a document as its pieces; None if it is one block.
 
-    A gap is a `mark`: by default a paragraph `[… 12 lines left out]`, in a fence or a table such a
-    line or row, in a paragraph `[…]`. `above` makes the line above all of what it says, in `unit`.
-    `read` returns the text of a block that counts under a query.
+    A gap is a `mark`: by default a paragraph `[…]`, in a fence or a table such a line or row.
+    `above` makes the line above all. `read` returns the text of a block that counts under a query.
     """
     if len(parts) < 2:
         return None
@@ -59,7 +55,7 @@ def make_document(
         return made.rstrip("\n") if run[-1] is parts[-1] else made
 
     under_query = UnderQuery(loose=True, read=read)
-    return _DocumentPieces(parts, gap, marks, above, unit=unit, under_query=under_query)
+    return _DocumentPieces(parts, gap, marks, above, under_query=under_query)
 
 
 _WITHIN_BLOCKS = ("sentence", "line", "row")
@@ -71,10 +67,10 @@ class _DocumentPieces(Pieces):
 
     def outlines(self) -> TrimmedVariants:
         """Return the document as it is shortened, with marks only within paragraphs and tables."""
-        compact, order = self.compact(), self._order({})
+        order = self._order({})
 
         def make(number: int) -> TrimmedText:
-            return TrimmedText(compact.outline_text(order[number + 1 :]))
+            return TrimmedText(self.outline_text(order[number + 1 :]))
 
         return TrimmedVariants(len(order), make)
 
@@ -84,7 +80,7 @@ class _DocumentPieces(Pieces):
         out = [self._beginning(staying)]
         following = 0
         for index in [*staying, len(self.parts)]:
-            if run := self._run(following, index):
+            if run := self.parts[following:index]:
                 if run[0].kind.endswith(_WITHIN_BLOCKS):
                     out.append(self._gap(run, self._marks))
                 elif not out[-1].endswith(("\n\n", "\r\r", "\r\n\r\n")):
@@ -105,10 +101,7 @@ def _mark(run: Sequence[Piece], marks: Marks) -> str:
     kind, last = run[0].kind, run[-1].text
     if kind == "sentence":
         return sentence_mark(run, marks)
-    said = marks.left_out(count_lines(run))
-    if kind == "row":
-        said = marks.counted(count_lines(run), marks.row_left_out, marks.rows_left_out)
-    mark = f"[{marks.gap} {said}]"
+    mark = f"[{marks.gap}]"
     end = "\n" if last.endswith(("\n", "\r")) else ""
     if kind.endswith("line"):
         return kind.removesuffix("line") + mark + end

@@ -65,16 +65,12 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     if len(parts) < 2:
         return None
     tag = language or "yaml"
-    in_lines = lines[0].endswith("\n")
-    if not in_lines:
-        marks = marks._replace(line_left_out=marks.gap, lines_left_out=marks.gap)
     labels = {part.text: entry.key for part, entry in parts}
     return _EntryPieces(
         [part for part, _ in parts],
         code_gap(tag),
         marks,
         lambda said: comment_line(tag, said) + "\n",
-        unit="line" if in_lines else "character",
         under_query=UnderQuery(
             _KEEP_OF_SECTIONS if language in (*SECTIONS, "dockerfile") else ALWAYS,
             facts_together=True,

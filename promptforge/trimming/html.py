@@ -8,7 +8,6 @@ No tag, comment or entity is cut. A mark in place of blocks is a comment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from ..text.format import Marks
 from ..text.words import late_pattern
@@ -39,7 +38,6 @@ from .pieces import (
     CompactText,
     Piece,
     Pieces,
-    count_lines,
     line_end,
     split_lines,
     split_sentences,
@@ -48,8 +46,6 @@ from .program import comment_line
 
 MAX_LINKS_CHARS = 500
 """Characters of links after each other, without other text, that are one piece."""
-MAX_CHARS_OF_A_LINE = 500
-"""If lines are longer on average, what is left out is counted in characters."""
 _ITEMS = frozenset(["dd", "dt", "li", "tr"])
 _NEVER_OPEN = STRUCTURE | VOID | {""}
 """Elements that a sentence may end in; comments, too."""
@@ -59,7 +55,6 @@ _LINK_WITHIN = late_pattern(r"""(?i)<a\s[^<>]*?\bhref\s*=\s*["']?#""")
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return an HTML page in pieces; None if it is one block."""
-    few_lines = text.count("\n") * MAX_CHARS_OF_A_LINE < len(text)
 
     def above(said: str) -> str:
         return comment_line("html", said) + "\n"
@@ -68,17 +63,14 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         if run[0].kind == "sentence":
             return sentence_mark(run, marks)
         tag = "css" if run[0].kind == "code" else "html"  # a comment of a script, too
-        if few_lines or not any("\n" in part.text for part in run):
-            return comment_line(tag, marks.gap) + line_end(run)
-        return comment_line(tag, marks.left_out(count_lines(run))) + line_end(run)
+        return comment_line(tag, marks.gap) + line_end(run)
 
     def read(piece: Piece) -> str:
         if piece.kind == "code":
             return piece.text
         return "" if piece.kind == "contents" else read_text(piece.text)
 
-    unit: Literal["line", "character"] = "character" if few_lines else "line"
-    return make_document(_Page(text).read(), marks, above, gap, unit, read)
+    return make_document(_Page(text).read(), marks, above, gap, read)
 
 
 def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactText | None:

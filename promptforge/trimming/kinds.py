@@ -292,7 +292,7 @@ def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -
     if not isinstance(structure, Pieces):
         return None
     skeleton = [i for i, part in enumerate(structure.parts) if structure.in_outline(part)]
-    return structure.compact().outline_text(skeleton) if skeleton else None
+    return structure.outline_text(skeleton) if skeleton else None
 
 
 def main_part(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str:

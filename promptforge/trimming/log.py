@@ -17,7 +17,6 @@ from .pieces import (
     Piece,
     Pieces,
     UnderQuery,
-    count_lines,
     line_end,
     line_gap,
     split_lines,
@@ -100,7 +99,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 def _gap(run: Sequence[Piece], marks: Marks) -> str:
     if len(run) > 1 or run[0].kind != "equal":
         return line_gap(run, marks)
-    said = marks.counted(count_lines(run), marks.equal_line, marks.equal_lines)
+    said = marks.counted(len(split_lines(run[0].text)), marks.equal_line, marks.equal_lines)
     return f"{marks.gap} {said}{line_end(run)}"
 
 

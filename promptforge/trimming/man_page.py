@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ..text.format import Marks
-from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, paragraph, split_lines
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, paragraph, split_lines
 
 MAX_LINES_ALWAYS_KEPT = 3
 """Lines of the name or the synopsis that always stay; more may go, as the last of all."""
@@ -57,7 +57,7 @@ _DETAIL = 15
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a man page in pieces, one for each paragraph or option; None for any other text.
 
-    A gap is a line `[… 12 lines left out]`, indented as the text was. The name and the synopsis
+    A gap is a line `[…]`, indented as the text was. The name and the synopsis
     (up to `MAX_LINES_ALWAYS_KEPT` lines of each) always stay.
     """
     lines = split_lines(text)
@@ -72,7 +72,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 
     def gap(run: Sequence[Piece], marks: Marks) -> str:
         indent = max(base, _indent(run[0].text.split("\n", 1)[0]) or 0)
-        mark = " " * indent + f"[{marks.gap} {marks.left_out(count_lines(run))}]"
+        mark = " " * indent + f"[{marks.gap}]"
         if run[-1] is parts[-1]:
             return mark
         # The blank line after the run stays: it parts the mark from the next paragraph.

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from ..text.characters import freeze
 from ..text.format import Marks, number_lines
@@ -122,12 +122,6 @@ class Piece(NamedTuple):
     """Earlier pieces, besides those above it, that this one says nothing without: an anchor."""
 
 
-class Run(tuple[Piece, ...]):
-    """Pieces one after the other that are left out."""
-
-    line_ends: int
-
-
 def speaks(part: str, whole: Iterable[str]) -> bool:
     """Tell whether a part of a text says something: it has a letter or digit, or the text none."""
     if any(map(str.isalnum, freeze(part))):
@@ -218,13 +212,12 @@ class Pieces:
         marks: Marks,
         head: Callable[[str], str] = one_line,
         *,
-        unit: Literal["line", "character"] = "line",
         cuttable: bool = False,
         under_query: UnderQuery | None = None,
     ) -> None:
         """Take `gap`, for the mark in place of a run of pieces, and `head`.
 
-        The head of a shortened text is made of the marker and how much is gone; none for no marker.
+        The head of a shortened text is made of the marker; none for no marker.
         `cuttable`: a piece may be cut at a word too, because nothing has to be closed.
         """
         self.parts = parts if isinstance(parts, Slices) else tuple(parts)
@@ -233,12 +226,6 @@ class Pieces:
         self._gap = gap
         self._marks = marks
         self._head = head
-        self._unit = unit
-        if unit == "line":
-            self._sizes = _count_lines_begun(self.parts)
-        else:
-            self._sizes = [len(part.text) for part in self.parts]
-        self._total = sum(self._sizes)
         self._first_line: int | None = None
         # A long text is cut only once.
         facts = [(part.keep, part.closes, part.needs) for part in self.parts]
@@ -279,7 +266,7 @@ class Pieces:
         found, following = set(staying), 0
         for index in [*staying, len(self.parts)]:
             run = self.parts[following:index]
-            # `… 1 line left out` in place of `}` would say less and cost more.
+            # `…` in place of `}` would say less and cost no less.
             if run and sum(len(part.text) for part in run) <= len(self._gap(run, self._marks)):
                 found.update(range(following, index))
             following = index + 1
@@ -308,23 +295,23 @@ class Pieces:
         following = 0
         for index in sorted(shown):
             if following < index:
-                out.append(self._gap(self._run(following, index), self._marks))
+                out.append(self._gap(self.parts[following:index], self._marks))
             out.append(self._numbered(shown[index], index, out))
             # A piece with only its beginning shown is in the gap after it.
             following = index + (index in staying)
         if following < len(self.parts):
-            out.append(self._gap(self._run(following, len(self.parts)), self._marks))
+            out.append(self._gap(self.parts[following:], self._marks))
         return self.put_head(self._beginning(staying), "".join(out))
 
     def put_head(self, head: str, text: str) -> str:
-        """Return a shortened text with the line that tells how much of it is gone."""
+        """Return a shortened text with the line that tells so."""
         return head + text
 
-    def _beginning(self, staying: Collection[int], also: int = 0) -> str:
-        """Return the line above a text that tells how much of it is gone, and so much more."""
+    def _beginning(self, staying: Collection[int]) -> str:
+        """Return the line above a text that tells that some of it is gone."""
         if not self._marks.marker or len(staying) == len(self.parts):
             return ""
-        return self._head(f"{self._marks.marker} {self._say_gone(staying, also)}")
+        return self._head(self._marks.marker)
 
     def followed_by(self, rest: str) -> Self:
         """Return the same pieces and one more at the end, which is the first to go."""
@@ -369,7 +356,6 @@ class Pieces:
             self._gap,
             self._marks,
             self._head,
-            unit=self._unit,
             cuttable=self.cuttable,
             under_query=self.under_query,
         )
@@ -402,29 +388,10 @@ class Pieces:
         line = self._first_line + self._line_ends[index] + skipped
         return number_lines(text, line, self._marks.line_number, begun=begun)
 
-    def _run(self, start: int, stop: int) -> Sequence[Piece]:
-        """Return the pieces from `start` to before `stop`, with the line ends in them."""
-        if isinstance(self.parts, Slices):
-            left: Slices[Piece] = self.parts[start:stop]
-            return left
-        run = Run(self.parts[start:stop])
-        run.line_ends = self._line_ends[stop] - self._line_ends[start]
-        return run
-
     @late_property
     def _line_ends(self) -> list[int]:
         """The number of line ends before each piece."""
         return list(accumulate((part.text.count("\n") for part in self.parts), initial=0))
-
-    def _say_gone(self, staying: Collection[int], also: int = 0) -> str:
-        total = self._total
-        gone = also + total - sum([self._sizes[index] for index in staying])
-        marks = self._marks
-        if not gone:  # all of them from one line
-            return marks.sentences_gone
-        phrase = marks.lines_gone if self._unit == "line" else marks.characters_gone
-        phrase = phrase.replace("{count}", marks.number(gone))
-        return phrase.replace("{total}", marks.number(total))
 
     def variants(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
         """Return the variants made by leaving out one piece after another.
@@ -448,11 +415,10 @@ class Pieces:
         return TrimmedVariants(count, make, least[:count])
 
     def outlines(self) -> TrimmedVariants:
-        """Return the headings and signatures alone, from all of them to few; gaps have bare marks.
+        """Return the headings and signatures alone, from all of them to few.
 
         The deepest go first, of equals every second one. None of a text without any.
         """
-        compact = self.compact()
         groups: dict[float, int] = {}
         keys: dict[int, tuple[float, float]] = {}
         for index, part in enumerate(self.parts):
@@ -470,16 +436,10 @@ class Pieces:
         order = sorted(keys, key=lambda index: (keys[index], -index))
 
         def make(number: int) -> TrimmedText:
-            return TrimmedText(compact.outline_text(order[number:]), "outline")
+            return TrimmedText(self.outline_text(order[number:]), "outline")
 
         about = [*accumulate(len(self.parts[i].text) for i in reversed(order))][::-1]
         return TrimmedVariants(len(order), make, about=about)
-
-    def compact(self) -> Self:
-        """Return the same pieces; their marks of gaps do not say how much is gone."""
-        other, gap = copy.copy(self), self._marks.gap
-        other._marks = self._marks._replace(line_left_out=gap, lines_left_out=gap)
-        return other
 
     def in_outline(self, part: Piece) -> bool:
         """Tell whether an outline may have a piece."""
@@ -571,16 +531,6 @@ Structure = Pieces | TrimmedVariants | None
 """The structure of a text, by which it is shortened; None for one that is not known."""
 
 
-def _count_lines_begun(parts: Sequence[Piece]) -> list[int]:
-    """Return how many lines begin in each piece; one that only ends in it does not go with it."""
-    found, fresh = [], True
-    for text in (part.text for part in parts):
-        found.append((fresh and text != "") + text.count("\n") - text.endswith("\n"))
-        if text:
-            fresh = text.endswith("\n")
-    return found
-
-
 def split_lines(text: str) -> list[str]:
     """Return the lines of `text`, each with its line feed; no other character ends a line."""
     lines = text.split("\n")
@@ -588,18 +538,9 @@ def split_lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines] + [last] * bool(last)
 
 
-def count_lines(run: Sequence[Piece]) -> int:
-    """Return how many lines a run of pieces has, a last one without a line end too."""
-    if isinstance(run, Run):  # a file's outline has gaps of thousands of pieces
-        line_ends = run.line_ends
-    else:
-        line_ends = sum(part.text.count("\n") for part in run)
-    return max(line_ends + (not run[-1].text.endswith("\n")), 1)
-
-
 def line_gap(run: Sequence[Piece], marks: Marks) -> str:
-    """Return a mark that says how many lines a run of pieces has."""
-    return f"{marks.gap} {marks.left_out(count_lines(run))}{line_end(run)}"
+    """Return the mark of a gap on a line of its own."""
+    return f"{marks.gap}{line_end(run)}"
 
 
 def line_end(run: Sequence[Piece]) -> str:

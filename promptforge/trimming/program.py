@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from ..text.format import Marks
 from ..text.words import late_pattern
-from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, line_end
 
 NONE, SAYING, IMPORT, SIGNATURE = range(4)
 """Ranks of skeleton: none, a docstring's first line, an import, a signature; high stays long."""
@@ -172,9 +172,9 @@ class _ProgramPieces(Pieces):
         """Return the text of an outline: a body that is empty now is a mark beside its header."""
         staying = sorted(self.closed(kept))
         out = [""]
-        following = blank = 0
+        following = 0
         for index in [*staying, len(self.parts)]:
-            run, last = self._run(following, index), following - 1
+            run, last = self.parts[following:index], following - 1
             part = self.parts[index] if index < len(self.parts) else None
             closes_here = False
             if run and last >= 0 and self._is_emptied(last, run, part):
@@ -190,14 +190,13 @@ class _ProgramPieces(Pieces):
                     text = text[apart.end() :].lstrip("\r\n")
                 skipped = part.text[: len(part.text) - len(text)].count("\n")
                 text = text.rstrip("\r\n") + line_end([part])
-                blank += part.text.count("\n") - text.count("\n")
                 if text.strip() in _QUOTES and run and self._first_line is None:
                     out[-1] = f"{out[-1].rstrip()} {self._marks.gap}{text.lstrip()}"
                 elif closes_here:
                     out[-1] += text.lstrip()
                 else:
                     out.append(self._numbered(text, index, out, skipped))
-        out[0] = self._beginning(staying, also=blank) + out[0]
+        out[0] = self._beginning(staying) + out[0]
         return "".join(out).rstrip("\r\n") + line_end(self.parts[-1:])
 
     def _is_emptied(self, last: int, run: Sequence[Piece], after: Piece | None) -> bool:
@@ -383,13 +382,8 @@ def code_gap(language: str | None) -> Gap:
     code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
 
     def gap(run: Sequence[Piece], marks: Marks) -> str:
-        said = marks.left_out(count_lines(run))
-        counts = said != marks.gap  # an outline has the bare mark
         if run[0].kind == IN_STRING:
-            said = f"{marks.gap} {said}" if counts else said
-            return f"{_margin(run[0].text)}{said}{line_end(run)}"
-        if not opener and counts:
-            said = f"{marks.gap} {said}"
+            return f"{_margin(run[0].text)}{marks.gap}{line_end(run)}"
         margin, filler = _margin(run[0].text), ""
         if no_op:
             # Depth has a meaning here, and a comment may stand at any depth: the first line of
@@ -400,9 +394,8 @@ def code_gap(language: str | None) -> Gap:
                     if part.parent >= 0 and part.kind != COMMENT_ONLY:
                         filler = no_op
                     break
-        if filler and not counts:
-            return f"{margin}{filler.rstrip()}{line_end(run)}"
-        return f"{margin}{filler}{comment_line(language, said)}{line_end(run)}"
+        mark = filler.rstrip() or comment_line(language, marks.gap)
+        return f"{margin}{mark}{line_end(run)}"
 
     return gap
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..text.format import Marks
 from ..text.words import late_pattern
-from .pieces import ALWAYS, Piece, Pieces, UnderQuery, count_lines, line_end, line_gap, split_lines
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, line_end, line_gap, split_lines
 
 FRAME, REPEAT = "frame", "repeated frame"
 _INNERMOST_FRAMES = 2
@@ -109,13 +109,14 @@ def _frames(lines: Sequence[str], trace: _Trace) -> Iterator[tuple[int, int, flo
 
 def _gap(run: Sequence[Piece], marks: Marks) -> str:
     margin = re.match(r"[ \t|]*", run[0].text)
-    return f"{margin[0] if margin else ''}{marks.gap} {_say(run, marks)}{line_end(run)}"
+    said = f"{marks.gap} {_say(run, marks)}".rstrip()
+    return f"{margin[0] if margin else ''}{said}{line_end(run)}"
 
 
 def _say(run: Sequence[Piece], marks: Marks) -> str:
     kinds = {part.kind for part in run}
     if "" in kinds:
-        return marks.left_out(count_lines(run))
+        return ""
     if kinds == {REPEAT}:
         return marks.counted(len(run), marks.repeated_frame, marks.repeated_frames)
     frames = marks.counted(len(run), marks.frame, marks.frames)

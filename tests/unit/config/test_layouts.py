@@ -121,16 +121,16 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
         ("[]", "layout.yaml:1: a file of keys has lines of the form `key: value`"),
         ("titles: {a: b}\ntitles: {}", "layout.yaml:2: "),
         (
-            "words: {lines_left: x}",
-            'layout.yaml:1: words: unknown key "lines_left"; did you mean "lines_left_out"?',
+            "words: {equal_lins: x}",
+            'layout.yaml:1: words: unknown key "equal_lins"; did you mean "equal_lines"?',
         ),
         (
             "words: {gap: '{count}'}",
             "layout.yaml:1: words: gap fills in no words in braces; got {count}",
         ),
         (
-            "words: {lines_gone: '{anzahl} von {total}'}",
-            "layout.yaml:1: words: lines_gone fills in {count}, {total}; got {anzahl}",
+            "words: {frames_in: '{anzahl} aus {package}'}",
+            "layout.yaml:1: words: frames_in fills in {frames}, {package}; got {anzahl}",
         ),
         ('words: {gap: "a\\nb"}', "layout.yaml:1: words: gap takes a text on one line"),
         (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import random
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -197,7 +199,7 @@ def test_documents_of_a_folder_are_read_and_answer(folder: Path) -> None:
 def test_without_the_extra_the_message_names_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
     Path("a.pdf").write_bytes(make_pdf("one"))
     Path("b.md").write_text("two\n")
     ran = run("render", "a.pdf")
@@ -211,7 +213,7 @@ def test_without_the_extra_the_message_names_it(
 BOMB = f"<w:document {W}><w:body><w:p><w:r><w:t>{'a ' * 500_000}</w:t></w:r></w:p></w:body></w:document>"
 FAR = "".join(f'<row r="{n}"><c r="XFD{n}"><v>1</v></c></row>' for n in range(1, 400))
 ENTITY = f'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><w:document {W}><w:body><w:p><w:r><w:t>X&a;Y</w:t></w:r></w:p></w:body></w:document>'
-HOSTILE = {
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "cut.docx": (lambda: make_docx()[:5000], "cannot be read: BadZipFile"),
     "locked.docx": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "password-protected"),
     "bomb.docx": (lambda: with_part(make_docx(), "word/document.xml", BOMB), "unpacks to more than 0 MiB"),

@@ -26,10 +26,6 @@ marker: "[Inhalt gekürzt]"
 words:
   thousands: "."
   gap: "(…)"
-  line_left_out: 1 Zeile fehlt
-  lines_left_out: "es fehlen {count} Zeilen"
-  row_left_out: 1 Reihe fehlt
-  rows_left_out: "es fehlen {count} Reihen"
   equal_line: 1 gleiche Zeile
   equal_lines: "{count} gleiche Zeilen"
   frame: 1 Aufruf
@@ -37,9 +33,7 @@ words:
   repeated_frame: 1 wiederholter Aufruf
   repeated_frames: "{count} wiederholte Aufrufe"
   frames_in: "{frames} aus {package}"
-  lines_gone: "{count} von {total} Zeilen fehlen"
-  characters_gone: "{count} von {total} Zeichen fehlen"
-  sentences_gone: Sätze fehlen
+  lines_gone: "{count} von {total} Zeilen fehlen"  # an earlier word, which prints nothing
   more_items: "{count} weitere"
   more_keys: "{count} weitere Felder"
   more_characters: "{count} weitere Zeichen"
@@ -120,8 +114,8 @@ def test_the_marks_are_those_of_the_author() -> None:
         max_tokens=120,
     )
     assert "### Handbuchseite (from x:1-31)" in result.text
-    assert "[Inhalt gekürzt] 11 von 30 Zeilen fehlen" in result.text
-    assert "[(…) es fehlen 11 Zeilen]" in result.text
+    assert "[Inhalt gekürzt]\n" in result.text
+    assert "\n       [(…)]\n" in result.text
     assert result.items[0].line_range == "Zeilen 1 bis 31"
 
 

@@ -37,7 +37,7 @@ def assert_laws(text: str) -> None:
     before = len(text)
     for number in range(0, len(variants), max(1, len(variants) // 9)):
         head, body = variants[number].text.split("\n\n", 1)
-        assert head.startswith(f"{MARKER} ") and head.endswith(" characters left out")
+        assert head == MARKER
         kept = body.replace("[…]", "")
         assert len(kept) <= before
         before = len(kept)
@@ -50,7 +50,7 @@ def test_citations_go_first_then_details_sentences_detection_and_names() -> None
     variants = found.variants()
     texts = [variant.text for variant in variants]
     assert texts[2] == (
-        "[cut] 60 of 381 characters left out\n\n"
+        "[cut]\n\n"
         "Adversaries may boil the kettle dry. They may then use [Scorching] on it.\n\n"
         "Some refill it later, and nobody sees.\n\n"
         "Detection: Watch the kettle at all times. Listen for its whistle, too.\n\n"

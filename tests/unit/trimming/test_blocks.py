@@ -47,23 +47,22 @@ Press the button. See the [manual][m].
 def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
     variants = divided(divide, DOCUMENT).variants()
     assert variants[4].text == (
-        "[cut] 12 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
+        "[cut]\n\n[…]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n"
-        "[… 2 lines left out]\n\n"
+        "[…]\n\n"
         "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n"
-        "[… 7 lines left out]\n\n"
+        "[…]\n\n"
         "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
     )
     outline = next(found for found in variants if found.name == "outline")
     assert outline.text == (
-        "[cut] 23 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
-        "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"
-        "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n"
+        "[cut]\n\n[…]\n\n# Kettle\n\n"
+        "Kettle boils water. It is small. […]\n\n[…]\n\n"
+        "## Install\n\n[…]\n\n## Use\n\n[…]\n\n"
         "[m]: http://kettle.example\n"
     )
     assert variants[len(variants) - 1].text.endswith(
-        "# Kettle\n\nKettle boils water. It is small. […]\n\n[… 24 lines left out]\n\n"
-        "[m]: http://kettle.example\n"
+        "# Kettle\n\nKettle boils water. It is small. […]\n\n[…]\n\n[m]: http://kettle.example\n"
     )
 
 
@@ -92,7 +91,7 @@ def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
         "button on top." + end
     )
     assert divided(divide, text).variants()[0].text == (
-        f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
+        f"[cut]\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
     )
 
 

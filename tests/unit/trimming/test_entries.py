@@ -74,7 +74,7 @@ def test_odd_texts_take_linear_time(text: str) -> None:
         ("toml", "[a]\nx = 1\n[target.'cfg(unix)'.b]\ny = 2\nz = 3\nw = 4\n  [c] # d\nx = 1\ny = 2\nz = 3\n", "w = 4\n", "[target.'cfg(unix)'.b]\n", "[a]"),
         ("toml", "[a]\nx = '\"\"\"'\n[b]\ny = '\"\"\"'\nz = 2\nw = 3\n", "w = 3\n", "[b]\n", "[a]"),
         ("ini", "[a]\nx = C:\\\n[mypy-b.*]\nx = 1\ny = 2\nz = 3\n", "z = 3\n", "[mypy-b.*]\n", "[a]"),
-        ("ini", "[a]\nx = 1\ny = 2\nz = 3\n[[b]]\nx = 4\ny = 5\nz = 6\n[c]\nx = 7\n", "z = 6\n", "[a]\n; 3 lines left out\n[[b]]\n", "[c]"),
+        ("ini", "[a]\nx = 1\ny = 2\nz = 3\n[[b]]\nx = 4\ny = 5\nz = 6\n[c]\nx = 7\n", "z = 6\n", "[a]\n; …\n[[b]]\n", "[c]"),
         # A comment does not end an instruction, and a here-document goes up to its word.
         ("dockerfile", "FROM x\nRUN a && \\\n# b\n\nc && \\\n  d\nRUN e\nRUN f\n", "  d\n", "RUN a && \\\n# b\n\nc && \\\n  d\n", "RUN e"),
         ("dockerfile", "FROM x\nRUN <<A cat <<-'B'\n#!/bin/sh\nFROM y\nA\n\tB\nRUN e\nRUN f\n", "FROM y\n", "RUN <<A cat <<-'B'\n#!/bin/sh\nFROM y\nA\n\tB\n", "RUN e"),

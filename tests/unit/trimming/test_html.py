@@ -18,9 +18,7 @@ from promptforge.trimming.html import divide
 from promptforge.trimming.html_blocks import clean_page
 
 MARKS = marks("[cut]")
-MARK = re.compile(
-    r"<!-- (?:\[cut\][^\n]*|…|[\d,]+ lines? left out) -->|/\* [\d,]+ lines? left out \*/|\[…\]"
-)
+MARK = re.compile(r"<!-- (?:\[cut\][^\n]*|…) -->|/\* … \*/|\[…\]")
 
 PAGE = """\
 <!DOCTYPE html>
@@ -108,10 +106,10 @@ def test_page_in_pieces() -> None:
     texts = [variant.text for variant in pieces.variants()]
     assert "base64" not in texts[5]
     assert texts[-1] == (
-        "<!-- [cut] 62 of 64 lines left out -->\n<!-- 16 lines left out -->\n"
+        "<!-- [cut] -->\n<!-- … -->\n"
         '  <h1 id="kettles">Kettles</h1>\n'
         '  <p>A kettle boils <a href="#w" title="a > b. C">water</a>. It is small.\n'
-        "<!-- 46 lines left out -->"
+        "<!-- … -->"
     )
 
 
@@ -119,10 +117,11 @@ def test_page_under_a_query() -> None:
     item = Item(name="kettles.html", kind="file", language="html", content=PAGE)
     text = str(render([item], query="what is a large lid's size", max_tokens=100))
     assert text == (
-        "### kettles.html\n\n```html\n<!-- [Content truncated...] 62 of 64 lines left out -->\n"
-        '<!-- 16 lines left out -->\n  <h1 id="kettles">Kettles</h1>\n'
-        "<!-- 16 lines left out --><tr><th>Lid<th>Size<!-- 2 lines left out -->\n"
-        "    <tr><td>large<td>20 cm</tr>\n<!-- 29 lines left out -->\n```"
+        "### kettles.html\n\n```html\n<!-- [Content truncated...] -->\n"
+        '<!-- … -->\n  <h1 id="kettles">Kettles</h1>\n'
+        '<!-- … -->\n  <h2 id="lids">Lids &amp; handles</h2>\n  <p>A lid has:</p>\n'
+        "<!-- … --><tr><th>Lid<th>Size<!-- … -->\n"
+        "    <tr><td>large<td>20 cm</tr>\n<!-- … -->\n```"
     )
 
 
@@ -130,7 +129,7 @@ def test_outline_of_a_page() -> None:
     pieces = divide(PAGE, marks=MARKS._replace(marker=""))
     assert pieces is not None
     skeleton = [index for index, part in enumerate(pieces.parts) if part.skeleton]
-    assert [line.strip() for line in pieces.compact().outline_text(skeleton).split("\n") if line] == [
+    assert [line.strip() for line in pieces.outline_text(skeleton).split("\n") if line] == [
         '<h1 id="kettles">Kettles</h1>',
         '<p>A kettle boils <a href="#w" title="a > b. C">water</a>. It is small.',
         '<h2 id="lids">Lids &amp; handles</h2>',
@@ -144,7 +143,7 @@ def test_page_of_one_line_counts_characters() -> None:
     for text in every_variant(pieces):
         assert_a_part(text, page)
     last = pieces.variants()[-1].text
-    assert re.match(r"<!-- \[cut\] 1,\d+ of 1,\d+ characters left out -->\n<!-- … --><h1", last)
+    assert re.match(r"<!-- \[cut\] -->\n<!-- … --><h1", last)
 
 
 def test_script_keeps_its_tags() -> None:
@@ -155,7 +154,7 @@ def test_script_keeps_its_tags() -> None:
     for text in every_variant(pieces):
         assert_a_part(text, page)
         assert text.count("<script>") == text.count("</script>")
-        marked += bool(re.search(r"/\* \d+ lines left out \*/\n[^<]*</script>", text))
+        marked += bool(re.search(r"/\* … \*/\n[^<]*</script>", text))
     assert marked
     item = Item(name="page.html", kind="file", language="html", content=page)
     found = str(render([item], query="step 37 of the drawing", max_tokens=250))
