@@ -110,6 +110,7 @@ _IMPORT = late_pattern(
     r"(?:static[ \t]+)?([\w.:\\]{1,200})(?:[ \t]+import[ \t]+(\([^)]{1,2000}\)|[^\n(]{1,300}))?",
     re.MULTILINE,
 )
+_LINK = late_pattern(r"\]\([ \t]*<?([\w./~%+-]{1,200}\.\w{1,8})[)#>]")
 # A line with a comment, a comment of several lines, or a blank line.
 _MARKED_COMMENT = r"[ \t]*(?>/\*(?s:.*?)\*/|<!--(?s:.*?)-->)[ \t]*\r?\n|[ \t]*\r?\n"
 _COMMENT_OF_DOCUMENT = late_pattern(_MARKED_COMMENT)
@@ -121,6 +122,12 @@ _NUMBERS = late_pattern(r"\d+(?:[ \t]*[-–,][ \t]*\d+)*")
 _CHANGE_KINDS = frozenset({"commit", "diff"})
 _NO_PROGRAM_KINDS = _CHANGE_KINDS | {"document", "file"}
 """Among them `file`: YAML, for one, is shortened like a program, and is none."""
+_LOOKS = frozenset({"css", "html", "less", "sass", "scss", "stylus"})
+"""Languages of how a page looks: beside a program they are data."""
+_PROSE = frozenset({"asciidoc", "latex", "markdown", "rst"})
+BOOK_FACTOR = 4
+"""Times the characters of programs from which on documents, notebooks too, are what a repository is
+about: its chapters come before its listings. Books have 8 and more, libraries less than 2."""
 _OF_FOLDER = frozenset({"__init__", "index", "mod", "lib"})
 """Stems of files that stand for their folder."""
 _SOURCE_ROOTS = frozenset({"src", "lib", "python"})
@@ -498,7 +505,10 @@ def file_importance(
     links, holders = _link(items, language)
     paths = below_shared_folder([item.path or "" for item in items])
     roles = [role_of(path) for path in paths]
-    weights = [_weight(item, role, language(item)) for item, role in zip(items, roles, strict=True)]
+    is_matter = _find_matter(items, roles, language)
+    weights = [
+        _weight(item, role, is_matter(item)) for item, role in zip(items, roles, strict=True)
+    ]
     for number in find_asides(paths):
         weights[number] *= TEST_WEIGHT
     ranks = _page_rank(links, weights)
@@ -518,17 +528,38 @@ def file_importance(
 
 
 def _is_program(item: Item, language: str | None) -> bool:
-    if item.kind in _NO_PROGRAM_KINDS:
+    if item.kind in _NO_PROGRAM_KINDS or language in _LOOKS:
         return False
     return item.kind == "code" or language is None or is_program(item.kind, language)
 
 
-def _weight(item: Item, role: Role, language: str | None) -> float:
-    program = _is_program(item, language)
-    weight = 1.0 if program else DATA_WEIGHT
-    if program and role == "main":
+def _find_matter(
+    items: Sequence[Item], roles: Sequence[Role], language: Callable[[Item], str | None]
+) -> Callable[[Item], bool]:
+    """Return the test of what a repository is about: its programs, or a book's documents."""
+
+    def is_program(item: Item) -> bool:
+        return _is_program(item, language(item))
+
+    def is_prose(item: Item) -> bool:
+        return language(item) in _PROSE
+
+    sizes = [
+        sum(
+            len(item.content or "")
+            for item, role in zip(items, roles, strict=True)
+            if role in ("", "main", "manual") and test(item)
+        )
+        for test in (is_program, is_prose)
+    ]
+    return is_prose if sizes[1] > BOOK_FACTOR * sizes[0] else is_program
+
+
+def _weight(item: Item, role: Role, is_matter: bool) -> float:
+    weight = 1.0 if is_matter else DATA_WEIGHT
+    if is_matter and role == "main":
         weight = MAIN_WEIGHT
-    if role == "picture" or (program and role == "manual"):
+    if role == "picture" or (item.kind == "code" and role == "manual"):
         return weight * TEST_WEIGHT
     return weight
 
@@ -568,6 +599,8 @@ def _link(
         if _is_program(item, language(item)):
             quoted = language(item) != "python"
             imported = files.imported(text, item.path or "", quoted=quoted) - {number}
+        elif language(item) in _PROSE:
+            imported = files.linked(text, item.path or "") - {number}
         weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
         words = set(split_words(text))
         holders.update(words)
@@ -650,6 +683,13 @@ class _Files:
             if names and held:
                 found.update(self._find((*_dotted_parts(module),), folder))
         return found
+
+    def linked(self, text: str, path: str) -> set[int]:
+        """Return the files that a document's links name."""
+        folder = posixpath.dirname(path)
+        names = (posixpath.normpath(posixpath.join(folder, name)) for name in _LINK.findall(text))
+        found = (self._by_path.get(posixpath.splitext(name)[0], ()) for name in names)
+        return {number for numbers in found for number in numbers}
 
     def _find_anew(self, parts: tuple[str, ...], folder: str) -> Sequence[int]:
         if parts and parts[0] in (".", ".."):

@@ -8,8 +8,9 @@ from typing import Literal
 from ..text.words import late_pattern
 
 Role = Literal["main", "aside", "manual", "log", "patch", "picture", "entry", "manifest", ""]
-"""`main`: a program that a user starts. `aside`: a test, an example, or others' work. `manual`: a
-program that makes a manual. `log`: a list of changes. `entry`: a README at the top."""
+"""`main`: a program that a user starts, a book's list of chapters. `aside`: a test, an example, or
+others' work. `manual`: a program that makes a manual. `log`: a list of changes. `entry`: a README
+at the top."""
 
 _ASIDE = late_pattern(
     r"(?:^|/)(?:(?i:tests?|__tests__|specs?|testing|test[-_]?(?:data|utils?|helpers?|cases?|suite)"
@@ -27,7 +28,9 @@ _LOG = late_pattern(
     r"|(?:^|/)(?:changelogs?|\.?changesets?|release[-_]?notes)/"
 )
 _MANUAL = late_pattern(r"(?i)(?:docs?|documentation|website)/")
-_MAIN = late_pattern(r"(?i)(?:^|/)(?:_*main_*|_?cli|app|server)\.\w+$")
+_MAIN = late_pattern(
+    r"(?i)(?:^|/)(?:(?:_*main_*|_?cli|app|server)\.\w+|(?:summary|toc|index)\.(?:md|rst|adoc|ipynb))$"
+)
 _ENTRY = late_pattern(r"(?i)readme(\.\w+)?")
 _MANIFEST = late_pattern(
     r"(?i)pyproject\.toml|setup\.(?:py|cfg)|package\.json|deno\.jsonc?|cargo\.toml|go\.mod|pom\.xml"

@@ -34,6 +34,7 @@ _DECLARED = late_pattern(
     r"|macro|sub|impl|extension)\b(?:[ \t]*\([^()\n]*\))?[ \t]*(?:<[^>\n]*>[ \t]*)?"
     r"(?:[A-Z][A-Z0-9_]+[ \t]+(?=\w))?(?:[\w.]+[.:])?(?P<name>[^\W\d]\w*+)"
     r"(?![ \t]*[*&]+[ \t]*\w+[ \t]*\()"  # `struct command *look_up(` is a function
+    r"|^(?P<block>resource|data|variable|output|module)[ \t]+\"(?P<label>[\w-]+)"
     r"|^[^\n\"'=(#]*?\b(?P<called>[^\W\d]\w*)[ \t]*(?:<[^>\n]*>)?\("
     r"|^[^\n\"'(#]*?\b(?P<set>[^\W\d]\w*)[ \t]*(?::[^=\n]{1,60})?="
 )
@@ -81,7 +82,7 @@ def _rate(text: str, holders: Mapping[str, int]) -> tuple[str, float]:
     declared = _DECLARED.search(code)
     if declared is None:
         return "", NAMELESS_WORTH
-    name = declared["name"] or declared["called"] or declared["set"]
+    name = declared["name"] or declared["label"] or declared["called"] or declared["set"]
     if name in _NO_NAMES:
         return "", NAMELESS_WORTH
     used = math.sqrt(max(0, holders.get(name, 1) - 1))

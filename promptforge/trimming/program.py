@@ -326,7 +326,7 @@ C_COMMENTS = frozenset(
     [
         *("javascript", "jsx", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp"),
         *("objectivec", "kotlin", "swift", "scala", "dart", "groovy", "php", "d", "solidity"),
-        *("css", "scss", "less", "protobuf", "thrift", "vala"),
+        *("css", "scss", "less", "protobuf", "thrift", "vala", "hcl"),
     ]
 )
 """Languages in which `/*…*/` is a comment within a line."""

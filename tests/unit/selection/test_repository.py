@@ -97,6 +97,44 @@ def test_a_picture_is_less_than_a_text() -> None:
     assert found[0] < found[1]
 
 
+def _book(chapters: int) -> list[pf.Item]:
+    prose = "The owner frees a value, and a borrower gives it back unharmed.\n" * 40
+    listing = "fn take_back(value: Value) -> Value { value }\n" * 20
+    return [
+        pf.Item(content=prose, path="src/ch02.md", language="markdown", kind="file"),
+        pf.Item(content=f"[Two](ch02.md)\n{prose}", path="src/SUMMARY.md", language="markdown"),
+        *(
+            pf.Item(content=prose, path=f"src/ch1{n}.md", language="markdown", kind="file")
+            for n in range(chapters)
+        ),
+        pf.Item(content=listing, path="listings/ch02/main.rs", language="rust", kind="code"),
+    ]
+
+
+def test_chapters_of_a_book_come_before_its_listings() -> None:
+    second, summary, *others, listing = file_importance(_book(4)).ranks
+    assert summary > second > max(others)  # the list of chapters, and one that it names
+    assert min(others) > listing
+
+
+def test_documents_of_a_program_come_after_it() -> None:
+    programs = [
+        pf.Item(content="x = 1\n" * 2000, path=f"src/a{n}.py", language="python", kind="code")
+        for n in range(2)
+    ]
+    *documents, _, first, second = file_importance([*_book(1), *programs]).ranks
+    assert max(documents) < first == second
+
+
+def test_how_a_page_looks_comes_after_programs() -> None:
+    items = [
+        pf.Item(content="a {}\n" * 9, path="web/main.css", language="css", kind="code"),
+        pf.Item(content="x = 1\n", path="web/other.py", language="python", kind="code"),
+    ]
+    style, program = file_importance(items).ranks
+    assert style < program
+
+
 def test_a_name_that_many_files_define_points_at_none() -> None:
     items = [pf.Item(content="def main(): return main()", path=f"{n}/cli.py") for n in range(20)]
     assert len(set(file_importance(items).ranks)) == 1

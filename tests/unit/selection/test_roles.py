@@ -40,6 +40,8 @@ def test_what_is_named_alike_is_a_program(path: str) -> None:
         ("docs/README.md", "manual"),
         ("Cargo.toml", "manifest"),
         ("src/__main__.py", "main"),
+        ("src/SUMMARY.md", "main"),
+        ("src/index.ts", ""),
         ("logo.svg", "picture"),
     ],
 )

@@ -28,6 +28,8 @@ HOLDERS = {"Engine": 40, "Refund": 40, "helper": 1, "look_up": 9, "name": 90}
         ("public async Task<T> QueryAsync<T>(this IDbConnection cnn)\n", "QueryAsync"),
         ("@decorated(name=1)\ndef look_up(a):\n", "look_up"),
         ("pub(crate) fn search_path<W>(&self) {\n", "search_path"),
+        ('resource "aws_vpc" "this" {\n', "aws_vpc"),
+        ('variable "azs" {\n', "azs"),
     ],
 )
 def test_a_declaration_names(text: str, name: str) -> None:
