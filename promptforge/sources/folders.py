@@ -91,17 +91,27 @@ _MINIFIED_NAME = late_pattern(r"(?i).*[.-]min\.(js|mjs|cjs|css)|.*\.(js|mjs|cjs|
 _PROGRAM_OF_A_PAGE = late_pattern(r"(?i).*\.(js|mjs|cjs|css)")
 MIN_MINIFIED_LINE = 4_000
 """Characters of one line near the start of a script or style sheet: a bundler's work."""
+MIN_USUAL_LINE = 200
+"""The same of half of the lines."""
 MIN_SIGNS_OF_CODE = 0.05
 """Share of signs in such a line of code. A picture in base64 in a program has next to none."""
 _SIGN_OF_CODE = late_pattern(r"[(){};,:=]")
 # The marks that Go's tools and review systems know, C#'s, and the words of other generators, in a
 # comment at the top. Rails' schema forbids nothing and is worth reading.
-_FORBIDDEN = r"do(?:n't| not) (?:edit|modify|change|touch)"
+_FORBIDDEN = (
+    r"(?:(?-i:DO NOT (?:EDIT|MODIFY|CHANGE|TOUCH))|should not be edited"
+    r"|[^\w\s\"'`][ \t]*(?:please[ \t]+)?do(?:n't| not) (?:edit|modify|change|touch|make (?:direct )?changes))"  # not `we do not edit`
+)
 _MADE = r"\b(?:auto(?:matically)?[- ]?)?generated\b"
+_TOOLS = (
+    r"(?:auto(?:conf|header|make)|[\w-]*bindgen|coffeescript|pip-compile|swig|happy|alex|antlr|ragel"
+    r"|re2c|cython|flex)\b"
+)
 _GENERATED_HEAD = late_pattern(
     r"(?i)(?:.*\n){0,20}?[ \t]*(?:(?://|#|/?\*|--|;|<!--).*(?:@generated\b|<auto-?generated>)"
     rf"|(?://|#|/?\*|--|;).*(?:{_MADE}(?:.*\n){{0,2}}.*{_FORBIDDEN}"
-    rf"|{_FORBIDDEN}(?:.*\n)?.*{_MADE}))"
+    rf"|{_FORBIDDEN}(?:.*\n)?.*{_MADE}|generated (?:from .{{1,60}} )?by (?:GNU )?{_TOOLS}"
+    r"|\bmade by GNU Bison\b|\bchanges made (?:in|to) this file will be lost))"
 )
 
 _LFS_BEGINNING = "version https://git-lfs.github.com/spec/"
@@ -480,13 +490,17 @@ def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) 
         return None
     if _PROGRAM_OF_A_PAGE.fullmatch(place) and _is_minified(text):
         return _MINIFIED
-    return _GENERATED if _GENERATED_HEAD.match(text) else None
+    is_markdown = place.endswith((".md", ".markdown")) and not text.startswith(
+        "<!--"
+    )  # `#`: a title
+    return _GENERATED if not is_markdown and _GENERATED_HEAD.match(text) else None
 
 
 def _is_minified(text: str) -> bool:
     """Return whether the beginning of a script has a line of code too long to be typed."""
-    longest = max(text.split("\n"), key=len)
-    if len(longest) < MIN_MINIFIED_LINE:
+    lines = sorted(filter(None, text.split("\n")), key=len) or [""]
+    longest, usual = lines[-1], lines[len(lines) // 2]
+    if len(longest) < MIN_MINIFIED_LINE and len(usual) < MIN_USUAL_LINE:
         return False
     return len(_SIGN_OF_CODE.findall(longest)) >= MIN_SIGNS_OF_CODE * len(longest)
 

@@ -153,9 +153,10 @@ _CODECS = (
     rb"|gbk|gb2312|gb18030|big5))(?![-\w])"
 )
 _ENCODING = late_pattern(
-    rb"(?:.*\n)?[ \t]*#.*?coding[:=][ \t]*" + _CODECS + rb"|<\?xml[^>\n]*\sencoding=[\"']" + _CODECS
+    rb"(?:(?:.*\n)?[ \t]*#.*?coding[:=][ \t]*|<\?xml[^>\n]*\sencoding=[\"']|@charset \""
+    rb"|(?s:.{0,1024}?)<meta[^>]{0,200}?\bcharset=[\"']?)" + _CODECS
 )
-"""The line that names a program's encoding (PEP 263), or that of XML; of codecs of texts alone."""
+"""The line that names the encoding of a program (PEP 263), XML, CSS or HTML; codecs of texts alone."""
 
 
 def is_stream(path: str) -> bool:
@@ -198,7 +199,7 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
         named = _ENCODING.match(data)
         if named is not None:
             with suppress(UnicodeDecodeError, LookupError):
-                return data.decode((named[1] or named[2]).decode())
+                return data.decode(named[1].decode())
         line = data[: exc.start].count(b"\n") + 1
         may_guess = is_wrong and encoding == "utf-8"
         return _decode_wrong(data, encoding, may_guess, f"{where}:{line}", diagnostics)
@@ -229,6 +230,13 @@ _ENCODINGS = (
 """Encodings that files of programs have had; with all 90 that Python knows, more guesses fail."""
 MIN_BYTES_GUESSED = 3
 """Fewer bytes beyond ASCII are letters of Western Europe, or wrong."""
+_NOT_WESTERN = re.compile(
+    rb"[\x80-\xff]{3}|[A-Za-z\xc0-\xff][\xb3\xb9\xbe\xbf]|[\xb3\xb9\xbe][a-z]|[\x8a\x8e\x9a\x9e\xff]"
+    rb"|\A(?s:(?=.*[\xf5\xfb])(?=.*[\xf6\xfc])(?!.*[\xdf\xe0\xe2-\xe8\xea\xee\xf1\xf4]))"
+    rb"|\A(?s:(?=.*[\xf0\xfd\xfe])(?=.*[\xe7\xfc]))"
+)
+"""Bytes that cp1252 reads otherwise than a language of Western Europe is written: words beyond ASCII,
+signs and hooks within words, as Polish and Czech have, letters of Hungarian, of Turkish."""
 MAX_BYTES_GUESSED = 1 << 16
 """Bytes that an encoding is guessed by."""
 
@@ -241,27 +249,24 @@ def _is_hardly_utf8(text: str) -> bool:
 
 def _guess_encoding(data: bytes) -> str | None:
     """Return the encoding that makes the likeliest text of bytes; `None` where none reads them."""
-    beyond = data.translate(None, bytes(range(128)))
-    if len(beyond) < MIN_BYTES_GUESSED:
-        return "cp1252" if all(0xC0 <= byte < 0xFE for byte in beyond) else None
+    # Of a few letters an accent in each word, charset-normalizer makes Romanian or Polish.
+    if not _NOT_WESTERN.search(data):
+        with suppress(UnicodeDecodeError):
+            data.decode("cp1252")
+            return "cp1252"
+    if len(data.translate(None, bytes(range(128)))) < MIN_BYTES_GUESSED:
+        return None
     from charset_normalizer import from_bytes  # needed for few files, and slow to import
 
     # Whole lines: the end of a part may be half a character.
     part = data[:MAX_BYTES_GUESSED]
     if len(data) > len(part):
         part = part[: part.rfind(b"\n") + 1] or part
-    found = from_bytes(part, cp_isolation=list(_ENCODINGS))
-    best = found.best()
-    if best is None:
-        return None
-    # A few letters tell no language; most programs with such are of Western Europe.
-    names = [best.encoding]
-    if best.language == "Unknown" and any(each.encoding == "cp1252" for each in found):
-        names.insert(0, "cp1252")
-    for name in names:
+    best = from_bytes(part, cp_isolation=list(_ENCODINGS)).best()
+    if best is not None:
         with suppress(UnicodeDecodeError):
-            data.decode(name)
-            return name
+            data.decode(best.encoding)
+            return best.encoding
     return None
 
 

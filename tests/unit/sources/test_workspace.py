@@ -112,15 +112,28 @@ LEGACY = {
     "cp1250": "# Příliš žluťoučký kůň úpěl ďábelské ódy\n",
     "cp1252": "Le café\u2019s \u201cmenu\u201d \u2013 naïve: 5 €\n",
     "latin_1": "# Größe\nx = 1\n",
+    "latin_1 fr": "// Le numéro de référence à côté de la fenêtre a été déjà créé\n",
+    "latin_1 es": "// La contraseña no es válida: inténtelo otra vez, señor\n",
+    "latin_1 pt": "// Não foi possível encontrar a configuração\n",
+    "latin_1 da": "// Filen kunne ikke åbnes på grund af en fejl, prøv igen\n",
+    "cp1250 pl": "// Proszę wprowadzić nazwę użytkownika i hasło, aby się zalogować\n",
+    "cp1250 hu": "// Kérjük, adja meg a felhasználónevét és a jelszavát, őrült tűz\n",
 }
 
 
-@pytest.mark.parametrize("encoding", LEGACY)
-def test_an_encoding_that_nobody_names_is_guessed_and_the_guess_is_told(encoding: str) -> None:
-    text, diagnostics = LEGACY[encoding], Diagnostics()
+@pytest.mark.parametrize("key", LEGACY)
+def test_an_encoding_that_nobody_names_is_guessed_and_the_guess_is_told(key: str) -> None:
+    text, diagnostics = LEGACY[key], Diagnostics()
+    encoding = key.split()[0]
     assert decode_text(text.encode(encoding), where="f", diagnostics=diagnostics) == text
     (told,) = diagnostics
     assert (told.code, told.severity) == ("PF301", "info") and "a guess" in told.message
+
+
+@pytest.mark.parametrize("head", ['@charset "iso-8859-2";', "<p><meta charset=iso-8859-2>"])
+def test_a_page_and_its_styles_name_their_encoding(head: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(f"{head}\nprůměr\n".encode("iso8859_2"))
+    assert read("f", tmp_path) == (f"{head}\nprůměr\n", [])
 
 
 def test_few_wrong_bytes_in_utf_8_stay_wrong() -> None:
