@@ -49,12 +49,15 @@ def known_credentials() -> _Table:
 
 FILE_FOR_PASSWORDS = late_pattern(
     r"(?i)[\w-]*\.env(?:\.(?!example|sample|template|dist|default)[\w.-]+)?|[._]netrc|\.pgpass"
-    r"|\.git-credentials|\.htpasswd"
+    r"|\.git-credentials|\.?htpasswd"
 )
 """Files for passwords, which have no pattern of their own."""
 _SETTINGS_WITH_PASSWORDS = late_pattern(
-    r"(?i)(?:.*/)?(?:application[\w.-]*\.(?:properties|ya?ml)|[\w.-]*kubeconfig[\w.-]*"
-    r"|\.kube/config|[\w.-]*\.tfstate(?:\.backup)?|[\w.-]*\.tfvars)"
+    r"(?i)(?:.*/)?(?:(?:application|bootstrap)[\w.-]*\.(?:properties|ya?ml)|[\w.-]*kubeconfig[\w.-]*"
+    r"|\.kube/config|[\w.-]*\.tfstate(?:\.backup)?|[\w.-]*\.tfvars(?:\.json)?|\.docker/config\.json"
+    r"|\.dockercfg|\.my\.cnf|\.(?:npm|pypi|yarn)rc(?:\.yml)?|\.s3cfg|\.config/hub|gradle\.properties"
+    r"|(?:appsettings[\w.-]*|local\.settings)\.json|(?:docker-)?compose[\w.-]*\.ya?ml"
+    r"|(?:database|secrets?|credentials)[\w.-]*\.ya?ml)"
 )
 """Files of settings that are known to hold passwords, by their path."""
 ASSIGNMENT = late_pattern(
@@ -75,7 +78,7 @@ MIN_PASSWORD_LETTERS = 6
 _PASSWORD = late_pattern(
     # The word is looked through once, then passed over: a word of `tokentoken…` has no end.
     r"(?im)^[-+ \t]*(?:export[ \t]+)?"
-    r"(?=\w*(?:key|secret|token|passw|pwd|credential))\w++[ \t]*=[ \t]*"
+    r"(?=\w*(?:key|secret|token|pass|pwd|credential))\w++[ \t]*=[ \t]*"
     r"[\"']?[^\s\"'#$<{]{6,}"
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
     r"|^[^\s:#]+:(?:(?:\$\w+\$|\{S?SHA\})\S{6,}|[./0-9A-Za-z]{13}$)"
@@ -94,7 +97,7 @@ def find_credentials(
     yield from _find_known(text, lines, allowed)
     if is_for_passwords(place) and _PASSWORD.search(text):
         yield "a password or key", ""
-    elif _SETTINGS_WITH_PASSWORDS.fullmatch(place.replace("\\", "/")) or _is_kubeconfig(text):
+    elif _SETTINGS_WITH_PASSWORDS.fullmatch(place.replace("\\", "/")) or _is_for_kubernetes(text):
         for value in assigned_secrets(text):
             if not is_harmless(value, allowed):
                 yield "a password or key", value
@@ -133,8 +136,10 @@ def is_for_passwords(place: str) -> bool:
     return FILE_FOR_PASSWORDS.fullmatch(place.replace("\\", "/").rpartition("/")[2]) is not None
 
 
-def _is_kubeconfig(text: str) -> bool:
-    return "current-context" in text and "kind" in text and "clusters" in text
+def _is_for_kubernetes(text: str) -> bool:
+    """Tell whether a text is the settings of a user of Kubernetes, or a secret there."""
+    is_secret = "kind: Secret" in text and text.lstrip("-# \n").startswith(("apiVersion:", "kind:"))
+    return is_secret or ("current-context" in text and "kind" in text and "clusters" in text)
 
 
 def assigned_secrets(text: str) -> Iterator[str]:

@@ -98,9 +98,9 @@ MIN_SIGNS_OF_CODE = 0.05
 _SIGN_OF_CODE = late_pattern(r"[(){};,:=]")
 # The marks that Go's tools and review systems know, C#'s, and the words of other generators, in a
 # comment at the top. Rails' schema forbids nothing and is worth reading.
-_FORBIDDEN = (
-    r"(?:(?-i:DO NOT (?:EDIT|MODIFY|CHANGE|TOUCH))|should not be edited"
-    r"|[^\w\s\"'`][ \t]*(?:please[ \t]+)?do(?:n't| not) (?:edit|modify|change|touch|make (?:direct )?changes))"  # not `we do not edit`
+_FORBIDDEN = (  # not `we do not edit`
+    r"(?:(?-i:DO NOT (?:EDIT|MODIFY|CHANGE|TOUCH))|should not be edited|[^\w\s\"'`][ \t]*"
+    r"(?:please[ \t]+)?do(?:n't| not) (?:edit|modify|change|touch|make (?:direct )?changes))"
 )
 _MADE = r"\b(?:auto(?:matically)?[- ]?)?generated\b"
 _TOOLS = (

@@ -30,8 +30,8 @@ from .credentials import (
 
 MASK = "REDACTED"
 """The word in the place of a value: letters alone, so that YAML, JSON and programs stay valid."""
-MAX_TEXTS_NAMED = 3
-"""Texts that the message names for each of masked and left out."""
+MAX_MASKED_NAMED, MAX_LEFT_OUT_NAMED = 3, 50
+"""Texts that the message names: those that are left out stand nowhere else."""
 MAX_SECRETS = 1_000
 """Values to mask in one text: each is looked for in all of it; a text of more is left out."""
 MAX_KEY_CHARACTERS = 1 << 17
@@ -94,19 +94,19 @@ class SecretScan:
         """Say in one line what was masked and what was left out (PF609); forget it."""
         said = []
         if self._masked:
-            said.append(f"masked {_listed(self._masked)}")
+            said.append(f"masked {_listed(self._masked, MAX_MASKED_NAMED)}")
         if self._left_out:
-            said.append(f"skipped {_listed(self._left_out)}")
+            said.append(f"skipped {_listed(self._left_out, MAX_LEFT_OUT_NAMED)}")
         if said:
             way_out = "--no-secret-scan includes all, secret_allowlist lets one value through"
             diagnostics.add("PF609", "; ".join([*said, way_out]), severity="info")
         self._masked, self._left_out = {}, {}
 
 
-def _listed(found: dict[str, str]) -> str:
-    named = [f"{place} ({kinds})" for place, kinds in [*found.items()][:MAX_TEXTS_NAMED]]
+def _listed(found: dict[str, str], most: int) -> str:
+    named = [f"{place} ({kinds})" for place, kinds in [*found.items()][:most]]
     count = plural(len(found), "text with credentials", "texts with credentials")
-    return f"{count}: {', '.join(named)}{' …' * (len(found) > MAX_TEXTS_NAMED)}"
+    return f"{count}: {', '.join(named)}{' …' * (len(found) > most)}"
 
 
 def mask(
@@ -200,7 +200,7 @@ def _mask_file_for_passwords(text: str, place: str) -> str | None:
         if not _NETRC_LINE.fullmatch(text):
             return None
         return re.sub(r"((?:password|account)\s+)\S+", rf"\g<1>{MASK}", text)
-    form = _FORMS.get(name)
+    form = _FORMS.get(f".{name.removeprefix('.')}")
     lines = []
     for line in text.split("\n"):
         bare = line.strip()

@@ -156,7 +156,7 @@ _ENCODING = late_pattern(
     rb"(?:(?:.*\n)?[ \t]*#.*?coding[:=][ \t]*|<\?xml[^>\n]*\sencoding=[\"']|@charset \""
     rb"|(?s:.{0,1024}?)<meta[^>]{0,200}?\bcharset=[\"']?)" + _CODECS
 )
-"""The line that names the encoding of a program (PEP 263), XML, CSS or HTML; codecs of texts alone."""
+"""The line that names the encoding of a program (PEP 263), XML, CSS or HTML; of texts alone."""
 
 
 def is_stream(path: str) -> bool:
@@ -235,8 +235,8 @@ _NOT_WESTERN = re.compile(
     rb"|\A(?s:(?=.*[\xf5\xfb])(?=.*[\xf6\xfc])(?!.*[\xdf\xe0\xe2-\xe8\xea\xee\xf1\xf4]))"
     rb"|\A(?s:(?=.*[\xf0\xfd\xfe])(?=.*[\xe7\xfc]))"
 )
-"""Bytes that cp1252 reads otherwise than a language of Western Europe is written: words beyond ASCII,
-signs and hooks within words, as Polish and Czech have, letters of Hungarian, of Turkish."""
+"""Bytes that cp1252 makes no language of Western Europe of: words beyond ASCII, signs within words,
+as Polish and Czech have for hooks, letters of Hungarian, of Turkish."""
 MAX_BYTES_GUESSED = 1 << 16
 """Bytes that an encoding is guessed by."""
 

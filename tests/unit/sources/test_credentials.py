@@ -217,6 +217,8 @@ def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held:
         "redis://u:longenough99@127.0.0.1:6379", "http://u:longenough99@[::1]:6379", "http://u:longenough99@x.test",
         "postgres://postgres:postgres@db/x", "postgres://app_user:changeme@db/app", "postgresql://user:mypassword@db",
         "s3://{access_key}:{secret_key}@bucket/x", "https://user:<secret-word>@host", "http://me:${LONG_NAME}@host",
+        "Server=a;User Id=sa;Password=myPassword;", "<password>changeme1</password>", "<password>${env.PASS}</password>",
+        "define('DB_PASSWORD', 'password_here');", "A text of kind: Secret\npassword: correcthorse\n",
         "https://user:$LONG_NAME@host", "<https://server:8080/a>; mail: me@example.org",
         "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn\n...\nw5Ux8zQ==\n-----END",
     ],

@@ -105,6 +105,15 @@ def test_what_cannot_be_masked_for_certain_is_left_out(text: str, place: str) ->
         ("prod.tfstate", '{"password": "hunter2pass", "name": "db"}', '{"password": "REDACTED", "name": "db"}'),
         ("src/application-prod.properties", "spring.datasource.password=hunter2pass\na=b", "spring.datasource.password=REDACTED\na=b"),
         (".htpasswd", "bob:$apr1$x1$hunter2pass\n", "bob:REDACTED\n"),
+        ("auth/htpasswd", "bob:$2y$10$hunter2pass\n", "bob:REDACTED\n"),
+        (".env.production", "DB_PASS=hunter2pass\n", "DB_PASS=REDACTED\n"),
+        (".docker/config.json", '{"auth": "Ym9iOmh1bnRlcjI="}', '{"auth": "REDACTED"}'),
+        (".npmrc", "//npm.acme.io/:_authToken=hunter2-pass", "//npm.acme.io/:_authToken=REDACTED"),
+        ("config/database.yml", "prod:\n  password: hunter2pass\n", "prod:\n  password: REDACTED\n"),
+        ("deploy/a.yaml", "apiVersion: v1\nkind: Secret\nstringData:\n  token: hunter2pass\n", "  token: REDACTED\n"),
+        ("web.config", '<add c="Data Source=x;User Id=sa;Password=Tr0ub4dor9xQ" />', ';Password=REDACTED" />'),
+        ("settings.xml", "<password>Tr0ub4dor9xQ</password>", "<password>REDACTED</password>"),
+        ("wp-config.php", "define('DB_PASSWORD', 'Tr0ub4dor9xQ');", "define('DB_PASSWORD', 'REDACTED');"),
         (".pgpass", "localhost:5432:db:me:s3cretpassw0rd", "localhost:5432:db:me:REDACTED"),
         (".git-credentials", "https://me:s3cretpassw0rd@github.com", "https://REDACTED@github.com"),
         (".netrc", "machine a login me password s3cretpassw0rd", "machine a login me password REDACTED"),
@@ -122,11 +131,12 @@ def test_a_value_is_masked_in_its_place(place: str, text: str, expected: str) ->
     assert masked.count("\n") == text.count("\n")
 
 
-def test_the_message_is_one_line_and_names_three_of_each() -> None:
+def test_the_message_is_one_line_and_names_what_is_left_out() -> None:
     scan, said = SecretScan(), Diagnostics()
     for number in range(5):
         assert scan.clean(f"x = '{TOKEN}'", f"{number}.py", f"{number}.py") == f"x = '{MASK}'"
-    assert scan.clean(PUTTY, f"{TOKEN}.ppk", f"{TOKEN}.ppk") is None
+    names = (f"{TOKEN}.ppk", *(f"{number}.ppk" for number in range(4)))
+    assert {scan.clean(PUTTY, name, name) for name in names} == {None}
     scan.report(said)
     scan.report(said)
     (note,) = said
@@ -134,7 +144,7 @@ def test_the_message_is_one_line_and_names_three_of_each() -> None:
     token = "a GitHub token"
     assert note.message == (
         f"masked 5 texts with credentials: 0.py ({token}), 1.py ({token}), 2.py ({token}) …;"
-        f" skipped 1 text with credentials: {TOKEN}.ppk (a PuTTY key);"
+        f" skipped 5 texts with credentials: {', '.join(f'{name} (a PuTTY key)' for name in names)};"
         " --no-secret-scan includes all, secret_allowlist lets one value through"
     )
 
