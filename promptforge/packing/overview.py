@@ -40,9 +40,6 @@ IMPORTANT_SHARE = 0.03
 MIN_OUTLINE_TOKENS = 100
 """Tokens that an outline may have; twice, four times as many … where all important items have room
 for it."""
-LONG_OUTLINES = 8
-"""Of so many outlines one, the most important, may have four times as many tokens, or the tenth
-below."""
 WHOLE_OF_LIMIT = 0.1
 """Share of the limit that a file may take to be shown whole before more files are outlined."""
 MAX_OUTLINES_IN_VAIN = 8
@@ -78,9 +75,6 @@ def pack_repository(
         shown += _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
         _show_longer(packer, shown, limit)
         shown += _show_outlines(packer, step, important, limit, 1, most)
-        longest = min(4 * most, WHOLE_OF_LIMIT * limit[budget_unit(limit)])
-        _show_longer(packer, shown[: 1 + len(shown) // LONG_OUTLINES], limit, longest)
-        _show_longer(packer, shown[1:], limit, 2 * most)
         shown += _show_outlines(packer, step, walk, limit, 1, most)
         # These have their places. The first, a README perhaps, has had its share already.
         # A comment that another one shows is not worth the room that their texts lack.
@@ -261,34 +255,22 @@ def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Var
     return outline, cost
 
 
-def _show_longer(
-    packer: Packer, items: Sequence[int], limit: Cost, outline: float = 0, whole: bool = False
-) -> None:
+def _show_longer(packer: Packer, items: Sequence[int], limit: Cost, *, whole: bool = False) -> None:
     """Show outlined items that have room without a shared comment, or with `whole` all of it.
 
-    With `outline` show outlines of so many tokens. The page is measured once, or by halves.
+    The page is measured once, or by halves.
     """
     page = packer.page
     longer: dict[int, Variant] = {}
-    bounds = [UNLIMITED, UNLIMITED]
-    bounds[budget_unit(limit)] = outline
     left = subtract_costs(limit, packer.cost)
     most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
     for index in items:
-        shown = packer.chosen[index]
-        before = page.item_cost(index, shown)
+        before = page.item_cost(index, packer.chosen[index])
         room = add_costs(left, before)
         if whole:
             variant = page.variants(index)[0]
-        elif not outline:
-            variant, room = page.without_shared_comment(index), min_cost(room, most)
         else:
-            longest = page.outline_within(index, bounds[0], bounds[1])
-            if shown.name in ("content", "expanded") or longest is None:
-                continue
-            if len(longest.text) <= len(shown.text):  # it has had the longer one
-                continue
-            variant = longest
+            variant, room = page.without_shared_comment(index), min_cost(room, most)
         if not page.may_fit(index, variant, room):
             continue
         cost = page.item_cost(index, variant)

@@ -505,9 +505,15 @@ def file_importance(
     links, holders = _link(items, language)
     paths = below_shared_folder([item.path or "" for item in items])
     roles = [role_of(path) for path in paths]
-    is_matter = _find_matter(items, roles, language)
+    own = [item for item, role in zip(items, roles, strict=True) if role in ("", "main", "manual")]
+    programs, prose = (
+        sum(len(item.content or "") for item in own if _is_matter(item, language(item), is_book))
+        for is_book in (False, True)
+    )
+    is_book = prose > BOOK_FACTOR * programs
     weights = [
-        _weight(item, role, is_matter(item)) for item, role in zip(items, roles, strict=True)
+        _weight(item, role, _is_matter(item, language(item), is_book))
+        for item, role in zip(items, roles, strict=True)
     ]
     for number in find_asides(paths):
         weights[number] *= TEST_WEIGHT
@@ -533,26 +539,9 @@ def _is_program(item: Item, language: str | None) -> bool:
     return item.kind == "code" or language is None or is_program(item.kind, language)
 
 
-def _find_matter(
-    items: Sequence[Item], roles: Sequence[Role], language: Callable[[Item], str | None]
-) -> Callable[[Item], bool]:
-    """Return the test of what a repository is about: its programs, or a book's documents."""
-
-    def is_program(item: Item) -> bool:
-        return _is_program(item, language(item))
-
-    def is_prose(item: Item) -> bool:
-        return language(item) in _PROSE
-
-    sizes = [
-        sum(
-            len(item.content or "")
-            for item, role in zip(items, roles, strict=True)
-            if role in ("", "main", "manual") and test(item)
-        )
-        for test in (is_program, is_prose)
-    ]
-    return is_prose if sizes[1] > BOOK_FACTOR * sizes[0] else is_program
+def _is_matter(item: Item, language: str | None, is_book: bool) -> bool:
+    """Tell whether an item is of what a repository is about: programs, or a book's documents."""
+    return language in _PROSE if is_book else _is_program(item, language)
 
 
 def _weight(item: Item, role: Role, is_matter: bool) -> float:
