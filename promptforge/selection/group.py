@@ -699,6 +699,9 @@ class ContainedTexts:
         # Indexing is the dear part. Texts wait for it, each with the lines that it shares with
         # those before it, until one has no line of its own; in most lists none ever does.
         self._waiting: list[tuple[int, set[str]]] = []
+        # Each packing asks again, and `fits_at` packs a hundred times.
+        self._within: dict[tuple[int, int], bool] = {}
+        """An item and another → whether that one has all of its text."""
 
     def find(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, list[int]]:
         """Return the one of `chosen` that contains this item, and those that this item contains.
@@ -723,15 +726,23 @@ class ContainedTexts:
             self._waiting.append((index, common))
         if not holders and not held:
             return None, []
-        text = self._text(index)
+        texts: dict[int, str] = {}
         for other in holders:
             if other == index or other not in chosen or not _is_whole(chosen[other]):
                 continue
-            if text in self._text(other):
+            if self._is_within(index, other, texts):
                 return other, []
         others = {other for line in held for other in self._by_longest[line][:MAX_TEXTS_PER_LINE]}
         candidates = sorted(other for other in others - {index} if other in chosen)
-        return None, [other for other in candidates if self._text(other) in text]
+        return None, [other for other in candidates if self._is_within(other, index, texts)]
+
+    def _is_within(self, inner: int, outer: int, texts: dict[int, str]) -> bool:
+        pair = inner, outer
+        if pair not in self._within:
+            for each in pair:
+                texts[each] = texts.get(each) or self._text(each)
+            self._within[pair] = texts[inner] in texts[outer]
+        return self._within[pair]
 
     def _related(
         self, index: int, lines: list[str], longest: str
@@ -760,6 +771,9 @@ class ContainedTexts:
         """Return the texts of `items`, where those in `changed` are others than here."""
         texts = copy(self)
         texts._items, texts._known = items, without(self._known, changed)
+        texts._within = {
+            pair: known for pair, known in self._within.items() if {*changed}.isdisjoint(pair)
+        }
         return texts
 
     def _sharing_rarest(self, lines: list[str]) -> Sequence[int]:

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from bridge_examples import EXAMPLES
 from conversations import orders
+from example_counts import EFFORT
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
 from promptforge.integrations.conversation import ConversationWindow
 
-STEPS = 25
+STEPS = 25 if EFFORT >= 1 else 10
 WINDOW = 32_000
 FACT = "K7 was released as S42"
 QUESTION = "When was item K7 released?"

@@ -296,3 +296,15 @@ def test_what_fits_without_contained_texts_is_shown_whole(packing: Any) -> None:
     most = render(items[:1], max_tokens=5000).tokens + 60
     found = render(items, max_tokens=most, packing=packing).items
     assert [item.reason for item in found] == ["fits", "duplicate", "duplicate"]
+
+
+def test_what_was_compared_once_is_not_compared_again(read: list[int]) -> None:
+    items = [Item(content=f"{'x' * 40}\n{n}") for n in range(20)]
+    contained, chosen = ContainedTexts(items), dict.fromkeys(range(20), Variant("content", ""))
+    first = [contained.find(index, chosen) for index in range(20)]
+    again = [contained.find(index, chosen) for index in range(20)]
+    compared = len(read)
+    assert [contained.find(index, chosen) for index in range(20)] == again
+    assert len(read) == compared and len(first) == len(again)
+    changed = contained.with_items([Item(content="a\nb"), *items[1:]], [0])
+    assert changed.find(0, chosen) == (None, [])
