@@ -121,7 +121,11 @@ _YAML_KEY = late_pattern(r"(?m)^[ \t]*(?:- )?content: ")
 _HEADER_KEYS = ("file", "source", "path")
 _PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
 # The last is of YAML, such as `content: |2-`.
-_FRAME = late_pattern(r"[ \t]*(?:```|</|.*\blines? left out\b|(?:- )?\w+:(?: [\w|+\[\]-]+)?$)")
+# Marks of earlier versions, too.
+_FRAME = late_pattern(
+    r"[ \t]*(?:```|</|.*(?:\[Content truncated\.\.\.\]|\blines? left out\b)"
+    r"|(?:- )?\w+:(?: [\w|+\[\]-]+)?$)"
+)
 _LINE_NUMBER = late_pattern(r"(?m)^[^\S\n]*\d+[:|\t ]")
 _NO_LETTERS = late_pattern(r"[^\w\n]+")
 MIN_PACKED_SHARE, MIN_PACKED_OF_ONE = 0.75, 0.95
