@@ -111,7 +111,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(FromWorkers())
     settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
     config.add_cleanup(settings_folder.cleanup)
-    os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = settings_folder.name
+    for name in ("XDG_CONFIG_HOME", "APPDATA", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        os.environ[name] = settings_folder.name
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -76,6 +76,7 @@ def explain_command(
     if len({os.path.realpath(path) for path in request.outputs}) < len(request.outputs):
         raise click.UsageError("two outputs have the same name; choose different names")
     renderer = request.renderer()
+    request.remember()
     loaded = request.gather()
     with progress_line(speaks=len(loaded) >= MANY_ITEMS) as say:
         say(f"rendering {len(loaded):,} items")

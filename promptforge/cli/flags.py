@@ -39,7 +39,8 @@ Command = Callable[..., Any]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 """A function that offers the names that begin as a word does."""
 FOLLOW_FLAG, VERBOSE_FLAG = "promptforge.follow", "promptforge.verbose"
-"""Keys of `--follow` and `-v` among the facts of a command."""
+NO_CACHE_FLAG = "promptforge.no_cache"
+"""Keys of `--follow`, `-v` and `--no-cache` among the facts of a command."""
 FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
 VARIABLE_PREFIX = "PROMPTFORGE_"
 OPTION_VARIABLES = {
@@ -101,7 +102,7 @@ HELP_GROUPS = {
         "files documents man_pages techniques git_diff git_changed git_log attack search within"
         " plugged stream_name files_from null job history workspace context_lines"
     ),
-    "Files of folders": "include exclude ignored hidden secret_scan {options}",
+    "Files of folders": "include exclude ignored hidden secret_scan no_cache {options}",
     "Texts of a prompt": (
         "system system_file instructions instructions_file user user_file {options} to"
     ),
@@ -363,6 +364,8 @@ def folder_flags(function: Command) -> Command:
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=about)(function)
     about = "Include ignored, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
+    about = "Neither use nor keep what is known of a folder's files."
+    function = _kept_flag(function, ["--no-cache"], NO_CACHE_FLAG, about)
     function = follow_flag(function)
     return _add_flags(function, _FOLDER_FLAGS, multiple=True)
 

@@ -32,11 +32,13 @@ from ..errors import (
 )
 from ..files import is_pattern, is_url
 from ..files.access import Access, StrPath, is_own_temporary, show_path
+from ..files.memory import NO_CACHE_VARIABLE, close_memory, open_memory
 from ..plugins import PLUGINS_VARIABLE
 from ..text.format import plural
 from .output import (
     check_output,
     print_diagnostics,
+    print_message,
     printable,
     progress_line,
     typed_access,
@@ -54,8 +56,10 @@ if TYPE_CHECKING:
 from .flags import (
     FOLDER_FILTERS,
     FOLDER_VARIABLES,
+    NO_CACHE_FLAG,
     OPTION_VARIABLES,
     VARIABLE_PREFIX,
+    VERBOSE_FLAG,
     flag_names,
     given_options,
     read_option,
@@ -233,7 +237,8 @@ def require_trust(folder: StrPath, doing: str) -> None:
 
 
 def _say_unknown_variables(diagnostics: Diagnostics) -> None:
-    known = {*OPTION_VARIABLES.values(), *FOLDER_VARIABLES.values(), PLUGINS_VARIABLE}
+    known = {*OPTION_VARIABLES.values(), *FOLDER_VARIABLES.values()}
+    known |= {PLUGINS_VARIABLE, NO_CACHE_VARIABLE}
     for name in sorted(os.environ):
         # Others may use the same first word, so only what must be a slip of the pen is said.
         if not name.startswith(VARIABLE_PREFIX) or name in known:
@@ -242,6 +247,27 @@ def _say_unknown_variables(diagnostics: Diagnostics) -> None:
         if near := certain_correction(name.removeprefix(VARIABLE_PREFIX), words):
             message = f'sets nothing; did you mean "{VARIABLE_PREFIX}{near}"?'
             diagnostics.add("PF124", message, where=printable(name))
+
+
+def keep_memory(names: Iterable[str], workspace: StrPath, *, secret_scan: bool) -> None:
+    """Remember until the command ends, and for the next one, what is found out about folders.
+
+    Why that cannot be is said with `-v`. Nothing is remembered of texts that nobody searches for
+    credentials.
+    """
+    context = click.get_current_context()
+    folders = [*filter(os.path.isdir, (os.path.join(workspace, name) for name in names))]
+    refused = context.meta.get(NO_CACHE_FLAG) or os.environ.get(NO_CACHE_VARIABLE)
+    if refused or not folders or not secret_scan:
+        return
+    open_memory(folders)
+
+    def close() -> None:
+        problem = close_memory()
+        if problem and context.meta.get(VERBOSE_FLAG):
+            print_message(f"nothing is kept for the next run: {problem}", "note")
+
+    context.call_on_close(close)
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -278,9 +304,6 @@ class CommandRequest(NamedTuple):
         A folder, or many files, without a query is packed as a `repository`, unless something sets
         the packing.
         """
-        from ..tokenizers.registry import prepare_for_one_command
-
-        prepare_for_one_command()
         renderer = kind(profile=self.profile, **self.folders)
         chosen = {*self.options, *renderer.profile.options}
         if not chosen & {"packing", "query"} and self._reads_many_files():
@@ -305,6 +328,11 @@ class CommandRequest(NamedTuple):
         return len(texts) >= MIN_MANY_FILES or any(
             not os.path.lexists(os.path.join(workspace, name)) for name in patterns
         )
+
+    def remember(self) -> None:
+        """Use what earlier runs found out about the folders, and keep it for the next."""
+        asked, scan = self.wanted, self.wanted.wanted.secret_scan
+        keep_memory([*asked.items, *asked.files], asked.workspace, secret_scan=scan)
 
     def gather(self) -> list[Item]:
         """Read the items and return them."""

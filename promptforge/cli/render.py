@@ -19,7 +19,6 @@ from ..errors import Diagnostics, ItemError, quote
 from ..selection.group import file_tree
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
-from ..tokenizers.registry import prepare_for_one_command
 from .flags import (
     FOLDER_FILTERS,
     GroupedCommand,
@@ -33,7 +32,7 @@ from .flags import (
     read_option,
     verbose_flag,
 )
-from .inputs import CommandRequest, exit_code, read_request, take_options
+from .inputs import CommandRequest, exit_code, keep_memory, read_request, take_options
 from .output import (
     check_output,
     copy_text,
@@ -86,6 +85,7 @@ def render_command(
     from ..engine import ContextRenderer
 
     renderer = request.renderer_of(ContextRenderer)
+    request.remember()
     if split is not None and output is not None:
         tokens = read_option("max_tokens", split, "--split")
         if not isinstance(tokens, int) or tokens < 1:
@@ -194,12 +194,12 @@ def count_command(
         profile = load_profile(settings.profile or "default", settings.folders["profiles"])
         profile.check_outside("allow_outside" in settings.folders)
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
-    prepare_for_one_command()
     counter = get_tokenizer(tokenizer)
     # At a terminal nobody would know what the command waits for.
     if not files and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("nothing to count: name a file or a folder, or pipe a text in")
     diagnostics = Diagnostics()
+    keep_memory(files, typed_access(), secret_scan=given["secret_scan"])
     rows = _count_all(files or ("-",), given, counter, diagnostics)
     print_diagnostics(diagnostics)
     total = sum(row["tokens"] for row in rows)

@@ -299,7 +299,8 @@ def begin_run() -> None:
 def note_read(state: os.stat_result, path: StrPath) -> None:
     """Note that a file is an input of this run."""
     if _reads is not None and stat.S_ISREG(state.st_mode):
-        _reads[state.st_dev, state.st_ino] = os.path.abspath(path)
+        name = os.fspath(path)
+        _reads[state.st_dev, state.st_ino] = name if os.path.isabs(name) else os.path.abspath(name)
 
 
 def note_read_path(path: StrPath) -> None:
@@ -348,17 +349,23 @@ def refuse_input(path: StrPath, name: str) -> None:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_bytes(path: StrPath, most: int = MAX_FILE_BYTES, *, note: bool = True) -> bytes:
+def read_bytes(
+    path: StrPath, most: int = MAX_FILE_BYTES, *, note: bool = True, private: bool = False
+) -> bytes:
     """Return the content of a regular file of at most `most` bytes.
 
     Without `note` it is no input of the run: a file that is compared with what replaces it.
-    Raises `OSError`: `EINVAL` for a folder, a pipe or a device, `EFBIG` for a larger file.
+    A `private` one is no link, and nobody but this user can have written it.
+    Raises `OSError`: `EINVAL` for a folder, a pipe or a device, `EFBIG` for a larger file, `EPERM`
+    for one that is not private.
     """
-    handle = os.open(path, _FLAGS)
+    handle = os.open(path, _FLAGS | (_NO_LINK if private else 0))
     try:
         state = os.fstat(handle)
         if not stat.S_ISREG(state.st_mode):
             raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
+        if private:
+            _require_own(state, path)
         if note:
             note_read(state, path)
         data = bytearray()
@@ -385,15 +392,33 @@ def read_utf8(path: StrPath, most: int = MAX_FILE_BYTES) -> str:
         raise OSError(errno.EILSEQ, said, str(path)) from None
 
 
+class HeldFolder(contextlib.ExitStack):
+    """The real folder of the file that was read last: the next file mostly lies there, too."""
+
+    _path: str | None = None
+    _place: tuple[int | None, str] = (None, "")
+
+    def enter(self, folder: str) -> tuple[int | None, str]:
+        """Return what `_inside_folder` gives, opened once for files that follow each other."""
+        if folder != self._path:
+            self._path = None
+            self.close()
+            self._place = self.enter_context(_inside_folder(folder))
+            self._path = folder
+        return self._place
+
+
 @contextmanager
-def open_real(real: Path, where: str) -> Iterator[BinaryIO]:
+def open_real(real: StrPath, where: str, held: HeldFolder | None = None) -> Iterator[BinaryIO]:
     """Open a regular file at a real place, and nothing else; `where` is its name in messages.
 
     No part of the path is a link, so one that is there now came since, and is refused (`OSError`).
     Raises `ItemError` for a folder, a pipe or a device.
     """
-    with _inside_folder(real.parent) as (folder, lead):
-        handle = os.open(lead + (real.name or os.curdir), _FLAGS | _NO_LINK, dir_fd=folder)
+    parent, name = os.path.split(os.fspath(real))
+    opened = contextlib.nullcontext(held.enter(parent)) if held else _inside_folder(parent)
+    with opened as (folder, lead):
+        handle = os.open(lead + (name or os.curdir), _FLAGS | _NO_LINK, dir_fd=folder)
     try:
         state = os.fstat(handle)
         if not stat.S_ISREG(state.st_mode):
@@ -434,7 +459,7 @@ def write_whole(
     The folder stays the one that was opened first, whatever takes its place. Raises `OSError` with
     the name of `target`.
     """
-    with naming_path(target), _inside_folder(Path(os.path.realpath(target.parent))) as place:
+    with naming_path(target), _inside_folder(os.path.realpath(target.parent)) as place:
         folder, lead = place
         temporary = None
         try:
@@ -462,7 +487,7 @@ def write_whole(
 
 
 @contextmanager
-def _inside_folder(folder: Path) -> Iterator[tuple[int | None, str]]:
+def _inside_folder(folder: str) -> Iterator[tuple[int | None, str]]:
     """Open a real folder part by part, for none of them may be a link by now.
 
     Gives its handle and nothing before a name in it; on Windows no handle, and its path.
@@ -615,6 +640,23 @@ def make_folder(path: Path, mode: int = 0o777, *, above: bool = True) -> None:
     path.mkdir(mode, parents=above, exist_ok=True)
 
 
+def make_private_folder(path: Path) -> None:
+    """Make a folder for this user alone. Raises `OSError` for a link, and one of somebody else."""
+    make_folder(path.parent)
+    make_folder(path, 0o700)
+    state = os.lstat(path)
+    if not stat.S_ISDIR(state.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    _require_own(state, path)
+
+
+def _require_own(state: os.stat_result, path: StrPath) -> None:
+    """Raise `OSError` where another user owns a file or a folder, or may write to it."""
+    if os.name != "nt" and (state.st_uid != os.getuid() or state.st_mode & 0o022):
+        message = "another user owns it, or may write to it"
+        raise PermissionError(errno.EPERM, message, str(path))
+
+
 def remove_file(path: StrPath) -> None:
     """Remove a file or a link; one that is gone is no error."""
     Path(path).unlink(missing_ok=True)
@@ -660,15 +702,26 @@ MAX_MARKS = 5_000
 
 def settings_folder() -> Path:
     """Return the user's folder of settings on this system."""
+    return _user_folder("APPDATA", "AppData/Roaming", "Application Support", "XDG_CONFIG_HOME")
+
+
+def cache_folder() -> Path:
+    """Return the user's folder of what can be made again."""
+    return _user_folder("LOCALAPPDATA", "AppData/Local", "Caches", "XDG_CACHE_HOME", ".cache")
+
+
+def _user_folder(
+    variable: str, windows: str, library: str, xdg: str, default: str = ".config"
+) -> Path:
     home = Path(os.path.expanduser("~"))
     if sys.platform == "win32":
-        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
+        base = Path(os.environ.get(variable) or home / windows)
     elif sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
+        base = home / "Library" / library
     else:
         # A relative path would let a cloned repository bring settings of its own.
-        named = os.environ.get("XDG_CONFIG_HOME", "")
-        base = Path(named) if os.path.isabs(named) else home / ".config"
+        named = os.environ.get(xdg, "")
+        base = Path(named) if os.path.isabs(named) else home / default
     return base / "promptforge"
 
 

@@ -199,7 +199,7 @@ class Page:
             batch.append((index, variant))
         unknown = [each for each in batch if each not in self._costs]
         texts = [self.text(*each) for each in unknown]
-        counts = self.counter.count_each(texts)
+        counts = [self.count([text]) for text in texts]
         for each, text, tokens in zip(unknown, texts, counts, strict=True):
             self._costs[each] = tokens, len(text)
 

@@ -14,10 +14,12 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableSequence, Sequence
-from functools import cache
+from functools import cache, partial
+from hashlib import blake2b
 from itertools import accumulate
 from typing import NamedTuple
 
+from ..files.memory import is_withheld, recall, recall_last
 from ..model import Item, readable_text
 from ..text.characters import freeze
 from ..text.thesaurus import related_terms
@@ -502,6 +504,30 @@ def file_importance(
     """
     if not items:
         return Importance([], {})
+    withheld: Counter[str] = Counter()
+    texts = [item.content or "" for item in items]
+    about: list[tuple[object, ...]] = []
+    for item, text in zip(items, texts, strict=True):
+        if is_withheld(text):
+            withheld.update(set(split_words(text)))
+        told = item.metadata.get("named"), item.metadata.get("commits_ago")
+        about.append((item.path, item.kind, language(item), *told))
+    make = partial(_rank_files, items, language, withheld)
+    found = recall_last("importance", texts, about, make, tuple[list[float], dict[str, int]])
+    ranks, holders = found
+    if withheld:
+        withheld.update(holders)
+        holders = withheld
+    return Importance(ranks, holders)
+
+
+def _rank_files(
+    items: Sequence[Item], language: Callable[[Item], str | None], withheld: Collection[str]
+) -> tuple[list[float], dict[str, int]]:
+    """Return the ranks of files, and the number of those that hold a word and are not withheld.
+
+    A word of one file is left out; the number of files is 1 for any word.
+    """
     links, holders = _link(items, language)
     paths = below_shared_folder([item.path or "" for item in items])
     roles = [role_of(path) for path in paths]
@@ -530,7 +556,7 @@ def file_importance(
             ranks[number] += most
         elif role == "manifest":
             ranks[number] = most
-    return Importance(ranks, holders)
+    return ranks, {word: n for word, n in holders.items() if n > 1 or word in withheld}
 
 
 def _is_program(item: Item, language: str | None) -> bool:
@@ -565,7 +591,7 @@ def _link(
 ) -> tuple[list[dict[int, float]], Mapping[str, int]]:
     """Return for each file the files that it uses, with the share of its rank for each.
 
-    Also return the number of files that hold each word.
+    Also return the number of files that hold each word, but for those that are withheld.
     """
     files = _Files([item.path or "" for item in items])
     telling = {
@@ -584,15 +610,11 @@ def _link(
     links = []
     for number, item in enumerate(items):
         text = item.content or ""
-        imported: set[int] = set()
-        if _is_program(item, language(item)):
-            quoted = language(item) != "python"
-            imported = files.imported(text, item.path or "", quoted=quoted) - {number}
-        elif language(item) in _PROSE:
-            imported = files.linked(text, item.path or "") - {number}
+        imported = _named_in(item, files, language(item)) - {number}
         weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
         words = set(split_words(text))
-        holders.update(words)
+        if not is_withheld(text):
+            holders.update(words)
         used = words & found_anywhere
         if language(item) in _PACKAGE_LANGUAGES:
             used |= words & capitalized
@@ -611,6 +633,16 @@ def _link(
     return links, holders
 
 
+def _named_in(item: Item, files: "_Files", language: str | None) -> set[int]:
+    """Return the files that a program imports, or a document links to."""
+    text, path = item.content or "", item.path or ""
+    if _is_program(item, language):
+        quoted = language != "python"
+        about = "imports", files.listed, path, quoted
+        return recall(text, about, lambda: files.imported(text, path, quoted=quoted), set[int])
+    return files.linked(text, path) if language in _PROSE else set()
+
+
 def _definitions(
     items: Sequence[Item], language: Callable[[Item], str | None]
 ) -> dict[str, list[int]]:
@@ -622,13 +654,17 @@ def _definitions(
             continue
         text = item.content or ""
         left -= len(text)
-        names = defined_names(text, language(item)) if left >= 0 else None
-        if names is None:
-            names = {*DEFINING_WORD.findall(freeze(f"\n{text}"))}
-        for name in names:
+        about = "names", language(item), left >= 0
+        find = partial(_defined_names, text, language(item), tagged=left >= 0)
+        for name in recall(text, about, find, set[str]):
             if len(name) >= MIN_NAME_CHARACTERS:
                 found[name].append(number)
     return found
+
+
+def _defined_names(text: str, language: str | None, *, tagged: bool) -> set[str]:
+    names = defined_names(text, language) if tagged else None
+    return {*DEFINING_WORD.findall(freeze(f"\n{text}"))} if names is None else {*names}
 
 
 class _Files:
@@ -640,6 +676,9 @@ class _Files:
         # A monorepo has thousands of `utils`: a path is found by two names, or stands at the top.
         self._by_two: dict[tuple[str, ...], list[str]] = defaultdict(list)
         self._at_top: dict[str, list[str]] = defaultdict(list)
+        said = repr(paths).encode("utf-8", "surrogatepass")
+        self.listed = blake2b(said, digest_size=16).hexdigest()
+        """The hash of all paths: they decide what an import names."""
         self._find = cache(self._find_anew)  # the files of a folder import the same ones
         for number, path in enumerate(paths):
             folder, name = posixpath.split(path)

@@ -97,7 +97,7 @@ def find_credentials(
     yield from _find_known(text, lines, allowed)
     if is_for_passwords(place) and _PASSWORD.search(text):
         yield "a password or key", ""
-    elif _SETTINGS_WITH_PASSWORDS.fullmatch(place.replace("\\", "/")) or _is_for_kubernetes(text):
+    elif _is_for_settings(place) or _is_for_kubernetes(text):
         for value in assigned_secrets(text):
             if not is_harmless(value, allowed):
                 yield "a password or key", value
@@ -134,6 +134,15 @@ def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:
 def is_for_passwords(place: str) -> bool:
     """Tell whether a file holds passwords and little else, by its name."""
     return FILE_FOR_PASSWORDS.fullmatch(place.replace("\\", "/").rpartition("/")[2]) is not None
+
+
+def _is_for_settings(place: str) -> bool:
+    return _SETTINGS_WITH_PASSWORDS.fullmatch(place.replace("\\", "/")) is not None
+
+
+def has_own_rules(place: str) -> bool:
+    """Tell whether more counts as a credential in a file of this name than in others."""
+    return is_for_passwords(place) or _is_for_settings(place)
 
 
 def _is_for_kubernetes(text: str) -> bool:

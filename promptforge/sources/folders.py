@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, pip_install, quote
 from ..files.access import (
+    HeldFolder,
     StrPath,
     forget_read,
     is_inside,
@@ -195,11 +196,13 @@ def read_folder(
     """
     left_out: LeftOut = defaultdict(list)
     read: list[tuple[str, str, Diagnostics]] = []
-    top = locate_file(path, workspace)
-    names = _list_folder(top, diagnostics, wanted, left_out, path, workspace)
-    room, folders = wanted.max_chars, dict[str, str]()
+    place_of_folder = locate_file(path, workspace)
+    top = os.fspath(place_of_folder)
+    names = _list_folder(place_of_folder, diagnostics, wanted, left_out, path, workspace)
+    room, folders, held = wanted.max_chars, dict[str, str](), HeldFolder()
     asked_for = bool(wanted.include) or wanted.ignored
-    named = set(filter(lambda name: is_read(os.path.join(top, name)), names))  # by itself, too
+    may_be_written = names if wanted.written else ()
+    named = {*filter(lambda name: is_read(os.path.join(top, name)), may_be_written)}  # by itself
     for number, name in enumerate(names):
         if progress is not None:
             progress(number, len(names))
@@ -209,7 +212,8 @@ def read_folder(
             continue
         reason = None if asked_for else unwanted_name(name)
         real = _real_place(top, name, folders)
-        found = reason or read_wanted(place, workspace=workspace, asked_for=asked_for, real=real)
+        near: Any = {"workspace": workspace, "real": real, "held": held}
+        found = reason or read_wanted(place, asked_for=asked_for, **near)
         if isinstance(found, str):
             left_out[found].append(name)
             continue
@@ -218,6 +222,7 @@ def read_folder(
         if room < 0:
             message = f"more than {wanted.max_chars:,} characters; narrow the pattern"
             raise ItemError(message, where=show_path(path))
+    held.close()
     packed = _leave_out_packed(read, path, wanted, left_out, lambda name: os.path.join(top, name))
     for name in {*left_out.get(_WRITTEN, ())} - named:
         forget_read(os.path.join(top, name))
@@ -398,7 +403,12 @@ class _UnwantedError(ItemError):
 
 
 def read_wanted(
-    place: str, *, workspace: StrPath, asked_for: bool = True, real: Path | None = None
+    place: str,
+    *,
+    workspace: StrPath,
+    asked_for: bool = True,
+    real: str | None = None,
+    held: HeldFolder | None = None,
 ) -> tuple[str, Diagnostics] | str:
     """Return the text of a file and its diagnostics, or the reason to leave it out."""
     said = Diagnostics()
@@ -410,22 +420,22 @@ def read_wanted(
 
     near: Any = {"workspace": workspace, "diagnostics": said}
     try:
-        return read_text(place, real=real, judge=judge, **near), said
+        return read_text(place, real=real, held=held, judge=judge, **near), said
     except _UnwantedError as unwanted:
         return unwanted.bare
     except ItemError:
         return _UNREADABLE
 
 
-def _real_place(top: Path, name: str, folders: dict[str, str]) -> Path | None:
+def _real_place(top: str, name: str, folders: dict[str, str]) -> str | None:
     """Return the real place of a file that is no link; None where its folder lies elsewhere by now.
 
     `folders` remembers the real folders: to resolve each file took a third of gathering 20,000.
     """
     lead, _, last = name.rpartition("/")
     if lead not in folders:
-        folders[lead] = os.path.realpath(top / lead)
-    return Path(folders[lead], last) if is_inside(folders[lead], top) else None
+        folders[lead] = os.path.realpath(os.path.join(top, lead))
+    return os.path.join(folders[lead], last) if is_inside(folders[lead], top) else None
 
 
 def report_left_out(left_out: LeftOut, path: str, diagnostics: Diagnostics) -> None:
@@ -629,7 +639,7 @@ def _is_regular(top: Path, name: str, inside: dict[str, bool], left_out: LeftOut
         # git lists `a/b` as tracked where a link has taken the place of the folder `a` since.
         inside[folder] = is_inside(os.path.realpath(top / folder), top)
     try:
-        mode = os.lstat(top / name).st_mode
+        mode = os.lstat(f"{top}{os.sep}{name}").st_mode
     except OSError:  # deleted since, or outside of a sparse checkout
         left_out[_ABSENT].append(name)
         return False
@@ -686,10 +696,6 @@ def _leave_out_installed(folder: str, lead: str, names: list[str], left_out: Lef
         names[:] = [name for name in names if name not in filled]
 
 
-def _rules_of(top: Path, base: Path, wanted: FolderFilter) -> Callable[[str], bool]:
-    return is_never if wanted.ignored else IgnoreRules(top, base=base)
-
-
 def _walk(
     top: Path, base: Path, diagnostics: Diagnostics, wanted: FolderFilter, left_out: LeftOut
 ) -> list[str]:
@@ -702,7 +708,7 @@ def _walk(
             where = show_path(error.filename)
             diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=where)
 
-    is_ignored = _rules_of(top, base, wanted)
+    is_ignored = is_never if wanted.ignored else IgnoreRules(top, base=base)
     found: list[str] = []
     visited = 0
     for folder, folders, files in os.walk(top, onerror=say):

@@ -110,6 +110,8 @@ class IgnoreRules:
     def _read(self, folder: Path) -> _Rules | None:
         lines: list[str] = []
         for name in self._names:
+            if not os.path.lexists(folder / name):  # the message about that has a near name
+                continue
             try:
                 text = read_text(folder / name, workspace=self._root, diagnostics=Diagnostics())
             except ItemError:  # there is none, or it is not ours to read

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import islice
 
 from ..errors import Diagnostics
+from ..files.memory import recall_clean
 from ..text.format import plural
 from ..text.words import late_pattern
 from .credentials import (
@@ -22,6 +23,7 @@ from .credentials import (
     MIN_PASSWORD_LETTERS,
     REST_OF_A_TOKEN,
     find_credentials,
+    has_own_rules,
     is_for_passwords,
     is_harmless,
     is_reference,
@@ -78,8 +80,14 @@ class SecretScan:
 
         `shown` is the place as messages print it.
         """
-        found = [*islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1)]
-        if not found:
+        found: list[tuple[str, str]] = []
+
+        def find() -> list[tuple[str, str]]:
+            found.extend(islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1))
+            return found
+
+        rules = None if has_own_rules(place) else sorted(self._allowed)
+        if recall_clean(text, rules, find):
             return text
         kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
         masked = mask(text, place, found, self._allowed)

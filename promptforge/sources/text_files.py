@@ -26,6 +26,7 @@ from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
 from ..files.access import StrPath, show_path
+from ..files.memory import note_beginning
 from ..model import Item, copy_plain
 from ..text.format import plural
 from ..text.languages import DATA_LANGUAGES, is_code, language_of, language_of_text
@@ -134,6 +135,7 @@ def _load_folder(
     for name, text, said in read_folder(path, workspace=workspace, diagnostics=diagnostics, **how):
         age = ages.get(name.removeprefix(lead))
         for item in file_items(name, text, said):
+            note_beginning(item.content or "", text)
             about = {} if age is None else {"commits_ago": age}
             yield replace(item, metadata={**item.metadata, **about})
         diagnostics.extend(tuple(said))

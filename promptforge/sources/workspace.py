@@ -25,6 +25,7 @@ from ..files import is_pattern, is_url
 from ..files.access import (
     MAX_FILE_BYTES,
     Access,
+    HeldFolder,
     StrPath,
     is_inside,
     note_stream,
@@ -86,13 +87,15 @@ def read_text(
     workspace: StrPath | None,
     diagnostics: Diagnostics,
     whole: bool = False,
-    real: Path | None = None,
+    real: StrPath | None = None,
+    held: HeldFolder | None = None,
     judge: Judge | None = None,
 ) -> str:
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
     UTF-16 without a mark is known by its zeros, and said. `real` is its real place, where that is
-    known; `judge` may raise before more than the first 8 KiB are read.
+    known, and `held` a folder that stays open; `judge` may raise before more than the first 8 KiB
+    are read.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
     regular file, it is binary, it may not be read, or it lies outside the workspace, if there is
@@ -101,7 +104,7 @@ def read_text(
     where = show_path(path)
     place, name = real or locate_file(path, workspace), os.fspath(path)
     whole = whole or part_word(name) is not None  # the beginning of a document is none
-    data = _read(place, where, diagnostics, whole, judge)
+    data = _read(place, where, diagnostics, whole, judge, held)
     if is_document(name, data):
         if not can_read(name):
             message = f"a document, which is read with an extra: {pip_install('documents')}"
@@ -292,12 +295,17 @@ def _decode_unmarked(data: bytes) -> str | None:
 
 
 def _read(
-    real: Path, where: str, diagnostics: Diagnostics, whole: bool, judge: Judge | None = None
+    real: StrPath,
+    where: str,
+    diagnostics: Diagnostics,
+    whole: bool,
+    judge: Judge | None = None,
+    held: HeldFolder | None = None,
 ) -> bytes:
     most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     for _ in range(2):  # an editor or a build was writing; at the second try it is likely done
         try:
-            with open_real(real, where) as file:
+            with open_real(real, where, held) as file:
                 before = os.fstat(file.fileno())
                 beginning = b""
                 if judge is not None:
@@ -308,7 +316,7 @@ def _read(
         except (OSError, ValueError) as exc:
             if getattr(exc, "errno", None) == errno.ENXIO:  # of a socket
                 raise ItemError("not a file but a pipe, socket or device", where=where) from None
-            hint = _hint(real, exc)
+            hint = _hint(Path(real), exc)
             if is_url(where):
                 hint = "; of URLs only files of items and rows of a batch are read"
             message = f"cannot read it: {system_reason(exc)}{hint}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..errors import TokenizerError, call_foreign
 from ..files import fork_safe_lock
+from ..files.memory import recall
 from ..text.characters import normalize
 from ..text.escape import SURROGATE
 from ..text.words import (
@@ -35,12 +36,10 @@ if TYPE_CHECKING:
 
 MAX_CHARS_ENCODED = 1 << 18
 """Characters given to the tokenizer at a time."""
-MIN_CHARS_FOR_THREADS = 1 << 22
-"""Fewer characters of texts are not shared out: they take half a second."""
-MAX_THREADS = 8
-"""Threads of a command, however many processors there are."""
 MIN_BLANKS_APART = 1 << 17
 """Blanks in a row that are encoded apart; tiktoken's regular expression fails at 1,000,055."""
+MIN_CHARS_RECALLED = 256
+"""A shorter text is counted sooner than it is looked up among those of earlier runs."""
 MIN_CHARS_SPLIT = 16
 """A shorter part is not searched for split points."""
 _MAX_CHARS_TRIED = 1024
@@ -79,8 +78,6 @@ class BytePairCounter(Counter):
 
     lookup: LookupEncoder | None = None
     """Takes the first small texts, until the encoding is loaded."""
-    threads = 1
-    """Threads for long texts."""
 
     def __init__(
         self,
@@ -143,16 +140,6 @@ class BytePairCounter(Counter):
             total += self.count("".join(between)) + part.body
             between = [part.tail]
         return total + self.count("".join(between))
-
-    def count_each(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text; of many characters, by `threads`."""
-        if self.threads < 2 or sum(map(len, texts)) < MIN_CHARS_FOR_THREADS:
-            return super().count_each(texts)
-        from concurrent.futures import ThreadPoolExecutor
-
-        # tiktoken lets other threads run while it encodes.
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(lambda text: self.count_parts([text]), texts))
 
     def count_with_line_end(self, text: str, tokens: int) -> int:
         """Return the tokens of `text` and a line feed; only its end is counted again."""
@@ -298,6 +285,12 @@ class BytePairCounter(Counter):
         return part
 
     def _count(self, text: str) -> int:
+        if len(text) < MIN_CHARS_RECALLED:
+            return self._count_anew(text)
+        about = "tokens", self.fingerprint
+        return recall(text, about, lambda: self._count_anew(text), int, of_any=True)
+
+    def _count_anew(self, text: str) -> int:
         tokens = self.encode(text)
         if tokens is None:
             # No tiktoken is known to give up here; if one does, the bytes are never too few.

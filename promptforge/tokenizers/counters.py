@@ -80,10 +80,6 @@ class Counter:
         """Return exactly `count("".join(parts))`; subclasses remember parts they saw before."""
         return self.count("".join(parts))
 
-    def count_each(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text."""
-        return [self.count_parts([text]) for text in texts]
-
     def at_least(self, text: str, limit: int) -> int:
         """Return a lower bound of `count(text)`, at most `limit + 1`, in time bound by `limit`."""
         return 0
@@ -487,10 +483,6 @@ class ScaledCounter(Counter):
         """Return the scaled count of the joined parts."""
         return self._scale(self._counter.count_parts(parts))
 
-    def count_each(self, texts: Sequence[str]) -> list[int]:
-        """Return the scaled counts."""
-        return list(map(self._scale, self._counter.count_each(texts)))
-
     def at_least(self, text: str, limit: int) -> int:
         """Return the scaled bound."""
         limit = max(limit, 0)
@@ -536,10 +528,6 @@ class FamilyCounter(Counter):
     def count_parts(self, parts: Sequence[str]) -> int:
         """Return the estimate of the joined parts."""
         return self._estimate(self._counter.count_parts(parts), "".join(parts))
-
-    def count_each(self, texts: Sequence[str]) -> list[int]:
-        """Return the estimates."""
-        return list(map(self._estimate, self._counter.count_each(texts), texts))
 
     def at_least(self, text: str, limit: int) -> int:
         """Return the bound by tokens of the other counter alone; no rate is below 0."""

@@ -28,7 +28,7 @@ from ..errors import TokenizerError, call_foreign, did_you_mean, pip_install, qu
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE
 from ..files.access import read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
-from .bpe import LOADING, MAX_THREADS, BytePairCounter, replace_surrogates
+from .bpe import LOADING, BytePairCounter, replace_surrogates
 from .counters import (
     FAMILY_ESTIMATES,
     MAX_CHARS_CACHED,
@@ -188,11 +188,6 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
         f"{quote(name_or_object)} is not a tokenizer:"
         " it needs an attribute name (str) and a method count(text) -> int"
     )
-
-
-def prepare_for_one_command() -> None:
-    """Count many long texts by several threads from now on, in a process that has the machine."""
-    BytePairCounter.threads = min(os.cpu_count() or 1, MAX_THREADS)
 
 
 def _find(name: str) -> Counter:

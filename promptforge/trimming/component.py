@@ -13,7 +13,7 @@ from ..text.format import Marks
 from ..text.words import late_pattern
 from .indentation import read_indentation
 from .pieces import Piece, Pieces, split_lines
-from .program import FIELD, NONE, SIGNATURE, Blocks, code_gap
+from .program import FIELD, NONE, SIGNATURE, Blocks, code_gap, program_pieces
 from .syntax_tree import read_syntax
 
 _SCRIPT = late_pattern(r"<script\b([^>]*)>[ \t]*\r?\n")
@@ -42,7 +42,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
             _add_script(blocks, "typescript", _FENCE)
         else:
             _add_markup(blocks)
-    return blocks.pieces(language, marks, _gap)
+    return program_pieces(text, blocks.cut(), language, marks, _gap)
 
 
 def _add_script(blocks: Blocks, language: str, end: re.Pattern[str]) -> None:

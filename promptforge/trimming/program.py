@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
+from ..files.memory import recall
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, line_end
@@ -104,8 +105,8 @@ class Blocks:
             )
         self.next = top + other.next
 
-    def pieces(self, language: str | None, marks: Marks, gap: Gap | None = None) -> Pieces | None:
-        """Return the pieces; None if there are fewer than two. `gap`: the marks, if not usual."""
+    def cut(self) -> Cut | None:
+        """Return the least worth of a signature or import, and the pieces, if there are two."""
         if self.next < len(self.lines):
             self.add(self.next, len(self.lines))
         found = self.found
@@ -117,21 +118,45 @@ class Blocks:
                 found[block.parent] = found[block.parent]._replace(rank=SIGNATURE)
         ends = [block.first for block in found[1:]] + [len(self.lines)]
         keeps = _keeps(found, ends)
-        parts = [
-            Piece(text, keep, block.parent, block.rank > NONE, block.kind, block.closes)
+        rows: list[tuple[int, float, int, bool, str, int]] = [
+            (len(text), keep, block.parent, block.rank > NONE, block.kind, block.closes)
             for block, text, keep in zip(found, self.texts(), keeps, strict=True)
         ]
         outline = [keep for block, keep in zip(found, keeps, strict=True) if block.rank >= IMPORT]
-        made = _ProgramPieces(
-            parts,
-            gap or code_gap(language),
-            marks,
-            lambda text: comment_line(language, text) + "\n",
-            # Half an outline is worth less than the function that answers.
-            under_query=UnderQuery(min(outline, default=ALWAYS), facts_together=True),
-        )
-        made.has_block_comments = language in C_COMMENTS
-        return made
+        return min(outline, default=ALWAYS), rows
+
+
+Cut = tuple[float, list[tuple[int, float, int, bool, str, int]]]
+"""The least worth of an outline's pieces; of each piece the characters, and what `Piece` has."""
+
+
+def recall_cut(text: str, name: str, read: Callable[[], Cut | None]) -> Cut | None:
+    """Return how `read`, known by a name, cuts a text, or did in an earlier run."""
+    cut: Cut | None = recall(text, ("cut", name), read, Cut | None)  # type: ignore[arg-type]
+    return cut
+
+
+def program_pieces(
+    text: str, cut: Cut | None, language: str | None, marks: Marks, gap: Gap | None = None
+) -> Pieces | None:
+    """Return the pieces of a program by its cut; None without one. `gap`: marks, if not usual."""
+    if cut is None:
+        return None
+    least, rows = cut
+    end, parts = 0, list[Piece]()
+    for length, keep, parent, skeleton, kind, closes in rows:
+        start, end = end, end + length
+        parts.append(Piece(text[start:end], keep, parent, skeleton, kind, closes))
+    made = _ProgramPieces(
+        parts,
+        gap or code_gap(language),
+        marks,
+        lambda text: comment_line(language, text) + "\n",
+        # Half an outline is worth less than the function that answers.
+        under_query=UnderQuery(least, facts_together=True),
+    )
+    made.has_block_comments = language in C_COMMENTS
+    return made
 
 
 class _ProgramPieces(Pieces):

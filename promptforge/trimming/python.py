@@ -22,8 +22,11 @@ from .program import (
     SAYS,
     SIGNATURE,
     Blocks,
+    Cut,
     Place,
     Unit,
+    program_pieces,
+    recall_cut,
 )
 
 # The lines of Python's own reader: form feeds and U+2028 end none, a bare CR does.
@@ -39,12 +42,17 @@ _quiet = fork_safe_lock()
 
 def divide(text: str, *, marks: Marks, language: str | None = "python") -> Pieces | None:
     """Return the statements of a module as pieces; None if it does not parse or has only one."""
+    cut = recall_cut(text, "python", lambda: _cut(text))
+    return program_pieces(text, cut, "python", marks)
+
+
+def _cut(text: str) -> Cut | None:
     tree = parse_python(text)
     if tree is None:
         return None
     reader = _Reader(_LINE.findall(text))
     reader.read_body(tree.body, Place(), says=True)
-    return reader.blocks.pieces("python", marks)
+    return reader.blocks.cut()
 
 
 def parse_python(text: str) -> ast.Module | None:

@@ -21,6 +21,7 @@ from campaigns import (
     faults,
     items,
     junk,
+    memory,
     options,
     prompts,
     report,
@@ -274,6 +275,21 @@ def test_an_error_of_python_breaks_the_promise(monkeypatch: pytest.MonkeyPatch) 
     report = options.run(3)
     assert [case["case"] for case in report.broken] == [0, 1, 2]
     assert "KeyError at " in report.broken[0]["promise"]
+
+
+@pytest.mark.slow
+@pytest.mark.unwatched
+def test_the_memory_on_disk_changes_no_byte() -> None:
+    report = memory.run(200 * MULTIPLIER, seed=MULTIPLIER)
+    assert not report.broken
+    assert report.figures["runs of processes"]
+
+
+def test_a_memory_that_breaks_nothing_as_its_control_is_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "CONTROLLED", 0)
+    assert [case["promise"] for case in memory.run(0).broken] == ["control"]
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from places import ROOT
 import promptforge as pf
 from promptforge.cli.output import print_message, progress_line
 from promptforge.errors import Diagnostics
-from promptforge.files.access import StrPath, open_real
+from promptforge.files.access import HeldFolder, StrPath, open_real
 from promptforge.sources import credentials, folders, workspace
 from promptforge.sources.ignored import IgnoreRules
 
@@ -736,9 +736,11 @@ def test_each_file_of_a_folder_is_opened_once_and_its_folder_resolved_once(
     resolved: list[str] = []
     realpath = os.path.realpath
 
-    def note_open(real: Path, where: str) -> AbstractContextManager[BinaryIO]:
-        opened.append(real)
-        return open_real(real, where)
+    def note_open(
+        real: StrPath, where: str, *held: HeldFolder | None
+    ) -> AbstractContextManager[BinaryIO]:
+        opened.append(Path(real))
+        return open_real(real, where, *held)
 
     def note_resolved(path: StrPath, **how: bool) -> str:
         resolved.append(os.fspath(path))

@@ -270,19 +270,6 @@ def test_files_are_counted_once_however_many(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(counted) < 1.2 * sum(map(len, files))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 4])
-def test_each_text_counts_as_by_itself(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    monkeypatch.setattr(bpe, "MIN_CHARS_FOR_THREADS", 1000)
-    monkeypatch.setattr(BytePairCounter, "threads", threads)
-    texts = ["".join(parts) for parts in random_parts(2)]
-    counted = new_counter("o200k_base", BytePairCounter).count_each(texts)
-    assert counted == [count_by_tiktoken("o200k_base", text) for text in texts]
-    for name in ("approximate-claude", "o200k_base*1.25"):
-        estimate = get_tokenizer(name)
-        assert estimate.count_each(texts) == list(map(estimate.count, texts))
-
-
 def test_memory_counts_the_ends_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bpe, "MAX_CHARS_CACHED", 100_000)
     counter = new_counter("cl100k_base", BytePairCounter)

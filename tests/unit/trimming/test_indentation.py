@@ -8,6 +8,7 @@ from shipped_words import marks as shipped_marks
 
 from promptforge.trimming import syntax_tree
 from promptforge.trimming.indentation import read_indentation
+from promptforge.trimming.program import program_pieces
 
 OCAML = """\
 module Pool = struct
@@ -508,7 +509,7 @@ def test_a_line_of_an_outline_is_a_whole_declaration(
     monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
     blocks = read_indentation(text, language)
     assert blocks is not None
-    pieces = blocks.pieces(language, shipped_marks("[cut]"))
+    pieces = program_pieces(text, blocks.cut(), language, shipped_marks("[cut]"))
     assert pieces is not None and "".join(part.text for part in pieces.parts) == text
     found = pieces.outlines()[0].text
     if found != text.replace("\n\n", "\n"):
