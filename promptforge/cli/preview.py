@@ -265,7 +265,7 @@ def mcp_command(
     http: tuple[str, int] | None, roots: tuple[str, ...], wrap: bool,
     command: tuple[str, ...], **given: Any,
 ) -> None:  # fmt: skip
-    """Serve the Model Context Protocol: tools that render contexts, and each layout as a prompt.
+    """Serve the Model Context Protocol: tools that render contexts.
 
     render_context and explain take items; pack_folder and search_files read the open folders, but
     no file that git ignores, and mask credentials; list_layouts says what there is. No other file

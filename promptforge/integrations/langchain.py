@@ -32,7 +32,6 @@ except ImportError as error:
 
 __all__ = [
     "ContextCompressor",
-    "ContextNode",
     "ContextPrompt",
     "MessageWindow",
     "aretrieve",
@@ -173,41 +172,6 @@ class ContextPrompt(BaseChatPromptTemplate):
     def pretty_repr(self, html: bool = False) -> str:
         """Return the prompt with its variables unfilled."""
         return str(self.prompt.pretty_repr(html))
-
-
-class ContextNode:
-    """A node of a graph: renders the documents in its state into one text.
-
-    Works in LangGraph's `add_node`, and as any function of a mapping. Takes every option by its
-    name, and the arguments of `Bridge`.
-
-        graph.add_node("context", ContextNode(max_tokens=2000))
-    """
-
-    def __init__(
-        self,
-        *,
-        documents_key: str = "documents",
-        query_key: str = "question",
-        context_key: str = "context",
-        **options: Any,
-    ) -> None:
-        self._documents, self._query, self._context = documents_key, query_key, context_key
-        self._bridge = Bridge(**{"score_order": None, **options})
-
-    def __call__(self, state: Any) -> dict[str, str]:
-        """Return the context, under its key, as a change of the state."""
-        query = _value(state, self._query)
-        documents = _value(state, self._documents)
-        if documents is None:
-            message = f"documents_key: the state has no {quote(self._documents)}"
-            raise OptionError(message, option="documents_key")
-        fitted = self._bridge.fit(documents, query if isinstance(query, str) else None)
-        return {self._context: fitted.result.text}
-
-
-def _value(state: Any, name: str) -> Any:
-    return state.get(name) if isinstance(state, Mapping) else getattr(state, name, None)
 
 
 # --- messages -------------------------------------------------------------------------------------

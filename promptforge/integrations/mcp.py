@@ -1,4 +1,4 @@
-"""MCP server: tools to render and explain a context and to pack folders, layouts as prompts.
+"""MCP server: tools to render and explain a context, and to pack and search folders.
 
 It opens no file for a client, but those in the folders of `mcp_folders`: clients send items and
 options, and the name of a file as tokenizer or profile is refused.
@@ -14,8 +14,6 @@ import sys
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
-    Iterable,
     Mapping,
     Sequence,
 )
@@ -26,7 +24,7 @@ import msgspec
 from .._version import __version__
 from ..config.options import OPTION_VOCABULARY
 from ..config.profiles import find_profiles
-from ..engine import FORMAT_EXTENSIONS, ContextRenderer, Templates, decode_json, list_tokenizers
+from ..engine import ContextRenderer, Templates, list_tokenizers
 from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_name
 from ..files import Folders, folder_paths
 from ..model import Result
@@ -35,14 +33,12 @@ from .mcp_folders import gather_within, open_folders
 
 try:
     import anyio
-    from mcp import MCPError
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.resolve import ListRoots, Resolve
     from mcp.server.stdio import stdio_server
     from mcp.shared.message import SessionMessage
     from mcp.types import (
-        INVALID_PARAMS,
         INVALID_REQUEST,
         PARSE_ERROR,
         CallToolResult,
@@ -119,11 +115,6 @@ _TOOLS_OF_FOLDERS = {
 }
 Place = Annotated[str, Field(description="A folder or file.")]
 Patterns = Annotated[list[str] | None, Field(description="Patterns as of .gitignore.")]
-ItemsText = Annotated[str, Field(description="A JSON array of objects with content, path, kind, …")]
-QueryText = Annotated[str, Field(description="The question.")]
-BudgetText = Annotated[str, Field(description="The most tokens that the context may cost.")]
-FormatText = Annotated[str, Field(description=f"One of {', '.join(FORMAT_EXTENSIONS)}.")]
-ProfileText = Annotated[str, Field(description="The profile of an LLM.")]
 
 
 class _Server(MCPServer):
@@ -179,9 +170,13 @@ class _Server(MCPServer):
         ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        for tool in await self.list_tools():
-            if tool.name == name:
-                _refuse_unknown(arguments, tool.input_schema.get("properties", {}), ToolError)
+        tools = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        known = tools.get(name, {}).get("properties", arguments)
+        for unknown in arguments.keys() - known.keys():
+            hint = suggest_name(unknown, known)
+            if "options" in known and unknown in OPTION_VOCABULARY:
+                hint = "; it is one of the options: {...}"
+            raise ToolError(f"there is no argument {quote(unknown)}{hint}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -191,20 +186,6 @@ class _Server(MCPServer):
             said = [(each["loc"], each["msg"]) for each in error.__cause__.errors()]
             wrong = (f"{'.'.join(map(str, place))}: {message}" for place, message in said)
             raise ToolError("; ".join(wrong)) from None
-
-    async def get_prompt(
-        self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
-    ) -> Any:
-        given = arguments or {}
-        prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
-        if name not in prompts:
-            raise _invalid(f"there is no prompt {quote(name)}{suggest_name(name, prompts)}")
-        known = prompts[name].arguments or ()
-        _refuse_unknown(given, [each.name for each in known], _invalid)
-        for each in known:
-            if each.required and each.name not in given:
-                raise _invalid(f"the argument {quote(each.name)} is missing")
-        return await super().get_prompt(name, arguments, context)
 
 
 class _Answers:
@@ -413,21 +394,6 @@ def _short(schema: Any, nullable: bool = True) -> Any:
     return made
 
 
-def _refuse_unknown(
-    given: Iterable[str], known: Collection[str], make_error: Callable[[str], Exception]
-) -> None:
-    for name in given:
-        if name not in known:
-            hint = suggest_name(name, known)
-            if "options" in known and name in OPTION_VOCABULARY:
-                hint = "; it is one of the options: {...}"
-            raise make_error(f"there is no argument {quote(name)}{hint}")
-
-
-def _invalid(message: str) -> MCPError:
-    return MCPError(INVALID_PARAMS, message)
-
-
 class _Workshop:
     """The renderer, the templates and the profiles of one server."""
 
@@ -528,9 +494,6 @@ def make_mcp_server(
     ):
         title = _TITLES[tool.__name__]
         server.tool(title=title, annotations=_ANNOTATIONS)(tool)
-    for name in workshop.templates.layouts():
-        about = workshop.templates.settings(name).description
-        server.prompt(name=name, title=name, description=about)(_prompt(name, workshop.render))
     server.roots = roots
     return server
 
@@ -626,42 +589,6 @@ def _explained(result: Result) -> CallToolResult:
         "warnings": list(map(str, result.warnings)),
     }
     return _answer(msgspec.json.encode(report).decode(), report)
-
-
-def _prompt(
-    layout: str, render: Callable[[Any, Mapping[str, Any]], Result]
-) -> Callable[..., list[str]]:
-    def prompt(
-        items: ItemsText,
-        query: QueryText = "",
-        max_tokens: BudgetText = "",
-        format: FormatText = "",
-        profile: ProfileText = "",
-    ) -> list[str]:
-        wanted: dict[str, Any] = {
-            "query": query, "max_tokens": max_tokens, "format": format, "profile": profile,
-        }  # fmt: skip
-        # Arguments of prompts are texts; one that is no number is refused where options are.
-        if re.fullmatch("[0-9]{1,18}", max_tokens):
-            wanted["max_tokens"] = int(max_tokens)
-        wanted = {name: value for name, value in wanted.items() if value != ""}
-        try:
-            result = render(_records(items), {**wanted, "layout": layout})
-        except PromptForgeError as error:
-            raise _invalid(str(error)) from None
-        # Messages of their own: nothing that ends the last item reads as the question.
-        return [text for text in (result.text, query) if text] or [""]
-
-    return prompt
-
-
-def _records(text: str) -> Any:
-    if len(text) > MAX_REQUEST_CHARS:
-        raise ItemError(f"more than {MAX_REQUEST_CHARS:,} characters", where="items")
-    try:
-        return decode_json(text, {})
-    except (ValueError, RecursionError) as error:
-        raise ItemError(f"not JSON: {error}", where="items") from None
 
 
 def _checked(name: str, value: Any) -> Any:

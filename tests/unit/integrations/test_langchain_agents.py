@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypedDict
+from typing import Any
 
 import pytest
 from documents import FACTS, tokens
@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 
-from promptforge.integrations.langchain import ContextNode, MessageWindow
+from promptforge.integrations.langchain import MessageWindow
 
 OPTIONS: dict[str, Any] = {"reserve": 0, "tokenizer": "o200k_base"}
 
@@ -229,24 +229,3 @@ def test_every_call_of_an_agent_keeps_the_window() -> None:
             assert "archive number 0" in sent[1].text and "what is in a?" in sent[1].text
         # The state keeps all: only the calls are cut.
         assert len(state["messages"]) == 8
-
-
-class State(TypedDict):
-    """The state of a graph."""
-
-    documents: list[Any]
-    question: str
-    context: str
-
-
-def test_a_node_of_a_graph() -> None:
-    graphs = pytest.importorskip("langgraph.graph", reason="needs langgraph")
-    graph = graphs.StateGraph(State)
-    graph.add_node("render", ContextNode(max_tokens=120))
-    graph.add_edge(graphs.START, "render")
-    graph.add_edge("render", graphs.END)
-    state = {"documents": [Document(text) for text in FACTS], "question": "archive number 7"}
-    context = graph.compile().invoke(state)["context"]
-    assert "archive number 7" in context and 0 < tokens(context) <= 120
-    with pytest.raises(pf.OptionError, match='the state has no "documents"'):
-        ContextNode()({"question": "x"})

@@ -23,7 +23,7 @@ import promptforge as pf
 
 pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-all]'")
 
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, StdioServerParameters
 
 from promptforge.integrations import mcp as bridge
 
@@ -101,32 +101,11 @@ def test_explain_says_why_and_at_which_budget() -> None:
     assert said["explanation"]["tokens"] == said["tokens"] <= 60
 
 
-def test_layouts_are_listed_and_are_prompts() -> None:
+def test_layouts_are_listed() -> None:
     failed, said = call("list_layouts")
     names = {layout["name"] for layout in said["layouts"]}
     assert not failed and {"chunks", "context", "knowledge"} <= names
     assert {option["name"] for option in said["options"]} >= {"max_tokens", "packing", "trim"}
-
-    async def work(client: Any) -> Any:
-        listed = (await client.list_prompts()).prompts
-        asked = {
-            "items": json.dumps(ITEMS),
-            "query": "what is digest",
-            "max_tokens": "90",
-            "format": "xml",
-        }
-        return listed, await client.get_prompt("documents", asked)
-
-    listed, prompt = talk(work)
-    assert {one.name for one in listed} == names
-    context, question = (message.content.text for message in prompt.messages)
-    assert question == "what is digest"
-    assert (
-        context
-        == pf.render(
-            ITEMS, layout="documents", format="xml", max_tokens=90, query="what is digest"
-        ).text
-    )
 
 
 @pytest.mark.parametrize(
@@ -202,25 +181,6 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         failed, said = call("render_context", items=many)
         assert failed and "more than 2,000 characters" in said
 
-    async def ask(client: Any, arguments: dict[str, str]) -> str:
-        with pytest.raises(MCPError) as caught:
-            await client.get_prompt("context", arguments)
-        return str(caught.value)
-
-    for arguments, message in [
-        ({"items": "a" * 2001}, "more than 2,000 characters"),
-        ({}, 'the argument "items" is missing'),
-        ({"items": "[{"}, "items: not JSON"),
-        ({"items": "[" * 1900}, "items: not JSON"),
-        ({"items": "[]", "max_tokens": "9" * 1800}, "max_tokens takes a whole number"),
-        ({"items": "[]", "max_tokens": "many"}, "max_tokens takes a whole number"),
-        (
-            {"items": "[]", "budget": "9"},
-            'there is no argument "budget"; there are: format, items, max_tokens, profile, query',
-        ),
-    ]:
-        assert message in talk(lambda client, arguments=arguments: ask(client, arguments))  # type: ignore[misc]
-
 
 def test_the_operator_says_where_requests_begin(tmp_path: Path) -> None:
     (tmp_path / "context").mkdir()
@@ -263,22 +223,6 @@ def test_the_answer_costs_what_the_budget_says() -> None:
     tokens = pf.get_tokenizer("o200k_base").count(block.text)
     assert tokens == answer.structured_content["tokens"] <= 120
     assert "text" not in answer.structured_content
-
-
-def test_half_of_a_pair_in_the_items_of_a_prompt_is_replaced() -> None:
-    async def work(client: Any) -> Any:
-        return await client.get_prompt("chunks", {"items": r'[{"content": "cut \ud83d"}]'})
-
-    (context,) = talk(work).messages
-    assert "cut \ufffd" in context.content.text
-
-
-def test_a_prompt_that_there_is_not_is_said() -> None:
-    async def work(client: Any) -> None:
-        with pytest.raises(MCPError, match='there is no prompt "chunkz"; did you mean "chunks"'):
-            await client.get_prompt("chunkz", {"items": "[]"})
-
-    talk(work)
 
 
 @pytest.mark.slow
