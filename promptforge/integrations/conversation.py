@@ -22,7 +22,6 @@ from ..prompts.histories import read_message
 from ..prompts.ladder import (
     FittedHistory,
     HistoryFitter,
-    is_bound_thought,
     say_changes,
     with_output,
 )
@@ -34,6 +33,7 @@ from ..prompts.messages import (
     OpaqueBlock,
     TextBlock,
     ToolOutput,
+    is_bound_thought,
     weigh,
 )
 from ..prompts.providers import SYSTEM_ROLES

@@ -14,6 +14,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -40,6 +41,7 @@ MAX_CHARS_READ, MAX_PASSAGES, MIN_RANKED = 1 << 20, 50, 12
 """Characters of a text that is read whole for a question, passages of a longer one, and elements of
 an array from which on they are ranked by the question."""
 _PASSAGE = re.compile(r"(?s).{1,2000}(?:\n|\Z)|.{2000}")
+_to_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
 _LINES = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})?)?")
 
 
@@ -294,20 +296,11 @@ def _strings(value: Any) -> Iterator[tuple[Any, Any, str]]:
                 waiting.append(each)
 
 
-def _to_json(value: Any) -> str:
-    """Return a value as JSON; empty if it is nested too deep."""
-    with suppress(RecursionError):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return ""
-
-
 def _with_note(made: str, note: str, schema: dict[str, Any]) -> str:
     """Return an object with the note as its first field, if the schema allows one more."""
-    value, key = json.loads(made), "_shortened"
+    value = json.loads(made)
     if isinstance(value, dict):
-        while key in value:
-            key = f"_{key}"
-        noted = _to_json({key: note, **value})
+        noted = _to_json({"_shortened": note, **value})
         if _agrees(noted, schema):
             return noted
     return made

@@ -15,6 +15,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from ..config.options import MAX_CACHE_BREAKPOINTS, PROMPT_PARTS, Options, is_own_part
 from ..errors import TemplateError, quote
 from ..model import Result, ResultItem
@@ -44,7 +46,14 @@ from .messages import (
     message_texts,
     weigh,
 )
-from .providers import SYSTEM_ROLES
+from .providers import (
+    ALTERNATING,
+    SYSTEM_ROLES,
+    WITHOUT_TOOLS,
+    change_blocks,
+    with_arguments_as_text,
+    with_one_call_each,
+)
 
 MAX_ARGUMENT_CHARS = 120
 """Characters kept of a call's arguments in the line in the place of its result."""
@@ -119,8 +128,8 @@ class Composer:
     """The words that ask the LLM to cite; `None` if the provider asks."""
     user_first: bool = False
     """True if a message of the assistant may not be the first."""
-    alternates: bool = False
-    """True if user and assistant take turns, calls and results aside."""
+    family: str = ""
+    """The family of the chat template that prints the messages; empty for none."""
     tools: Sequence[str] = ()
     """Definitions of tools, as JSON."""
     look_back: int = 0
@@ -157,7 +166,7 @@ class Composer:
             if at >= 0:
                 printed = _with_recall(printed, at)
             parts = tuple(_to_messages(part, text) for part, text in printed)
-            messages = self._join(parts)
+            messages = self._adapt(self._join(parts))
             fillers = self._fill(messages)
         tokens = self.options.prompt_tokens + self.tools_cost
         tokens += sum(map(self.message_cost, messages))
@@ -167,10 +176,11 @@ class Composer:
         """Put messages where the provider demands one, and return these."""
         places: list[tuple[int, Role]] = []
         spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
-        user_first = self.user_first or self.alternates
+        alternates = self.family in ALTERNATING
+        user_first = self.user_first or alternates
         if user_first and spoken and messages[spoken[0]].role == "assistant":
             places.append((spoken[0], "user"))
-        if self.alternates:
+        if alternates:
             for before, n in pairwise(spoken):
                 if messages[n].role == "user" and messages[before].role == "tool":
                     places.append((n, "assistant"))
@@ -179,6 +189,28 @@ class Composer:
             made.append(Message(role, (TextBlock(self.templates.print_filler(role)),)))
             messages.insert(n, made[-1])
         return made[::-1]
+
+    def _adapt(self, messages: list[Message]) -> list[Message]:
+        """Write calls and results as the chat template of the family takes them."""
+        if self.family == "llama":
+            return with_one_call_each(messages)
+        if self.family == "deepseek":
+            return change_blocks(messages, with_arguments_as_text)
+        if self.family not in WITHOUT_TOOLS:
+            return messages
+        texts = [text for message in messages for text in message_texts(message)]
+        boundary = f"-{pick_nonce(texts)}" if any("</" in text for text in texts) else ""
+        made = []
+        for message in messages:
+            tools = tuple(b for b in message.blocks if isinstance(b, ToolCall | ToolOutput))
+            if tools:
+                own = PromptSegment("history", "", "", (replace(message, blocks=tools),))
+                text = str.__str__(self.templates.print_part(own, boundary)).strip()
+                rest = [block for block in message.blocks if block not in tools]
+                role: Role = "user" if message.role == "tool" else message.role
+                message = Message(role, (*rest, TextBlock(text)))
+            made.append(message)
+        return join_messages(made)
 
     @property
     def tools_cost(self) -> int:
@@ -276,11 +308,6 @@ class Composer:
         weight = weigh(block.original)
         shown = sum(map(media.image, weight.images)) + sum(map(media.file, weight.files))
         return shown - (-weight.hidden_bytes // BYTES_PER_TOKEN)  # rounded up
-
-    def unprinted(self, composed: ComposedPrompt) -> list[tuple[str, str]]:
-        """Return the parts that are not printed, each with the template at fault."""
-        names = [part.name for part in composed.parts if self.one_text or part.name in self.texts]
-        return self.templates.unprinted(names, one_text=self.one_text)
 
     @late_property
     def files(self) -> list[str]:

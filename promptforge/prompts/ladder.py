@@ -24,13 +24,13 @@ from msgspec.structs import replace
 from ..text.format import plural
 from .compose import Composer
 from .messages import (
-    FIELDS,
     Message,
     MessageBlock,
     OpaqueBlock,
     TextBlock,
     ToolCall,
     ToolOutput,
+    is_bound_thought,
 )
 from .providers import SYSTEM_ROLES
 from .shorten import shortener_of
@@ -484,44 +484,54 @@ def _without_gone(message: Message) -> Message:
     return message if len(kept) == len(message.blocks) else replace(message, blocks=kept)
 
 
-def is_bound_thought(block: MessageBlock) -> bool:
-    """Return whether a block is a thought of Claude, in its own shape, Bedrock's or LiteLLM's."""
-    if not isinstance(block, OpaqueBlock):
-        return False
-    if block.kind == FIELDS:
-        return "thinking_blocks" in (block.original or ())
-    return block.reasoning and block.family in ("anthropic", "bedrock")
-
-
 def split_turns(messages: Sequence[Message]) -> list[list[Message]]:
-    """Split messages into turns, each beginning with a message of the user."""
+    """Split messages into turns, each beginning with a message of the user.
+
+    A late result of a framework's history keeps what lies between it and its call in one turn.
+    """
     turns: list[list[Message]] = []
-    for message in messages:
+    end = 0
+    for n, (message, last) in enumerate(zip(messages, _last_results(messages), strict=True)):
         # A tool result is no user message here, so a call and its result share a turn.
-        if not turns or (message.role == "user" and turns[-1][-1].role != "user"):
+        if not turns or (message.role == "user" and turns[-1][-1].role != "user" and n > end):
             turns.append([])
         turns[-1].append(message)
+        end = max(end, last)
     return turns
 
 
 def split_steps(turn: Sequence[Message]) -> list[list[Message]]:
     """Split a turn into its question and its steps: an answer with the results of its calls."""
     steps: list[list[Message]] = []
-    waiting: set[str] = set()
-    thought = False
-    for message in turn:
-        # The result of a provider's own tool may come in a later answer, and then belongs here. So
-        # does a call of an answer whose thought stands before an earlier call and its result.
+    end, thought = 0, False
+    for n, (message, last) in enumerate(zip(turn, _last_results(turn), strict=True)):
+        # A result that comes in a later answer belongs here. So does a call of an answer whose
+        # thought stands before an earlier call and its result.
         tied = thought and _has_id_of_responses(message.blocks[0])
-        if not steps or (message.role == "assistant" and not waiting and not tied):
+        if not steps or (message.role == "assistant" and n > end and not tied):
             steps.append([])
         steps[-1].append(message)
-        for block in message.blocks:
-            if isinstance(block, OpaqueBlock):
-                waiting |= {block.call_id} - {""}
-                waiting.discard(block.answers)
-                thought |= block.reasoning
+        end = max(end, last)
+        thought |= any(isinstance(b, OpaqueBlock) and b.reasoning for b in message.blocks)
     return steps
+
+
+def _last_results(messages: Sequence[Message]) -> list[int]:
+    """Return for each message the number of the last one with a result of its calls, or 0."""
+    results: dict[str | None, int] = {}
+    found = [0] * len(messages)
+    for n in range(len(messages) - 1, -1, -1):
+        for block in messages[n].blocks:
+            if isinstance(block, ToolOutput):
+                results[block.id] = n
+            elif isinstance(block, OpaqueBlock) and block.answers:
+                results[block.answers] = n
+        for block in messages[n].blocks:
+            called = getattr(block, "call_id", "")
+            if isinstance(block, ToolCall):
+                called = block.id
+            found[n] = max(found[n], results.get(called or None, 0))
+    return found
 
 
 def _has_id_of_responses(block: MessageBlock) -> bool:

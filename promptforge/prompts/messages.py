@@ -334,9 +334,10 @@ def pair_calls(
 ) -> list[Message]:
     """Drop calls without a result and results without a call (PF209); give every call an id.
 
-    A call of a provider's own tool may wait at the end, unless the history is `closed`: something
-    of the user follows.
+    A late result moves to its call. A call of a provider's own tool may wait at the end, unless the
+    history is `closed`: something of the user follows.
     """
+    messages = _with_late_results(messages, where, diagnostics)
     waiting: dict[str, _Waiting] = {}
     # A call that is given up later leaves `None` in its row, so that places stay.
     rows: list[list[MessageBlock | None]] = []
@@ -378,6 +379,47 @@ def pair_calls(
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
     made = [(m.role, m.pinned, row) for m, row in zip(messages, rows, strict=True)]
     return _drop_loose_thoughts(made, where, diagnostics)
+
+
+def _with_late_results(
+    messages: Sequence[Message], where: str, diagnostics: Diagnostics
+) -> list[Message]:
+    """Move a result that comes after other messages to its call; a second one replaces the first.
+
+    Claude refuses signed thoughts behind what has changed: those between the two are left out.
+    """
+    made: list[tuple[Message, list[MessageBlock]]] = []
+    places: dict[str, int] = {}
+    for message in messages:
+        kept: list[MessageBlock] = []
+        for block in message.blocks:
+            if not isinstance(block, ToolOutput) or block.id not in places:
+                kept.append(block)
+                continue
+            place = places[block.id]
+            results = made[place][1]
+            if place < len(made) - 1:
+                text = f"the late result of {quote(block.id)} was moved to its call"
+                diagnostics.add("PF209", text, where=where, severity="info")
+                results[:] = [one for one in results if getattr(one, "id", "") != block.id]
+                for _, row in made[place:]:
+                    row[:] = [one for one in row if not is_bound_thought(one)]
+            results.append(block)
+        made.append((message, kept))
+        if calls := [b.id for b in kept if isinstance(b, ToolCall) and b.id]:
+            places |= dict.fromkeys(calls, len(made))
+            made.append((Message("tool", ()), []))
+    moved = (replace(message, blocks=tuple(row)) for message, row in made if row)
+    return join_messages(moved)
+
+
+def is_bound_thought(block: MessageBlock) -> bool:
+    """Return whether a block is a thought of Claude, in its own shape, Bedrock's or LiteLLM's."""
+    if not isinstance(block, OpaqueBlock):
+        return False
+    if block.kind == FIELDS:
+        return "thinking_blocks" in (block.original or ())
+    return block.reasoning and block.family in ("anthropic", "bedrock")
 
 
 def _drop_loose_thoughts(

@@ -46,15 +46,16 @@ from .messages import (
 from .parts import CONTEXT_ALONE, OwnPart, order_with, print_parts, read_parts, require_parts
 from .prefix import RecentPrompts, describe_prefix, sent_blocks
 from .providers import (
-    ALTERNATING,
     GEMINI_STAND_IN,
     SHAPES,
     SYSTEM_ROLES,
+    WITHOUT_TOOLS,
     ProviderShape,
     ShapeName,
+    change_blocks,
     check_shape,
     stand_ins,
-    with_short_ids,
+    with_short_id,
 )
 from .tools import ToolSet, quoted, read_tools, write_tools
 from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
@@ -158,6 +159,7 @@ class Renderer(ContextRenderer):
             asked["query"] = read.query
         # With a window, the default of max_tokens would be a limit that nobody asked for.
         capped = "max_tokens" in set_ or chosen.window_room is None
+        is_without = to == "roles" and self.profile.family in WITHOUT_TOOLS
         maker = _PromptMaker(
             renderer=self,
             options=chosen,
@@ -166,7 +168,7 @@ class Renderer(ContextRenderer):
             parts=read,
             verify=verify,
             cap=chosen.max_tokens if capped else None,
-            tools=write_tools(to, read_tools(tools)),
+            tools=write_tools("text" if is_without else to, read_tools(tools)),
         )
         prompt, event = maker.make_by(current, tuple(diagnostics))
         report_prompt(event, on_prompt)
@@ -208,7 +210,7 @@ class Renderer(ContextRenderer):
         closed = any(every.get(name) for name in later if name != "system")
         head, messages = _read_messages(history, shape, texts, diagnostics, closed)
         if self.profile.family == "mistral" and shape.family in ("", "openai"):
-            messages = with_short_ids(messages)
+            messages = change_blocks(messages, with_short_id)
         if controls is not None:
             question = texts["question"]
             texts["question"], messages = _break_up(question, messages, controls, diagnostics)
@@ -308,7 +310,7 @@ class _PromptMaker:
             splits_texts=self.shape.blocks,
             citation=citation,
             user_first=self.shape.user_first,
-            alternates=self.to == "roles" and self.renderer.profile.family in ALTERNATING,
+            family=self.renderer.profile.family if self.to == "roles" else "",
             tools=self.tools.texts,
             look_back=self.shape.look_back,
         )
@@ -594,7 +596,8 @@ def _report_count(
 def _report_unprinted(
     composer: Composer, composed: ComposedPrompt, diagnostics: Diagnostics
 ) -> None:
-    for part, template in composer.unprinted(composed):
+    names = [p.name for p in composed.parts if composer.one_text or p.name in composer.texts]
+    for part, template in composer.templates.unprinted(names, one_text=composer.one_text):
         message = f"the template does not print the {part}, which was given"
         diagnostics.add("PF119", message, where=template)
 

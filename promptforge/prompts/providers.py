@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, cast
 
@@ -44,8 +44,10 @@ GEMINI_STAND_IN = "skip_thought_signature_validator"
 """Google's documented signature for calls that Gemini did not make. Without one, Gemini 3 answers
 400; of earlier models Google requires none.
 """
-ALTERNATING = ("gemma", "mistral")
+ALTERNATING = ("gemma-3", "mistral")
 """Families with chat templates that raise an error unless user and assistant take turns."""
+WITHOUT_TOOLS = ("gemma-3",)
+"""Families with chat templates that know no tools: calls and results are texts."""
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
@@ -58,14 +60,18 @@ def text(messages: Sequence[Message]) -> Request:
 def roles(messages: Sequence[Message]) -> Request:
     """Return messages with `role`, `content` and `tool_calls`, as chat templates take them.
 
-    Most templates know one system message, the first.
+    Most templates know one system message, the first, and take the arguments of a call as an
+    object: they print a text as a string within JSON, or not at all.
     """
     system = [message for message in messages if message.role in SYSTEM_ROLES]
-    if system and system != [messages[0]]:
+    if system:
         blocks = tuple(block for message in system for block in message.blocks)
         others = [message for message in messages if message.role not in SYSTEM_ROLES]
-        messages = [Message(system[0].role, blocks), *join_messages(others)]
-    return {"messages": [made for message in messages for made in _chat(message, lambda m: m.text)]}
+        if system != [messages[0]]:
+            others = join_messages(others)
+        messages = [Message(system[0].role, blocks), *others]
+    made = (_chat(message, lambda m: m.text, json.loads) for message in messages)
+    return {"messages": [one for several in made for one in several]}
 
 
 def openai(messages: Sequence[Message]) -> Request:
@@ -73,7 +79,9 @@ def openai(messages: Sequence[Message]) -> Request:
     return {"messages": [made for message in messages for made in _chat(message, _chat_content)]}
 
 
-def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str, Any]]:
+def _chat(
+    message: Message, content: Callable[[Message], Any], arguments: Callable[[str], Any] = str
+) -> list[dict[str, Any]]:
     if message.role == "tool":
         # A tool message carries one result, so several become messages, the last with the mark.
         outputs = [block for block in message.blocks if isinstance(block, ToolOutput)]
@@ -93,7 +101,7 @@ def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str,
         one |= block.original or {}
     for call in message.blocks:
         if isinstance(call, ToolCall):
-            function = {"name": call.name, "arguments": call.arguments}
+            function = {"name": call.name, "arguments": arguments(call.arguments)}
             made_up = {"id": call.id, "type": "function", "function": function}
             one.setdefault("tool_calls", []).append(dict(call.original or made_up))
     return [one]
@@ -427,19 +435,46 @@ SHAPES: Mapping[ShapeName, ProviderShape] = {
 """The values of `to`."""
 
 
-def with_short_ids(messages: Sequence[Message]) -> list[Message]:
-    """Return messages with ids of nine letters or digits, as Mistral wants the ids of calls."""
-    made = []
+def with_short_id(block: MessageBlock) -> MessageBlock:
+    """Return a call or result with an id of nine letters or digits, as Mistral wants it."""
+    if not isinstance(block, ToolCall | ToolOutput) or _SHORT_ID.fullmatch(block.id):
+        return block
+    id_ = hashlib.sha256(block.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+    return replace(block, id=id_, original=block.original and {**block.original, "id": id_})
+
+
+def with_arguments_as_text(block: MessageBlock) -> MessageBlock:
+    """Return a call with its arguments as a text in chat templates, as DeepSeek's join them."""
+    if not isinstance(block, ToolCall):
+        return block
+    (one,) = _chat(Message("assistant", (block,)), str)
+    return replace(block, original=one["tool_calls"][0])
+
+
+def with_one_call_each(messages: Sequence[Message]) -> list[Message]:
+    """Return messages with one call in each answer, its result behind it, as Llama wants them.
+
+    Its templates raise an error for two calls, and print no text beside one.
+    """
+    made: list[Message] = []
+    calls: dict[str, ToolCall] = {}
     for message in messages:
-        blocks: list[MessageBlock] = []
-        for block in message.blocks:
-            if isinstance(block, ToolCall | ToolOutput) and not _SHORT_ID.fullmatch(block.id):
-                id_ = hashlib.sha256(block.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
-                original = block.original and {**block.original, "id": id_}
-                block = replace(block, id=id_, original=original)
-            blocks.append(block)
-        made.append(replace(message, blocks=tuple(blocks)))
+        own = {b.id: b for b in message.blocks if isinstance(b, ToolCall | ToolOutput)}
+        if rest := tuple(b for b in message.blocks if not isinstance(b, ToolCall | ToolOutput)):
+            made.append(replace(message, blocks=rest))
+        if message.role != "tool":
+            calls = {id_: block for id_, block in own.items() if isinstance(block, ToolCall)}
+            continue
+        for id_, call in calls.items():
+            made += Message("assistant", (call,)), Message("tool", (own[id_],))
     return made
+
+
+def change_blocks(
+    messages: Iterable[Message], change: Callable[[MessageBlock], MessageBlock]
+) -> list[Message]:
+    """Return messages with each block changed."""
+    return [replace(message, blocks=tuple(map(change, message.blocks))) for message in messages]
 
 
 def check_shape(name: str, *others: str) -> ShapeName:
@@ -457,8 +492,8 @@ def sent_messages(name: ShapeName, messages: Sequence[Message]) -> list[dict[str
     made: list[dict[str, Any]] = []
     for system, same in groupby(messages, lambda message: message.role in SYSTEM_ROLES):
         own = [replace(message, breaks=()) for message in same]
-        if system and shape.system_first:  # the request has them apart
-            made += SHAPES["roles"].make(own)["messages"]
-        else:
+        if shape.family and not (system and shape.system_first):
             made += shape.make(own)[shape.messages]
+        else:  # the request has system messages apart, and templates take no text of arguments
+            made += (one for message in own for one in _chat(message, lambda m: m.text))
     return made

@@ -41,7 +41,7 @@ FAMILIES = [
 ]
 VARIANTS = {
     **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
-    **{"gemma-3": "gemma", "deepseek-r1": "deepseek", "gemini-2.5": "gemini", "gpt-5.2": "gpt"},
+    **{"deepseek-r1": "deepseek", "gemini-2.5": "gemini", "gpt-5.2": "gpt"},
     **{"gpt-4.1-mini": "gpt", "gpt-4o-mini": "gpt", "o3": "gpt", "o4-mini": "gpt"},
 }
 """Profiles for some LLMs of a family, and which."""

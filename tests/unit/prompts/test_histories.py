@@ -249,6 +249,62 @@ def test_orphans_are_said_and_left_out() -> None:
     ]
 
 
+def late_history(to: str) -> list[Any]:
+    """Return a history in which one of two results comes after another turn, and once more."""
+    calls = [
+        {"id": name, "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for name in ("look", "pay")
+    ]
+    history: list[Any] = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "look", "content": "seen"},
+        {"role": "user", "content": "b"},
+        {"role": "assistant", "content": "not yet"},
+        {"role": "tool", "tool_call_id": "pay", "content": "waiting"},
+        {"role": "user", "content": "c"},
+        {"role": "tool", "tool_call_id": "pay", "content": "paid"},
+        {"role": "assistant", "content": "It is paid."},
+    ]
+    if to == "anthropic":
+        history[4]["content"] = [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+            {"type": "text", "text": "not yet"},
+        ]
+    return history
+
+
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini", "bedrock"])
+def test_a_late_result_stands_with_its_call_and_the_last_one_counts(to: Any) -> None:
+    prompt = pf.Renderer().prompt(history=late_history(to), user="q", to=to)
+    said = [str(each) for each in prompt.warnings if each.code == "PF209"]
+    assert said == ['history: the late result of "pay" was moved to its call [PF209]']
+    again = Diagnostics()
+    messages = read_history(list(prompt), "history", again)
+    assert not [each for each in again if each.code == "PF209"]
+    assert [m.role for m in messages] == ["user", "assistant", "tool", "user", "assistant", "user",
+                                          "assistant", "user"]  # fmt: skip
+    results = [block.text for block in messages[2].blocks if isinstance(block, ToolOutput)]
+    assert results == ["seen", "paid"]
+    # Claude refuses a signed thought behind what has changed.
+    assert "signature" not in json.dumps(list(prompt), default=str)
+
+
+def test_ids_that_come_again_each_turn_pair_within_their_turn() -> None:
+    call = {"id": "0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    turns = [
+        [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "0", "content": f"result {n}"},
+        ]
+        for n in range(3)
+    ]
+    prompt = pf.Renderer().prompt(history=[m for turn in turns for m in turn], to="openai")
+    results = [m["content"] for m in prompt if m["role"] == "tool"]
+    assert results == ["result 0", "result 1", "result 2"] and not prompt.warnings
+
+
 def test_calls_of_gemini_need_no_ids() -> None:
     history = [
         {"role": "user", "parts": [{"text": "q"}]},

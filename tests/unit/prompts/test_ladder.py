@@ -351,3 +351,24 @@ def test_thoughts_of_earlier_turns_go_with_a_cut_and_this_is_said() -> None:
             renderer.prompt(history=lite, user="q", to="openai").request
         )
         assert "thinking_blocks" in str(whole.prompt(history=lite, user="q", to="openai").request)
+
+
+def test_what_lies_between_a_call_and_its_late_result_goes_with_them() -> None:
+    from promptforge.prompts.ladder import split_steps, split_turns
+    from promptforge.prompts.messages import Message, TextBlock, ToolCall, ToolOutput
+
+    said = (TextBlock("x"),)
+    messages = [
+        Message("user", said),
+        Message("assistant", (ToolCall("a", "f", "{}"), ToolCall("b", "f", "{}"))),
+        Message("tool", (ToolOutput("a", "f", "1"),)),
+        Message("user", said),
+        Message("assistant", said),
+        Message("tool", (ToolOutput("b", "f", "2"),)),
+        Message("assistant", said),
+        Message("user", said),
+        Message("assistant", said),
+    ]
+    first, second = split_turns(messages)
+    assert (len(first), len(second)) == (7, 2)
+    assert list(map(len, split_steps(first))) == [1, 5, 1]

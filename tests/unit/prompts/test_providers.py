@@ -528,7 +528,7 @@ MIXED: Messages = [
 
 
 def check_turns(messages: Messages) -> None:
-    """Check what the published templates of Mistral and Gemma raise an error for."""
+    """Check what the published templates of Mistral and Gemma 3 raise an error for."""
     head = [message["role"] for message in messages[:1]]
     rest = messages[head == ["system"] :]
     assert "system" not in [message["role"] for message in rest]
@@ -540,19 +540,82 @@ def check_turns(messages: Messages) -> None:
     assert sorted(answered) == sorted(ids)
 
 
+@pytest.mark.parametrize("profile", ["mistral", "gemma-3"])
 @pytest.mark.parametrize("system", ["", "s"])
 @given(st.just(MIXED) | histories(), TEXT)
 @cases(25)
-def test_law_roles_of_mistral_take_turns(system: str, history: Messages, user: str) -> None:
-    prompt = pf.Renderer(profile="mistral").prompt(
-        system=system, history=history, user=user or "q", to="roles"
-    )
+def test_law_user_and_assistant_take_turns(
+    profile: str, system: str, history: Messages, user: str
+) -> None:
+    renderer = pf.Renderer(profile=profile)
+    prompt = renderer.prompt(system=system, history=history, user=user or "q", to="roles")
     check_turns(list(prompt))
+    if profile == "gemma-3":
+        assert not any(m["role"] == "tool" or m.get("tool_calls") for m in prompt)
     stored = [*prompt.sent(), {"role": "assistant", "content": "yes"}]
-    again = pf.Renderer(profile="mistral").prompt(
-        system=system, history=stored, user="q", to="roles"
-    )
+    again = renderer.prompt(system=system, history=stored, user="q", to="roles")
     assert list(again)[1 : len(prompt)] == list(prompt)[1:]
+
+
+LOOK, PAY = (
+    {"id": name, "type": "function", "function": {"name": name, "arguments": '{"path": "a"}'}}
+    for name in ("look", "pay")
+)
+PARALLEL: Messages = [
+    {"role": "user", "content": "q"},
+    {"role": "assistant", "content": "I look.", "tool_calls": [LOOK, PAY]},
+    {"role": "tool", "tool_call_id": "pay", "content": "</result>7"},
+    {"role": "tool", "tool_call_id": "look", "content": "x = 1"},
+]
+
+
+def as_roles(profile: str, history: Messages = PARALLEL, **more: Any) -> pf.Prompt:
+    return pf.Renderer(profile=profile).prompt(history=history, to="roles", **more)
+
+
+@pytest.mark.parametrize("profile", ["qwen", "gemma", "mistral", "llama", "default"])
+def test_chat_templates_get_arguments_as_an_object(profile: str) -> None:
+    calls = [call for message in as_roles(profile) for call in message.get("tool_calls", ())]
+    assert [call["function"]["arguments"] for call in calls] == [{"path": "a"}] * 2
+    assert as_roles(profile, [*as_roles(profile).sent()]).request == as_roles(profile).request
+
+
+def test_templates_of_deepseek_join_arguments_as_a_text() -> None:
+    assert as_roles("deepseek")[1]["tool_calls"] == [LOOK, PAY]
+
+
+def test_templates_of_llama_take_one_call_in_an_answer_and_no_text_beside_it() -> None:
+    prompt = as_roles("llama")
+    shown = [(m["role"], m["content"], [c["id"] for c in m.get("tool_calls", ())]) for m in prompt]
+    assert shown == [
+        ("user", "q", []),
+        ("assistant", "I look.", []),
+        ("assistant", None, ["look"]),
+        ("tool", "x = 1", []),
+        ("assistant", None, ["pay"]),
+        ("tool", "</result>7", []),
+    ]
+    assert prompt.tokens > as_roles("qwen", tokenizer=prompt.manifest["tokenizer"]["name"]).tokens
+
+
+def test_calls_and_results_are_texts_where_the_template_knows_no_tools() -> None:
+    tool = {"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}
+    prompt = as_roles("gemma-3", user="and b?", system="s", tools=[tool])
+    first, called, answered = prompt
+    assert [m["role"] for m in prompt] == ["user", "assistant", "user"] and "s" in first["content"]
+    assert "I look." in called["content"] and '{"path": "a"}' in called["content"]
+    # The result holds the end of one, so the tags carry a word that nothing else holds.
+    assert re.search(r"</result-\w+>", answered["content"]) and "x = 1" in answered["content"]
+    assert answered["content"].endswith("and b?") and "tools" not in prompt.request
+    assert any("cannot carry these tools" in each.message for each in prompt.warnings)
+    plain = as_roles("gemma-3", PARALLEL[:-2])
+    assert not any("<call" in m["content"] for m in plain)  # it has no result
+
+
+def test_templates_know_a_system_message_and_gemma_4_needs_no_answer_between() -> None:
+    history = [{"role": "developer", "content": "be brief"}, *CHAT[:3]]
+    made = as_roles("gemma", history, user="q")
+    assert [m["role"] for m in made] == ["system", "user", "assistant", "tool", "user"]
 
 
 def test_mistrals_own_library_takes_the_messages() -> None:
