@@ -148,15 +148,15 @@ class HistoryFitter:
 
         `question` are the tokens of one that is asked after the history; they count as well. None:
         the newest turn is the one to be answered. `reserve` tokens stay free once the history does
-        not fit whole.
+        not fit whole. Without any room, only the last request counts: no earlier one had it.
         """
         replay = _Replay(self, room, reserve)
-        last = len(self.messages) - 1
-        for n in range(len(self.messages)):
+        roles = [message.role for message in self.messages]
+        for n, role in enumerate(roles):
             replay.add(n)
-            if n == last:
+            if n == len(roles) - 1:
                 replay.settle(n, question)
-            elif self.messages[n].role != "assistant" == self.messages[n + 1].role:
+            elif room > (question or 0) and role != "assistant" == roles[n + 1]:
                 replay.settle(n, None)
         return replay.result()
 

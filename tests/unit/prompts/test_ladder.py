@@ -372,3 +372,19 @@ def test_what_lies_between_a_call_and_its_late_result_goes_with_them() -> None:
     first, second = split_turns(messages)
     assert (len(first), len(second)) == (7, 2)
     assert list(map(len, split_steps(first))) == [1, 5, 1]
+
+
+def test_the_least_of_a_history_takes_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from promptforge.prompts.ladder import _Replay
+
+    batches = []
+    plain = _Replay._step_down
+
+    def step_down(replay: _Replay, *given: Any) -> None:
+        batches.append(given)
+        plain(replay, *given)
+
+    monkeypatch.setattr(_Replay, "_step_down", step_down)
+    turn = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    prompt = pf.Renderer(context_window=9000).prompt(history=turn * 40, user="q", to="openai")
+    assert len(prompt) == 81 and len(batches) == 1
