@@ -262,13 +262,30 @@ def _read_texts(
     path: str, given: dict[str, Any], diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str]]:
     """Yield path and text of a file, or of each file of a folder."""
+    if os.path.isdir(path):
+        yield from _gather_texts(path, given, diagnostics)
+        return
+    try:
+        yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]
+    except BinaryFileError:
+        said = Diagnostics()
+        found = list(_gather_texts(path, given, said))
+        if not found:  # neither a PDF nor an Office document
+            raise
+        diagnostics.extend(said)
+        yield from found
+
+
+def _gather_texts(
+    path: str, given: dict[str, Any], diagnostics: Diagnostics
+) -> Iterator[tuple[str, str]]:
     from ..engine import FolderFilter, SourceRequest, gather
 
-    if not os.path.isdir(path):
-        yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]
-        return
     filters = {name: given[name] for name in (*FOLDER_FILTERS, "secret_allowlist")}
     wanted = FolderFilter(**filters)
     request = SourceRequest(files=[path], workspace=typed_access(), wanted=wanted)
+    texts: dict[str, list[str]] = {}
     for item in gather(request, diagnostics):
-        yield item.path or path, item.content or ""
+        texts.setdefault(item.path or path, []).append(item.content or "")
+    for name, pages in texts.items():
+        yield name, "\n\n".join(pages)

@@ -196,6 +196,16 @@ def test_documents_of_a_folder_are_read_and_answer(folder: Path) -> None:
     assert len(pf.load("care.pdf")) == 3
 
 
+def test_count_takes_the_pages_of_a_document_together(folder: Path) -> None:
+    Path("care.pdf").write_bytes(make_pdf("Steam.", "Descale it with vinegar."))
+    Path("data.bin").write_bytes(b"\0\1\2")
+    alone, of_folder = run("count", "care.pdf"), run("count", ".")
+    tokens, name = alone.out.split()
+    assert name == "care.pdf" and int(tokens) > 5
+    assert of_folder.out.split()[:2] == [tokens, "care.pdf"]
+    assert run("count", "data.bin").code == 4
+
+
 def test_without_the_extra_the_message_names_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
