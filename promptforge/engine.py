@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .sources.folders import FolderFilter as FolderFilter
     from .sources.gather import SourceRequest as SourceRequest
     from .sources.gather import gather as gather
-    from .sources.item_files import decode_json as decode_json
     from .sources.item_files import load_messages as load_messages
     from .sources.jobs import Job as Job
     from .sources.text_files import Search as Search
@@ -40,7 +39,7 @@ _HOMES = {
     "rendering.renderer": "ContextRenderer",
     "sources.folders": "FolderFilter",
     "sources.gather": "SourceRequest gather",
-    "sources.item_files": "decode_json load_messages",
+    "sources.item_files": "load_messages",
     "sources.jobs": "Job",
     "sources.text_files": "Search",
     "syntax.syntax": "Syntax",

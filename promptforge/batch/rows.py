@@ -27,7 +27,7 @@ from typing import IO, Any, NamedTuple, cast
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY, Options
-from ..engine import Job, SourceRequest, decode_json, gather, load_messages
+from ..engine import Job, SourceRequest, gather, load_messages
 from ..errors import (
     Diagnostics,
     ItemError,
@@ -47,7 +47,7 @@ from ..prompts.messages import Message
 from ..prompts.prompt import Renderer
 from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
-from ..sources.item_files import report_repeated_keys
+from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import PROMPT_TEXT_KEYS, job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS

@@ -30,6 +30,9 @@ from .types import (
 MAX_FAILED_PAGES = 32
 """Pages measured in vain before items that cost no less than a failed one are passed over."""
 
+MAX_CHARS_PER_TOKEN = 8
+"""Characters of a token, at the most or so: an outline that lacks more is not measured anew."""
+
 ITEMS_LOOKED_AT = 64
 """Items looked at together once the page is nearly full; then twice as many, and so on."""
 
@@ -658,14 +661,17 @@ class Packer(PageState):
         An item that was shortened before changes only if it becomes longer.
         """
         before = self.chosen.get(index)
+        # Of as many characters an outline says more than the beginning of a program.
+        least = len(before.text) * (1 + (before.name == "outline")) if before else -1
+        free = limit[0] - self.cost[0]
+        if before and before.name == "outline" and len(before.text) > MAX_CHARS_PER_TOKEN * free:
+            return False
         others = self._others(index)
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)
         shorter = self.page.shorten(index, others, limit, room)
         if shorter is None or shorter[0] == before:
             return False
-        # Of as many characters an outline says more than the beginning of a program.
-        least = len(before.text) * (1 + (before.name == "outline")) if before else -1
         is_longer = len(shorter[0].text) > least
         # With its marks a cut text may be longer than the whole, which is better all the same.
         if not is_longer and shorter[0].name in SHORTENED_VARIANTS:

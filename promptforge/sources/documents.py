@@ -13,7 +13,6 @@ import importlib.util
 import io
 import logging
 import re
-import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -138,6 +137,8 @@ def _check_archive(data: bytes, warn: _Warn) -> int:
 
     Raises `ItemError` for an archive that unpacks to more than anybody reads.
     """
+    import zipfile  # a run without such a file does without it
+
     parts = cells = unknown = 0
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         files = archive.infolist()

@@ -12,7 +12,7 @@ import pytest
 
 import promptforge as pf
 from promptforge.cli.main import main
-from promptforge.files import access, memory
+from promptforge.files import access, memory, memory_file
 
 Run = Callable[..., tuple[str, str]]
 SECRET = "AKIAQ7ZJ4MN3X6RT2WPV"
@@ -138,7 +138,7 @@ def test_a_file_of_another_version_is_worth_nothing(
     opened()
     is_known("text")
     memory.close_memory()
-    monkeypatch.setattr(memory, "__version__", "0.0.1")
+    monkeypatch.setattr(memory_file, "__version__", "0.0.1")
     opened()
     assert not is_known("text")
 
@@ -162,7 +162,7 @@ def _folder_at(_victim: Path, place: Path) -> None:
 
 def _huge_at(_victim: Path, place: Path) -> None:
     place.touch()
-    os.truncate(place, memory.MAX_BYTES_OF_ROOT + 1)
+    os.truncate(place, memory_file.MAX_BYTES_OF_ROOT + 1)
 
 
 def _writable_at(_victim: Path, place: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_full_disk_is_done_without(run: Run, monkeypatch: pytest.MonkeyPatch) 
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(memory, "write_whole", fail)
+    monkeypatch.setattr(memory_file, "write_whole", fail)
     assert run() == without
     assert "nothing is kept for the next run: no space left" in run("-v")[1]
 
@@ -278,8 +278,8 @@ def test_the_oldest_files_go_and_facts_that_no_late_run_used(
         path = cache / f"{name}.memory"
         path.write_bytes(bytes(1000))
         os.utime(path, (1_000_000 - age, 1_000_000 - age))
-    monkeypatch.setattr(memory, "MAX_BYTES", 1500)
-    monkeypatch.setattr(memory, "MAX_BYTES_YOUNG", 0)
+    monkeypatch.setattr(memory_file, "MAX_BYTES", 1500)
+    monkeypatch.setattr(memory_file, "MAX_BYTES_YOUNG", 0)
     for text in ("one", "two", "three"):
         opened()
         if text == "two":
