@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -419,9 +420,9 @@ def test_a_request_with_a_wrong_id_is_answered() -> None:
         command, input="\n".join(lines), capture_output=True, text=True, check=True
     )
     answers = [json.loads(each) for each in ran.stdout.splitlines()]
-    assert [(each["id"], each.get("error", {}).get("code")) for each in answers] == (
-        [(1, None)] + [(None, -32600)] * len(WRONG_IDS) + [(7, None)]
-    )
+    said = [(each["id"], each.get("error", {}).get("code")) for each in answers]
+    # A refusal may overtake the answer to a request before it.
+    assert Counter(said) == {(1, None): 1, (None, -32600): len(WRONG_IDS), (7, None): 1}
 
 
 def _post(port: int, body: str, method: str = "POST") -> tuple[int, str]:
