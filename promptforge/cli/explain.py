@@ -20,7 +20,7 @@ from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
 from ..engine import REASONS
 from ..model import Explanation, Remedy, Result, ResultItem, budget_words, path_with_lines
 from ..reasons import Reason
-from .flags import GroupedCommand, complete_path, input_flags, output_flags
+from .flags import GroupedCommand, complete_path, input_flags, memory_flag, output_flags
 from .inputs import CommandRequest, exit_code, read_request
 from .output import (
     MANY_ITEMS,
@@ -54,6 +54,7 @@ STATUS_WORDS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 
 @click.command("explain", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
+@memory_flag
 @input_flags
 @click.option("--all", "every", is_flag=True, help=f"All rows, also beyond {MAX_TABLE_ROWS}.")
 @click.option("--map", "with_map", is_flag=True, help="Also the template line of each part.")

@@ -364,8 +364,6 @@ def folder_flags(function: Command) -> Command:
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=about)(function)
     about = "Include ignored, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
-    about = "Neither use nor keep what is known of a folder's files."
-    function = _kept_flag(function, ["--no-cache"], NO_CACHE_FLAG, about)
     function = follow_flag(function)
     return _add_flags(function, _FOLDER_FLAGS, multiple=True)
 
@@ -374,6 +372,12 @@ def follow_flag(function: Command) -> Command:
     """Add `--follow`, which `typed_access` asks for."""
     about = "Follow links that point outside their folder, to read and to write."
     return _kept_flag(function, ["--follow"], FOLLOW_FLAG, about)
+
+
+def memory_flag(function: Command) -> Command:
+    """Add `--no-cache`, which `keep_memory` asks for."""
+    about = "Neither use nor keep what is known of a folder's files."
+    return _kept_flag(function, ["--no-cache"], NO_CACHE_FLAG, about)
 
 
 def verbose_flag(function: Command) -> Command:

@@ -17,6 +17,7 @@ from ..config.options import OPTION_VOCABULARY
 from ..engine import get_tokenizer
 from ..errors import Diagnostics, ItemError, quote
 from ..selection.group import file_tree
+from ..sources.documents import part_word
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural
 from .flags import (
@@ -27,6 +28,7 @@ from .flags import (
     folder_flags,
     input_flags,
     json_flag,
+    memory_flag,
     output_flags,
     profile_flags,
     read_option,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 @click.command("render", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...", shell_complete=complete_path)
+@memory_flag
 @input_flags
 @output_flags
 @click.option(
@@ -162,6 +165,7 @@ TREE_BAR = 10
 
 @click.command("count")
 @click.argument("files", nargs=-1, shell_complete=complete_path)
+@memory_flag
 @folder_flags
 @profile_flags
 @click.option(
@@ -261,26 +265,12 @@ def _count_all(
 def _read_texts(
     path: str, given: dict[str, Any], diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str]]:
-    """Yield path and text of a file, or of each file of a folder."""
-    if os.path.isdir(path):
-        yield from _gather_texts(path, given, diagnostics)
-        return
-    try:
-        yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]
-    except BinaryFileError:
-        said = Diagnostics()
-        found = list(_gather_texts(path, given, said))
-        if not found:  # neither a PDF nor an Office document
-            raise
-        diagnostics.extend(said)
-        yield from found
-
-
-def _gather_texts(
-    path: str, given: dict[str, Any], diagnostics: Diagnostics
-) -> Iterator[tuple[str, str]]:
+    """Yield path and text of a file, or of each file of a folder; of a document all its pages."""
     from ..engine import FolderFilter, SourceRequest, gather
 
+    if not os.path.isdir(path) and part_word(path) is None:
+        yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]
+        return
     filters = {name: given[name] for name in (*FOLDER_FILTERS, "secret_allowlist")}
     wanted = FolderFilter(**filters)
     request = SourceRequest(files=[path], workspace=typed_access(), wanted=wanted)

@@ -661,7 +661,7 @@ class Packer(PageState):
         An item that was shortened before changes only if it becomes longer.
         """
         before = self.chosen.get(index)
-        # Of as many characters an outline says more than the beginning of a program.
+        # An outline says more than the beginning of a program with as many characters.
         least = len(before.text) * (1 + (before.name == "outline")) if before else -1
         free = limit[0] - self.cost[0]
         if before and before.name == "outline" and len(before.text) > MAX_CHARS_PER_TOKEN * free:

@@ -771,8 +771,9 @@ class ContainedTexts:
         """Return the texts of `items`, where those in `changed` are others than here."""
         texts = copy(self)
         texts._items, texts._known = items, without(self._known, changed)
+        other = {*changed}
         texts._within = {
-            pair: known for pair, known in self._within.items() if {*changed}.isdisjoint(pair)
+            pair: known for pair, known in self._within.items() if other.isdisjoint(pair)
         }
         return texts
 

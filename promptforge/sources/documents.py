@@ -1,8 +1,8 @@
 """Read PDF and Office documents as Markdown: a part for each page, slide or sheet.
 
-Form feeds divide the parts, as in the output of `pdftotext`. The extra `documents` brings the
-libraries, which are imported when such a file is met. Files may be hostile: what they unpack, draw
-or lay out is limited, and what is not read is said.
+A form feed stands between two parts, as `pdftotext` prints them. The extra `documents` installs the
+libraries; the first such file imports them. A file may be hostile: limits hold for its unpacked
+bytes, its drawing commands and its cells, and a note names the parts that were not read.
 
 Codes: PF611 a document that became Markdown, PF612 parts of one that are not shown.
 """

@@ -504,10 +504,9 @@ def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) 
         return None
     if _PROGRAM_OF_A_PAGE.fullmatch(place) and _is_minified(text):
         return _MINIFIED
-    is_markdown = place.endswith((".md", ".markdown")) and not text.startswith(
-        "<!--"
-    )  # `#`: a title
-    return _GENERATED if not is_markdown and _GENERATED_HEAD.match(text) else None
+    # `#` begins a title in Markdown, where it begins a comment elsewhere.
+    has_titles = place.endswith((".md", ".markdown")) and not text.startswith("<!--")
+    return _GENERATED if not has_titles and _GENERATED_HEAD.match(text) else None
 
 
 def _is_minified(text: str) -> bool:

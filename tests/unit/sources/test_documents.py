@@ -204,6 +204,9 @@ def test_count_takes_the_pages_of_a_document_together(folder: Path) -> None:
     assert name == "care.pdf" and int(tokens) > 5
     assert of_folder.out.split()[:2] == [tokens, "care.pdf"]
     assert run("count", "data.bin").code == 4
+    for piped in (Path("care.pdf").read_bytes(), b"\0\1\2"):
+        ran = run("count", "-", stdin=piped)
+        assert (ran.code, ran.out) == (4, "")
 
 
 def test_without_the_extra_the_message_names_it(
