@@ -19,6 +19,11 @@ LINE, COLUMN, MARGIN = 19, 8.43, 18
 """Height of a line and width of a character at 14 pixels, and the space around them, in pixels."""
 
 
+def text(line: str) -> str:
+    """Escape a line. Browsers make one of several spaces in an SVG, but not of no-break ones."""
+    return escape(line).replace("  ", "\N{NO-BREAK SPACE}" * 2)
+
+
 def colour(line: str) -> str:
     if line.startswith("$"):
         return "#7ee787"
@@ -40,14 +45,14 @@ def draw() -> str:
     wide = round(2 * MARGIN + COLUMN * max(map(len, shown)))
     high = 2 * MARGIN + LINE * len(shown)
     rows = [
-        f'<text x="{MARGIN}" y="{MARGIN + LINE * place + 14}" fill="{colour(line)}">{escape(line)}</text>'
+        f'<text x="{MARGIN}" y="{MARGIN + LINE * place + 14}" fill="{colour(line)}">{text(line)}</text>'
         for place, line in enumerate(shown)
         if line
     ]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" role="img"'
         ' aria-label="A terminal: three items in 75 tokens" font-family="ui-monospace, Menlo,'
-        ' Consolas, monospace" font-size="14" xml:space="preserve">'
+        ' Consolas, monospace" font-size="14">'
     )
     return "\n".join(
         [head, f'<rect width="{wide}" height="{high}" rx="8" fill="#0d1117"/>', *rows, "</svg>", ""]
