@@ -13,7 +13,12 @@ from hypothesis import HealthCheck, Phase, settings
 EFFORT = float(os.environ.get("PROMPTFORGE_CASES", "1"))
 
 MULTIPLIER = max(1, int(EFFORT))
-"""The same as a whole number, for campaigns: they never do less than once their cases."""
+"""The same as a whole number: the seed of campaigns."""
+
+
+def rounds(number: int) -> int:
+    """Return how many cases a campaign or a thread tries: `number` times the effort, at least one."""
+    return max(1, int(number * EFFORT))
 
 
 MIN_EXAMPLES = 5

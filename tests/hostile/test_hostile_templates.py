@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from campaigns import templates as campaign
-from example_counts import MULTIPLIER
+from example_counts import MULTIPLIER, rounds
 from template_sources import render
 
 from promptforge.errors import (
@@ -125,7 +125,7 @@ def test_a_folder_of_too_many_templates_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unwatched
 def test_hostile_templates_by_the_grammar_break_no_promise() -> None:
-    number = 80 if MULTIPLIER == 1 else 250 * MULTIPLIER
+    number = rounds(80) if MULTIPLIER == 1 else 250 * MULTIPLIER
     report = campaign.run(number, seed=MULTIPLIER, every_nth_sandboxed=2, seconds=campaign.STUCK)
     assert not report.broken
     assert report.figures["stopped for too much work"]

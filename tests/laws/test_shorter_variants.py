@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from campaigns import variants
 from campaigns.variants import MAKERS, Case
-from example_counts import MULTIPLIER, cases
+from example_counts import cases, rounds
 from hypothesis import given
 from hypothesis import strategies as st
 from unfiltered import FORMATS, LAYOUTS, PACKINGS
@@ -37,7 +37,7 @@ def test_a_variant_is_cheaper_than_the_next_longer_one_and_holds_some_content(ca
 @pytest.mark.slow
 @pytest.mark.unwatched
 def test_the_campaign_in_small_finds_dear_variants_in_its_control_alone() -> None:
-    report = variants.run(200 * MULTIPLIER)
+    report = variants.run(rounds(200))
     assert not report.broken
     assert report.figures["dearer in the control"] and report.figures["shortened"]
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 from commandline import python
-from example_counts import MULTIPLIER
+from example_counts import rounds
 from places import ROOT
 
 import promptforge as pf
@@ -388,7 +388,7 @@ def test_many_threads_each_get_their_own_answer() -> None:
             assert shared.call("misbehaving_tasks:echo", [number] * number) == [number] * number
 
     with Sandbox(seconds=60) as shared, ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, range(40 * MULTIPLIER)))
+        list(pool.map(one, range(rounds(40))))
 
 
 @pytest.mark.slow

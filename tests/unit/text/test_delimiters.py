@@ -15,7 +15,7 @@ import judges
 import pytest
 from campaigns import disguises
 from campaigns.disguises import RECORDS, disguised, frame_lines
-from example_counts import MULTIPLIER, cases
+from example_counts import MULTIPLIER, cases, rounds
 from harmless_records import harmless
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,7 +139,7 @@ def test_a_disguised_line_of_the_frame_is_marked(layout: str, pick: random.Rando
 
 @pytest.mark.slow
 def test_disguises_of_many_lines_hide_none() -> None:
-    report = disguises.run(4000 * MULTIPLIER, seed=MULTIPLIER)
+    report = disguises.run(rounds(4000), seed=MULTIPLIER)
     assert not report.broken
     assert report.figures["lines that an exact comparison misses"]
 
