@@ -87,6 +87,10 @@ class Diagnostics:
         other._kept, other._count = [*self._kept], self._count.copy()
         return other
 
+    def go_back(self, earlier: "Diagnostics") -> None:
+        """Forget what was recorded since `earlier` was copied."""
+        self._kept, self._count = earlier._kept, earlier._count
+
     def __iter__(self) -> Iterator[Diagnostic]:
         yield from self._kept
         for code, count in self._count.items():

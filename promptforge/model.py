@@ -579,7 +579,8 @@ class Result:
         """Return a copy with `tokens` counted elsewhere, and a `note` that says so."""
         other = copy.copy(self)
         other.tokens, other.warnings = tokens, (*self.warnings, note)
-        other.report = dataclasses.replace(self.report, tokens=tokens)
+        printed = dataclasses.replace(self.report.printed, tokens=tokens)
+        other.report = dataclasses.replace(self.report, printed=printed)
         return other
 
     @property

@@ -1,7 +1,7 @@
 """Files made from the vocabulary of options: `python -m tests.generated` writes them again.
 
-`profiles/schema.json` is for editors of YAML, `OptionKeywords` in `promptforge/config/options.py`
-for type checkers and editors of Python, the pages of `tests/reference.py` for the guide. A test
+`profiles/schema.json` is for editors of YAML, `promptforge/config/keywords.pyi` for type checkers
+and editors of Python, which alone read it, the pages of `tests/reference.py` for the guide. A test
 compares all of them with their source.
 """
 
@@ -24,10 +24,20 @@ sys.path.insert(0, str(Path(__file__).parent))  # not only under pytest
 import reference
 
 ROOT = Path(__file__).parent.parent
-OPTIONS = ROOT / "promptforge/config/options.py"
-MARK = "    # Generated from `Options` by `python -m tests.generated`.\n"
+KEYWORDS = ROOT / "promptforge/config/keywords.pyi"
+HEAD = '''# Generated from `Options` by `python -m tests.generated`.
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+from ..tokenizers.counters import Tokenizer
+from .options import Rerank
+
+class OptionKeywords(TypedDict, total=False):
+    """Every option as a keyword; see `Options` for their meaning."""
+
+'''
 SPECIAL = {
-    "tokenizer": '"str | Tokenizer"',
+    "tokenizer": "str | Tokenizer",
     "query": "str | Sequence[str] | None",
     "rerank": 'Literal["none", "keyword_boost", "mmr"] | Rerank | None',
     "overrides": "Mapping[str, str] | None",
@@ -77,10 +87,9 @@ def _line(rule: Rule) -> str:
 
 def files() -> dict[Path, str]:
     """Return the generated files with their texts."""
-    before = OPTIONS.read_text(encoding="utf-8").partition(MARK)[0]
     keywords = "".join(map(_line, OPTION_VOCABULARY.rules.values()))
     return {
-        OPTIONS: before + MARK + keywords,
+        KEYWORDS: HEAD + keywords,
         ROOT / "profiles/schema.json": json.dumps(profile_schema(), indent=2) + "\n",
         **{reference.GUIDE / name: text for name, text in reference.pages().items()},
     }

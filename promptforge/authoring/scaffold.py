@@ -51,10 +51,7 @@ _ORIGIN = re.compile(
 )
 # Names of devices on Windows, with any ending.
 _DEVICES = {
-    "con",
-    "prn",
-    "aux",
-    "nul",
+    *("con", "prn", "aux", "nul"),
     *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)),
 }
 

@@ -244,7 +244,7 @@ class _Tally:
 
     def _jobs(self, shards: Iterable[Shard]) -> Iterator[ShardJob]:
         for shard in shards:
-            if self._none_succeeds():
+            if self.max_errors is None and self.rows == self.errors >= FIRST_FAILED_ROWS:
                 self.ended = True
                 return
             key = shard.key(self.fingerprint)
@@ -290,9 +290,6 @@ class _Tally:
         known = sum(map(len, self.reasons.values()))
         of = "" if len(rows) == known else f"{len(rows):,} of {known:,} failed so; the first, "
         return f"{of}line {line}: {said}"
-
-    def _none_succeeds(self) -> bool:
-        return self.max_errors is None and self.rows == self.errors >= FIRST_FAILED_ROWS
 
     def _show(self) -> None:
         if self.progress:

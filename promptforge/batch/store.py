@@ -182,8 +182,9 @@ class ShardStore:
         """Shards asked for that earlier runs had done with other inputs only."""
         try:
             remove_unfinished(folder)
-            for name in filter(self._is_shard, os.listdir(folder)):
-                self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
+            for name in filter(_SHARD_NAME.fullmatch, os.listdir(folder)):
+                if not (folder / name).is_dir():
+                    self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
         except BaseException:
             self.close()
             raise
@@ -250,9 +251,6 @@ class ShardStore:
     def _body(self, name: str) -> bytes:
         data = self._read(name)
         return data[: data[:-1].rfind(b"\n") + 1]
-
-    def _is_shard(self, name: str) -> bool:
-        return bool(_SHARD_NAME.fullmatch(name)) and not (self._folder / name).is_dir()
 
     def _read(self, name: str) -> bytes:
         path = self._folder / name

@@ -85,7 +85,8 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
         if "kinds" in own:
             own["kinds"] = {**base.kinds, **own["kinds"]}
             for kind in self.kinds.keys() & base.kinds:
-                given = {name: value for name, value in _set_of(self.kinds[kind])}
+                given = msgspec.structs.asdict(self.kinds[kind])
+                given = {name: value for name, value in given.items() if value}
                 own["kinds"][kind] = msgspec.structs.replace(base.kinds[kind], **given)
         return msgspec.structs.replace(
             base,
@@ -119,10 +120,6 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Return one setting of the kinds by kind, where it is set."""
         found = {kind: getattr(each, setting) for kind, each in self.kinds.items()}
         return {kind: value for kind, value in found.items() if value}
-
-
-def _set_of(kind: KindSettings) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in msgspec.structs.asdict(kind).items() if value]
 
 
 @functools.cache

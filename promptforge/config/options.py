@@ -8,8 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -20,7 +19,7 @@ from .media import ImageCost, MediaCosts
 from .schema import Former, Vocabulary, matching, rules_of
 
 if TYPE_CHECKING:
-    from ..tokenizers.counters import Tokenizer
+    pass
 
 LibraryName = Annotated[
     str,
@@ -100,20 +99,11 @@ PROMPT_OPTIONS = (
 """Options of whole prompts: a context alone is the same with any value of them."""
 
 
-def _are_patterns(patterns: tuple[str, ...] | None) -> bool:
-    return all(map(is_pattern, patterns or ()))
-
-
 def is_own_part(name: object) -> bool:
     """Return whether a part of one's own may have this name: no slip for one that has a meaning."""
-    return isinstance(name, str) and _is_own_name(name)
-
-
-@lru_cache(maxsize=256)
-def _is_own_name(name: str) -> bool:
-    if name in (*PROMPT_PARTS, *_RESERVED) or not re.fullmatch(_PART_NAME, name):
+    if not isinstance(name, str) or name in (*PROMPT_PARTS, *_RESERVED):
         return False
-    return not did_you_mean(name, PROMPT_PARTS)
+    return bool(re.fullmatch(_PART_NAME, name)) and not did_you_mean(name, PROMPT_PARTS)
 
 
 def _are_parts(names: tuple[str, ...]) -> bool:
@@ -405,7 +395,7 @@ OPTION_VOCABULARY = Vocabulary(
         verbatim=("query", "citation"),
         allow={
             "tokenizer": _is_tokenizer,
-            "paths": _are_patterns,
+            "paths": lambda patterns: all(map(is_pattern, patterns or ())),
             "prompt_order": _is_order,
             "cache_after": _is_cache_after,
         },
@@ -530,88 +520,3 @@ def as_python(items: str, arguments: Mapping[str, Any]) -> str:
     given = "".join(f", {name}={value!r}" for name, value in arguments.items())
     lines = ["import promptforge as pf", "", f"items = {items}"]
     return "\n".join([*lines, f"result = pf.render(items{given})", "print(result.text)", ""])
-
-
-class OptionKeywords(TypedDict, total=False):
-    """Every option as a keyword, for type checkers and editors; see `Options` for their meaning."""
-
-    # Generated from `Options` by `python -m tests.generated`.
-    layout: str
-    format: str
-    tokenizer: "str | Tokenizer"
-    max_tokens: int | None
-    max_chars: int | None
-    max_items: int | None
-    item_max_chars: int | None
-    paths: str | Sequence[str] | None
-    languages: str | Sequence[str] | None
-    kinds: str | Sequence[str] | None
-    min_score: float | None
-    min_worth: float | None
-    max_age: int | None
-    score_order: Literal["given", "higher", "lower"]
-    query: str | Sequence[str] | None
-    rerank: Literal["none", "keyword_boost", "mmr"] | Rerank | None
-    group_by: str | None
-    order: Literal["score", "given", "file", "edges"]
-    dedupe: bool
-    merge_overlaps: bool
-    combine: Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"]
-    explicit_share: float
-    packing: Literal[
-        "score",
-        "value",
-        "even",
-        "longest_first",
-        "drop_last",
-        "drop_first",
-        "whole",
-        "stop",
-        "repository",
-    ]
-    overrides: Mapping[str, str] | None
-    stubs: bool
-    section_budgets: Mapping[str, Mapping[str, float | None]] | None
-    trim: Literal["structure", "prefix", "none"] | None
-    compact: bool
-    marker: str
-    headers: bool
-    lines: Literal["none", "range", "each"]
-    scores: bool
-    sources: bool
-    tree: bool
-    code: bool
-    outline: bool
-    clean: bool
-    comments: bool
-    empty_lines: bool
-    control_text: Literal["keep", "escape"]
-    framing: Literal["auto", "tagged"]
-    separator: str | None
-    header: str | None
-    footer: str | None
-    fence_language: str | None
-    context_window: int | None
-    reserve: int | None
-    max_prompt_tokens: int | None
-    prompt: str
-    prompt_order: str | Sequence[str]
-    part_budgets: Mapping[str, Mapping[str, float | None]] | None
-    system_role: Literal["system", "developer", "user"]
-    history_share: float
-    compact_at: float
-    compact_to: float
-    keep_tools: str | Sequence[str] | None
-    recall_share: float
-    thoughts: Literal["auto", "keep", "drop"]
-    message_tokens: int
-    call_tokens: int
-    prompt_tokens: int
-    image_tokens: int
-    images: Mapping[str, Mapping[str, float | None]] | None
-    page_tokens: int | None
-    second_tokens: int | None
-    cite: bool
-    citation: str | None
-    cache_after: str | Sequence[str] | None
-    strict: bool

@@ -328,11 +328,6 @@ def _shipped_file(stem: str) -> Path | None:
     return path if path.is_file() else None
 
 
-@functools.cache
-def _shipped_folders() -> tuple[Path, ...]:
-    return shipped_folder("profiles"), shipped_folder("templates")
-
-
 def _is_there(path: Path) -> bool:
     try:
         return path.is_file()
@@ -372,7 +367,8 @@ def read_values(
     """
     # Not in `schema`: flags are made from a vocabulary, and must not wait for the import of YAML.
     load = load_yaml_with_lines
-    if any(file.startswith(f"{folder}{os.sep}") for folder in _shipped_folders()):
+    shipped = map(shipped_folder, ("profiles", "templates"))
+    if any(file.startswith(f"{folder}{os.sep}") for folder in shipped):
         load = load_shipped_yaml
     values, lines = load(text, file)
     at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}

@@ -424,7 +424,9 @@ class _Check:
         for name, path in self.asked.items():
             parts = TemplateName.parse(name)
             shipped = self.library.path(f"shipped/{name}")
-            if parts is not None and (name in self._used or self._is_broken(parts)):
+            if parts is not None and (
+                name in self._used or self._layouts.settings(parts.layout) is None
+            ):
                 named = self._layouts.named_kinds(parts.layout)
                 if (near := misspelt_kind(parts.stem, named)) is not None:
                     message = f'shows items of the kind "{parts.stem}"; did you mean "{near}"?'
@@ -442,9 +444,6 @@ class _Check:
             if pair.page in self.asked and known is None:
                 message = unknown_syntax(pair.ending, pair.layout)
                 yield about_file(self.asked[pair.page], "PF130", message)
-
-    def _is_broken(self, parts: TemplateName) -> bool:
-        return self._layouts.settings(parts.layout) is None
 
     def _lacking_formats(self, parts: TemplateName, path: Path) -> Iterator[Finding]:
         pairs = [pair for pair in self._formats if pair.layout == parts.layout]

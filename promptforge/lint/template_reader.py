@@ -177,19 +177,10 @@ def _with_fields(label: str, values: Iterable[str], **others: Shape) -> Shape:
     return Shape(label, {**dict.fromkeys(values, VALUE_SHAPE), **others})
 
 
-KNOWN_METADATA_KEYS = frozenset(
-    [
-        "technique_id",
-        "tactics",
-        "tools",
-        "mitigations",
-        "url",
-        "also_in",
-        "also_text_of",
-        "score",
-        "date",
-    ]
-)
+KNOWN_METADATA_KEYS = {
+    *("technique_id", "tactics", "tools", "mitigations"),
+    *("url", "also_in", "also_text_of", "score", "date"),
+}
 """Keys with a meaning of their own: they need not occur in cases."""
 LOOP_SHAPE = _with_fields("a loop", LOOP_FIELDS)
 ITEM_SHAPE = _with_fields(

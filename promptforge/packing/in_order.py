@@ -331,7 +331,6 @@ class PageState:
         if self.surely_exceed(wanted, left):  # of a thousand items none is rendered to see it
             return False
         alone = wanted if again else self.distinct(wanted)[0]
-        self.page.prepare_costs([*alone], room)
         if self.count_fitting(((i, variants(i)[0]) for i in alone), room) < len(alone):
             return False
         if self.chosen:  # else no page is printed for it: a template may want an item
@@ -443,8 +442,6 @@ class Packer(PageState):
         if self.stopped:
             return 0
         page, spent = self.page, self.cost
-        first = walk if max_items is None else walk[:max_items]  # `walk[:None]` sorts all of it
-        page.prepare_costs(first, subtract_costs(limit, spent))
         costs: dict[int, Cost] = {}
         places: dict[int, int] = {}
         seen = 0

@@ -6,11 +6,11 @@ all of it together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..reasons import BUDGET
-from ..text.words import late_property
 from .in_order import NO_SECTION_LIMITS, Packer
 from .packings import PACKINGS, Packing
 from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN
@@ -44,53 +44,15 @@ MAX_JOINS = 4
 """Times that chosen items are joined and the room that this leaves is filled."""
 
 
-class Reasons(Mapping[int, str]):
-    """The reason of every item of the steps that is not chosen: `budget` if no other was found.
-
-    Of a hundred thousand items the mapping itself is made only when somebody asks for it.
-    """
-
-    def __init__(
-        self,
-        walks: Sequence[Sequence[int]],
-        chosen: Mapping[int, Variant],
-        found: Mapping[int, str],
-    ) -> None:
-        self.walks, self._chosen = walks, chosen
-        self.found = {i: reason for i, reason in found.items() if i not in chosen}
-        """The reasons that were found on the way."""
-
-    @late_property
-    def _all(self) -> dict[int, str]:
-        every = (index for walk in self.walks for index in walk)
-        reasons = {**dict.fromkeys(every, BUDGET.name), **self.found}
-        for index in self._chosen:  # beyond the share of its step, but taken by a later one
-            reasons.pop(index, None)
-        return reasons
-
-    def __getitem__(self, index: int) -> str:
-        return self.found.get(index) or self._all[index]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._all)
-
-    @late_property
-    def _length(self) -> int:
-        if len(self.walks) == 1:
-            return len(self.walks[0]) - len(self._chosen)
-        return len(self._all)
-
-    def __len__(self) -> int:
-        return self._length
-
-
 class Plan(NamedTuple):
     """The shown items, and why the rest is not shown. Nothing changes a plan once it is made."""
 
     page: PackablePage
     """The page that the items stand on; ranges that were joined are one item there."""
     chosen: Mapping[int, Variant]
-    reasons: Reasons
+    walks: Sequence[Sequence[int]]
+    """The items of each step, in the order of packing."""
+    reasons: Mapping[int, str]
     """Dropped item → `budget`, `section_budget`, `max_items`, `duplicate` or `merged`."""
     duplicates: Mapping[int, int]
     """Duplicate → the chosen item that contains its text; a merged one → the range it is in."""
@@ -160,9 +122,11 @@ def pack(  # noqa: PLR0913  these are the options of packing
         packer.join_touching()
     if not packer.chosen:
         packer.cost = packer.page.measure({})
-    reasons = Reasons(walks, packer.chosen, packer.reasons)
+    every = {**dict.fromkeys(chain.from_iterable(walks), BUDGET.name), **packer.reasons}
+    # An item beyond the share of its step may be taken by a later one.
+    reasons = {i: reason for i, reason in every.items() if i not in packer.chosen}
     overhead_fits = fits_within(packer.cost, limit)
-    decided = packer.chosen, reasons, packer.duplicate_of, packer.cost, packer.turns
+    decided = packer.chosen, walks, reasons, packer.duplicate_of, packer.cost, packer.turns
     return Plan(packer.page, *decided, overhead_fits)
 
 

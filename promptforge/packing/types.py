@@ -83,10 +83,6 @@ class PackablePage(Protocol):
         """Return the cost of an item alone."""
         ...
 
-    def prepare_costs(self, walk: Sequence[int], room: Cost) -> None:
-        """Work out at once the costs of the first items of `walk` that will surely be asked for."""
-        ...
-
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""
         ...

@@ -46,14 +46,7 @@ from .messages import (
     message_texts,
     weigh,
 )
-from .providers import (
-    ALTERNATING,
-    SYSTEM_ROLES,
-    WITHOUT_TOOLS,
-    change_blocks,
-    with_arguments_as_text,
-    with_one_call_each,
-)
+from .providers import OTHER_FAMILY, SYSTEM_ROLES, FamilyRules
 
 MAX_ARGUMENT_CHARS = 120
 """Characters kept of a call's arguments in the line in the place of its result."""
@@ -128,8 +121,8 @@ class Composer:
     """The words that ask the LLM to cite; `None` if the provider asks."""
     user_first: bool = False
     """True if a message of the assistant may not be the first."""
-    family: str = ""
-    """The family of the chat template that prints the messages; empty for none."""
+    family: FamilyRules = OTHER_FAMILY
+    """The rules of the chat template that prints the messages."""
     tools: Sequence[str] = ()
     """Definitions of tools, as JSON."""
     look_back: int = 0
@@ -176,7 +169,7 @@ class Composer:
         """Put messages where the provider demands one, and return these."""
         places: list[tuple[int, Role]] = []
         spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
-        alternates = self.family in ALTERNATING
+        alternates = self.family.alternates
         user_first = self.user_first or alternates
         if user_first and spoken and messages[spoken[0]].role == "assistant":
             places.append((spoken[0], "user"))
@@ -192,12 +185,8 @@ class Composer:
 
     def _adapt(self, messages: list[Message]) -> list[Message]:
         """Write calls and results as the chat template of the family takes them."""
-        if self.family == "llama":
-            return with_one_call_each(messages)
-        if self.family == "deepseek":
-            return change_blocks(messages, with_arguments_as_text)
-        if self.family not in WITHOUT_TOOLS:
-            return messages
+        if self.family.knows_tools:
+            return self.family.adapt(messages)
         texts = [text for message in messages for text in message_texts(message)]
         boundary = f"-{pick_nonce(texts)}" if any("</" in text for text in texts) else ""
         made = []

@@ -33,6 +33,7 @@ from .libraries import (
 )
 from .messages import (
     FIELDS,
+    PROVIDER_WORDS,
     ROLES,
     ImageBlock,
     Loss,
@@ -60,53 +61,20 @@ _ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
 _TYPES_AS_ROLES = {"human", "ai", "system", "tool", "function"}
 # An LLM's thoughts are signed or encrypted for its own family, so no other takes them.
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
-# Blocks of contents. A server's tools end in one of the last two.
-_ANTHROPIC_BLOCKS = {
-    *("image", "document", "search_result", "redacted_thinking", "compaction", "container_upload"),
-    *("server_tool_use", "mcp_tool_use", "fallback", "mcp_tool_listing", "tool_reference"),
-    *("tool_addition", "tool_removal", "browser_state"),
-}
+# A server's tools end in one of the last two.
+_ANTHROPIC_BLOCKS = frozenset(PROVIDER_WORDS["anthropic_blocks"])
 _ANTHROPIC_CALLS = ("server_tool_use", "mcp_tool_use")
 _ANTHROPIC_RESULT = "_tool_result"
 _CHAT_BLOCKS = ("image_url", "input_audio", "file")
 _RESPONSES_BLOCKS = ("input_image", "input_file")
-# Items of OpenAI's responses that no other family knows; results belong to the tool's side.
-_RESPONSES_ITEMS = {
-    *("reasoning", "web_search_call", "file_search_call", "computer_call", "item_reference"),
-    *("image_generation_call", "code_interpreter_call", "local_shell_call", "shell_call"),
-    *("apply_patch_call", "mcp_list_tools", "mcp_approval_request", "mcp_call", "compaction"),
-    *("tool_search_call", "tool_search_output", "computer_call_output", "shell_call_output"),
-    *("local_shell_call_output", "apply_patch_call_output", "mcp_approval_response"),
-    *("program", "program_output", "additional_tools", "compaction_trigger"),
-}
-# Blocks of Bedrock's Converse: an object of one key, its kind.
-_CONVERSE_BLOCKS = {
-    *("image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint"),
-    *("reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval"),
-}
-# Fields of a chat message that servers of this shape give and want back.
-_CHAT_FIELDS = (
-    *("name", "reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"),
-    *("provider_specific_fields", "extra_content", "tool_plan", "citations"),
-)
+_RESPONSES_ITEMS = frozenset(PROVIDER_WORDS["responses_items"])
+_CONVERSE_BLOCKS = frozenset(PROVIDER_WORDS["converse_blocks"])
+_CHAT_FIELDS = PROVIDER_WORDS["chat_fields"]
 _FIELDS_OF_THOUGHTS = ("thinking_blocks", "reasoning_content")
 _SIGNATURES = "__gemini_function_call_thought_signatures__"
 """LangChain's field for the signatures of Gemini's calls, by the ids of the calls."""
-# Fields that are read by name, and those about an answer that no LLM reads. Others are said.
-_KNOWN_FIELDS = {
-    *("role", "type", "content", "parts", "blocks", "tool_calls", "invalid_tool_calls", "refusal"),
-    *("function_call", "tool_call_id", "call_id", "is_error", "status", "annotations", "audio"),
-    *("additional_kwargs", "data", "id", "object", "created", "created_at", "timestamp", "model"),
-    *("index", "usage", "usage_metadata", "response_metadata", "stop_reason", "stop_sequence"),
-    *("stop_details", "finish_reason", "finishReason", "logprobs", "example", "meta", "parsed"),
-    *("artifact", "tool_call_chunks", "chunk_position", "phase", "container", "diagnostics"),
-    *("context_management", "input_transformations", "__openai_function_call_ids__", _SIGNATURES),
-}
-# Fields of Gemini's answers that name sources.
-_SOURCES_FIELDS = (
-    *("grounding_metadata", "groundingMetadata"),
-    *("citation_metadata", "citationMetadata"),
-)
+_KNOWN_FIELDS = {*PROVIDER_WORDS["known_fields"], _SIGNATURES}
+_SOURCES_FIELDS = PROVIDER_WORDS["sources_fields"]
 # Marks of a cache are set by the option cache_after alone: a request may have few.
 _CACHE_MARKS = ("cache_control", "prompt_cache_breakpoint")
 _CITATIONS_LOST = "citations of a text were left out"

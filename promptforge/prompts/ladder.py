@@ -387,7 +387,8 @@ class _Replay:
         size = self._composer.weigh(block)
         if size <= tokens:
             return None
-        question = self._fitter.question_of(self._turn_of(place[0]))
+        turn = next(n for n, turn in enumerate(self._fitter.turns) if place[0] in turn)
+        question = self._fitter.question_of(turn)
         text = ""
         if isinstance(block, TextBlock):
             # The question of a long text stands at its beginning or its end.
@@ -403,9 +404,6 @@ class _Replay:
             self._limits[place] = ONE_LINE
             text = self._composer.left_out(self._fitter.calls.get(place), size)
         return with_text(block, text)
-
-    def _turn_of(self, number: int) -> int:
-        return next(n for n, turn in enumerate(self._fitter.turns) if number in turn)
 
     # --- the last resorts ---
 

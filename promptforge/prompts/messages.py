@@ -9,17 +9,26 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count, groupby
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, Severity, quote
+from ..files.access import read_utf8
 from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE
+from ..yaml_reader import load_shipped_yaml
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
+_FILE = Path(__file__).with_name("provider_words.yaml")
+PROVIDER_WORDS: dict[str, tuple[str, ...]] = {
+    kind: tuple(words.split())
+    for kind, words in load_shipped_yaml(read_utf8(_FILE), _FILE.name)[0].items()
+}
+"""Names of blocks and fields in the messages of providers, by the part that they play."""
 GEMINI_SIGNATURES = frozenset({"thought_signature", "thoughtSignature"})
 """The key of a signature of Gemini, in the spellings of its SDK and of its REST interface."""
 
@@ -168,25 +177,9 @@ class Weight(NamedTuple):
     """Its files and recordings."""
 
 
-# Keys of texts that a provider has signed or encrypted, in the spellings of all of them.
-_HIDDEN = {
-    *("signature", "data", "encrypted_content", "encrypted_index", "encrypted_stdout"),
-    *("thought_signature", "thoughtSignature", "redactedContent"),
-}
-_IMAGES = {"image", "image_url", "input_image", "computer_screenshot", "image_generation_call"}
-_FILES = {"input_file", "file", "input_audio", "audio", "base64", "url"}
-# Places of no text that an LLM reads.
-_NAMES = {
-    "type",
-    "id",
-    "call_id",
-    "tool_use_id",
-    "tool_call_id",
-    "status",
-    "role",
-    "mime_type",
-    "toolUseId",
-}
+_HIDDEN, _IMAGES, _FILES, _NAMES = (
+    frozenset(PROVIDER_WORDS[kind]) for kind in ("hidden", "images", "files", "names")
+)
 
 
 def weigh(value: Any) -> Weight:
@@ -359,7 +352,9 @@ def pair_calls(
                 id_ = block.id
                 # Gemini's calls may come without an id, and a broken history may use one id twice.
                 if not id_ or id_ in waiting:
-                    id_ = _unused_id(f"{id_ or 'call'}_{index}_{len(row)}", given_ids)
+                    id_ = f"{id_ or 'call'}_{index}_{len(row)}"
+                    while id_ in given_ids:
+                        id_ += "_"
                 call = _with_id(block, id_)
                 waiting[id_] = _Waiting(call, row, len(row))
                 row.append(call)
@@ -470,12 +465,6 @@ def _drop_loose_pairs(
             continue
         row[at] = None
     return lost
-
-
-def _unused_id(id_: str, given: Collection[str]) -> str:
-    while id_ in given:
-        id_ += "_"
-    return id_
 
 
 _Paired = TypeVar("_Paired", ToolCall, ToolOutput)

@@ -54,7 +54,8 @@ class RecentPrompts:
         same = 0
         # The newest of several that share as much.
         for earlier in reversed(list(self._known)):
-            alike = sum(1 for _ in takewhile(_are_alike, zip(earlier, blocks, strict=False)))
+            pairs = zip(earlier, blocks, strict=False)
+            alike = sum(1 for _ in takewhile(lambda pair: pair[0].hash == pair[1].hash, pairs))
             if not known or alike > same:
                 known, same = earlier, alike
         self._known.append(blocks)
@@ -64,10 +65,6 @@ class RecentPrompts:
         tokens = sum(block.tokens for block in blocks[:same])
         total = sum(block.tokens for block in blocks)
         return SharedPrefix(tokens=tokens, share=tokens / max(1, total), broken_by=broken_by)
-
-
-def _are_alike(pair: tuple[SentBlock, SentBlock]) -> bool:
-    return pair[0].hash == pair[1].hash
 
 
 def describe_prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:

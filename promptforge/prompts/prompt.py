@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
 
-from ..config.options import PROMPT_PARTS, OptionKeywords, Options
+from ..config.options import PROMPT_PARTS, Options
 from ..config.profiles import profile_or_model
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote
 from ..files import Folders, TemplateSources
@@ -46,10 +46,12 @@ from .messages import (
 from .parts import CONTEXT_ALONE, OwnPart, order_with, print_parts, read_parts, require_parts
 from .prefix import RecentPrompts, describe_prefix, sent_blocks
 from .providers import (
+    FAMILIES,
     GEMINI_STAND_IN,
+    OTHER_FAMILY,
     SHAPES,
     SYSTEM_ROLES,
-    WITHOUT_TOOLS,
+    FamilyRules,
     ProviderShape,
     ShapeName,
     change_blocks,
@@ -59,6 +61,9 @@ from .providers import (
 )
 from .tools import ToolSet, quoted, read_tools, write_tools
 from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
+
+if TYPE_CHECKING:
+    from ..config.keywords import OptionKeywords
 
 # Cited items are sent one by one, so nothing may be printed around an item.
 _CITED = {
@@ -159,7 +164,9 @@ class Renderer(ContextRenderer):
             asked["query"] = read.query
         # With a window, the default of max_tokens would be a limit that nobody asked for.
         capped = "max_tokens" in set_ or chosen.window_room is None
-        is_without = to == "roles" and self.profile.family in WITHOUT_TOOLS
+        rules = OTHER_FAMILY
+        if to == "roles":
+            rules = FAMILIES.get(self.profile.family, rules)
         maker = _PromptMaker(
             renderer=self,
             options=chosen,
@@ -168,7 +175,8 @@ class Renderer(ContextRenderer):
             parts=read,
             verify=verify,
             cap=chosen.max_tokens if capped else None,
-            tools=write_tools("text" if is_without else to, read_tools(tools)),
+            rules=rules,
+            tools=write_tools(to if rules.knows_tools else "text", read_tools(tools)),
         )
         prompt, event = maker.make_by(current, tuple(diagnostics))
         report_prompt(event, on_prompt)
@@ -209,7 +217,8 @@ class Renderer(ContextRenderer):
         # The system text goes before all messages, wherever it stands.
         closed = any(every.get(name) for name in later if name != "system")
         head, messages = _read_messages(history, shape, texts, diagnostics, closed)
-        if self.profile.family == "mistral" and shape.family in ("", "openai"):
+        rules = FAMILIES.get(self.profile.family, OTHER_FAMILY)
+        if rules.short_ids and shape.family in ("", "openai"):
             messages = change_blocks(messages, with_short_id)
         if controls is not None:
             question = texts["question"]
@@ -262,6 +271,7 @@ class _PromptMaker:
     verify: Verify | None
     cap: int | None
     """Tokens of the context at most."""
+    rules: FamilyRules
     tools: ToolSet
 
     @property
@@ -310,7 +320,7 @@ class _PromptMaker:
             splits_texts=self.shape.blocks,
             citation=citation,
             user_first=self.shape.user_first,
-            family=self.renderer.profile.family if self.to == "roles" else "",
+            family=self.rules,
             tools=self.tools.texts,
             look_back=self.shape.look_back,
         )

@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, cast
 
@@ -44,10 +45,6 @@ GEMINI_STAND_IN = "skip_thought_signature_validator"
 """Google's documented signature for calls that Gemini did not make. Without one, Gemini 3 answers
 400; of earlier models Google requires none.
 """
-ALTERNATING = ("gemma-3", "mistral")
-"""Families with chat templates that raise an error unless user and assistant take turns."""
-WITHOUT_TOOLS = ("gemma-3",)
-"""Families with chat templates that know no tools: calls and results are texts."""
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
@@ -475,6 +472,29 @@ def change_blocks(
 ) -> list[Message]:
     """Return messages with each block changed."""
     return [replace(message, blocks=tuple(map(change, message.blocks))) for message in messages]
+
+
+class FamilyRules(NamedTuple):
+    """The demands of the chat templates of a family of LLMs; the defaults are of all others."""
+
+    alternates: bool = False
+    """True if they raise an error unless user and assistant take turns."""
+    knows_tools: bool = True
+    """False if calls and results have to be texts."""
+    short_ids: bool = False
+    """True if they take ids of calls of nine letters or digits alone."""
+    adapt: Callable[[list[Message]], list[Message]] = list
+    """Writes calls and results as they take them."""
+
+
+OTHER_FAMILY = FamilyRules()
+FAMILIES: Mapping[str, FamilyRules] = {
+    "deepseek": FamilyRules(adapt=partial(change_blocks, change=with_arguments_as_text)),
+    "gemma-3": FamilyRules(alternates=True, knows_tools=False),
+    "llama": FamilyRules(adapt=with_one_call_each),
+    "mistral": FamilyRules(alternates=True, short_ids=True),
+}
+"""`family` of a profile → its rules."""
 
 
 def check_shape(name: str, *others: str) -> ShapeName:

@@ -91,13 +91,8 @@ CleaningNotes = tuple[tuple[str, str], ...]
 """Pairs of code and message on changes made to a content."""
 
 
-class RememberedViews(dict[object, tuple[Fields, CleaningNotes]]):
-    """Views by item, of pages that share all else."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.of_kinds: dict[object, object] = {}
-        """Facts about the kinds, as the templates show them."""
+RememberedViews = dict[object, tuple[Fields, CleaningNotes]]
+"""Views by item, of pages that share all else."""
 
 
 class ViewMemory(dict[tuple[object, ...], RememberedViews]):
@@ -112,7 +107,7 @@ class ViewMemory(dict[tuple[object, ...], RememberedViews]):
         found = self.get(shared)
         if found is None:
             self._make_room(CHARS_OF_FIELDS)
-            found = self.setdefault(shared, RememberedViews())
+            found = self.setdefault(shared, {})
         return found
 
     def put(
@@ -199,11 +194,10 @@ class ItemViews:
         self._tag, self._nonce, self._controls = setting.tag, nonce, setting.controls
         self._marks = setting.trimmers.marks
         self._delimiter = delimiter_name(self._marks.content_tag, nonce or "")
-        self._kind_titles = layout.kind_titles
+        self._kind_titles = layout.settings.of_kinds("title")
         self._variants: dict[int, list[Variant]] = {}
         self._printers: dict[str, Callable[[Fields, int], tuple[str, Changes]]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
-        self._last: dict[int, tuple[Variant, Fields]] = {}
         self._flags = {
             name: getattr(options, name) for name in ("headers", "line_numbers", "scores", "code")
         }
@@ -231,8 +225,6 @@ class ItemViews:
             shared += (setting.controls, self.breaker.spare)
         self._broken_up = BrokenUp([])
         self._memory, self._remembered_views = setting.memory, setting.memory.views(shared)
-        self.known_of_kinds = self._remembered_views.of_kinds
-        """Facts about kinds that are worked out once for the templates and options of the views."""
 
     def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole variants of an item, the longest first."""
@@ -253,10 +245,6 @@ class ItemViews:
 
     def view(self, index: int, variant: Variant) -> Fields:
         """Return what templates see of an item in a variant, its `text` included."""
-        # Packing asks for the same view many times: the last one is found without hashing a text.
-        last = self._last.get(index)
-        if last is not None and last[0] is variant:
-            return last[1]
         views = self._views.setdefault(index, {})
         view = views.get(variant)
         if view is None:
@@ -269,7 +257,6 @@ class ItemViews:
             if notes:
                 self.notes[index, variant] = notes
             views[variant] = view
-        self._last[index] = variant, view
         return view
 
     def _remembered(
@@ -348,7 +335,9 @@ class ItemViews:
         if item.metadata:
             chars += count_chars(item.metadata.values())
         view["start_line"], view["end_line"] = item.start_line, item.end_line
-        view["score"], view["metadata"] = shown_score(item), OpenFields(item.metadata)
+        view["score"], view["metadata"] = item.score, OpenFields(item.metadata)
+        if item.score_order == "lower":  # of a distance its closeness, so that more is better
+            view["score"] = closeness(item.score)
         return view, chars
 
     def _clean(self, text: str) -> CleanedContent:
@@ -401,7 +390,7 @@ class ItemViews:
         views = copy(self)
         views._items, views._printers = items, {}
         views._variants = without(self._variants, changed)
-        views._last, views._views = without(self._last, changed), without(self._views, changed)
+        views._views = without(self._views, changed)
         views.notes = without(self.notes, changed)
         return views
 
@@ -470,11 +459,6 @@ def _title(item: Item) -> str:
     if item.path is not None:
         return item.path
     return item.name or item.url or item.id or item.kind
-
-
-def shown_score(item: Item) -> float:
-    """Return the score that is printed: of a distance its closeness, so that more is better."""
-    return closeness(item.score) if item.score_order == "lower" else item.score
 
 
 def line_range(item: Item, marks: Marks) -> str | None:

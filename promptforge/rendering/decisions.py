@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +21,7 @@ from ..reasons import MAX_ITEMS, SECTION_BUDGET
 from ..text.delimiters import BrokenDelimiterError
 from ..text.words import late_property
 from .page import Page
+from .planning import Printed, whole_at
 from .what_if import MAX_VALUE, Outcome, Raises, tries_asked, tries_unasked
 
 BUDGET, CHARACTERS, WINDOW = "budget", "characters", "window"
@@ -34,18 +35,15 @@ MAX_HEADING = 64
 """Tokens, or characters, that a heading and a separator beside an item take at most, or so."""
 _UNITS = ("tokens", "characters", "items")
 
-Show = Callable[[Mapping[str, Any]], tuple[Page, Plan, Collection[int]]]
-"""Packs the same candidates with other options; returns the items that are whole then."""
-
 
 class Decisions:
     """The decisions of one packing on the items that it dropped or shortened."""
 
-    def __init__(self, page: Page, packed: Plan, lost: Sequence[int], show: Show) -> None:
-        """Take the items that lack room, the first to come back first, and a packing to try."""
-        self._page, self._packed, self._show = page, packed, show
+    def __init__(self, printed: Printed, lost: Sequence[int]) -> None:
+        """Take a printed plan, and its items that lack room, the first to come back first."""
+        self._printed, self._page, self._packed = printed, printed.page, printed.packed
         self.lost = lost
-        self._options = page.options
+        self._options = printed.page.options
         self._raises: dict[str, Raises] = {}
         self._no_raises = Raises(lambda _: Outcome((), has_spare=True), 0, 0)
         self._shown: dict[int, Mapping[int, Variant]] = {}
@@ -308,7 +306,7 @@ class Decisions:
         self, limit: str, value: int, beside: Mapping[str, Any] = MappingProxyType({})
     ) -> Outcome:
         try:
-            page, packed, whole = self._show({**beside, **self._changes(limit, value)})
+            page, packed, whole = whole_at(self._printed, {**beside, **self._changes(limit, value)})
         except (BudgetError, TemplateError, BrokenDelimiterError):  # no such text can be made
             return Outcome((), has_spare=True)
         left = [index for index in self.lost if index not in whole]

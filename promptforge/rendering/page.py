@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import filterfalse
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config.options import Options
 from ..errors import TemplateError
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from .variants import Shortener
 
 MIN_CHARACTERS_PER_TOKEN = 3
-"""Most texts have more: fewer items are prepared by it than there is room for, none refused."""
+"""Most texts have more: so few characters mostly fit."""
 MAX_KINDS = 100
 """Kinds with a measured lower bound; one more takes longer to measure than it saves."""
 HUGE_TEXT_CHARACTERS = 4096
@@ -115,7 +115,7 @@ class Page:
         self.group_by = self.options.group_by
         if self.group_by == "auto":
             self.group_by = self.layout.settings.group_by
-        self._categories = self.layout.kind_categories
+        self._categories = self.layout.settings.of_kinds("category")
         self.separator = self.options.separator
         if self.separator is None:
             self.separator = self.layout.settings.separator or ""
@@ -180,28 +180,6 @@ class Page:
             tokens = self.count([text]) if self._in_tokens else 0
             cost = self._costs[index, variant] = tokens, len(text)
         return cost
-
-    def prepare_costs(self, walk: Sequence[int], room: Cost) -> None:
-        """Render the first items of `walk`, then count them.
-
-        One kind of work in a row is quicker: what it works with stays in the processor's caches.
-        """
-        if not self._in_tokens:
-            return
-        left = MIN_CHARACTERS_PER_TOKEN * room[0]
-        batch = []
-        for index in walk:
-            variant = self.variants(index)[0]
-            around = self._bounds.empty_cost(self._items[index].kind).tokens
-            left -= len(variant.text) + around * MIN_CHARACTERS_PER_TOKEN
-            if left < 0:
-                break
-            batch.append((index, variant))
-        unknown = [each for each in batch if each not in self._costs]
-        texts = [self.text(*each) for each in unknown]
-        counts = [self.count([text]) for text in texts]
-        for each, text, tokens in zip(unknown, texts, counts, strict=True):
-            self._costs[each] = tokens, len(text)
 
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""
@@ -610,21 +588,11 @@ class LowerBounds:
         """Return the least that an item of `kind` costs."""
         found = self._empty.get(kind)
         if found is None:
-            found = self._remembered_empty(kind) if len(self._empty) < MAX_KINDS else _NOTHING_KNOWN
+            found = _NOTHING_KNOWN
+            if len(self._empty) < MAX_KINDS:
+                found = self._measure_empty(kind)
             self._empty[kind] = found
         return found
-
-    def _remembered_empty(self, kind: str) -> EmptyItemCost:
-        """Return the cost from an earlier rendering that had the same templates and options."""
-        if not isinstance(self._page.options.tokenizer, str):
-            return self._measure_empty(kind)
-        known, key = self._page.views.known_of_kinds, (kind, self._counter)
-        found = known.get(key)
-        if found is None:
-            if len(known) > MAX_KINDS:
-                known.clear()
-            found = known[key] = self._measure_empty(kind)
-        return cast(EmptyItemCost, found)
 
     def _measure_empty(self, kind: str) -> EmptyItemCost:
         # A template may print a fallback for missing labels that is longer than the shortest
@@ -665,7 +633,7 @@ class LowerBounds:
 
     def exceed(self, indices: Collection[int], tokens: float) -> bool:
         """Return True if these items together need more, each at its least."""
-        # So few characters mostly fit, and what fits is counted anyway.
+        # What mostly fits is counted anyway.
         if sum(map(self._lengths.__getitem__, indices)) <= MIN_CHARACTERS_PER_TOKEN * tokens:
             return False
         shared, items = self._page.shared_end_tokens, self._columns.items

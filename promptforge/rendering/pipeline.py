@@ -1,8 +1,6 @@
-"""The pipeline from items to a result: select candidates, plan, pack, print, report.
+"""The pipeline from items to a result: plan, pack and print (`planning.py`), then report.
 
-`Pipeline.make` runs it. The plan says in which steps the candidates are packed: required items
-first, then sections that are sure of some room, then the items the user named and those a search
-found. The same candidates can be packed again into another budget, on pages that remember costs.
+`Pipeline.make` runs it, and remembers the last result of each thread.
 """
 
 from __future__ import annotations
@@ -10,104 +8,25 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Sequence
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import NamedTuple
 
-import msgspec
-
-from ..config.options import TEMPLATE_OPTIONS, Options
-from ..config.profiles import Profile
-from ..errors import (
-    BudgetError,
-    Diagnostic,
-    Diagnostics,
-    Severity,
-    StrictError,
-    TemplateError,
-    did_you_mean,
-    quote,
-    suggest_name,
-)
-from ..model import Item, Language, Result, item_texts
-from ..packing.pack import Plan, pack
-from ..packing.packings import PACKINGS
-from ..packing.types import (
-    UNLIMITED,
-    Cost,
-    PackingStep,
-    SectionLimits,
-    add_costs,
-    content_variant,
-    explicit_share_of,
-    fits_within,
-    over_budget_error,
-    sort_best_first,
-    subtract_costs,
-)
-from ..reasons import COMBINE
-from ..selection.filter import Candidates, Columns, combine, reduce_items, select
-from ..selection.overrides import apply_overrides, find_overrides
-from ..syntax.syntax import TAGGED
-from ..syntax.syntaxes import unknown_syntax
-from ..templating.limits import START_FUEL
-from ..templating.loader import Layout, Templates
-from ..text.control_tokens import ControlTokens, control_tokens_of
-from ..text.delimiters import BrokenDelimiterError, pick_nonce
+from ..errors import Diagnostic, Diagnostics, StrictError, TemplateError
+from ..model import Item, Result
+from ..selection.filter import Columns
 from ..tokenizers.registry import get_tokenizer
-from .context import LanguageTags, Setting, ViewMemory
-from .loops import wait_for
-from .page import Page, divide_named
+from .planning import Planner, Request
 from .report import Report, say_of_report
 
-if TYPE_CHECKING:
-    from ..selection.scoring import AnyEmbed, Vectors
-
-_DEFAULTS = Options()
 MAX_CHARS_REMEMBERED = 1 << 27
 """Characters of contents in the last result of a thread; a larger one is not remembered."""
 
 
-class Request(NamedTuple):
-    """Items to be rendered, with the templates and options."""
+class Pipeline(Planner):
+    """The way from items to a result, for one profile. Any thread may use it."""
 
-    templates: Templates
-    options: Options
-    items: list[Item]
-    started: float
-    """When it began, by `time.perf_counter`."""
-    beside: Sequence[str] = ()
-    """Texts that will stand beside the result's: no nonce may occur in them."""
-    apart: bool = False
-    """True where each item is sent apart, so no line of it passes for one of the page."""
-    bare: bool = False
-    """True where it is known that no item has metadata."""
-    listed: Sequence[str] = ()
-    """Paths of files that lie beside the items and were not read, for the tree."""
-
-    def with_options(self, **changes: Any) -> Request:
-        """Return the same with other options."""
-        return self._replace(options=msgspec.structs.replace(self.options, **changes))
-
-
-class Pipeline:
-    """The way from items to a result, for one profile. Any thread may use it.
-
-    It remembers views of items from one rendering to the next.
-    """
-
-    def __init__(self, profile: Profile, embed: AnyEmbed | None) -> None:
-        self._profile = profile
-        self._embed = _AwaitedEmbed(embed) if embed else None
-        self._views = ViewMemory()
-        self._language_tags = LanguageTags(profile.language_tags)
-        self._language = _language_by(tuple(sorted(profile.language_tags.items())))
-        """Tells the language of an item's text, whatever tag is printed."""
-
-    def make(self, request: Request, diagnostics: Diagnostics) -> Result:
+    def render(self, request: Request, diagnostics: Diagnostics) -> Result:
         """Return the result of a request; the last one again where nothing has changed.
 
         Raises `BudgetError` when a required item does not fit, `TemplateError` when a template
@@ -118,15 +37,17 @@ class Pipeline:
         lasting = self._embed is None and isinstance(options.tokenizer, str)
         lasting = lasting and not callable(options.rerank)
         if not lasting or len(diagnostics):
-            return self._make_framed(request, diagnostics)
+            return self._report(request, diagnostics)
         counter = get_tokenizer(request.options.tokenizer)
         asked = request.options, request.beside, request.apart, request.listed
         key = self, request.templates, counter, *asked
         parts = _parts_of(request.items)
         request = request._replace(bare=parts is request.items)
         last = _LAST.made
-        if last is None or last.key != key or not _are_same(last.parts, parts):
-            result = self._make_framed(request, diagnostics)
+        # By identity: 1, 1.0 and True are equal, and print differently.
+        same = last is not None and last.key == key and len(last.parts) == len(parts)
+        if last is None or not (same and all(map(is_, last.parts, parts))):
+            result = self._report(request, diagnostics)
             _LAST.remember(_Made(key, parts, result))
             return result
         _LOG.debug("the same items and options as before: the text was made then")
@@ -134,136 +55,22 @@ class Pipeline:
             last.result.report, last.result.warnings, time.perf_counter() - request.started
         )
 
-    def _make_framed(self, request: Request, diagnostics: Diagnostics) -> Result:
-        if request.options.framing == TAGGED:
-            try:
-                return self._make(request, diagnostics.copy())
-            except BrokenDelimiterError as error:
-                _say_broken_delimiter(error, diagnostics)
-                request = request.with_options(framing="auto")
-        return self._make(request, diagnostics)
-
-    def _make(self, request: Request, diagnostics: Diagnostics) -> Result:
-        counter = get_tokenizer(request.options.tokenizer)
-        settled: Result | None = counter.settle(
-            lambda estimate: self.make(request.with_options(tokenizer=estimate), diagnostics.copy())
+    def _report(self, request: Request, diagnostics: Diagnostics) -> Result:
+        settled: Result | None = get_tokenizer(request.options.tokenizer).settle(
+            lambda counter: self.render(request.with_options(tokenizer=counter), diagnostics.copy())
         )
         if settled is not None:
             return settled
-        layout = request.templates.layout(request.options.layout, request.options.format)
-        _say_ineffective(layout, request.options, diagnostics)
-        tagged = _is_tagged(layout, request.options, diagnostics)
-        controls = self.controls(request.options, diagnostics)
-        options = _lower_to_window(request.options, diagnostics)
-        items, every = self._select(request, layout, options, diagnostics)
-        nonce = pick_nonce(_texts(layout, options, every.pool, request.beside)) if tagged else None
-        setting = self._setting(layout, options, controls, nonce, request.listed)
-        setting = replace(setting, apart=request.apart)
-        packings = Packings(every, setting)
-        page, packed = packings.first(diagnostics)
-
-        def rerender(changes: Mapping[str, Any]) -> Result:
-            again = request.with_options(**changes)._replace(started=time.perf_counter())
-            return self.make(again, Diagnostics())
-
-        parts = page.parts(packed.chosen) if packed.overhead_fits else []
-        text, tokens = "".join(parts), int(packed.cost[0])
-        if options.max_tokens is None or not parts:
-            tokens = setting.counter.count(text)
-        made = page, packed, items, self._profile, request.templates, text, tokens
-        report = Report(*made, rerender, packings.repack)
+        last = _LAST.made
+        printed = self.make(request, diagnostics, last and last.columns)
+        report = Report(printed)
         say_of_report(report, diagnostics)
         seconds = time.perf_counter() - request.started
-        about = (len(packed.chosen), tokens, len(text), options.layout, options.format)
+        options = printed.page.options
+        about = (len(printed.packed.chosen), printed.tokens, len(printed.text))
         message = "printed %d items: %d tokens, %d characters (%s, %s), %.1f ms"
-        _LOG.debug(message, *about, 1000 * seconds)
+        _LOG.debug(message, *about, options.layout, options.format, 1000 * seconds)
         return Result(report, tuple(diagnostics), seconds)
-
-    def _select(
-        self, request: Request, layout: Layout, options: Options, diagnostics: Diagnostics
-    ) -> tuple[list[Item], Candidates]:
-        """Return the items, each reduced as the options ask, and the candidates among them."""
-        trimmers = layout.trimmers(options.marker, options.compact)
-        overrides = find_overrides(request.items, options.overrides, diagnostics)
-        items = reduce_items(
-            apply_overrides(request.items, overrides), options, self._language, trimmers,
-            diagnostics, time.thread_time, overrides,
-        )  # fmt: skip
-        reranker = None
-        if callable(options.rerank):
-            from ..selection.scoring import Reranker
-
-            reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
-        last = _LAST.made
-        columns = (last and last.columns.updated(items)) or Columns(items)
-        columns.overrides = overrides
-        if request.bare:
-            columns.has_metadata = False
-        every = select(
-            columns, options, self._language, trimmers, diagnostics, self._embed, reranker
-        )
-        _LOG.debug("selected %d of %d items", len(every.kept), len(items))
-        return items, every
-
-    def _setting(
-        self,
-        layout: Layout,
-        options: Options,
-        controls: ControlTokens | None,
-        nonce: str | None,
-        listed: Sequence[str] = (),
-    ) -> Setting:
-        tag = self._language_tags.tags(options, layout.settings)
-        counter = get_tokenizer(options.tokenizer)
-        about = (counter, tag, self._language, self._views, controls, nonce, listed)
-        return Setting(layout, options, *about)
-
-    def alone(self, request: Request, diagnostics: Diagnostics) -> str:
-        """Return the text of the request's only item in its longest variant, without a page."""
-        options, (item,) = request.options, request.items
-        layout = request.templates.layout(options.layout, options.format)
-        tagged = _is_tagged(layout, options, diagnostics)
-        nonce = pick_nonce(_texts(layout, options, [item])) if tagged else None
-        controls = self.controls(options, diagnostics)
-        setting = self._setting(layout, options, controls, nonce)
-        try:
-            return Page(Candidates([item], [item.score], [0], {}), setting).alone(0)
-        except BrokenDelimiterError as error:
-            _say_broken_delimiter(error, diagnostics)
-            return self.alone(request.with_options(framing="auto"), diagnostics)
-
-    def controls(self, options: Options, diagnostics: Diagnostics) -> ControlTokens | None:
-        """Return the control tokens to break up; None where they are kept as they are."""
-        if options.control_text == "keep":
-            return None
-        if not self._profile.control_tokens:
-            message = f"the profile {self._profile.name} names no control_tokens"
-            message = f"control_text: escape changes nothing, since {message}"
-            diagnostics.add("PF106", f"{message}; choose the profile of the LLM's family")
-            return None
-        return control_tokens_of(self._profile.control_tokens)
-
-
-@lru_cache(maxsize=16)
-def _language_by(tags: tuple[tuple[str, str], ...]) -> Language:
-    # One for equal tags: what is remembered of items and a query is remembered with it.
-    return LanguageTags(dict(tags)).languages
-
-
-class _AwaitedEmbed:
-    """A caller's function from texts to vectors; what an async one makes is waited for."""
-
-    def __init__(self, embed: AnyEmbed) -> None:
-        self._embed = embed
-        self._embed_queries: AnyEmbed = getattr(embed, "queries", embed)
-
-    def __call__(self, texts: list[str]) -> Vectors:
-        vectors: Vectors = wait_for(self._embed(texts))
-        return vectors
-
-    def queries(self, texts: list[str]) -> Vectors:
-        vectors: Vectors = wait_for(self._embed_queries(texts))
-        return vectors
 
 
 class _Made(NamedTuple):
@@ -306,309 +113,6 @@ def _parts_of(items: list[Item]) -> Sequence[object]:
     return parts
 
 
-def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
-    # By identity: 1, 1.0 and True are equal, and print differently.
-    return len(some) == len(others) and all(map(is_, some, others))
-
-
-class Packings:
-    """The candidates of one rendering, packed into one budget and perhaps into others.
-
-    With `combine: explicit_first` only named items are packed, and all where none of these fits.
-    """
-
-    def __init__(self, every: Candidates, setting: Setting) -> None:
-        self._setting = setting
-        named = combine(every, setting.options)
-        self._sets = [named]
-        if len(named) < len(every) and setting.options.combine == "explicit_first":
-            self._sets.append(every)
-        self._trial_pages: list[Page] = []
-
-    def first(self, diagnostics: Diagnostics) -> tuple[Page, Plan]:
-        """Pack into the budget of the setting, and say of what it has no room for."""
-        options = self._setting.options
-        pages = list(map(self._new_page, self._sets))
-        page, packed = _pack_first(pages, options, diagnostics)
-        if packed.duplicates:
-            packed = page.note_duplicates(packed, _limit(options))
-            page = cast("Page", packed.page)
-        number = len(self._sets[-1].kept)
-        _LOG.debug("packed %d of %d items (%s)", len(packed.chosen), number, options.packing)
-        _say_combined(page.candidates, options, diagnostics)
-        if not packed.overhead_fits:
-            _say_overhead(packed, options, diagnostics)
-        return page, packed
-
-    def repack(self, limits: Mapping[str, Any]) -> tuple[Page, Plan]:
-        """Pack within other limits; costs are remembered from one packing to the next.
-
-        Raises `BrokenDelimiterError` where that text would hold the tags of contents outside.
-        """
-        options = msgspec.structs.replace(self._setting.options, **limits)
-        if not self._trial_pages:
-            self._trial_pages = list(map(self._new_page, self._sets))
-        for page in self._trial_pages:  # each budget has the fuel of a rendering
-            page.tank.left, page.tank.spent = START_FUEL, None
-        options = _lower_to_window(options, Diagnostics())
-        page, packed = _pack_first(self._trial_pages, options, Diagnostics())
-        if self._setting.nonce is not None:
-            page.parts(packed.chosen)
-        return page, packed
-
-    def _new_page(self, these: Candidates) -> Page:
-        # Joining ranges and noting duplicates change items, so each page has a list of its own.
-        return Page(replace(these, pool=list(these.pool), ranks=copy(these.ranks)), self._setting)
-
-
-def _pack_first(
-    pages: Sequence[Page], options: Options, diagnostics: Diagnostics
-) -> tuple[Page, Plan]:
-    """Pack the first of `pages`, or the next where nothing of it fits.
-
-    The list of sources is priced with the items. It goes only where no item has room beside it, or
-    no required one.
-    """
-    tries = [(page, shown) for shown in {options.sources: None, False: None} for page in pages]
-    for page, shown in tries:
-        page = page.with_sources(shown=shown)
-        steps, section_limits = plan_packing(page, options, diagnostics)
-        try:
-            packed = pack(
-                steps,
-                page,
-                _limit(options),
-                packing=options.packing,
-                trim=options.trim != "none",
-                stubs=options.stubs,
-                section_limits=section_limits,
-                passages=page.query_passages(),
-            )
-        except BudgetError:
-            if not shown:
-                raise
-            continue
-        if packed.chosen or not page.candidates.kept:
-            break
-    if options.sources and not shown:
-        message = "the list of sources is not shown: it leaves the items no room; raise max_tokens"
-        diagnostics.add("PF125", message, severity="info")
-    return cast("Page", packed.page), packed
-
-
-def _limit(options: Options) -> Cost:
-    limits = (options.max_tokens, options.max_chars)
-    tokens, chars = (UNLIMITED if limit is None else limit for limit in limits)
-    return tokens, chars
-
-
-def _lower_to_window(options: Options, diagnostics: Diagnostics) -> Options:
-    """Lower `max_tokens` to the room that the window leaves after the reserve."""
-    window, most = options.window_room, options.max_tokens
-    if window is None or (most is not None and most <= window):
-        return options
-    given = "none" if most is None else f"{most:,}"
-    message = f"max_tokens was lowered from {given} to {window:,}, the window less the reserve"
-    diagnostics.add("PF102", message, severity="info")
-    return msgspec.structs.replace(options, max_tokens=window)
-
-
-def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bool:
-    """Return True for contents between tags; a framing that the format lacks is said."""
-    tagged = options.framing == TAGGED and layout.syntax.is_taggable
-    if options.framing == TAGGED and not tagged:
-        # A profile may well ask for tags wherever these can stand.
-        message = f"framing: tagged does not go with the format {options.format}; auto was used"
-        diagnostics.add("PF107", message, severity="info")
-    if not layout.is_syntax_known:
-        diagnostics.add("PF130", unknown_syntax(layout.ending, layout.name))
-    if tagged and not layout.syntax.marks_lines:
-        message = "framing: tagged leaves headings, fences and tags of a content to readers of"
-        diagnostics.add("PF712", f"{message} {options.format}; auto hides them", severity="info")
-    elif options.format == layout.syntax.name and not tagged and layout.has_bare_items:
-        message = f"the layout {options.layout} prints contents alone, so in plain text nothing"
-        way_out = "tells where one ends; framing: tagged puts tags around each"
-        diagnostics.add("PF712", f"{message} {way_out}", severity="info")
-    return tagged
-
-
-def _texts(
-    layout: Layout, options: Options, items: Iterable[Item], beside: Sequence[str] = ()
-) -> Iterator[str]:
-    """Yield every text that may come to stand on the page, or beside it."""
-    for item in items:
-        yield from item_texts(item)
-    around = (options.query_text, options.header, options.footer, options.separator)
-    yield from filter(None, (*around, options.marker, options.fence_language))
-    settings = layout.settings
-    yield from (layout.sources(), settings.separator or "", *settings.titles.values(), *beside)
-    yield from (*settings.words.values(), *settings.of_kinds("title").values())
-
-
-# --- the plan ---------------------------------------------------------------------------------
-
-
-def plan_packing(
-    page: Page, options: Options, diagnostics: Diagnostics
-) -> tuple[list[PackingStep], SectionLimits]:
-    """Return the steps in which the candidates of `page` are packed, and the sections' maxima."""
-    candidates, max_items = page.candidates, options.max_items
-    way = PACKINGS[options.packing]
-    ranks: Sequence[float] = ()
-    required, explicit, similar = _sides(candidates.kept, candidates)
-    pinned: list[int] = []
-    if candidates.overrides:
-        pins = candidates.overrides.keys() - {*required}
-        pinned = [index for index in candidates.kept if index in pins]
-        explicit, similar = ([i for i in side if i not in pins] for side in (explicit, similar))
-    named, explicit = divide_named(explicit, candidates, options)
-    if way.best_first:
-        ranks = candidates.ranks
-        required, explicit, similar = (
-            sort_best_first(candidates.newest_first(side), ranks)
-            for side in (required, explicit, similar)
-        )
-    elif not way.fixed_set:
-        explicit, similar = page.walk(explicit), page.walk(similar)
-    limits, sure = _limit_sections(page, options, (named, explicit, similar), diagnostics)
-    steps = [PackingStep(required, required=True)]
-    if way.best_first and options.trim != "none":
-        named = [*pinned, *named]
-    else:
-        steps.append(PackingStep(pinned))
-    in_section = frozenset(limits.section).union(*(members for members, _ in sure))
-    if named and in_section:
-        steps.append(PackingStep(named, named=True, share=0))
-    limited: list[PackingStep] = []
-    if way.fixed_set and limits.most:
-        # All items of a step give way together, so a section with a maximum is a step of its own
-        # and has its room.
-        inside, found = limits.section, similar[:max_items]
-        sure = [(members, room) for members, room in sure if members[0] not in inside]
-        for name, room in limits.most.items():
-            these = [i for i in (*explicit, *found) if inside.get(i) == name]
-            limited.append(PackingStep(these, room=room, section=name))
-        explicit = [i for i in explicit if i not in inside]
-        similar = [i for i in similar if i not in inside]
-        if max_items is not None:  # those in a step of their own have their places
-            max_items -= sum(index in inside for index in found)
-    steps += [PackingStep(members, room=room, ranks=ranks) for members, room in sure]
-    steps += limited
-    searched = PackingStep(similar, ranks=ranks, most=max_items)
-    steps += _share_out(page, options, (required, named, explicit), searched, in_section)
-    return [step for step in steps if step.walk], limits
-
-
-def _share_out(
-    page: Page,
-    options: Options,
-    sides: tuple[Sequence[int], ...],
-    searched: PackingStep,
-    in_section: frozenset[int],
-) -> Iterator[PackingStep]:
-    """Yield steps: who comes first takes a share, the others come in, then it uses what is left."""
-    required, named, explicit = sides
-    limit, share = _limit(options), 1.0
-    shares = options.combine == "combined" and len(searched.walk) > 0
-    found: Sequence[int] = ()
-    if shares and (named or explicit):
-        found = searched.walk[: searched.most]  # all of them where `max_items` is None
-    named_steps: list[PackingStep] = []
-    if named:
-        rest = [*explicit, *found] if found else explicit
-        if rest:  # a folder's files, say
-            share = _explicit_share(page, options, (required, named, rest), limit)
-        inside = [index for index in named if index in in_section]
-        free = [index for index in named if index not in in_section]
-        named_steps = [PackingStep(inside, ranks=searched.ranks), PackingStep(free, named=True)]
-    part = 1.0
-    if explicit and found:
-        part = _explicit_share(page, options, ([*required, *named], explicit, found), limit)
-        if share < 1:
-            part = share + (1 - share) * part
-    shared = min(share, part) < 1
-    others = PackingStep(explicit, ranks=searched.ranks, shared=shared)
-    yield from (step._replace(share=share, shared=share < 1) for step in named_steps)
-    yield from (others._replace(share=part), searched._replace(shared=shared))
-    if explicit and found:
-        yield others._replace(again=True)
-    if share < 1:
-        yield from (step._replace(again=True, shared=True) for step in named_steps)
-
-
-def _sides(
-    walk: Sequence[int], candidates: Candidates
-) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Divide into required items, other items that the user named, and those a search found."""
-    items, origins = candidates.pool, candidates.columns.origins
-    if len(origins) < 2 and not candidates.columns.requires:
-        return ([], walk, []) if "explicit" in origins else ([], [], walk)
-    required = {i for i in walk if items[i].required}
-    explicit = [i for i in walk if items[i].origin == "explicit" and i not in required]
-    similar = [i for i in walk if items[i].origin != "explicit" and i not in required]
-    return [i for i in walk if i in required], explicit, similar
-
-
-def _explicit_share(
-    page: Page, options: Options, sides: tuple[Sequence[int], ...], limit: Cost
-) -> float:
-    """Return the share of the limit for named items; found ones may leave them more."""
-    required, explicit, similar = sides
-    named_cost, found_cost = (_sum_costs(page, side, limit) for side in (explicit, similar))
-    if fits_within(found_cost, limit):
-        # The sum knows no headings. So few items can be measured on a page.
-        must = {i: content_variant(page.variants(i)) for i in required}
-        found = {i: page.variants(i)[0] for i in similar}
-        found_cost = subtract_costs(page.measure({**must, **found}), page.measure(must))
-        found_cost = add_costs(found_cost, (page.shared_end_tokens, 0))
-    share = explicit_share_of(named_cost, found_cost, limit, options.explicit_share)
-    # The sum may be too much and the page not: estimates are rounded up for each item.
-    nearly = (2, 1.25)[page.counter.exact]
-    if share < 1 and named_cost[0] + found_cost[0] < nearly * limit[0]:
-        everything = {i: page.variants(i)[0] for i in (*required, *explicit, *similar)}
-        if fits_within(page.measure(everything), limit):
-            return 1.0
-    return share
-
-
-def _sum_costs(page: Page, indices: Iterable[int], limit: Cost) -> Cost:
-    """Return the sum of these items' costs, or a sum above twice the limit: no more is needed."""
-    cost: Cost = (0, 0)
-    for index in indices:
-        cost = add_costs(cost, page.item_cost(index, page.variants(index)[0]))
-        if cost[0] > 2 * limit[0] or cost[1] > 2 * limit[1]:
-            break
-    return cost
-
-
-def _limit_sections(
-    page: Page, options: Options, sides: tuple[Sequence[int], ...], diagnostics: Diagnostics
-) -> tuple[SectionLimits, list[tuple[list[int], float]]]:
-    """Return the maxima of sections, and members and room of those that are sure of some."""
-    budgets = options.section_budgets
-    if not budgets:
-        return SectionLimits({}, {}), []
-    key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
-    members: dict[str, list[int]] = {name: [] for name in budgets}
-    named, explicit, similar = sides
-    for index in (*named, *explicit, *similar[: options.max_items]):
-        members.get(key(page.candidates.pool[index]), []).append(index)
-    _say_absent_sections(
-        {key(page.candidates.pool[i]) for i in page.candidates.kept}, budgets, diagnostics
-    )
-    most, sure = {}, []
-    for name, budget in budgets.items():
-        room: float = budget.min_tokens
-        if options.max_tokens is not None:
-            room = max(room, budget.share * options.max_tokens)
-        if budget.max_tokens is not None:
-            most[name] = budget.max_tokens
-            room = min(room, budget.max_tokens)
-        if room and members[name]:
-            sure.append((members[name], room))
-    return SectionLimits({index: name for name in most for index in members[name]}, most), sure
-
-
 # --- diagnostics ------------------------------------------------------------------------------
 
 _LOG = logging.getLogger("promptforge")
@@ -637,49 +141,3 @@ def log_diagnostics(result: object, warnings: Sequence[Diagnostic], strict: bool
         if len(grave) > 1:
             message += f" (and {len(grave) - 1} more)"
         raise StrictError(message, diagnostics=grave, result=result)
-
-
-def _say_broken_delimiter(error: BrokenDelimiterError, diagnostics: Diagnostics) -> None:
-    held = quote(str(error), 60)
-    message = "framing: tagged gave way to the format's own"
-    diagnostics.add("PF306", f"{message}: the page holds {held} outside of a content")
-
-
-def _say_ineffective(layout: Layout, options: Options, diagnostics: Diagnostics) -> None:
-    where = f"in the layout {options.layout} as {options.format}"
-    for name, variable in TEMPLATE_OPTIONS.items():
-        if name == "lines" and options.number_lines:
-            continue  # the contents have the numbers, whatever the templates use
-        if getattr(options, name) != getattr(_DEFAULTS, name) and not layout.uses(variable):
-            diagnostics.add("PF105", f"{name} changes nothing {where}", severity="info")
-
-
-def _say_combined(candidates: Candidates, options: Options, diagnostics: Diagnostics) -> None:
-    number = sum(reason == COMBINE.name for reason in candidates.dropped.values())
-    if number:
-        message = f"{number} found items were dropped by combine: {options.combine}"
-        diagnostics.add("PF113", f"{message}; combined shows both kinds", severity="info")
-
-
-def _say_overhead(packed: Plan, options: Options, diagnostics: Diagnostics) -> None:
-    if options.strict:
-        subject = "the template's own text needs"
-        raise over_budget_error(subject, packed.cost, _limit(options), "raise it")
-    message = "the budget is smaller than the text of the templates alone, so the output is empty"
-    diagnostics.add("PF110", message)
-
-
-def _say_absent_sections(
-    present: set[str], budgets: Iterable[str], diagnostics: Diagnostics
-) -> None:
-    known = list(filter(None, present))
-    for name in budgets:
-        # A page may be planned twice, for named items and for all: say it once.
-        said = any(d.code == "PF104" and quote(name) in d.message for d in diagnostics)
-        if name not in present and not said:
-            message = f"section_budgets: no item is in a section {quote(name)}"
-            severity: Severity = "info"
-            if did_you_mean(name, known):  # a slip of the pen; else the section is only absent
-                severity = "warning"
-            message += suggest_name(name, known)
-            diagnostics.add("PF104", message, severity=severity)

@@ -5,7 +5,7 @@ Options are changed one after the other, as each change may bring another reason
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ MAX_ITEMS_MEASURED = 200
 def packing_order(report: Report) -> list[int]:
     """Return the candidates in the order in which they were packed."""
     options, pool, walks = report.page.options, report.page.candidates.pool, []
-    for walk in report.packed.reasons.walks:
+    for walk in report.packed.walks:
         # Beyond `max_items` the last found ones have no place.
         if PACKINGS[options.packing].from_end:
             most = options.max_items if pool[walk[0]].origin == "similarity" else None
@@ -41,11 +41,7 @@ def packing_order(report: Report) -> list[int]:
     return list(dict.fromkeys(chain.from_iterable(walks)))
 
 
-_Rerender = Callable[[Mapping[str, Any]], "Report"]
-"""Changes of options → the report of the same rendering with them."""
-
-
-def find_remedies(report: Report, rerender: _Rerender) -> Iterator[Remedy]:
+def find_remedies(report: Report) -> Iterator[Remedy]:
     """Yield, for each reason of lost items, options that bring the best of them back.
 
     Items that a number of tokens brings back need no remedy.
@@ -54,7 +50,7 @@ def find_remedies(report: Report, rerender: _Rerender) -> Iterator[Remedy]:
         best = members[0]
         if reason not in BUDGET_REASONS:
             best = max(members, key=report.page.candidates.ranks.__getitem__)
-        changes, after = _remedy(report, rerender, best)
+        changes, after = _remedy(report, best)
         back = sum(map(after.is_whole, members)) if after else 0
         plain: dict[str, Any] = msgspec.to_builtins(changes)  # as anyone can give them as options
         for name, value in plain.items():
@@ -86,9 +82,7 @@ def _lost_by_reason(report: Report) -> dict[str, list[int]]:
     return found
 
 
-def _remedy(
-    before: Report, rerender: _Rerender, index: int
-) -> tuple[dict[str, Any], Report | None]:
+def _remedy(before: Report, index: int) -> tuple[dict[str, Any], Report | None]:
     """Return changes that include an item whole, or at least remove its first reason.
 
     Each change may bring another reason to light. Without a remedy there are no changes.
@@ -103,7 +97,7 @@ def _remedy(
             if step is None:
                 break
             changes = {**changes, **step}
-            report = rerender(changes)
+            report = before.with_options(changes)
         except (BudgetError, TemplateError):
             break
         if report.is_whole(index):

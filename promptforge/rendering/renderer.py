@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from msgspec.structs import replace
 
 from ..config.layouts import LayoutSettings
-from ..config.options import OPTION_VOCABULARY, OptionKeywords, Options, apply_options
+from ..config.options import OPTION_VOCABULARY, Options, apply_options
 from ..config.profiles import Profile, load_profile, profile_or_model
 from ..errors import BudgetError, Diagnostic, Diagnostics, ItemError, TemplateError, quote
 from ..files import Folders, TemplateSources, folder_paths, template_sources
@@ -26,9 +26,11 @@ from ..sources.native import read_flawless
 from ..templating.loader import FollowedTemplates, Templates
 from ..tokenizers.registry import get_tokenizer
 from .loops import in_thread
-from .pipeline import Pipeline, Request, log_diagnostics, shipped_templates_used
+from .pipeline import Pipeline, log_diagnostics, shipped_templates_used
+from .planning import Request
 
 if TYPE_CHECKING:
+    from ..config.keywords import OptionKeywords
     from ..selection.scoring import AnyEmbed
 
 MAX_OTHERS = 16
@@ -216,7 +218,7 @@ class ContextRenderer:
         request = Request(current.templates, chosen, loaded, started, beside, apart, listed=listed)
         try:
             # A copy, since the second attempt says again what the failed one said.
-            return self._pipeline.make(request, diagnostics.copy()), chosen
+            return self._pipeline.render(request, diagnostics.copy()), chosen
         except TemplateError as error:
             shipped = Templates()
             if not request.templates.own or chosen.layout not in shipped.layouts():
@@ -224,7 +226,7 @@ class ContextRenderer:
             if chosen.format not in shipped.formats(chosen.layout):
                 raise
             diagnostics.extend((shipped_templates_used(error),))
-        return self._pipeline.make(request._replace(templates=shipped), diagnostics), chosen
+        return self._pipeline.render(request._replace(templates=shipped), diagnostics), chosen
 
     @staticmethod
     def _load(items: object, diagnostics: Diagnostics) -> list[Item]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -34,7 +34,6 @@ from ..model import (
     Gain,
     Item,
     Remedy,
-    Result,
     ResultItem,
     ResultSection,
     SectionCost,
@@ -46,7 +45,7 @@ from ..model import (
     path_with_lines,
 )
 from ..packing.pack import Plan
-from ..packing.types import SHORTENED_VARIANTS, Variant
+from ..packing.types import Variant
 from ..reasons import (
     BUDGET,
     BUDGET_REASONS,
@@ -67,6 +66,7 @@ from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from .context import citation, line_range
 from .page import Page, divide_named
+from .planning import Printed, trimmed_items, whole_at
 
 if TYPE_CHECKING:
     from .decisions import Decisions
@@ -91,18 +91,43 @@ class PlacedItem(NamedTuple):
 class Report:
     """Answers about one rendering."""
 
-    page: Page
-    packed: Plan
-    given: Sequence[Item]
-    """The items in the caller's order."""
-    profile: Profile
-    templates: Templates
-    text: str
-    tokens: int
-    rerender: Callable[[Mapping[str, Any]], Result]
-    """Render the same with other options."""
-    repack: Callable[[Mapping[str, Any]], tuple[Page, Plan]]
-    """Pack the same candidates within other limits; much quicker than `rerender`."""
+    printed: Printed
+    """The plan and the text; all else is worked out of them."""
+
+    @property
+    def page(self) -> Page:
+        """The page that the items of the text stand on."""
+        return self.printed.page
+
+    @property
+    def packed(self) -> Plan:
+        """The plan: the shown items, and why the rest is not."""
+        return self.printed.packed
+
+    @property
+    def given(self) -> Sequence[Item]:
+        """The items in the caller's order."""
+        return self.printed.given
+
+    @property
+    def profile(self) -> Profile:
+        """The profile in force."""
+        return self.printed.planner.profile
+
+    @property
+    def templates(self) -> Templates:
+        """The templates in force."""
+        return self.printed.request.templates
+
+    @property
+    def text(self) -> str:
+        """The finished text."""
+        return self.printed.text
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the text."""
+        return self.printed.tokens
 
     # --- items --------------------------------------------------------------------------------
 
@@ -114,7 +139,7 @@ class Report:
     @late_property
     def trimmed(self) -> frozenset[int]:
         """The items of the text that are shorter than they could be."""
-        return _trimmed(self.page, self.packed)
+        return trimmed_items(self.page, self.packed)
 
     @late_property
     def ranked(self) -> list[int]:
@@ -164,10 +189,9 @@ class Report:
     @late_property
     def counts(self) -> Counts[str]:
         """The number of items dropped, by the reason; quicker than to ask for each."""
-        candidates, reasons = self.page.candidates, self.packed.reasons
+        candidates = self.page.candidates
         counts = Counts(candidates.dropped.values())
-        counts.update(reasons.found.values())
-        counts[BUDGET.name] += len(reasons) - len(reasons.found)
+        counts.update(self.packed.reasons.values())
         for index in candidates.merged:
             counts[candidates.dropped[index]] -= 1
             counts[self.reasons[index]] += 1
@@ -257,12 +281,7 @@ class Report:
         lost = {i for i, reason in self.packed.reasons.items() if reason in BUDGET_REASONS}
         lost |= self.trimmed
         ranked = [index for index in self.ranked if index in lost]
-        return Decisions(self.page, self.packed, ranked, self._show)
-
-    def _show(self, changes: Mapping[str, Any]) -> tuple[Page, Plan, frozenset[int]]:
-        page, packed = self.repack(changes)
-        whole = frozenset(packed.chosen) - _trimmed(page, packed)
-        return page, packed, whole | {i for i, first in _merged(packed) if first in whole}
+        return Decisions(self.printed, ranked)
 
     def decision(self, index: int, *, asked: bool = True) -> Decision | None:
         """Return why an item lacks room or a place; `None` for any other."""
@@ -284,7 +303,7 @@ class Report:
         budget = self.page.options.max_tokens
         if budget is None:
             return None
-        page, packed, whole = self._show({"max_tokens": budget + MORE_TOKENS})
+        page, packed, whole = whole_at(self.printed, {"max_tokens": budget + MORE_TOKENS})
         brought = [i for i in self.ranked if i in whole and not self.is_whole(i)]
         verb = "bring"
         if not brought:
@@ -309,7 +328,11 @@ class Report:
         """Yield, for each reason of dropped items, options that bring them back."""
         from .remedies import find_remedies
 
-        return find_remedies(self, lambda changes: self.rerender(changes).report)
+        return find_remedies(self)
+
+    def with_options(self, changes: Mapping[str, Any]) -> Report:
+        """Return the report of the same items rendered with other options."""
+        return Report(self.printed.with_options(changes))
 
     @late_property
     def remedies(self) -> tuple[Remedy, ...]:
@@ -424,23 +447,6 @@ class Report:
         return {**made_of, "options": msgspec.to_builtins(options), "items": items}
 
 
-def _merged(packed: Plan) -> Iterator[tuple[int, int]]:
-    """Yield the items that are shown as a part of another, and that other."""
-    for index, first in packed.duplicates.items():
-        if packed.reasons.get(index) == MERGED.name:
-            yield index, first
-
-
-def _trimmed(page: Page, packed: Plan) -> frozenset[int]:
-    # An item of nothing but a summary is whole in it, so the first variant never counts.
-    shorter = SHORTENED_VARIANTS | {"summary"}
-    return frozenset(
-        index
-        for index, variant in packed.chosen.items()
-        if (variant.name in shorter or variant.lost) and variant is not page.variants(index)[0]
-    )
-
-
 def item_tokens(page: Page, index: int, variant: Variant) -> int:
     """Return the tokens of an item alone, even where only characters are limited."""
     if page.options.max_tokens is None:
@@ -450,7 +456,7 @@ def item_tokens(page: Page, index: int, variant: Variant) -> int:
 
 def place_items(page: Page, packed: Plan) -> dict[int, PlacedItem]:
     """Return the items of a page by index, in its order, with their tokens."""
-    trimmed = _trimmed(page, packed)
+    trimmed = trimmed_items(page, packed)
     found = {}
     for section in page.sections(packed.chosen):
         for entry in section.entries:

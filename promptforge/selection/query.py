@@ -13,7 +13,7 @@ from ..model import Item, Language, readable_text
 from ..text.characters import freeze
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import Piece, Pieces, Slices, Structure, TrimmedVariants, divide_prose
+from ..trimming.pieces import Pieces, Slices, Structure, TrimmedVariants, divide_prose
 from .evidence import DividedText, Evidence, RankedText
 from .scoring import Embed, Reranker, cosine, embed_all
 
@@ -263,15 +263,13 @@ class QueryRelevance(Relevance):
             texts,
             [part.parent for part in parts],
             None if pieces.cuttable else [rules.label(part) for part in parts],
+            # These say nothing alone: a heading, tags without a text.
             frozenset(
-                i for i, part in enumerate(parts) if rules.loose and _says_nothing(part, texts[i])
+                i
+                for i, part in enumerate(parts)
+                if rules.loose and (part.skeleton or not texts[i].strip())
             ),
         )
-
-
-def _says_nothing(part: Piece, text: str) -> bool:
-    """Tell whether a piece says nothing alone: a heading, tags without a text."""
-    return part.skeleton or not text.strip()
 
 
 _Found = TypeVar("_Found", bound=Relevance)

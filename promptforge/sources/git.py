@@ -191,11 +191,8 @@ def _without_devices(folder: Path) -> dict[str, str]:
 def _devices_set_to_none(top: Path, _changed: int) -> dict[str, str]:
     said = os.fsdecode(_ask(top, _FILE_SETTINGS, _GIT_SETTINGS).stdout)
     named = dict(setting.partition("\n")[::2] for setting in filter(None, said.split("\0")))
-    return {name: os.devnull for name, path in named.items() if _is_device(top / path)}
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file()
+    there = {name: top / path for name, path in named.items() if (top / path).exists()}
+    return {name: os.devnull for name, path in there.items() if not path.is_file()}
 
 
 def _git_environment(top: Path | None, settings: Mapping[str, str]) -> dict[str, str]:

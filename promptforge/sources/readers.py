@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -235,13 +236,9 @@ def _read_matches(record: Fields, notes: Any) -> Fields:
     return {"kind": "code", "content": text, **fields, "metadata": metadata}
 
 
-def _read_answer(record: Fields, notes: Any) -> Fields:
-    """Read nothing: the words are an LLM's own, and what it cites is elsewhere."""
-    return {"content": None}
-
-
-_READERS = {
-    "answer": _read_answer,
+_READERS: dict[str, Callable[[Fields, Any], Fields]] = {
+    # The words are an LLM's own, and what it cites is elsewhere.
+    "answer": lambda record, notes: {"content": None},
     "chunk": _read_chunk,
     "entity": _read_entity,
     "langchain": _read_lc,

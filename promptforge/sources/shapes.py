@@ -275,9 +275,10 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     gone |= {"id", "_id", "_additional"}
     usual = {text_key, *KEYS["metadata"]} - body.keys()  # these were written otherwise
     gone |= {key for key in {**outer, **body} if _USUAL.get(_fold(key)) in usual}
-    metadata = {
-        k: v for k, v in {**outer, **body}.items() if k not in gone and not _is_vector(k, v)
-    }
+    metadata = {k: v for k, v in {**outer, **body}.items() if k not in gone}
+    for key in metadata.keys() & KEYS["vector"]:
+        if not isinstance(metadata[key], str | dict):
+            del metadata[key]
     metadata = {k: v for k, v in (metadata | inner).items() if v is not None}
     if number is not None:
         fields["score"] = metadata["score"] = number
@@ -358,10 +359,6 @@ def find_id(record: Fields) -> str | None:
     # Databases hand out numbers and UUIDs, vector stores bytes, exports of MongoDB an object.
     first = mapping(found[0]).get("$oid", found[0]) if found else None
     return None if first is None else str(copy_plain(first, lambda change: None))
-
-
-def _is_vector(key: str, value: object) -> bool:
-    return key in KEYS["vector"] and not isinstance(value, str | dict)
 
 
 def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, frozenset[str], list[str]]:

@@ -101,7 +101,8 @@ class Templates:
         """The user's folders."""
         self.own = tuple(map(_read, sources))
         """The user's files by name, source by source."""
-        self._shipped = _shipped_files()
+        shipped = shipped_folder("templates")
+        self._shipped = _files_of(shipped, tuple(folder_stamps(shipped).items()))
         every = set(self._shipped).union(*self.own)
         self._names = sorted(name for name in every if name.count("/") < 2 or _is_prompt_part(name))
         self._by_layout: defaultdict[str, list[tuple[TemplateName, str]]] = defaultdict(list)
@@ -416,11 +417,6 @@ class _ShippedFiles(Mapping[str, TemplateFile]):
         return len(self._files)
 
 
-def _shipped_files() -> Mapping[str, TemplateFile]:
-    folder = shipped_folder("templates")
-    return _files_of(folder, tuple(folder_stamps(folder).items()))
-
-
 # The preview makes a new set of templates at each key press, and reading takes five times as long
 # as looking whether anything has changed.
 @lru_cache(1)
@@ -488,16 +484,6 @@ class Layout:
         self._template_lines: dict[tuple[str, ...], TemplateLines] = {}
         self._names: frozenset[str] | None = None
         self._source_text: str | None = None
-
-    @late_property
-    def kind_titles(self) -> dict[str, str]:
-        """The titles of kinds."""
-        return self.settings.of_kinds("title")
-
-    @late_property
-    def kind_categories(self) -> dict[str, str]:
-        """The categories of kinds."""
-        return self.settings.of_kinds("category")
 
     def trimmers(self, marker: str, compacts: bool) -> Trimmers:
         """Return the ways to shorten items, in the words of its settings."""

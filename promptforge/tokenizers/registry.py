@@ -141,11 +141,6 @@ def describe_tokenizer(name: str) -> dict[str, object]:
     return facts
 
 
-def is_scaled(name: str) -> bool:
-    """Tell whether `name` is `NAME*FACTOR`."""
-    return SCALED_TOKENIZER.fullmatch(name) is not None
-
-
 def suggest_spelling(name: str) -> str | None:
     """Return the right spelling of a name and a factor, as for `o200k_base x 1.2`, else None."""
     found = re.fullmatch(r"([\w.-]{1,80}?) {0,3}[x\u00d7*] {0,3}([\d.]{1,9})", name)
@@ -211,7 +206,7 @@ def _find(name: str) -> Counter:
 
 
 def _scale(name: str, base: str, factor: Fraction) -> Counter:
-    if not factor or is_scaled(base):
+    if not factor or SCALED_TOKENIZER.fullmatch(base):
         wrong = "one factor is enough" if factor else "its factor is 0"
         raise TokenizerError(f"tokenizer {quote(name)}: {wrong}; write it as o200k_base*1.35")
     counter = _find(base)

@@ -53,9 +53,6 @@ class Words:
     def item_cost(self, index: int, form: Variant) -> Cost:
         return len(form.text), len(form.text)
 
-    def prepare_costs(self, walk: Sequence[int], room: Cost) -> None:
-        pass
-
     def may_fit(self, index: int, form: Variant, room: Cost) -> bool:
         return len(form.text) <= room[1]
 

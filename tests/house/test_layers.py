@@ -147,7 +147,7 @@ LOADED_WHEN_ASKED = {
     },
     "packing/overview.py": {"packing.passages"},
     "rendering/page.py": {"rendering.query_passages", "rendering.variants"},
-    "rendering/pipeline.py": {"selection.scoring"},
+    "rendering/planning.py": {"selection.scoring"},
     "rendering/renderer.py": {"sources.records"},
     "rendering/report.py": {"rendering.decisions", "rendering.remedies", "rendering.source_map"},
     "selection/filter.py": {
