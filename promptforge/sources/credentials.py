@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -187,21 +187,23 @@ def _lines_with_long_words(text: str) -> Iterator[str]:
 
 def _find_more(text: str, lines: str) -> Iterator[tuple[str, str]]:
     """Yield what detect-secrets finds in a text; `lines` are those that can hold a token."""
-    for name, find in _more_detectors():
+    for name, shape in _SHAPES.items():
         looked_in = text
-        if name in _IN_LONG_WORDS:
-            has_shape = _IN_LONG_WORDS[name].search
-            if not has_shape(lines):
-                continue
-            looked_in = "\n".join(filter(has_shape, lines.split("\n")))
-        elif name in _IN_TEXT and not _IN_TEXT[name].search(text):
-            continue
-        elif name == "JSON Web Token":
+        if name == "JSON Web Token":
             if "eyJ" not in text:
                 continue
             # Of `eyJeyJ…` without a dot it reads all that is left, at each `eyJ`.
-            looked_in = "\n".join(_WEB_TOKEN.findall(text))
-        for secret in find(looked_in):
+            looked_in = "\n".join(shape.findall(text))
+        elif name == "Artifactory Credentials":  # shorter than what `lines` hold
+            if not shape.search(text):
+                continue
+        elif shape.search(lines):
+            looked_in = "\n".join(filter(shape.search, lines.split("\n")))
+        else:
+            continue
+        if not looked_in or name not in detectors():
+            continue
+        for secret in detectors()[name](looked_in):
             if not _PLACEHOLDER.fullmatch(secret):
                 # Of a JSON Web Token it gives the first two of three parts.
                 whole = re.search(re.escape(secret) + REST_OF_A_TOKEN, looked_in)
@@ -209,8 +211,8 @@ def _find_more(text: str, lines: str) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _more_detectors() -> Sequence[tuple[str, Callable[[str], Iterable[str]]]]:
-    """Return the detectors of detect-secrets by name, where it is installed.
+def detectors() -> Mapping[str, Callable[[str], Iterable[str]]]:
+    """Return the detectors of detect-secrets by name, where it is installed; to load it takes .2 s.
 
     Not those of what is found here already, nor of address, entropy and words such as `password`:
     tests and manuals are full of them.
@@ -219,13 +221,13 @@ def _more_detectors() -> Sequence[tuple[str, Callable[[str], Iterable[str]]]]:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
         from detect_secrets.plugins.base import RegexBasedDetector
     except ImportError:
-        return ()
+        return {}
     found: Mapping[str, Any] = get_mapping_from_secret_type_to_class()
-    return [
-        (name, kind().analyze_string)
+    return {
+        name: kind().analyze_string
         for name, kind in sorted(found.items())
         if issubclass(kind, RegexBasedDetector) and not _COVERED.match(name)
-    ]
+    }
 
 
 _COVERED = late_pattern(
@@ -239,29 +241,28 @@ _PLACEHOLDER = late_pattern(
     r"(?i)\.+|\*+|\W{0,2}(?:pw|pwd|pass|password|passwd|passphrase|secret|token|x+)\W{0,2}"
 )
 """Words in the place of a password, as in `ftp://user:pw@host` of a manual."""
-_IN_LONG_WORDS = {
-    "Cloudant Credentials": late_pattern(r"[0-9A-Fa-f]{64}|[A-Za-z]{24}"),
-    "SoftLayer Credentials": late_pattern(r"[0-9A-Za-z]{64}"),
+_SHAPES = {
+    "Artifactory Credentials": late_pattern(r"AKC[0-9A-Za-z]{10}|AP[0-9A-F][0-9A-Za-z]{8}"),
+    # Its own name, for many a word has 24 letters.
+    "Cloudant Credentials": late_pattern(
+        r"(?i)cl(?:ou|oudant)?[_-]?(?:api)?(?:key|pw|pass|token)|\.cloudant\.com"
+    ),
+    "Discord Bot Token": late_pattern(r"[MNO][\w-]{23,25}\.[\w-]{6}\.", re.ASCII),
     "IBM COS HMAC Credentials": late_pattern(r"[0-9A-Fa-f]{48}"),
     # A long name of a function has no digit.
     "IBM Cloud IAM Key": late_pattern(r"(?<![\w-])(?=[A-Z_a-z-]{0,43}[0-9])[\w-]{44}", re.ASCII),
-    "Discord Bot Token": late_pattern(r"[MNO][\w-]{23,25}\.[\w-]{6}\.", re.ASCII),
+    "JSON Web Token": late_pattern(
+        r"(?<![\w=-])(?=[\w=-]*?eyJ[\w=-])[\w=-]++\.[\w=-]++\.?[\w=-]*+", re.ASCII
+    ),  # two or three words of Base64 with dots between
     "Mailchimp Access Key": late_pattern(r"-us[0-9]"),
+    "SoftLayer Credentials": late_pattern(r"[0-9A-Za-z]{64}"),
     "Square OAuth Secret": late_pattern(r"sq0csp-"),
     "Twilio API Key": late_pattern(r"(?:AC|SK)[a-z0-9]{32}"),
 }
-"""Detectors with credentials of 20 letters or more → their shape.
+"""Detectors of detect-secrets → the shape of their credentials.
 
 Without it they would take two thirds of the time for all: each looks for many a name first.
 """
-_IN_TEXT = {
-    "Artifactory Credentials": late_pattern(r"AKC[0-9A-Za-z]{10}|AP[0-9A-F][0-9A-Za-z]{8}"),
-}
-"""The same of shorter ones."""
-_WEB_TOKEN = late_pattern(
-    r"(?<![\w=-])(?=[\w=-]*?eyJ[\w=-])[\w=-]++\.[\w=-]++\.?[\w=-]*+", re.ASCII
-)
-"""Two or three words of Base64 with dots between, as a token has."""
 MIN_TOKEN = 20
 """Letters, digits and signs of the shortest token, an access key of AWS."""
 _LETTERS = bytes(

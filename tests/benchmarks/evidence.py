@@ -27,6 +27,8 @@ import yaml
 from promptforge import Item, Renderer, get_tokenizer
 from promptforge.templating.loader import Templates
 
+from . import simple
+
 RUN = 6
 """Words in a run that is looked for."""
 MARKER = "[Content truncated...]"
@@ -77,8 +79,8 @@ def share(text: str, gold: Sequence[dict[str, Any]]) -> float:
 
 
 def packers(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
-    """Return the ways of packing: two simple ones in a plain frame, the same two in promptforge's,
-    and promptforge.
+    """Return the ways of packing: simple ones in a plain frame, two of them in promptforge's, and
+    promptforge.
     """
     count = get_tokenizer(tokenizer).count
 
@@ -110,9 +112,20 @@ def packers(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
             return "\n".join([*found, frame(item, text[:low] + MARKER)] if low > 20 else found)
         return "\n".join(found)
 
+    def best(cut: Callable[[str], list[str]]) -> Packer:
+        return lambda query, items, budget: simple.best_pieces(
+            query, items, budget, count, frame, cut
+        )
+
     return {
         "skip": skip,
         "cut last": cut_last,
+        "windows of 30 words": best(simple.windows(30)),
+        "windows of 60 words": best(simple.windows(60)),
+        "sentences": best(simple.sentences),
+        "MMR, cut last": lambda query, items, budget: cut_last(
+            query, simple.mmr(query, items), budget
+        ),
         "promptforge skip": forge(tokenizer, options, packing="whole", rerank="none"),
         "promptforge cut last": forge(tokenizer, options, trim="prefix", rerank="none"),
         "promptforge": forge(tokenizer, options),
@@ -236,6 +249,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for budget in flags.budgets
             ]
             print(f"{name:12}{packer:22}" + "".join(_show(cell) for cell in cells), flush=True)
+        if not flags.looks:
+            shares = [_oracle(queries, budget, rows["cut last"]) for budget in flags.budgets]
+            print(
+                f"{name:12}{'what answers, alone':22}"
+                + "".join(f"{each:>24.3f}" for each in shares)
+            )
+
+
+def _oracle(queries: Sequence[Query], budget: int, pack: Packer) -> float:
+    """Return the share of what answers that a text of nothing else has room for."""
+    found = [share(pack(q.query, only_gold(q.items, q.gold), budget), q.gold) for q in queries]
+    return sum(found) / max(1, len(found))
 
 
 def _show(cell: Cell) -> str:

@@ -10,6 +10,8 @@ from commandline import run
 from found_credentials import find_credential
 from git_space import git, needs_git
 
+from promptforge.sources import credentials
+
 pytestmark = needs_git
 
 
@@ -163,6 +165,7 @@ def test_the_other_forms_of_a_credential_are_found_too(begin: str, rest: str, na
 
 def test_with_the_extra_more_kinds_are_found() -> None:
     pytest.importorskip("detect_secrets")
+    assert set(credentials.detectors()) == set(credentials._SHAPES)  # it is loaded where one fits
     for text in ("password = 'abcdef123456'", "10.20.30.40", "import os\n", "# SG.x",
                  "ftp://user:pw@host/x", "http://bob:PASSWORD@db", "https://u:***@h.io", "a://b:<pw>@c"):  # fmt: skip
         assert find_credential(text) is None
@@ -181,6 +184,7 @@ def test_with_the_extra_more_kinds_are_found() -> None:
     function = "convert_number_values_for_function_call_args"  # as long as a key of IBM
     assert find_credential(f"ibm_cloud_key = {function}") is None
     assert find_credential("cl_key = " + "abcdwxyz" * 3)  # Cloudant's name for a user
+    assert find_credential(f"https://bob:{'abcdwxyz' * 3}@bob.cloudant.com/db")
 
 
 @pytest.mark.parametrize(
