@@ -26,6 +26,8 @@ MAX_LINE_CHARS = 300
 LOG_SHARE, TRACE_SHARE, PROGRAM_SHARE, MARKUP_SHARE, REGULAR_SHARE = 0.5, 0.25, 0.2, 0.03, 0.9
 """Shares of the lines of a text that only a log, a trace, a program or markup has; share of keys
 among the lines of settings that are not indented, and of rows of one width in a table."""
+MAX_SENTENCES = 0.25
+"""Share of the lines of a program that are sentences, as those of its documentation are."""
 MIN_ROWS = 3
 _BLANKS = "\ufeff \t\r\n"
 _HTML_TAGS = """
@@ -58,6 +60,8 @@ _SETTING = late_pattern(
     r"\[\[?[^\[\]|{}()]+\]\]?\s*(?:[#;].*)?$|[\w.\"'/$\\-]+ *=(?!=)|[\]})]|#(?![a-z])|;"
 )
 _TOML_VALUE = late_pattern(r"[\w.\"-]+ *= *(?:\"|'|\[|\{|\d|true|false)")
+_SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
+"""Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _PROGRAMS = {"python": 0.3, "bash": 0.3, "sql": 0.3, "c": 0.25, "code": 0.0}
 """Language → the least share that it has of the telling lines of a program."""
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
@@ -151,6 +155,9 @@ def _language_of_lines(text: str) -> str | None:
         return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
     markup = max(_MARKUP, key=found.__getitem__)
     program = sum(found[name] for name in _PROGRAMS)
+    short = filter(lambda line: len(line) <= MAX_LINE_CHARS, lines)
+    if sum(_SENTENCE.match(line) is not None for line in short) > MAX_SENTENCES * len(lines):
+        program = 0
     if program >= max(2, PROGRAM_SHARE * len(lines), found[markup]):
         return next(name for name, least in _PROGRAMS.items() if found[name] >= least * program)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))

@@ -64,6 +64,13 @@ TEXTS = [
     (None, "{braces} open this sentence (and brackets close it)"),
     (None, "src/a.py:12:    x = 1 and more words\nsrc/b.py:3:    another of these lines"),
     (None, "<unk> is a sign of unknown words."),
+    (
+        None,
+        "Kettle extends Pot; it is in the module kitchen.\nBoils water, and says so.\n"
+        "fill(self, litres=1): Fill the pot up to its mark.\n"
+        "boil(self): Boil until the whistle is heard by all.\n"
+        "empty(self): Pour the water out and dry the pot.",
+    ),
 ]  # fmt: skip
 
 
