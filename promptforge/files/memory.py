@@ -41,12 +41,12 @@ def close_memory() -> str:
     return memory.write() if memory else ""
 
 
-def recall_clean(text: str, rules: Sequence[str] | None, find: Callable[[], object]) -> bool:
+def recall_clean(text: str, rules: Sequence[str], find: Callable[[], object]) -> bool:
     """Tell whether a text holds no credential by some rules; `find` finds one.
 
-    Only that it holds none is remembered, and nothing without `rules`.
+    Only that it holds none is remembered.
     """
-    if _memory is None or rules is None:
+    if _memory is None:
         return not find()
     digest = digest_of(text)
     key = _key(digest, "clean", *rules)

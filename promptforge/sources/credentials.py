@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ..files.access import read_utf8
+from ..text.languages import language_of
 from ..text.words import late_pattern
 from ..yaml_reader import load_shipped_yaml
 
@@ -38,6 +39,9 @@ class _Credential(msgspec.Struct, frozen=True):
 class _Table(msgspec.Struct, frozen=True):
     credentials: list[_Credential]
     dummies: frozenset[str]
+    files: dict[str, list[str]]
+    """What counts as a credential → parts of a pattern of paths; the first one that matches."""
+    assigned: list[str]
 
 
 @cache
@@ -47,19 +51,6 @@ def known_credentials() -> _Table:
     return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
 
 
-FILE_FOR_PASSWORDS = late_pattern(
-    r"(?i)[\w-]*\.env(?:\.(?!example|sample|template|dist|default)[\w.-]+)?|[._]netrc|\.pgpass"
-    r"|\.git-credentials|\.?htpasswd"
-)
-"""Files for passwords, which have no pattern of their own."""
-_SETTINGS_WITH_PASSWORDS = late_pattern(
-    r"(?i)(?:.*/)?(?:(?:application|bootstrap)[\w.-]*\.(?:properties|ya?ml)|[\w.-]*kubeconfig[\w.-]*"
-    r"|\.kube/config|[\w.-]*\.tfstate(?:\.backup)?|[\w.-]*\.tfvars(?:\.json)?|\.docker/config\.json"
-    r"|\.dockercfg|\.my\.cnf|\.(?:npm|pypi|yarn)rc(?:\.yml)?|\.s3cfg|\.config/hub|gradle\.properties"
-    r"|(?:appsettings[\w.-]*|local\.settings)\.json|(?:docker-)?compose[\w.-]*\.ya?ml"
-    r"|(?:database|secrets?|credentials)[\w.-]*\.ya?ml)"
-)
-"""Files of settings that are known to hold passwords, by their path."""
 ASSIGNMENT = late_pattern(
     # A name is looked through once, then passed over.
     r"(?<![\w.-])([\"']?)([A-Za-z_][\w.-]*+)\1"
@@ -74,14 +65,27 @@ _NAME_OF_A_SECRET = late_pattern(
 )
 _REFERENCE = late_pattern(r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?")
 """A value that stands elsewhere, as `${TOKEN}`."""
-MIN_PASSWORD_LETTERS = 6
+MIN_PASSWORD_LETTERS, MAX_CHARACTERS_ALONE = 6, 2_000
+_LANGUAGES_OF_SETTINGS = frozenset(
+    {None, "json", "json5", "yaml", "toml", "ini", "properties", "xml", "hcl", "bash", "dockerfile"}
+)
+_EXAMPLE = late_pattern(r"(?i)(?:example|sample|template|dist)[^/]*\Z")
+_WORD_OF_A_SECRET = late_pattern(
+    r"(?i)pass|pwd|psk|secret|token|cred|auth|key|salt|_pat\b|<master| on >"
+)
+_LIKELY_VALUE = late_pattern(r"(?=\S*[A-Za-z])(?=\S*\d)[^\s<>{}()$,;]{8,200}")
+_NO_SECRET = late_pattern(
+    r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}\Z)|[A-Za-z]+\d?(?:[-_./:]+[a-z\d]+)*\Z"
+    r"|(?i:.*?(?:pass|pw|secret|token|example|fake|dummy|test|chang|redacted|xxxx|sample|placeholder))"
+)
+"""Versions, paths, names, and words that stand for a secret in manuals."""
 _PASSWORD = late_pattern(
     # The word is looked through once, then passed over: a word of `tokentoken…` has no end.
     r"(?im)^[-+ \t]*(?:export[ \t]+)?"
     r"(?=\w*(?:key|secret|token|pass|pwd|credential))\w++[ \t]*=[ \t]*"
     r"[\"']?[^\s\"'#$<{]{6,}"
-    r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:\w+:[^:\n]+:[^:\n]+:\S{6,}$"
-    r"|^[^\s:#]+:(?:(?:\$\w+\$|\{S?SHA\})\S{6,}|[./0-9A-Za-z]{13}$)"
+    r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:[\w*]+:[^:\n]+:[^:\n]+:\S{6,}$"
+    r"|^[^\s:#]+:[^:\n]+:[0-9a-f]{32}$|^[^\s:#]+:(?:(?:\$\w+\$|\{S?SHA\})\S{6,}|[./0-9A-Za-z]{13}$)"
 )
 
 
@@ -95,12 +99,18 @@ def find_credentials(
     # Thirty words are not looked for in all of a text, where few lines can hold a token.
     lines = "\n".join(_lines_with_long_words(text))
     yield from _find_known(text, lines, allowed)
-    if is_for_passwords(place) and _PASSWORD.search(text):
-        yield "a password or key", ""
-    elif _is_for_settings(place) or _is_for_kubernetes(text):
-        for value in assigned_secrets(text):
-            if not is_harmless(value, allowed):
-                yield "a password or key", value
+    values: Iterable[str] = ()
+    rules = rules_of(place)
+    if is_secret_alone(text, rules) or (rules == "passwords" and _holds_passwords(text)):
+        values = ("",)
+    elif rules == "settings" or _is_for_kubernetes(text):
+        is_secret = "secret" in place.lower() or "kind: Secret" in text
+        values = (*assigned_secrets(text, is_secret), *_likely_secrets(text))
+    elif rules is not None:
+        values = _likely_secrets(text)
+    for value in values:
+        if not is_harmless(value, allowed):
+            yield "a password or key", value
     for name, secret in _find_more(text, lines):
         if not is_harmless(secret, allowed):
             yield f"what looks like {name}", secret
@@ -131,18 +141,51 @@ def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:
     return is_given or secret.endswith(("EXAMPLE", "EXAMPLEKEY"))
 
 
-def is_for_passwords(place: str) -> bool:
-    """Tell whether a file holds passwords and little else, by its name."""
-    return FILE_FOR_PASSWORDS.fullmatch(place.replace("\\", "/").rpartition("/")[2]) is not None
+def rules_of(place: str) -> str | None:
+    """Return what counts as a credential in a file of this name beside what does anywhere.
+
+    `passwords`: all values, for it holds little else. `alone`: a word that is the whole text.
+    `settings`: values of names of secrets. `likely`: those of them that look like secrets.
+    """
+    for rules, pattern in known_credentials().files.items():
+        if re.fullmatch(rf"(?i)(?:.*/)?(?:{''.join(pattern)})", place.replace("\\", "/")):
+            return rules
+    is_pattern = not place or _EXAMPLE.search(place) or place.endswith(".ipynb")
+    return None if is_pattern or language_of(place) not in _LANGUAGES_OF_SETTINGS else "likely"
 
 
-def _is_for_settings(place: str) -> bool:
-    return _SETTINGS_WITH_PASSWORDS.fullmatch(place.replace("\\", "/")) is not None
+def is_secret_alone(text: str, rules: str | None) -> bool:
+    """Tell whether a text is a password and little else, in lines of few words."""
+    if rules != "alone" or len(text) > MAX_CHARACTERS_ALONE:
+        return False
+    lines = [line.split() for line in text.splitlines() if not line.lstrip().startswith("#")]
+    words = [word for line in lines for word in line]
+    if len(words) == 1:
+        return len(words[0]) >= MIN_PASSWORD_LETTERS
+    return max(map(len, lines), default=9) <= 8 and any(map(_LIKELY_VALUE.search, words))
 
 
-def has_own_rules(place: str) -> bool:
-    """Tell whether more counts as a credential in a file of this name than in others."""
-    return is_for_passwords(place) or _is_for_settings(place)
+def _holds_passwords(text: str) -> bool:
+    values = (match[4].strip("\"'") for match in ASSIGNMENT.finditer(text) if "=" in match[3])
+    return _PASSWORD.search(text) is not None or any(map(_is_likely, values))
+
+
+def _is_likely(value: str) -> bool:
+    return _LIKELY_VALUE.fullmatch(value) is not None and not _NO_SECRET.match(value)
+
+
+def _likely_secrets(text: str) -> Iterator[str]:
+    """Yield values that look like secrets beside names of some, in any form of settings."""
+    if _WORD_OF_A_SECRET.search(text):
+        for match in _assigned().finditer(text):
+            value = match[match.lastindex or 0]
+            if not _NO_SECRET.match(value):
+                yield value
+
+
+@cache
+def _assigned() -> re.Pattern[str]:
+    return re.compile("".join(known_credentials().assigned))
 
 
 def _is_for_kubernetes(text: str) -> bool:
@@ -151,12 +194,16 @@ def _is_for_kubernetes(text: str) -> bool:
     return is_secret or ("current-context" in text and "kind" in text and "clusters" in text)
 
 
-def assigned_secrets(text: str) -> Iterator[str]:
-    """Yield what is assigned to names such as `db.password`, without its quotes."""
+def assigned_secrets(text: str, any_name: bool = False) -> Iterator[str]:
+    """Yield what is assigned to names such as `db.password`, without its quotes.
+
+    With `any_name` also values of other names that look like secrets.
+    """
     for match in ASSIGNMENT.finditer(text):
         value = match[4].strip("\"'")
         is_long = len(value) >= MIN_PASSWORD_LETTERS
-        if is_long and is_secret_name(match[2]) and not is_reference(value):
+        is_named = is_secret_name(match[2]) or (any_name and _is_likely(value))
+        if is_long and is_named and not is_reference(value):
             yield value
 
 

@@ -23,11 +23,11 @@ from .credentials import (
     MIN_PASSWORD_LETTERS,
     REST_OF_A_TOKEN,
     find_credentials,
-    has_own_rules,
-    is_for_passwords,
     is_harmless,
     is_reference,
+    is_secret_alone,
     is_secret_name,
+    rules_of,
 )
 
 MASK = "REDACTED"
@@ -58,11 +58,12 @@ _SETTING = late_pattern(r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*)(.*?
 _IN_QUOTES = late_pattern(r"\"([^\"\\]|\\.)*\"|'[^']*'")
 _FORMS = {
     # Address, and five or two fields with colons between; in a `.netrc` all names are shown.
-    ".git-credentials": r"(\w+://)[^\s/]+(@\S*)",
-    ".pgpass": r"((?:(?:[^:\\\n]|\\.)*:){4}).+()",
-    ".htpasswd": r"([^:\n]+:).+()",
+    "git-credentials": r"(\w+://)[^\s/]+(@\S*)",
+    "pgpass": r"((?:(?:[^:\\\n]|\\.)*:){4}).+()",
+    "htpasswd": r"([^:\n]+:).+()",
+    "htdigest": r"([^:\n]+:[^:\n]+:).+()",
 }
-_NETRC_LINE = late_pattern(r"(?:\s*(?:machine|login|password|account)\s+\S+|\s*default)*\s*")
+_NETRC_LINE = late_pattern(r"(?:\s*(?:machine|login|password|account|port)\s+\S+|\s*default)*\s*")
 
 
 class SecretScan:
@@ -86,8 +87,7 @@ class SecretScan:
             found.extend(islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1))
             return found
 
-        rules = None if has_own_rules(place) else sorted(self._allowed)
-        if recall_clean(text, rules, find):
+        if recall_clean(text, [rules_of(place) or "", *sorted(self._allowed)], find):
             return text
         kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
         masked = mask(text, place, found, self._allowed)
@@ -128,7 +128,7 @@ def mask(
     masked, outside = _mask_keys(text)
     if outside is not None and not re.search(r"\w", outside):  # a key alone says nothing
         return None
-    if len(found) > MAX_SECRETS:
+    if len(found) > MAX_SECRETS or is_secret_alone(text, rules_of(place)):
         return None
     secrets = {secret: kind for kind, secret in found if secret}
     for secret in sorted(secrets, key=len, reverse=True):
@@ -137,7 +137,7 @@ def mask(
         is_password = secrets[secret].startswith("a password")
         rest = _REST_OF_A_PASSWORD if is_password else REST_OF_A_TOKEN
         masked = re.sub(re.escape(secret) + rest, MASK, masked)
-    if is_for_passwords(place):
+    if rules_of(place) == "passwords":
         by_line = _mask_file_for_passwords(masked, place)
         if by_line is None:
             return None
@@ -204,11 +204,11 @@ def _mask_file_for_passwords(text: str, place: str) -> str | None:
     if _DIFF.search(text):  # headers and two versions
         return None
     name = place.replace("\\", "/").rpartition("/")[2]
-    if name.endswith("netrc"):
+    if "netrc" in name or "authinfo" in name:
         if not _NETRC_LINE.fullmatch(text):
             return None
         return re.sub(r"((?:password|account)\s+)\S+", rf"\g<1>{MASK}", text)
-    form = _FORMS.get(f".{name.removeprefix('.')}")
+    form = next((form for part, form in _FORMS.items() if part in name), None)
     lines = []
     for line in text.split("\n"):
         bare = line.strip()

@@ -11,6 +11,7 @@ from found_credentials import find_credential
 from git_space import git, needs_git
 
 from promptforge.sources import credentials
+from promptforge.sources.secret_scan import SecretScan
 
 pytestmark = needs_git
 
@@ -69,6 +70,71 @@ def test_a_key_is_found_however_its_lines_begin(written: str) -> None:
 
 def test_headers_of_a_key_are_read_in_one_pass() -> None:
     assert find_credential("-----BEGIN PRIVATE KEY-----\n" + "a: " * 100_000) is None
+
+
+PASSWORD, LONG = "Tr0ub4" + "dor9xQ", "aZ4kQ9wE2rT7yU1i" + "O5pL8sD3fG6hJ0xC"
+FILES = {
+    "netrc": "machine api.acme.io login ada password {0}", ".authinfo": "machine a login b password {0} port 587",
+    ".vault_pass": "{0}", "ansible/vault-password-file": "{0}", "api_key.txt": "{1}", "auth.txt": "ada\n{0}",
+    "config/master.key": "{1}", ".vault-token": "hvs.{1}", "ppp/chap-secrets": "ada * {0} *",
+    "credentials.csv": "User name,Password,Access key ID\nada,{0},X", ".passwd-s3fs": "ABCDEFGH:{1}",
+    "hub": "github.com:\n- user: ada\n  oauth_token: {1}", "jaas.conf": 'username="ada"\n  password="{0}";',
+    "user.pgpass": "db.acme.io:5432:app:ada:{0}", "pgpass.conf": "*:*:*:ada:{0}",
+    "users.htpasswd": "ada:$2y$10$x{0}", ".htdigest": "ada:realm:9f86d081884c7d659a2feaa0c55ad015",
+    "my.cnf": "[client]\npassword={0}", ".pg_service.conf": "[app]\npassword={0}",
+    "k8s/config": "kind: Config\nusers:\n- user:\n    token: {1}",
+    "docker/config.json": '{{"auths": {{"r.acme.io": {{"auth": "YWRh{1}=="}}}}}}',
+    "composer/auth.json": '{{"github-oauth": {{"github.com": "{1}"}}}}', "poetry/auth.toml": 'password = "{0}"',
+    ".yarnrc": '"//r.acme.io/:_authToken" "{1}"', ".yarnrc.yml": 'npmAuthIdent: "ada:{0}"',
+    "bunfig.toml": '[install]\ntoken = "{1}"', ".terraformrc": 'credentials "a.io" {{\n  token = "{1}"\n}}',
+    "gcloud/adc.json": '{{"client_secret": "d-{0}", "refresh_token": "1//0{1}"}}',
+    "aws/credentials": "[default]\naws_session_token = {1}", "rclone.conf": "[sftp]\npass = {0}",
+    "rclone/x.conf": 'token = {{"access_token":"{1}"}}', ".cargo/credentials.toml": 'token = "{1}"',
+    ".gem/credentials": ":rubygems_api_key: {1}", ".bundle/config": 'BUNDLE_GEMS__ACME__IO: "ada:{0}"',
+    "nuget.config": '<add key="ClearTextPassword" value="{0}" />',
+    "NuGet.Config": '<apikeys>\n<add key="https://www.nuget.org" value="{1}" />\n</apikeys>',
+    "settings-security.xml": "<master>{{{0}=}}</master>", "tomcat-users.xml": '<user username="ada" password="{0}"/>',
+    "hibernate.cfg.xml": '<property name="hibernate.connection.password">{0}</property>',
+    "local.xml": "<password><![CDATA[{0}]]></password>", "filezilla.xml": '<Pass encoding="base64">{1}</Pass>',
+    "key.properties": "storePassword={0}", ".sbt/.credentials": "realm=x\npassword={0}",
+    ".Renviron": "GITHUB_PAT={1}", ".envrc": "export SECRET={0}", ".dev.vars": "SALT={1}", "x/.env": "DB={0}",
+    "secrets.yml": "production:\n  db: {0}", "client_secret.json": '{{"web": {{"client_secret": "{0}"}}}}',
+    "group_vars/all.yml": "ansible_become_pass: {0}", "inventory.ini": "web1 ansible_ssh_pass={0}",
+    "configuration.php": "public $password = '{0}';", "settings.php": "['password' => '{0}'];",
+    "local_settings.py": "X = {{'PASSWORD': '{0}'}}", "env.sh": 'export OS_PASSWORD="{0}"',
+    "Dockerfile": "FROM x\nENV API_TOKEN {1}", "ta.key": "BEGIN OpenVPN Static key V1-----\n" + "9f86d08188" * 4,
+    "ipsec.secrets": 'ada : PSK "{0}"', "wpa_supplicant.conf": 'psk="{0}"', ".msmtprc": "user ada\npassword {0}",
+    "sasl_passwd": "[smtp.acme.io]:587 ada:{0}", "redis.conf": "requirepass {0}", "users.acl": "user ada on >{0} ~*",
+    "grafana.ini": "admin_password = {0}", "values-prod.yaml": "auth:\n  password: {0}",
+    ".curlrc": 'user = "ada:{0}"', "kaggle.json": '{{"username": "ada", "key": "{1}"}}',
+    "deploy/secret.yaml": "apiVersion: v1\nkind: Secret\nstringData:\n  y: {0}",
+}  # fmt: skip
+"""Path → text with a password or a long token."""
+
+
+@pytest.mark.parametrize("place", FILES)
+def test_a_password_in_any_form_of_settings_is_masked_or_its_file_left_out(place: str) -> None:
+    text = FILES[place].format(PASSWORD, LONG) + "\n"
+    for name in (place, f"deploy/{place}"):
+        clean = SecretScan().clean(text, name, name) or ""
+        assert not [each for each in (PASSWORD, LONG, "9f86d081") if each in clean]
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("package.json", '{"jsonwebtoken": "^9.0.2", "auth": "file:../auth2", "token": "v1.2.3"}'),
+        ("locales/de.json", '{"password": "Passwort", "token": "Ihr Token 2024", "secret": "geheim"}'),
+        ("deployment.yaml", "secretName: db-credentials-v1\ntoken: my-token-2\npassword: ${DB_PASSWORD}\n"),
+        ("app.toml", 'private_key = "./keys/server1.pem"\ntoken_url = "https://a.io/token2"\n'),
+        ("client.py", 'password = "Tr0ub4dor9xQ"\n'), ("notes.md", "password: Tr0ub4dor9xQ\n"),
+        ("tokens.txt", "the quick brown fox jumps over the lazy dog and on it went\nx1\n"),
+        ("appsettings.sample.json", '{"x": 1}'), ("conf.sample.yml", "token: aZ4kQ9wE2rT7\n"),
+        ("netrc.py", "machine a login b password c3cccccc\n"), (".env", "CI=true\nURL=https://a.io/x1\n"),
+    ],
+)  # fmt: skip
+def test_ordinary_files_have_no_credential(place: str, text: str) -> None:
+    assert find_credential(text, place) is None
 
 
 def bytes_of(secret: str) -> list[str]:
