@@ -14,7 +14,7 @@ at the top."""
 
 _ASIDE = late_pattern(
     r"(?:^|/)(?:(?i:tests?|__tests__|specs?|testing|test[-_]?(?:data|utils?|helpers?|cases?|suite)"
-    r"|e2e|fixtures|__mocks__|mocks?|examples?|samples?|demos?|bench(?:mark)?s?"
+    r"|e2e|scripts|fixtures|__mocks__|mocks?|examples?|samples?|demos?|bench(?:mark)?s?"
     r"|vendor(?:ed)?|bundled|third[-_]?party|3rd[-_]?party|externals?|extern|deps|subprojects|pods|carthage"
     r"|node_modules|bower_components|site-packages)"
     r"|[a-z]\w*(?:Tests?|Benchmarks?)|[\w.-]+[.-](?i:(?:unit|integration)?tests?|specs?|benchmarks?)"

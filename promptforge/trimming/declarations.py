@@ -39,7 +39,10 @@ _DECLARED = late_pattern(
     r"|^[^\n\"'(#]*?\b(?P<set>[^\W\d]\w*)[ \t]*(?::[^=\n]{1,60})?="
 )
 _COMMENT = late_pattern(
-    r"(?m)^[ \t]*(?://|#(?!\[|include|define)|/?\*|--).*\n?|^[ \t]*(?:@|#\[|\[\w).*\n"
+    r"(?m)^[ \t]*(?://|#(?!\[|include|define)|/?\*|--).*\n?"
+    # Attributes and decorators may take several lines.
+    r"|^[ \t]*(?:#!?\[|\[(?=\w))(?:[^\[\]]|\[[^\[\]]*+\])*+\][ \t]*\n"
+    r"|^[ \t]*@[\w.]++(?:\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)[ \t]*\n|.*\n)"
 )
 _NO_NAMES = frozenset({
     *("if", "for", "while", "switch", "return", "else", "catch", "sizeof", "throw", "new", "await"),
@@ -47,6 +50,12 @@ _NO_NAMES = frozenset({
     *("this", "super"),
 })  # fmt: skip
 _PRIVATE = late_pattern(r"(?m)^[ \t]*(?:static[ \t]+)?(?:(?:file)?private|defp)\b")
+
+_GIVES_TRAIT = late_pattern(r"[ \t]*(?:unsafe[ \t]+)?impl\b[^\n{;]*?[ \t]for[ \t]")
+"""`impl Clone for Pool`: says less than the pool's own methods."""
+
+_ALIAS = late_pattern(r"[ \t]*(?:<(?:[^<>]|<[^<>]*+>)*+>)?[ \t]*=")
+"""The rest of `type Id<T> = …`: a helper, mostly."""
 
 
 def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dict[int, float]:
@@ -87,8 +96,9 @@ def _rate(text: str, holders: Mapping[str, int]) -> tuple[str, float]:
         return "", NAMELESS_WORTH
     used = math.sqrt(max(0, holders.get(name, 1) - 1))
     worth = 1 + used * (1 if _SEAM.search(name) else PLAIN_SHARE)
-    if declared["word"] and re.fullmatch(_TYPE, declared["word"]):
+    is_alias = declared["word"] == "type" and _ALIAS.match(code, declared.end())
+    if declared["word"] and re.fullmatch(_TYPE, declared["word"]) and not is_alias:
         worth *= TYPE_WORTH
-    if name[0] == "_" or _PRIVATE.match(code):
+    if name[0] == "_" or _PRIVATE.match(code) or _GIVES_TRAIT.match(code):
         worth *= PRIVATE_WORTH
     return name, worth

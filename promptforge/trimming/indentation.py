@@ -420,7 +420,9 @@ def _rank_of_header(
         return SIGNATURE
     if not heads:
         short = held and _is_short_definition(text.strip(), bool(above), language)
-        return SIGNATURE if short or any(map(_DEFINITION.match, header)) else NONE
+        # The lines of a long string, such as `@doc """` of Elixir begins, define nothing.
+        code = header[:1] if any(quotes in text for quotes in _TRIPLE_QUOTES) else header
+        return SIGNATURE if short or any(map(_DEFINITION.match, code)) else NONE
     if language in _LET_DEFINES and _LET.match(text):
         return NONE if above and _LET.match(above[-1].text) else SIGNATURE
     return NONE if _CONTROL.match(text) else SIGNATURE

@@ -70,6 +70,8 @@ class Blocks:
             kind = LONG_FIELD
         if rank == IMPORT:
             kind = IMPORTS
+        if self.lines[code].lstrip().startswith("#["):
+            code += self._lines_of_long_comment(code, end)
         first, self.next = self.next, end
         comments = self.lines[first:code]
         apart = _MAX_LINES_OF_TRIVIA if closes < 0 else 0
@@ -79,9 +81,19 @@ class Blocks:
         self.found.append(_Block(first, parent, rank, closes, body, kind))
         return len(self.found) - 1
 
+    def _lines_of_long_comment(self, code: int, end: int) -> int:
+        """Return the lines up to the end of a long comment among a declaration's attributes."""
+        found = [0]
+        for number, line in enumerate(self.lines[code:end], 1):
+            if line.lstrip().startswith("//"):
+                found.append(number)
+            elif not line.lstrip().startswith("#["):
+                break
+        return found[-1] if len(found) > _MAX_LINES_OF_TRIVIA + 1 else 0
+
     def texts(self) -> list[str]:
         """Return the text of each block."""
-        ends = [*[block.first for block in self.found[1:]], self.next]
+        ends = [*[block.first for block in self.found], self.next][1:]
         return [
             "".join(self.lines[block.first : end])
             for block, end in zip(self.found, ends, strict=True)

@@ -10,7 +10,7 @@ ASIDE = """
 tests/a.py src/__tests__/a.ts spec/a_spec.rb pool/src/jvmTest/kotlin/Pool.kt app/src/androidTest/A.java
 Foo.Tests/Bar.cs core/FooTests.swift src/PoolTest.kt lib/FooSpec.scala src/tests.rs conftest.py
 pkg/a_test.go web/a.spec.ts e2e/login.ts deps/lua/lua.h third-party/zlib.c 3rdparty/a.c external/a.c
-Pods/A/a.m Carthage/a.swift subprojects/glib/a.c vendor/a.go examples/a.py include/fmt/bundled/a.h
+scripts/release.py packages/a/scripts/b.ts Pods/A/a.m Carthage/a.swift subprojects/glib/a.c vendor/a.go examples/a.py include/fmt/bundled/a.h
 """
 PROGRAMS = """
 src/pool.py lib/contest.py src/latest.ts src/Manifest.kt core/Attestation.java src/greatest/a.c

@@ -127,3 +127,10 @@ def test_a_script_that_is_not_closed_and_a_page_without_one() -> None:
     assert pieces is not None and whole(pieces) == text
     page = component.divide("<p>a</p>\n", marks=shipped_marks("[cut]"), language="vue")
     assert page is None
+
+
+@pytest.mark.parametrize("script", ["\n", "// a\n", "  // a\n\n"])
+def test_a_script_without_a_statement_is_no_error(script: str) -> None:
+    text = f'<script setup lang="ts">\n{script}</script>\n<template>\n  <p>a</p>\n</template>\n'
+    pieces = component.divide(text, marks=shipped_marks("[cut]"), language="vue")
+    assert pieces is not None and "".join(part.text for part in pieces.parts) == text

@@ -30,6 +30,12 @@ HOLDERS = {"Engine": 40, "Refund": 40, "helper": 1, "look_up": 9, "name": 90}
         ("pub(crate) fn search_path<W>(&self) {\n", "search_path"),
         ('resource "aws_vpc" "this" {\n', "aws_vpc"),
         ('variable "azs" {\n', "azs"),
+        (
+            '#[diagnostic::on_unimplemented(\n    note = "see [it]",\n)]\npub trait Handler {\n',
+            "Handler",
+        ),
+        ("@Component({\n  selector: 'app-page',\n})\nexport class Page {\n", "Page"),
+        ("[Route(\n  name = 1)]\npublic class Page\n", "Page"),
     ],
 )
 def test_a_declaration_names(text: str, name: str) -> None:
@@ -43,6 +49,10 @@ def test_types_and_used_names_are_worth_more() -> None:
     assert worth("type Engine struct {") > worth("func Refund() {") > worth("func helper() {")
     assert worth("func helper() {") > worth("private int helper() {")
     assert worth("def look_up():") > worth("def _look_up():")
+    assert worth("pub trait Engine {") > worth("impl<T> Engine for Pool<T> {")
+    assert worth("impl Engine {") > worth("impl Engine for Pool {")
+    assert worth("interface Engine<T> {") > worth("type Engine<T> = Pick<T, 'a'>")
+    assert worth("type Engine struct {") == worth("interface Engine {")
 
 
 def test_overloads_and_many_of_one_file_are_worth_less() -> None:

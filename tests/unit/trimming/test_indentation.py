@@ -8,7 +8,7 @@ from shipped_words import marks as shipped_marks
 
 from promptforge.trimming import syntax_tree
 from promptforge.trimming.indentation import read_indentation
-from promptforge.trimming.program import program_pieces
+from promptforge.trimming.program import SIGNATURE, program_pieces
 
 OCAML = """\
 module Pool = struct
@@ -523,3 +523,21 @@ def test_a_string_that_nothing_closes_is_read_once(language: str) -> None:
     text = 'def f(:\n  x = "' + '\\"' * 40_000 + "\n  y = 1\ndef g(a):\n  z = 1\n"
     blocks = read_indentation(text, language)
     assert blocks is not None and "".join(blocks.texts()) == text
+
+
+def test_the_text_of_a_long_string_defines_nothing() -> None:
+    doc = (
+        '  @doc """\n  Renders.\n\n      def show(conn), do: render(conn)\n\n  module Shop\n  """\n'
+    )
+    text = f"defmodule Shop.Page do\n{doc}  def render(conn) do\n    conn\n  end\nend\n"
+    blocks = read_indentation(text, "elixir")
+    assert blocks is not None
+    signatures = [
+        text
+        for text, block in zip(blocks.texts(), blocks.found, strict=True)
+        if block.rank == SIGNATURE
+    ]
+    assert [text.strip() for text in signatures] == [
+        "defmodule Shop.Page do",
+        "def render(conn) do",
+    ]

@@ -148,3 +148,11 @@ def test_an_outline_marks_each_gap_of_declarations() -> None:
     outlines = [each.text.partition("\n")[2] for each in divided(text, "python").outlines()]
     assert outlines[0] == "# …\nclass A:\n    x = 1\n    def f(self): ...\ndef g(): ...\n"
     assert outlines[1] == "# …\nclass A:\n    ...\n    def f(self): ...\ndef g(): ...\n"
+
+
+def test_an_outline_has_no_long_comment_between_the_attributes_of_a_declaration() -> None:
+    said = "".join(f"/// line {n} of the manual\n" for n in range(9))
+    text = f'#[doc = "a"]\n{said}#[must_use]\npub fn take() {{\n    run();\n}}\n\nfn other() {{\n    a();\n}}\n'
+    outline = divided(text, "rust").outlines()[0].text
+    assert "#[must_use]\npub fn take()" in outline
+    assert "of the manual" not in outline
