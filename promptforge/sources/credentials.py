@@ -59,11 +59,11 @@ ASSIGNMENT = late_pattern(
     r"|[^\s\"'(){}\[\]<>$,;#`]++(?=[ \t\r]*(?:[,;#\n]|\Z)))"
 )
 """A name and its value: a text in quotes, or all that is left of the line."""
-_NAME_OF_A_SECRET = late_pattern(
+NAME_OF_A_SECRET = late_pattern(
     r"(?i)passw|passphrase|pass$|pwd|secret|token$|credential|^_?auth$"
     r"|(?:api|access|account|auth|client|encryption|private|signing)[_.-]?key"
 )
-_REFERENCE = late_pattern(r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?")
+REFERENCE = late_pattern(r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?")
 """A value that stands elsewhere, as `${TOKEN}`."""
 MIN_PASSWORD_LETTERS, MAX_CHARACTERS_ALONE = 6, 2_000
 _LANGUAGES_OF_SETTINGS = frozenset(
@@ -104,8 +104,8 @@ def find_credentials(
     if is_secret_alone(text, rules) or (rules == "passwords" and _holds_passwords(text)):
         values = ("",)
     elif rules == "settings" or _is_for_kubernetes(text):
-        is_secret = "secret" in place.lower() or "kind: Secret" in text
-        values = (*assigned_secrets(text, is_secret), *_likely_secrets(text))
+        any_name = "secret" in place.lower() or "kind: Secret" in text
+        values = (*assigned_secrets(text, any_name), *_likely_secrets(text))
     elif rules is not None:
         values = _likely_secrets(text)
     for value in values:
@@ -177,15 +177,10 @@ def _is_likely(value: str) -> bool:
 def _likely_secrets(text: str) -> Iterator[str]:
     """Yield values that look like secrets beside names of some, in any form of settings."""
     if _WORD_OF_A_SECRET.search(text):
-        for match in _assigned().finditer(text):
+        for match in re.finditer("".join(known_credentials().assigned), text):
             value = match[match.lastindex or 0]
             if not _NO_SECRET.match(value):
                 yield value
-
-
-@cache
-def _assigned() -> re.Pattern[str]:
-    return re.compile("".join(known_credentials().assigned))
 
 
 def _is_for_kubernetes(text: str) -> bool:
@@ -201,20 +196,14 @@ def assigned_secrets(text: str, any_name: bool = False) -> Iterator[str]:
     """
     for match in ASSIGNMENT.finditer(text):
         value = match[4].strip("\"'")
-        is_long = len(value) >= MIN_PASSWORD_LETTERS
-        is_named = is_secret_name(match[2]) or (any_name and _is_likely(value))
-        if is_long and is_named and not is_reference(value):
+        if is_secret(match[2], value) or (any_name and _is_likely(value)):
             yield value
 
 
-def is_secret_name(name: str) -> bool:
-    """Tell whether a name says that its value is a secret."""
-    return _NAME_OF_A_SECRET.search(name) is not None
-
-
-def is_reference(value: str) -> bool:
-    """Tell whether a value names the place of a secret alone, as `${TOKEN}`."""
-    return _REFERENCE.fullmatch(value) is not None
+def is_secret(name: str, value: str) -> bool:
+    """Tell whether a name says that its value is a secret, and it does not stand elsewhere."""
+    is_long = len(value) >= MIN_PASSWORD_LETTERS and not REFERENCE.fullmatch(value)
+    return is_long and NAME_OF_A_SECRET.search(name) is not None
 
 
 def _lines_with_long_words(text: str) -> Iterator[str]:

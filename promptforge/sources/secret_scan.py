@@ -21,12 +21,13 @@ from .credentials import (
     ASSIGNMENT,
     KEYS,
     MIN_PASSWORD_LETTERS,
+    NAME_OF_A_SECRET,
+    REFERENCE,
     REST_OF_A_TOKEN,
     find_credentials,
     is_harmless,
-    is_reference,
+    is_secret,
     is_secret_alone,
-    is_secret_name,
     rules_of,
 )
 
@@ -156,9 +157,7 @@ def _mask_value(allowed: Collection[str], match: re.Match[str]) -> str:
     """Return an assignment without its value where its name is that of a secret."""
     value = match[4]
     bare = value.strip("\"'")
-    if len(bare) < MIN_PASSWORD_LETTERS or not is_secret_name(match[2]):
-        return match[0]
-    if is_reference(bare) or is_harmless(bare, allowed):
+    if not is_secret(match[2], bare) or is_harmless(bare, allowed):
         return match[0]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{match[0][: -len(value)]}{quote}{MASK}{quote}"
@@ -240,7 +239,7 @@ def _mask_setting(line: str) -> str | None:
             return None
         quote = value[0]
     bare = value.strip("\"'")
-    is_short = len(bare) < MIN_PASSWORD_LETTERS and not is_secret_name(name)
-    if not bare or is_short or is_reference(bare):
+    is_short = len(bare) < MIN_PASSWORD_LETTERS and not NAME_OF_A_SECRET.search(name)
+    if not bare or is_short or REFERENCE.fullmatch(bare):
         return line
     return f"{head}{quote}{MASK}{quote}{end}"
