@@ -359,8 +359,7 @@ def folder_flags(function: Command) -> Command:
     """Add the flags that say which files of folders are read."""
     about = "Include dot files that git does not track."
     function = click.option("--hidden", is_flag=True, help=about)(function)
-    about = "Mask credentials in files of folders and in git changes; the extra secrets knows more"
-    about += " kinds."
+    about = "Mask credentials in files of folders and in git changes."
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=about)(function)
     about = "Include ignored, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -96,9 +95,7 @@ def find_credentials(
 
     Of a private key the value is the beginning of its body; in a file for passwords it is empty.
     """
-    # Thirty words are not looked for in all of a text, where few lines can hold a token.
-    lines = "\n".join(_lines_with_long_words(text))
-    yield from _find_known(text, lines, allowed)
+    yield from _find_known(text, allowed)
     values: Iterable[str] = ()
     rules = rules_of(place)
     if is_secret_alone(text, rules) or (rules == "passwords" and _holds_passwords(text)):
@@ -111,13 +108,12 @@ def find_credentials(
     for value in values:
         if not is_harmless(value, allowed):
             yield "a password or key", value
-    for name, secret in _find_more(text, lines):
-        if not is_harmless(secret, allowed):
-            yield f"what looks like {name}", secret
 
 
-def _find_known(text: str, lines: str, allowed: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield what has a pattern of its issuer; `lines` are those that can hold a token."""
+def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield what has a pattern of its issuer."""
+    # Forty words are not looked for in all of a text, where few lines can hold a token.
+    lines = "\n".join(_lines_with_long_words(text))
     for known in known_credentials().credentials:
         looked_in = text if known.short else lines
         for match in known.find(looked_in):
@@ -221,84 +217,8 @@ def _lines_with_long_words(text: str) -> Iterator[str]:
             yield line
 
 
-def _find_more(text: str, lines: str) -> Iterator[tuple[str, str]]:
-    """Yield what detect-secrets finds in a text; `lines` are those that can hold a token."""
-    for name, shape in _SHAPES.items():
-        looked_in = text
-        if name == "JSON Web Token":
-            if "eyJ" not in text:
-                continue
-            # Of `eyJeyJ…` without a dot it reads all that is left, at each `eyJ`.
-            looked_in = "\n".join(shape.findall(text))
-        elif name == "Artifactory Credentials":  # shorter than what `lines` hold
-            if not shape.search(text):
-                continue
-        elif shape.search(lines):
-            looked_in = "\n".join(filter(shape.search, lines.split("\n")))
-        else:
-            continue
-        if not looked_in or name not in detectors():
-            continue
-        for secret in detectors()[name](looked_in):
-            if not _PLACEHOLDER.fullmatch(secret):
-                # Of a JSON Web Token it gives the first two of three parts.
-                whole = re.search(re.escape(secret) + REST_OF_A_TOKEN, looked_in)
-                yield name, whole[0] if whole else secret
-
-
-@cache
-def detectors() -> Mapping[str, Callable[[str], Iterable[str]]]:
-    """Return the detectors of detect-secrets by name, where it is installed; to load it takes .2 s.
-
-    Not those of what is found here already, nor of address, entropy and words such as `password`:
-    tests and manuals are full of them.
-    """
-    try:
-        from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
-        from detect_secrets.plugins.base import RegexBasedDetector
-    except ImportError:
-        return {}
-    found: Mapping[str, Any] = get_mapping_from_secret_type_to_class()
-    return {
-        name: kind().analyze_string
-        for name, kind in sorted(found.items())
-        if issubclass(kind, RegexBasedDetector) and not _COVERED.match(name)
-    }
-
-
-_COVERED = late_pattern(
-    r"(?i)(?:AWS|Azure|Basic Auth|GitHub|GitLab|NPM|OpenAI|Private Key|PyPI|SendGrid|Slack|Stripe"
-    r"|Telegram|Public IP|Secret Keyword)\b"
-)
-"""Detectors of detect-secrets that are not asked."""
 REST_OF_A_TOKEN = r"[\w+/=~-]*+(?:\.[\w+/=~-]++)*+"
 """A pattern may end before its token does."""
-_PLACEHOLDER = late_pattern(
-    r"(?i)\.+|\*+|\W{0,2}(?:pw|pwd|pass|password|passwd|passphrase|secret|token|x+)\W{0,2}"
-)
-"""Words in the place of a password, as in `ftp://user:pw@host` of a manual."""
-_SHAPES = {
-    "Artifactory Credentials": late_pattern(r"AKC[0-9A-Za-z]{10}|AP[0-9A-F][0-9A-Za-z]{8}"),
-    # Its own name, for many a word has 24 letters.
-    "Cloudant Credentials": late_pattern(
-        r"(?i)cl(?:ou|oudant)?[_-]?(?:api)?(?:key|pw|pass|token)|\.cloudant\.com"
-    ),
-    "Discord Bot Token": late_pattern(r"[MNO][\w-]{23,25}\.[\w-]{6}\.", re.ASCII),
-    "IBM COS HMAC Credentials": late_pattern(r"[0-9A-Fa-f]{48}"),
-    # A long name of a function has no digit.
-    "IBM Cloud IAM Key": late_pattern(r"(?<![\w-])(?=[A-Z_a-z-]{0,43}[0-9])[\w-]{44}", re.ASCII),
-    "JSON Web Token": late_pattern(
-        r"(?<![\w=-])(?=[\w=-]*?eyJ[\w=-])[\w=-]++\.[\w=-]++\.?[\w=-]*+", re.ASCII
-    ),  # two or three words of Base64 with dots between
-    "Mailchimp Access Key": late_pattern(r"-us[0-9]"),
-    "SoftLayer Credentials": late_pattern(r"[0-9A-Za-z]{64}"),
-    "Square OAuth Secret": late_pattern(r"sq0csp-"),
-    "Twilio API Key": late_pattern(r"(?:AC|SK)[a-z0-9]{32}"),
-}
-"""Detectors of detect-secrets → the shape of their credentials.
-
-Without it they would take two thirds of the time for all: each looks for many a name first.
-"""
 MIN_TOKEN = 20
 """Letters, digits and signs of the shortest token, an access key of AWS."""
 _LETTERS = bytes(

@@ -719,10 +719,9 @@ def test_lines_with_a_long_word_are_found_as_line_by_line(text: str) -> None:
 
 
 def test_the_start_of_a_token_without_end_is_read_once() -> None:
-    pytest.importorskip("detect_secrets")
     parts = ["eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N"]
     token = ".".join(parts)
-    assert find_credential(f"x = '{token}'") == "what looks like JSON Web Token"
+    assert find_credential(f"x = '{token}'") == "a JSON Web Token"
     begun = time.process_time()
     assert find_credential("eyJa.b " + "eyJ" * 100_000) is None
     assert time.process_time() - begun < 5
