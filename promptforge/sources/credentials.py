@@ -39,7 +39,7 @@ class _Table(msgspec.Struct, frozen=True):
     credentials: list[_Credential]
     dummies: frozenset[str]
     files: dict[str, list[str]]
-    """What counts as a credential → parts of a pattern of paths; the first one that matches."""
+    """Rules for credentials → parts of a pattern of paths; the first one that matches counts."""
     assigned: list[str]
 
 
