@@ -73,7 +73,9 @@ def draw_result(result: Result) -> str:
 def _draw(result: Result, rows: int, chars: int, *, alone: bool) -> str:
     report = result.report
     hues = _hues(item.kind for item in report.items)
-    light, dark, tints = re.findall(r":root.*?{(.*?)}\s*:root.*?{(.*?)}(.*)", _palette(), re.S)[0]
+    light, dark, tints = re.findall(
+        r":root.*?{(.*?)}\s*:root.*?{(.*?)}(.*)", read_utf8(_PALETTE_FILE), re.S
+    )[0]
     return _template().render(
         result=result,
         alone=alone,
@@ -87,11 +89,6 @@ def _draw(result: Result, rows: int, chars: int, *, alone: bool) -> str:
         text=_text_parts(result, hues, chars) if result.text else (),
         cut=max(0, len(result.text) - chars),
     )
-
-
-@functools.cache
-def _palette() -> str:
-    return read_utf8(_PALETTE_FILE)
 
 
 def _hues(kinds: Iterable[str]) -> dict[str, str]:

@@ -9,10 +9,9 @@ import struct
 import zlib
 from collections.abc import Mapping
 from math import ceil
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
-from msgspec import Meta
+from .options import ImageCost
 
 IMAGES_PER_FILE = 10
 """Images that a file or recording of unknown length costs at most."""
@@ -24,44 +23,6 @@ _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _OBJECT_STREAM = re.compile(rb"/ObjStm\b[^\x00]{0,500}?stream\r?\n")
 # The words of OpenAI and of Gemini for the resolution of one image.
 _DETAILS = ("detail", "media_resolution", "mediaResolution")
-_Pixels = Annotated[int, Meta(ge=1, le=1 << 20)]
-_Tokens = Annotated[int, Meta(ge=0, le=1 << 40)]
-
-
-class ImageCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Tokens of an image: so many for each patch of it, after it was scaled down."""
-
-    patch: _Pixels | None = None
-    """Pixels of each side of a patch; without it, every image costs `max_tokens`."""
-    patch_tokens: Annotated[float, Meta(ge=0, le=1 << 20)] = 1.0
-    """Tokens of each patch."""
-    base_tokens: _Tokens = 0
-    """Tokens beside those of the patches."""
-    long_side: _Pixels | None = None
-    """Pixels to which the longer side is scaled down."""
-    short_side: _Pixels | None = None
-    """Pixels to which the shorter side is scaled down after that."""
-    max_tokens: _Tokens | None = None
-    """Most tokens; none: no limit for an image of known size."""
-
-    def tokens(self, size: tuple[int, int]) -> int:
-        """Return the tokens of an image of this width and height, which must have a `patch`.
-
-        ImageCost(patch=512, patch_tokens=170, base_tokens=85).tokens((512, 513))  # 425
-        """
-        assert self.patch is not None
-        size = _scale_down(size, max(size), self.long_side)
-        size = _scale_down(size, min(size), self.short_side)
-        patches = -(-size[0] // self.patch) * -(-size[1] // self.patch)
-        tokens = self.base_tokens + ceil(patches * self.patch_tokens)
-        return tokens if self.max_tokens is None else min(tokens, self.max_tokens)
-
-
-def _scale_down(size: tuple[int, int], side: int, limit: int | None) -> tuple[int, int]:
-    """Scale a size so that its `side` is no longer than `limit`; both sides are rounded up."""
-    if limit is None or side <= limit:
-        return size
-    return -(-size[0] * limit // side), -(-size[1] * limit // side)
 
 
 class MediaCosts(NamedTuple):

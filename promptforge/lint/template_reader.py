@@ -19,6 +19,7 @@ from jinja2.visitor import NodeVisitor
 from ..config.options import is_own_part
 from ..engine import Syntax, Templates
 from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_mean, suggest_name
+from ..files.access import read_utf8
 from ..plugins import plugin_names
 from ..syntax.syntaxes import syntax_of
 from ..templating.autoescape import SyntaxOf, TemplateReader, references
@@ -32,6 +33,7 @@ from ..templating.failures import (
     word_length,
 )
 from ..templating.language import FILTERS, LOOP_FIELDS, TEMPLATE_TESTS, Environment, check_filters
+from ..yaml_reader import load_shipped_yaml
 from .findings import Edit, Finding, LintedText
 
 _ENVIRONMENT = Environment(jinja2.DictLoader({}), syntax_of)
@@ -168,79 +170,33 @@ FINISHED_TEXT_SHAPE = Shape("a finished text")
 """Text from a template or from the caller, printed as it is."""
 
 
-def list_of(member: Shape) -> Shape:
-    """Return the shape of a list."""
-    return Shape("a list", None, member)
-
-
-def _with_fields(label: str, values: Iterable[str], **others: Shape) -> Shape:
-    return Shape(label, {**dict.fromkeys(values, VALUE_SHAPE), **others})
-
-
-KNOWN_METADATA_KEYS = {
-    *("technique_id", "tactics", "tools", "mitigations"),
-    *("url", "also_in", "also_text_of", "score", "date"),
+_FILE = Path(__file__).with_name("variables.yaml")
+_TABLE = load_shipped_yaml(read_utf8(_FILE), _FILE.name)[0]
+_SHAPES = {
+    **{"value": VALUE_SHAPE, "long": LONG_TEXT_SHAPE, "finished": FINISHED_TEXT_SHAPE},
+    "metadata": METADATA_SHAPE,
 }
+
+
+def _fields(row: Mapping[str, str]) -> dict[str, Shape]:
+    """Return the shapes of names by a row of `variables.yaml`: shape → names."""
+    fields: dict[str, Shape] = {}
+    for shape, names in row.items():
+        found = _SHAPES[shape.removeprefix("list of ")]
+        if shape.startswith("list of "):
+            found = Shape("a list", None, found)
+        fields |= dict.fromkeys(names.split(), found)
+    return fields
+
+
+for _name, _row in _TABLE["shapes"].items():
+    _SHAPES[_name] = Shape(_row.pop("label"), _fields(_row))
+KNOWN_METADATA_KEYS = frozenset(_TABLE["metadata"].split())
 """Keys with a meaning of their own: they need not occur in cases."""
-LOOP_SHAPE = _with_fields("a loop", LOOP_FIELDS)
-ITEM_SHAPE = _with_fields(
-    "an item",
-    (
-        *("id", "kind", "name", "path", "url", "title", "start_line", "end_line"),
-        *("kind_title", "lines", "line_range", "language", "score", "origin", "form"),
-    ),
-    metadata=METADATA_SHAPE,
-    content=LONG_TEXT_SHAPE,
-    summary=LONG_TEXT_SHAPE,
-)
-SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISHED_TEXT_SHAPE})
-"""An item on a page."""
-SECTION_SHAPE = _with_fields("a section", ("key", "title"), items=list_of(SHOWN_ITEM_SHAPE))
-SOURCE_SHAPE = _with_fields(
-    "a source", ("id", "name", "kind", "path", "url", "line", "score", "place")
-)
-TREE_SHAPE = _with_fields(
-    "a folder or file",
-    ("name", "path", "tokens", "folder", "same", "unseen"),
-    indent=FINISHED_TEXT_SHAPE,
-)
-_MESSAGE = _with_fields(
-    "a message",
-    ("role", "text"),
-    calls=list_of(_with_fields("a call", ("id", "name", "arguments"))),
-    results=list_of(_with_fields("a result", ("id", "name", "text"))),
-)
-_PART = _with_fields("a part", ("name", "role"), text=FINISHED_TEXT_SHAPE)
-PAGE_VARIABLES: Mapping[str, Shape] = {
-    "items": list_of(SHOWN_ITEM_SHAPE),
-    **dict.fromkeys(("sections", "explicit", "similarity"), list_of(SECTION_SHAPE)),
-    **dict.fromkeys(("sources", "places"), list_of(SOURCE_SHAPE)),
-    "tree": list_of(TREE_SHAPE),
-    **dict.fromkeys(("header", "footer", "separator"), FINISHED_TEXT_SHAPE),
-    **dict.fromkeys(("total", "query", "missing_sources"), VALUE_SHAPE),
-}
-ITEM_VARIABLES: Mapping[str, Shape] = {
-    "item": ITEM_SHAPE,
-    **dict.fromkeys(("headers", "line_numbers", "scores", "code", "query"), VALUE_SHAPE),
-}
-PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
-    **{
-        part: {part: FINISHED_TEXT_SHAPE, "boundary": VALUE_SHAPE}
-        for part in ("system", "instructions", "question", "recall")
-    },
-    "part": {
-        "text": FINISHED_TEXT_SHAPE,
-        **dict.fromkeys(("name", "joined", "boundary"), VALUE_SHAPE),
-    },
-    "left_out": dict.fromkeys(("name", "arguments", "tokens"), VALUE_SHAPE),
-    "filler": {"role": VALUE_SHAPE},
-    "context": {
-        **dict.fromkeys(("context", "citation"), FINISHED_TEXT_SHAPE),
-        **dict.fromkeys(("joined", "boundary", "layout", "format"), VALUE_SHAPE),
-    },
-    "history": {"history": list_of(_MESSAGE), "boundary": VALUE_SHAPE},
-    "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},
-}
+LOOP_SHAPE = Shape("a loop", dict.fromkeys(LOOP_FIELDS, VALUE_SHAPE))
+PAGE_VARIABLES: Mapping[str, Shape] = _fields(_TABLE["page"])
+ITEM_VARIABLES: Mapping[str, Shape] = _fields(_TABLE["item"])
+PROMPT_VARIABLES = {part: _fields(row) for part, row in _TABLE["prompt"].items()}
 """The variables of `prompt/SET/PART.EXT.j2`, by the part."""
 
 
@@ -461,7 +417,7 @@ class _ScopeWalk(NodeVisitor):
         return self._common(scope, node.expr1, node.expr2)
 
     def visit_List(self, node: nodes.List | nodes.Tuple, scope: Scope) -> Shape | None:
-        return list_of(self._common(scope, *node.items))
+        return Shape("a list", None, self._common(scope, *node.items))
 
     def _binary(self, node: nodes.BinExpr, scope: Scope) -> Shape | None:
         return self._common(scope, node.left, node.right)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .in_order import Packer
-from .passages import PassageSource, pack_passages
 from .shares import MAX_LENGTHENED_IN_VAIN, Shares
 from .types import (
     EMPTY_VARIANT,
@@ -25,6 +24,9 @@ from .types import (
     min_cost,
     subtract_costs,
 )
+
+if TYPE_CHECKING:
+    from .passages import PassageSource
 
 MAX_ITEMS_ANSWERING = 24
 """Items that show what answers the query instead of as much from their structure."""
@@ -205,6 +207,8 @@ def _answer(packer: Packer, index: int, limit: Cost, passages: PassageSource) ->
     """Show of a cut item the passages that answer, in the room that it has."""
     variant, cost = packer.chosen[index], packer.cost
     if variant.name in SHORTENED_VARIANTS:
+        from .passages import pack_passages
+
         pack_passages(packer, PackingStep([index], again=True), limit, passages)
         if index not in packer.chosen:
             packer.put(index, variant, cost)

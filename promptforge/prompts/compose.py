@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ..config.media import MediaCosts
 from ..config.options import MAX_CACHE_BREAKPOINTS, PROMPT_PARTS, Options, is_own_part
 from ..errors import TemplateError, quote
 from ..model import Result, ResultItem
@@ -289,7 +290,7 @@ class Composer:
 
     def hidden_cost(self, block: MessageBlock) -> int:
         """Return the most that images, files and what is encrypted in a block may cost."""
-        media = self.options.media
+        media = MediaCosts(*(getattr(self.options, name) for name in MediaCosts._fields))
         if isinstance(block, ImageBlock):
             return media.image(block.original or block.data)
         if block.original is None:
@@ -419,7 +420,7 @@ class PromptTemplates:
         folders = (f"{origin}{PROMPTS_FOLDER}/{own}", f"{PROMPTS_FOLDER}/default")
         # Nearest first: the format's own ending, its syntax's, plain text.
         ending = FORMAT_EXTENSIONS.get(format, format)
-        endings = (ending, format.rpartition(".")[2], PLAIN.ending)
+        endings = (ending, format.rpartition(".")[2], FORMAT_EXTENSIONS[PLAIN.name])
         self._places = [(f"{folder}/", f".{end}.j2") for folder in folders for end in endings]
         self._found: dict[str, str] = {}
         self._format = format

@@ -133,8 +133,8 @@ def format_prompt(prompt: Prompt) -> str:
     """Return the output of the command: the text of `to="text"`, else the request as JSON."""
     if prompt.to == "text":
         return prompt.text
-    return json.dumps(prompt.request, ensure_ascii=False, indent=2, default=_base64) + "\n"
 
+    def text_of(blob: bytes) -> str:
+        return base64.b64encode(blob).decode()
 
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
+    return json.dumps(prompt.request, ensure_ascii=False, indent=2, default=text_of) + "\n"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -27,7 +27,6 @@ from ..syntax.syntax import VERBATIM
 from ..templating.language import Fields, OpenFields
 from ..templating.limits import NO_CHANGES, Changes, FuelTank, count_chars
 from ..templating.loader import Layout
-from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
 from ..text.delimiters import check_delimiters, delimiter_name
 from ..text.escape import Content, LoneMarker, VerbatimContent
 from ..text.format import Marks, append_marker, number_lines
@@ -35,6 +34,9 @@ from ..text.languages import language_of
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from ..trimming.kinds import Trimmers, language_by_content
+
+if TYPE_CHECKING:
+    from ..text.control_tokens import ControlTokens, TokenBreaker
 
 
 class LanguageTags:
@@ -223,7 +225,8 @@ class ItemViews:
         """Breaks up control tokens that texts make where they meet; None where they are kept."""
         if self.breaker is not None:
             shared += (setting.controls, self.breaker.spare)
-        self._broken_up = BrokenUp([])
+        self._broken_up = 0, 0
+        """Control tokens broken up in the last text, and those without a place for it."""
         self._memory, self._remembered_views = setting.memory, setting.memory.views(shared)
 
     def variants(self, index: int) -> Sequence[Variant]:
@@ -292,15 +295,15 @@ class ItemViews:
         view["kind_title"] = self._kind_titles.get(kind)
         show = self._printers.get(kind)
         if show is None:
-            change = self._break_up_printed if self.breaker is not None else None
+            change = None
+            if self.breaker is not None:
+                change = partial(self._break_up, self.breaker)
             show = self._layout.printer(kind, self._flags, self._tank, change)
             self._printers[kind] = show
-        self._broken_up = BrokenUp([])
+        self._broken_up = 0, 0
         view["text"], changes = show(view, chars)
         notes += change_notes(changes)
-        if self.breaker is not None:
-            broken += self._broken_up.broken
-            notes += control_token_notes(broken, self._broken_up.left)
+        notes += control_token_notes(broken + self._broken_up[0], self._broken_up[1])
         return view, notes
 
     def _fields(
@@ -370,16 +373,11 @@ class ItemViews:
             )
         return item, language, count
 
-    def break_up(self, parts: list[str]) -> BrokenUp:
-        """Break up control tokens that the parts of an item's text make where they meet."""
-        if self.breaker is None:
-            return BrokenUp(parts)
-        return self.breaker.break_up(parts)
-
-    def _break_up_printed(self, parts: list[str]) -> list[str]:
+    def _break_up(self, breaker: TokenBreaker, parts: list[str]) -> list[str]:
         # A printer serves all items of its kind, so what it broke up is kept for the one at hand.
-        self._broken_up = self.break_up(parts)
-        return self._broken_up.parts
+        made = breaker.break_up(parts)
+        self._broken_up = made.broken, made.left
+        return made.parts
 
     def bare(self, item: Item, variant: Variant) -> str:
         """Return the text of an item that stands for all of its kind."""
@@ -400,6 +398,8 @@ def _make_breaker(setting: Setting, lines: Sequence[str]) -> TokenBreaker | None
     layout, controls = setting.layout, setting.controls
     if controls is None:
         return None
+    from ..text.control_tokens import TokenBreaker
+
     titles = layout.settings.headings.values()
     given = [*lines, setting.options.query_text or "", *titles, layout.sources()]
     spare = {text[start:end] for text in given for start, end in controls.find(text)}

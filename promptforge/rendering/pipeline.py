@@ -66,10 +66,10 @@ class Pipeline(Planner):
         report = Report(printed)
         say_of_report(report, diagnostics)
         seconds = time.perf_counter() - request.started
-        options = printed.page.options
+        asked = request.options.layout, request.options.format
         about = (len(printed.packed.chosen), printed.tokens, len(printed.text))
         message = "printed %d items: %d tokens, %d characters (%s, %s), %.1f ms"
-        _LOG.debug(message, *about, options.layout, options.format, 1000 * seconds)
+        _LOG.debug(message, *about, *asked, 1000 * seconds)
         return Result(report, tuple(diagnostics), seconds)
 
 

@@ -44,7 +44,6 @@ from ..syntax.syntax import TAGGED
 from ..syntax.syntaxes import unknown_syntax
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
-from ..text.control_tokens import ControlTokens, control_tokens_of
 from ..text.delimiters import BrokenDelimiterError, pick_nonce
 from ..text.words import late_property
 from ..tokenizers.registry import get_tokenizer
@@ -54,6 +53,7 @@ from .page import Page, divide_named
 
 if TYPE_CHECKING:
     from ..selection.scoring import AnyEmbed, Vectors
+    from ..text.control_tokens import ControlTokens
 
 _DEFAULTS = Options()
 _LOG = logging.getLogger("promptforge")
@@ -260,6 +260,8 @@ class Planner:
             message = f"control_text: escape changes nothing, since {message}"
             diagnostics.add("PF106", f"{message}; choose the profile of the LLM's family")
             return None
+        from ..text.control_tokens import control_tokens_of
+
         return control_tokens_of(self.profile.control_tokens)
 
 

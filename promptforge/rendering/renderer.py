@@ -23,7 +23,7 @@ from ..files import Folders, TemplateSources, folder_paths, template_sources
 from ..model import Item, Result
 from ..reasons import BUDGET, MERGED
 from ..sources.native import read_flawless
-from ..templating.loader import FollowedTemplates, Templates
+from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
 from .loops import in_thread
 from .pipeline import Pipeline, log_diagnostics, shipped_templates_used
@@ -76,6 +76,8 @@ class ContextRenderer:
         sources = template_sources(templates)
         self._followed = None
         if follow_edits:
+            from ..templating.following import FollowedTemplates
+
             self._followed = FollowedTemplates(sources)
             self._set = TemplateSet(self._followed.newest()[0])
         else:

@@ -98,7 +98,10 @@ def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -
     template = page.layout.item_template(view["kind"]).name or ""
     flags = {name: getattr(page.options, name) for name in _FLAGS}
     inner = _pieces(templates.trace(template, {"item": view, **flags}), [])
-    return _with_texts(inner, page.views.break_up(_texts(inner)).parts)
+    texts = _texts(inner)
+    if page.views.breaker is not None:
+        texts = page.views.breaker.break_up(texts).parts
+    return _with_texts(inner, texts)
 
 
 def _watch(page: Page, chosen: Mapping[int, Variant], asked: list[_WatchedItem]) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE, Content, count_invisible
 from ..text.format import plural
 from .syntax import Syntax
 
 if TYPE_CHECKING:
+    from ..text.control_tokens import ControlTokens
     from ..text.delimiters import TemplateLines
 
 

@@ -8,11 +8,19 @@ import re
 from json.encoder import encode_basestring
 from typing import ClassVar
 
-from ..text.control_tokens import Inside, around
 from ..text.escape import INVISIBLE_CHARACTER, SURROGATE, Content, Safe
 from ..text.format import to_text
 from ..text.words import late_pattern
-from .syntax import BRANCHES, LineParts, PlacementError, Syntax, ends_with_backslash, static_text
+from .syntax import (
+    BRANCHES,
+    Inside,
+    LineParts,
+    PlacementError,
+    Syntax,
+    around,
+    ends_with_backslash,
+    static_text,
+)
 
 _STRING = late_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ESCAPE = late_pattern(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
@@ -63,8 +71,6 @@ class Json(Syntax):
     """JSON. Mode: `string` inside quotes that the template has opened."""
 
     name = "json"
-    ending = "json"
-    aliases: ClassVar[tuple[str, ...]] = ("jsonl",)
     quotes_values = True
     backslashes = 2  # a backslash in a string is written as two
     places: ClassVar = {"value": json_value, "string": json_string}

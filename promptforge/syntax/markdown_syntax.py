@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from ..text.control_tokens import Inside
 from ..text.escape import (
     FENCE_TAG,
     Content,
@@ -31,6 +30,7 @@ from ..text.urls import (
 from ..text.words import late_pattern
 from .contents import clean_content
 from .syntax import (
+    Inside,
     LineParts,
     PlacementError,
     Syntax,
@@ -278,8 +278,6 @@ class Markdown(Syntax):
     """CommonMark and GFM. Modes: `html` in a block of HTML, `fence` in a fence."""
 
     name = "markdown"
-    ending = "md"
-    aliases = ("markdown",)
     is_taggable = True
     keeps_returns = False
     fuel_per_char = 50

@@ -44,7 +44,6 @@ class Plain(Syntax):
     """Plain text; a format with an unknown ending is escaped so, too."""
 
     name = "plain"
-    ending = "txt"
     is_taggable = True
     keeps_returns = False
     is_parsed = False

@@ -6,10 +6,10 @@ A syntax is one module with one subclass of `Syntax` and one instance, listed in
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from ..text.control_tokens import Inside
 from ..text.escape import Escape
 
 # A line of a template is compared with lines of content, so values in it are wildcards.
@@ -26,6 +26,16 @@ TAGGED = "tagged"
 """The framing that prints contents as they are, between delimiters."""
 
 
+Inside = Callable[[int], bool]
+"""Position → True where a backslash may be inserted without touching the syntax."""
+
+
+def around(spans: Sequence[re.Match[str]], place: int) -> re.Match[str] | None:
+    """Return the span around a place; `spans` are in order."""
+    index = bisect_right(spans, place - 1, key=re.Match.start) - 1
+    return spans[index] if index >= 0 and place < spans[index].end() else None
+
+
 class PlacementError(ValueError):
     """A value that no escape could keep in its place, or text that would swallow a value."""
 
@@ -39,10 +49,6 @@ class Syntax:
 
     name: ClassVar[str] = ""
     """The word for it, also that of the shipped format."""
-    ending: ClassVar[str] = ""
-    """The last ending of its templates before `.j2`."""
-    aliases: ClassVar[tuple[str, ...]] = ()
-    """Other endings of the same syntax: `html` is escaped as `xml`."""
     is_taggable: ClassVar[bool] = False
     """True where contents may stand between tags with a nonce in place of its own framing."""
     places: ClassVar[Mapping[str, Escape]] = {}

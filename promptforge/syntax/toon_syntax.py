@@ -112,8 +112,7 @@ _AFTER = {place: late_pattern(after).match for place, (_, after) in _PLACES.item
 class Toon(Json):
     """TOON, with the quotes of JSON. Mode: `string` inside quotes that the template has opened."""
 
-    name = ending = "toon"
-    aliases = ()
+    name = "toon"
     sees_each_value = True
     places: ClassVar = {
         "string": toon_string,

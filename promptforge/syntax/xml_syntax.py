@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from ..text.control_tokens import Inside, around
 from ..text.escape import Content, Safe, VerbatimContent, to_label
 from ..text.urls import DECODED_IN_XML, SETTLES_SCHEME, url_places
 from ..text.words import late_pattern
 from .syntax import (
     BRANCHES,
+    Inside,
     LineParts,
     PlacementError,
     Syntax,
+    around,
     ends_with_value,
     static_text,
     with_marks,
@@ -101,8 +102,6 @@ class Xml(Syntax):
     """
 
     name = "xml"
-    ending = "xml"
-    aliases = ("html", "svg")
     is_taggable = True
     keeps_returns = False
     uncarried = (XML_ILLEGAL, "characters that XML cannot carry, replaced by U+FFFD")

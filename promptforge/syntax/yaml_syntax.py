@@ -9,7 +9,6 @@ from json.encoder import encode_basestring
 from typing import ClassVar
 
 from ..errors import ProfileError
-from ..text.control_tokens import Inside
 from ..text.escape import (
     INVISIBLE_CHARACTER,
     MAX_LABEL_CHARACTERS,
@@ -24,6 +23,7 @@ from .json_syntax import finite
 from .syntax import (
     BRANCHES,
     PRINTED_VALUE,
+    Inside,
     LineParts,
     PlacementError,
     Syntax,
@@ -130,8 +130,6 @@ class Yaml(Syntax):
     """
 
     name = "yaml"
-    ending = "yaml"
-    aliases = ("yml",)
     quotes_values = True
     sees_each_value = True
     is_trimmable = False  # the last line end may be one of a content: it ends a literal block

@@ -28,7 +28,6 @@ from ..syntax.contents import clean_content
 from ..syntax.json_syntax import json_value
 from ..syntax.markdown_syntax import fence, md_code, md_prose
 from ..syntax.syntax import VERBATIM, Syntax
-from ..syntax.syntaxes import SYNTAXES
 from ..text.escape import (
     Content,
     DelimitedBlock,
@@ -532,18 +531,22 @@ class Environment(jinja2.Environment):
         self.globals.clear()
         self.filters = {name: metered_filter(name, change) for name, change in FILTERS.items()}
         self.filters |= {"fence": metered_fence(fence), **METER_FUNCTIONS}
-        for syntax in SYNTAXES:
-            for place in syntax.places:
-                escape = metered_escape(syntax, place)
-                if place == "url":
-                    escape = count_inert_urls(escape)
-                elif place == "line" and syntax.marks_lines:
-                    escape = mark_imitations(escape)
-                self.filters[f"{syntax.name}.{place}"] = escape
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
         self._compiled: dict[str, CompiledTemplate] = {}
         self._syntax_of = syntax_of
+
+    def _add_escapes(self, syntax: Syntax) -> None:
+        """Know the escapes of a syntax: the first template of it asks for them."""
+        for place in syntax.places:
+            if f"{syntax.name}.{place}" in self.filters:
+                return
+            escape = metered_escape(syntax, place)
+            if place == "url":
+                escape = count_inert_urls(escape)
+            elif place == "line" and syntax.marks_lines:
+                escape = mark_imitations(escape)
+            self.filters[f"{syntax.name}.{place}"] = escape
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return a field of a mapping or of a loop; never an attribute of another object."""
@@ -607,6 +610,7 @@ class Environment(jinja2.Environment):
     def compile(self, source: Any, name: Any = None, filename: Any = None, *_: Any) -> Any:
         """Return the code of a text; one that was compiled lately is not compiled again."""
         key = self._key(source, name or NAMELESS, filename)
+        self._add_escapes(key[-1])
         found = _lately_compiled.pop(key, None)
         if found is None:
             read = self._compiled.get(name)  # by `facts_of`, of the same text: its file is shipped
@@ -630,6 +634,7 @@ class Environment(jinja2.Environment):
         root = self.tree(source, name, filename)
         known = name or NAMELESS
         reader = TemplateReader(known, source, self._syntax_of)
+        self._add_escapes(reader.syntax)
         check_filters(root, reader, lambda node: self._plug(node, reader))
         # The older name of the same: in Markdown `framed` is a fence.
         for node in root.find_all(nodes.Filter):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -17,9 +15,6 @@ import msgspec
 from ..config.layouts import NO_BASE, LayoutSettings, load_layout_settings
 from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
 from ..files import (
-    MAX_SETTLE_SECONDS,
-    SETTLE_SECONDS,
-    FileStamps,
     TemplateFile,
     TemplateSource,
     folder_stamps,
@@ -30,7 +25,7 @@ from ..files import (
 )
 from ..syntax.plain_syntax import PLAIN
 from ..syntax.syntax import PRINTED_TITLE, LineParts, Syntax
-from ..syntax.syntaxes import BY_NAME, FORMAT_EXTENSIONS, format_of, known_syntax
+from ..syntax.syntaxes import FORMAT_EXTENSIONS, format_of, known_syntax, syntax_named
 from ..text.delimiters import TemplateLines
 from ..text.escape import Safe
 from ..text.words import late_property
@@ -234,7 +229,7 @@ class Templates:
             settings = self.settings(folder) if self.is_layout(folder) else self.folder_settings("")
         except PromptForgeError:  # said by the layout itself
             return None
-        return BY_NAME.get(settings.syntax or "")
+        return None if settings.syntax is None else syntax_named(settings.syntax)
 
     def layout(self, layout: str, format: str) -> Layout:
         """Return `layout` in `format`; raises `OptionError` if it has no such format."""
@@ -622,63 +617,3 @@ def _explain_failure(
     from .failures import explain_failure
 
     return explain_failure(error, template, variables)
-
-
-class FollowedTemplates:
-    """Templates that are read again when their files change; safe in any thread.
-
-    A new set is taken once its files rest for `SETTLE_SECONDS` and all of them compile; until then
-    the last good set is used. A rendering keeps the set it began with.
-    """
-
-    def __init__(self, sources: Sequence[TemplateSource]) -> None:
-        """Read `sources` as `Templates` does, whether they compile or not."""
-        self._sources = tuple(sources)
-        self._folders = [source for source in sources if isinstance(source, Path)]
-        self._lock = threading.Lock()
-        self._seen = self._stamps()
-        self._current: tuple[Templates, str | None] = (Templates(self._sources), None)
-        self._again = self._current[0].unread()
-        """Read again even if nothing has changed: a disk may fail once and not the next time."""
-
-    def newest(self) -> tuple[Templates, str | None]:
-        """Return the set to use now, and the error of newer files that were not taken.
-
-        One thread waits for files that are being written, at most `MAX_SETTLE_SECONDS`; the others
-        go on with the last good set.
-        """
-        if self._lock.acquire(blocking=False):
-            try:
-                self._refresh()
-            finally:
-                self._lock.release()
-        return self._current
-
-    def _refresh(self) -> None:
-        good = self._current[0]
-        try:
-            stamps = self._stamps()
-            if stamps == self._seen and not self._again:
-                return
-            newer, self._seen = self._read_at_rest(stamps)
-            self._again = newer.unread()
-            newer.check()
-            self._current = (newer, None)
-        except PromptForgeError as error:
-            self._current = (good, str(error))
-
-    def _stamps(self) -> list[FileStamps]:
-        return [folder_stamps(folder) for folder in self._folders]
-
-    def _read_at_rest(self, stamps: list[FileStamps]) -> tuple[Templates, list[FileStamps]]:
-        """Return the templates once their files are at rest, with the stamps of these."""
-        until = time.monotonic() + MAX_SETTLE_SECONDS
-        while time.monotonic() < until:
-            time.sleep(SETTLE_SECONDS)
-            before, stamps = stamps, self._stamps()
-            if before == stamps:
-                templates = Templates(self._sources)
-                if self._stamps() == stamps:  # nothing was written while they were read
-                    return templates, stamps
-        named = ", ".join(map(str, self._folders))
-        raise PromptForgeError(f"the template files keep changing in {named}")

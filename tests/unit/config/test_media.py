@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.config.media import ImageCost, MediaCosts, count_pages, count_seconds, image_size
-from promptforge.config.options import Options, apply_options
+from promptforge.config.media import MediaCosts, count_pages, count_seconds, image_size
+from promptforge.config.options import ImageCost, Options, apply_options
 from promptforge.config.profiles import load_profile
 from promptforge.prompts.providers import ShapeName
 
@@ -38,7 +38,8 @@ def png(width: int, height: int) -> str:
 
 
 def costs(profile: str) -> MediaCosts:
-    return apply_options(Options(), load_profile(profile).options).media
+    options = apply_options(Options(), load_profile(profile).options)
+    return MediaCosts(*(getattr(options, name) for name in MediaCosts._fields))
 
 
 @pytest.mark.parametrize("form", HEADS)

@@ -93,11 +93,11 @@ def test_the_shapes_are_what_templates_really_see() -> None:
     page.render({0: page.variants(0)[0], 1: page.variants(1)[0]})
     (variables,) = seen
     assert set(variables) == set(shapes.PAGE_VARIABLES)
-    assert set(variables["items"][0]) == set(shapes.SHOWN_ITEM_SHAPE.fields or {})
-    assert set(variables["items"][0]) - {"text"} == set(shapes.ITEM_SHAPE.fields or {})
+    assert set(variables["items"][0]) == set(shapes._SHAPES["shown_item"].fields or {})
+    assert set(variables["items"][0]) - {"text"} == set(shapes._SHAPES["item"].fields or {})
     for name in ("sections", "explicit", "similarity"):
-        assert set(variables[name][0]) == set(shapes.SECTION_SHAPE.fields or {})
-    assert set(variables["sources"][0]) == set(shapes.SOURCE_SHAPE.fields or {})
+        assert set(variables[name][0]) == set(shapes._SHAPES["section"].fields or {})
+    assert set(variables["sources"][0]) == set(shapes._SHAPES["source"].fields or {})
     assert {"item", *page.views._flags} == set(shapes.ITEM_VARIABLES)
 
 

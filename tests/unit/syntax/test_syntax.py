@@ -12,13 +12,13 @@ from judges import (
 )
 
 import promptforge as pf
-from promptforge.syntax.syntaxes import SYNTAXES, syntax_of
+from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS, syntax_named, syntax_of
 from promptforge.text.escape import Content, FencedBlock, Safe
 
 QUOTED = [("xml", "attribute"), ("json", "string"), ("yaml", "string"), ("toon", "string")]
 AGAIN = ("url", "autolink", "title", "member")
 """Places of which the escapes are others than those that `{% set %}` may have used."""
-ESCAPES = [(syntax.name, place) for syntax in SYNTAXES for place in syntax.places]
+ESCAPES = [(name, place) for name in FORMAT_EXTENSIONS for place in syntax_named(name).places]
 
 
 @pytest.mark.parametrize(("syntax", "place"), QUOTED)

@@ -7,7 +7,8 @@ from promptforge.syntax.syntaxes import syntax_of
 
 def test_an_unknown_ending_is_plain_text() -> None:
     known = ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "yml", "txt", "slides.md")
-    assert [syntax_of(ending).ending for ending in known] == [
-        *("md", "md", "xml", "xml", "xml", "json", "json", "yaml", "txt", "md")
+    assert [syntax_of(ending).name for ending in known] == [
+        *("markdown", "markdown", "xml", "xml", "xml"),
+        *("json", "json", "yaml", "plain", "markdown"),
     ]
     assert {syntax_of(ending).name for ending in ("org", "", "MD", "md.org")} == {"plain"}

@@ -21,7 +21,8 @@ from places import DATA
 from unfiltered import FORMATS, render
 
 from promptforge.config.profiles import load_profile
-from promptforge.text.control_tokens import NUMBER_RANGE, ControlTokens, around
+from promptforge.syntax.syntax import around
+from promptforge.text.control_tokens import NUMBER_RANGE, ControlTokens
 
 Encode = Callable[[str], list[int]]
 PATTERN = (

@@ -28,7 +28,7 @@ from promptforge.tokenizers.registry import (
     get_tokenizer,
     is_installed,
 )
-from promptforge.tokenizers.vocabulary import SPACE_MARK, read_gguf
+from promptforge.tokenizers.tokenizer_files import SPACE_MARK, read_gguf
 
 pytestmark = pytest.mark.unwatched
 

@@ -25,6 +25,7 @@ from reference_encodings import random_parts
 from promptforge.errors import TokenizerError, call_foreign, pip_install
 from promptforge.text.words import UNITS
 from promptforge.tokenizers.registry import get_tokenizer
+from promptforge.tokenizers.tokenizer_files import SPACE_MARK, gguf_tokenizer, read_gguf
 from promptforge.tokenizers.vocabulary import (
     ADDITIVE_PATTERNS,
     GPT2_PATTERN,
@@ -32,11 +33,8 @@ from promptforge.tokenizers.vocabulary import (
     PATTERNS_OF_STEPS,
     QWEN_3_5_PATTERN,
     QWEN_PATTERN,
-    SPACE_MARK,
     TEKKEN_PATTERN,
-    gguf_tokenizer,
     load_table,
-    read_gguf,
     speed_up_pattern,
 )
 
