@@ -637,7 +637,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Draw the result for a notebook."""
-        if "page" not in self.report.__dict__:  # a `StoredReport`
+        if isinstance(self.report, StoredReport):
             raise NotImplementedError  # a notebook then shows `repr`
         # By name: the drawing is on a floor above, and notebooks alone ask for it.
         snapshot = import_module(f"{__package__}.authoring.snapshot")
