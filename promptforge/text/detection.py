@@ -27,7 +27,8 @@ LOG_SHARE, TRACE_SHARE, PROGRAM_SHARE, MARKUP_SHARE, REGULAR_SHARE = 0.5, 0.25, 
 """Shares of the lines of a text that only a log, a trace, a program or markup has; share of keys
 among the lines of settings that are not indented, and of rows of one width in a table."""
 MAX_SENTENCES = 0.25
-"""Share of the lines of a program that are sentences, as those of its documentation are."""
+"""Share of lines that are sentences, above which a text is no program, and code within a line no
+sign of Markdown: each line of such notes answers for itself."""
 MIN_ROWS = 3
 _BLANKS = "\ufeff \t\r\n"
 _HTML_TAGS = """
@@ -153,12 +154,12 @@ def _language_of_lines(text: str) -> str | None:
     settings = _settings_of(outer, len(lines) - len(outer))
     if settings:
         return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
+    short = filter(lambda line: len(line) <= MAX_LINE_CHARS, lines)
+    is_said = sum(_SENTENCE.match(line) is not None for line in short) > MAX_SENTENCES * len(lines)
+    found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
     program = sum(found[name] for name in _PROGRAMS)
-    short = filter(lambda line: len(line) <= MAX_LINE_CHARS, lines)
-    if sum(_SENTENCE.match(line) is not None for line in short) > MAX_SENTENCES * len(lines):
-        program = 0
-    if program >= max(2, PROGRAM_SHARE * len(lines), found[markup]):
+    if not is_said and program >= max(2, PROGRAM_SHARE * len(lines), found[markup]):
         return next(name for name, least in _PROGRAMS.items() if found[name] >= least * program)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
     return markup if is_markup else None

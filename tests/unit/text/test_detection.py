@@ -71,6 +71,13 @@ TEXTS = [
         "boil(self): Boil until the whistle is heard by all.\n"
         "empty(self): Pour the water out and dry the pot.",
     ),
+    (
+        None,
+        "Operation Kettle was a campaign against kitchens in three countries.\n"
+        "Archive via Utility: The cooks used the `makecab` utility to pack what they had taken.\n"
+        "Local Accounts: The cooks used the `dsquery` command to get all users of the kitchen.\n"
+        "Cron: The cooks configured jobs that pulled recipes from their own servers.",
+    ),
 ]  # fmt: skip
 
 
