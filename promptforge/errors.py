@@ -105,6 +105,15 @@ class Diagnostics:
 # Not `kind.__name__`: a metaclass may define a property of that name and answer anything.
 TYPE_NAME = type.__dict__["__name__"].__get__
 """The name of a type, whatever its metaclass says."""
+
+
+def type_name_of(value: object) -> str:
+    """Return the name of a value's type for a message: `text`, `object`, `list`, `int`, `Foo` …"""
+    kind = type(value)
+    words = {str: "text", dict: "object", type(None): "null"}
+    return words.get(kind) or ascii(TYPE_NAME(kind))[1:-1][:60]
+
+
 MAX_NAMES_LISTED = 80
 """Names in one message; of more, only the number is given."""
 MAX_NAMES_COMPARED = 200

@@ -16,7 +16,7 @@ import click
 from ..config.options import OPTION_VOCABULARY
 from ..engine import get_tokenizer
 from ..errors import Diagnostics, ItemError, quote
-from ..selection.group import file_tree
+from ..selection.file_tree import file_tree
 from ..sources.documents import part_word
 from ..sources.workspace import BinaryFileError, read_named
 from ..text.format import plural

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name
-from ..model import copy_plain, type_name_of
+from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name, type_name_of
+from ..plain_data import copy_plain
 from ..text.escape import SURROGATE
 from .libraries import (
     DATAS,

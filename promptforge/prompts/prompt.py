@@ -13,9 +13,9 @@ import msgspec
 
 from ..config.options import PROMPT_PARTS, Options
 from ..config.profiles import profile_or_model
-from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote
+from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote, type_name_of
 from ..files import Folders, TemplateSources
-from ..model import Item, Result, type_name_of
+from ..model import Item, Result
 from ..rendering.loops import in_thread
 from ..rendering.pipeline import log_diagnostics, shipped_templates_used
 from ..rendering.renderer import ContextRenderer, TemplateSet

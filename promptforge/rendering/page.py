@@ -35,7 +35,6 @@ from ..selection.filter import Candidates, is_file
 from ..selection.group import (
     ContainedTexts,
     Section,
-    file_tree,
     flatten_sections,
     group_entries,
     is_within,
@@ -487,6 +486,8 @@ class Page:
         same = {known[path] for path in same if path in known}
         limit = min(self.options.max_tokens or math.inf, (self.options.max_chars or math.inf) / 4)
         rows: list[Fields] = []
+        from ..selection.file_tree import file_tree
+
         for entry in file_tree(
             tokens, same=same, unseen=known.values(), max_unseen=limit / TOKENS_PER_UNSEEN
         ):

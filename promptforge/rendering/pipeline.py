@@ -29,8 +29,7 @@ class Pipeline(Planner):
     def render(self, request: Request, diagnostics: Diagnostics) -> Result:
         """Return the result of a request; the last one again where nothing has changed.
 
-        Raises `BudgetError` when a required item does not fit, `TemplateError` when a template
-        cannot be used.
+        Raises as `make` does.
         """
         # A function of the caller's may answer otherwise the next time.
         options = request.options

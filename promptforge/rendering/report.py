@@ -353,18 +353,12 @@ class Report:
             left=None if budget is None else budget - self.tokens,
             overhead=overhead,
             between=between,
-            sections=tuple(self._section_costs(placed)),
+            sections=tuple(
+                SectionCost(key=s.key, title=s.title, items=len(s.items), tokens=s.tokens)
+                for s in (self.sections if placed else ())
+            ),
             gain=self.gain,
         )
-
-    def _section_costs(self, placed: Mapping[int, PlacedItem]) -> Iterable[SectionCost]:
-        for section in self.page.sections(self.packed.chosen) if placed else ():
-            yield SectionCost(
-                key=section.key,
-                title=section.title,
-                items=len(section.entries),
-                tokens=sum(placed[entry.index].tokens for entry in section.entries),
-            )
 
     # --- the text -----------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
 from ..files.access import StrPath, show_path, system_reason
-from ..model import Item, copy_plain
+from ..model import Item
+from ..plain_data import copy_plain
 from ..text.words import late_pattern
 from .item_files import explain_json_error
 from .readers import names_in

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..model import Item, copy_plain, is_flat
+from ..model import Item
 
 MAX_RECORDS = 1_000_000
 """Records that one call reads; the rest is left out, and said (PF204)."""
@@ -81,8 +81,31 @@ def _is_convertible(record: object) -> bool:
 def _with_plain(item: Item, metadata: dict[str, Any]) -> Item | None:
     if "source_type" in metadata:  # a RAG document
         return None
-    if is_flat(metadata):
+    if _is_flat(metadata):
         return item
     changes: list[str] = []
+    from ..plain_data import copy_plain
+
     copied = copy_plain(metadata, changes.append)
     return None if changes else msgspec.structs.replace(item, metadata=copied)
+
+
+MAX_FLAT_VALUES = 10_000
+"""Values of metadata that is taken as it is; more are copied."""
+
+
+def _is_flat(metadata: dict[str, Any]) -> bool:
+    """Return True if all keys are texts and all values plain scalars: no copy is needed."""
+    if len(metadata) >= MAX_FLAT_VALUES:
+        return False
+    for key, value in metadata.items():
+        kind = type(value)
+        if type(key) is not str or not (
+            kind is str
+            or value is None
+            or kind is bool
+            or (kind is int and -(2**63) <= value < 2**63)
+            or (kind is float and value - value == 0)  # not so for infinity, NaN
+        ):
+            return False
+    return True

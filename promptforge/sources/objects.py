@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
-from ..model import MAX_DATA_VALUES, exact_str, type_name, type_name_of
+from ..errors import type_name_of
+from ..plain_data import MAX_DATA_VALUES, exact_str
 from .native import guarded
 
 Fields = dict[str, Any]
@@ -138,7 +139,7 @@ class Document:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
-            self.failed[name] = type_name(type(error))
+            self.failed[name] = type_name_of(error)
             return MISSING
 
     def first(self, *names: str) -> Any:

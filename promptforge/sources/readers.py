@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
-from ..model import exact_str
+from ..plain_data import exact_str
 from .native import guarded
 from .objects import Fields, Row, mapping
 from .shapes import (

@@ -22,20 +22,16 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Diagnostics, ItemError, Severity, did_you_mean, quote
+from ..errors import Diagnostics, ItemError, Severity, did_you_mean, quote, type_name_of
 from ..model import (
     MAX_LINE_NUMBER,
     NO_SCORE,
-    WRITTEN_AS_TEXT,
     Item,
     LoadedItems,
     UnsoundMetadata,
-    copy_plain,
-    exact_str,
     item_id,
-    type_name,
-    type_name_of,
 )
+from ..plain_data import WRITTEN_AS_TEXT, copy_plain, exact_str
 from .native import MAX_RECORDS, guarded, read_flawless, read_native
 from .objects import Document, Row, fields_of, is_record, text_keys
 from .readers import CONTENT_FIELDS, read_shape
@@ -407,7 +403,7 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
             about = {"meta", "metadata"} & fields.keys() and fields.keys() - ITEM_FIELDS
             return fields if CONTENT_FIELDS & fields.keys() and not about else Row(fields)
     hint = "; promptforge.load reads files" if issubclass(kind, os.PathLike) else ""
-    raise notes.refusal(None, f"{expected}, found {type_name(kind)}{hint}")
+    raise notes.refusal(None, f"{expected}, found {type_name_of(given)}{hint}")
 
 
 def _read_pair(pair: Any, notes: _Notes) -> _Fields:

@@ -14,9 +14,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import quote
+from ..errors import quote, type_name_of
 from ..files.access import read_utf8
-from ..model import Item, copy_plain, exact_str, type_name_of
+from ..model import Item
+from ..plain_data import copy_plain, exact_str
 from ..yaml_reader import load_shipped_yaml
 from .native import guarded
 from .objects import MISSING, Fields, Row, fields_of, mapping, table_rows

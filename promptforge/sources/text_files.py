@@ -27,7 +27,8 @@ from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
 from ..files.access import StrPath, show_path
 from ..files.memory import note_beginning
-from ..model import Item, copy_plain
+from ..model import Item
+from ..plain_data import copy_plain
 from ..text.format import plural
 from ..text.languages import DATA_LANGUAGES, is_code, language_of, language_of_text
 from ..text.words import (

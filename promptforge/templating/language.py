@@ -22,7 +22,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 
 from ..errors import TemplateError, did_you_mean, suggest_name
-from ..model import copy_plain, read_date
+from ..model import read_date
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from ..syntax.contents import clean_content
 from ..syntax.json_syntax import json_value
@@ -390,6 +390,8 @@ def _plugin_filter(name: str, plugin: Plugin, syntax: Syntax) -> Callable[..., A
             str(value)  # raises, with the name of what is missing
         given = map(_own_copy, (value, *arguments))
         made = call_plugin(plugin, label, TemplateError, *given, **named)
+        from ..plain_data import copy_plain
+
         found = copy_plain(made, refuse)
         if not isinstance(found, str):
             burn_for_value(found, deep=True)

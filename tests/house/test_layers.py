@@ -21,7 +21,7 @@ from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS, syntax_named
 # Two entries of one floor do not import each other. No change adds a ninth floor.
 FLOORS = [
     "_version errors reasons text",
-    "files model packing plugins yaml_reader",
+    "files model packing plain_data plugins yaml_reader",
     "config sources syntax tokenizers trimming",
     "selection templating",
     "engine rendering",
@@ -147,16 +147,22 @@ LOADED_WHEN_ASKED = {
     },
     "packing/named.py": {"packing.passages"},
     "packing/overview.py": {"packing.passages"},
-    "rendering/page.py": {"rendering.query_passages", "rendering.variants"},
+    "rendering/page.py": {
+        *("rendering.query_passages", "rendering.variants", "selection.file_tree"),
+    },
     "rendering/context.py": {"text.control_tokens"},
     "rendering/planning.py": {"selection.scoring", "text.control_tokens"},
-    "rendering/renderer.py": {"sources.records", "templating.following"},
+    "rendering/renderer.py": {
+        *("rendering.split", "sources.records", "templating.following"),
+    },
     "rendering/report.py": {"rendering.decisions", "rendering.remedies", "rendering.source_map"},
     "selection/filter.py": {
         *("selection.query", "selection.repository", "selection.scoring", "trimming.comments"),
     },
     "syntax/yaml_syntax.py": {"yaml_reader"},
     "templating/autoescape.py": {"templating.failures"},
+    "sources/native.py": {"plain_data"},
+    "templating/language.py": {"plain_data"},
     "templating/loader.py": {"templating.failures"},
     "rendering/variants.py": {"trimming.declarations"},
     "tokenizers/registry.py": {"tokenizers.tokenizer_files"},

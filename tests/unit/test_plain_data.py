@@ -1,0 +1,93 @@
+"""Plain data is a copy of any object, however hostile; what cannot be copied is said."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge import plain_data
+from promptforge.model import Item
+from promptforge.plain_data import copy_plain
+from promptforge.sources.records import to_item
+
+
+def test_metadata_is_a_copy() -> None:
+    inner: list[str] = ["a"]
+    record = {"content": "x", "metadata": {"tags": inner}}
+    for item in (to_item(record), to_item(Item(**record))):  # type: ignore[arg-type]
+        inner.append("later")
+        assert item.metadata["tags"] != inner
+        inner.pop()
+
+
+def copied(value: object) -> tuple[Any, list[str]]:
+    changes: list[str] = []
+    return copy_plain(value, changes.append), changes
+
+
+def test_plain_values_of_other_types() -> None:
+    value = {
+        "date": date(2026, 1, 2),
+        "decimal": Decimal("1.50"),
+        "path": PurePosixPath("a/b"),
+        "set": {"b", "a", "c"},
+        "tuple": (1, 2),
+        "object": object(),
+        "generator": (x for x in "ab"),
+        "big": 10**5000,
+        "nan": math.nan,
+        3: "int key",
+        "3": "text key",
+    }
+    plain, changes = copied(value)
+    assert plain == {
+        "date": "2026-01-02",
+        "decimal": "1.50",
+        "path": "a/b",
+        "set": ["a", "b", "c"],
+        "tuple": [1, 2],
+        "object": "object",
+        "generator": "generator",
+        "big": "(integer of 16610 bits)",
+        "nan": "nan",
+        "3": "text key",
+    }
+    assert len(changes) == 6  # dates, decimals and paths are written as they are read
+    assert changes == sorted(changes)
+
+
+def test_depth_and_size_are_bounded() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    plain, changes = copied(deep)
+    depth = 0
+    while plain:
+        plain, depth = plain[0], depth + 1
+    assert depth == plain_data.MAX_DATA_DEPTH - 1
+    assert changes == ["nested deeper than 20; what lies deeper is left out"]
+    plain, changes = copied({"a": ["x"] * 50_000, "b": 1})
+    assert len(plain["a"]) == plain_data.MAX_DATA_VALUES - 2
+    assert len(changes) == 1
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(PLAIN)
+def test_plain_data_is_copied_as_it_is(value: Any) -> None:
+    assert copied(value) == (value, [])
