@@ -41,7 +41,7 @@ from .query import (
     Question,
     Relevance,
 )
-from .roles import Role, below_shared_folder, find_asides, find_logs, role_of
+from .roles import Role, below_shared_folder, find_asides, role_of
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 """Lines of a chunk: a seam ends it after the least; at the most it ends at the last seam or there.
@@ -312,7 +312,9 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
     worths = [own + shared[each.file] for each, own in zip(chunks, alone, strict=True)]
     paths = below_shared_folder([path for path, _ in files])
     aside = find_asides(paths) if _TEST_TERM not in wanted else ()
-    logs = find_logs(paths) if _LOG_TERMS.isdisjoint(wanted) else ()
+    logs = set[int]()  # they repeat the words of what they tell of
+    if _LOG_TERMS.isdisjoint(wanted):
+        logs.update(number for number, path in enumerate(paths) if role_of(path) == "log")
     others = [worth for each, worth in zip(chunks, worths, strict=True) if each.file not in logs]
     least = LOG_FACTOR * max(others, default=0.0)
     for number, each in enumerate(chunks):

@@ -79,11 +79,6 @@ def find_asides(paths: Sequence[str]) -> set[int]:
     return found
 
 
-def find_logs(paths: Sequence[str]) -> set[int]:
-    """Return the numbers of the lists of changes: they repeat the words of what they tell of."""
-    return {number for number, path in enumerate(paths) if role_of(path) == "log"}
-
-
 def below_shared_folder(paths: Sequence[str]) -> list[str]:
     """Return paths without the folder that all lie in.
 

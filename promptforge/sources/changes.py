@@ -25,11 +25,11 @@ from ..text.words import late_pattern
 from .folders import (
     MAY_BE_PACKED,
     PACKED,
+    PATH_IN_HEADER,
     FolderFilter,
     LeftOut,
     find_packed,
     is_earlier_output,
-    names_in,
     narrow_down,
     report_left_out,
     unwanted_name,
@@ -158,7 +158,7 @@ def _packed_of_tracked(top: Path, new: set[str]) -> set[str]:
     for name in filter(MAY_BE_PACKED.fullmatch, new):
         with contextlib.suppress(ItemError):
             texts[name] = read_text(name, **said)
-            named.update(Path(word).name for word in names_in(texts[name]))
+            named.update(Path(word).name for word in PATH_IN_HEADER.findall(texts[name]))
     tracked = run_git(top, "ls-files", "-z", names=True).split("\0") if texts else ()
     for name in tracked:
         if Path(name).name in named:

@@ -36,6 +36,7 @@ from ..files.access import (
 )
 from ..text.words import late_pattern
 from .documents import can_read, is_document, part_word, read_document
+from .encodings import guess_encoding
 
 MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a text that are read; the rest is left out, and said. Data is read whole, or refused."""
@@ -213,10 +214,9 @@ def _decode_wrong(
 ) -> str:
     """Return the text of bytes that are not of an encoding; say how they were read."""
     text = data.decode(encoding, "replace")
-    guessed = None
-    if may_guess and _is_hardly_utf8(text):
-        guessed = _guess_encoding(data)
-    if guessed is not None:
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    is_hardly_utf8 = beyond < 2 * text.count("\ufffd")
+    if may_guess and is_hardly_utf8 and (guessed := guess_encoding(data)):
         message = f"not UTF-8; read as {guessed}, a guess; save the file as UTF-8"
         diagnostics.add("PF301", message, where=where, severity="info")
         return data.decode(guessed)
@@ -224,53 +224,6 @@ def _decode_wrong(
     message = f"invalid {encoding.upper()} bytes, first in line {line}; replaced by U+FFFD"
     diagnostics.add("PF301", message, where=where)
     return text
-
-
-_ENCODINGS = (
-    *("cp1252", "cp1251", "cp1250", "cp932", "euc_jp", "gb18030", "big5", "cp949", "koi8_r"),
-    *("iso8859_2", "cp1253", "cp1254", "cp1255", "cp1256", "cp866"),
-)
-"""Encodings that files of programs have had; with all 90 that Python knows, more guesses fail."""
-MIN_BYTES_GUESSED = 3
-"""Fewer bytes beyond ASCII are letters of Western Europe, or wrong."""
-_NOT_WESTERN = re.compile(
-    rb"[\x80-\xff]{3}|[A-Za-z\xc0-\xff][\xb3\xb9\xbe\xbf]|[\xb3\xb9\xbe][a-z]|[\x8a\x8e\x9a\x9e\xff]"
-    rb"|\A(?s:(?=.*[\xf5\xfb])(?=.*[\xf6\xfc])(?!.*[\xdf\xe0\xe2-\xe8\xea\xee\xf1\xf4]))"
-    rb"|\A(?s:(?=.*[\xf0\xfd\xfe])(?=.*[\xe7\xfc]))"
-)
-"""Bytes that cp1252 makes no language of Western Europe of: words beyond ASCII, signs within words,
-as Polish and Czech have for hooks, letters of Hungarian, of Turkish."""
-MAX_BYTES_GUESSED = 1 << 16
-"""Bytes that an encoding is guessed by."""
-
-
-def _is_hardly_utf8(text: str) -> bool:
-    """Return whether fewer characters beyond ASCII were read than bytes were wrong."""
-    beyond = len(text) - len(text.encode("ascii", "ignore"))
-    return beyond < 2 * text.count("\ufffd")
-
-
-def _guess_encoding(data: bytes) -> str | None:
-    """Return the encoding that makes the likeliest text of bytes; `None` where none reads them."""
-    # Of a few letters an accent in each word, charset-normalizer makes Romanian or Polish.
-    if not _NOT_WESTERN.search(data):
-        with suppress(UnicodeDecodeError):
-            data.decode("cp1252")
-            return "cp1252"
-    if len(data.translate(None, bytes(range(128)))) < MIN_BYTES_GUESSED:
-        return None
-    from charset_normalizer import from_bytes  # needed for few files, and slow to import
-
-    # Whole lines: the end of a part may be half a character.
-    part = data[:MAX_BYTES_GUESSED]
-    if len(data) > len(part):
-        part = part[: part.rfind(b"\n") + 1] or part
-    best = from_bytes(part, cp_isolation=list(_ENCODINGS)).best()
-    if best is not None:
-        with suppress(UnicodeDecodeError):
-            data.decode(best.encoding)
-            return best.encoding
-    return None
 
 
 _NO_CHARACTERS = late_pattern(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
