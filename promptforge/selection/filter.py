@@ -30,7 +30,7 @@ from ..text.words import (
     terms_of_word,
 )
 from ..trimming.kinds import Trimmers, main_part, outline_of, without_empty_lines
-from .group import Entry, cut_apart, drop_duplicates, tail_of
+from .group import Entry, cut_apart, cut_near_equal, drop_duplicates, tail_of
 from .overrides import let_in
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
 MAX_CHARS_CUT_APART = 1 << 24
 """Characters of texts that are looked through for what they have in common: the best."""
+PROSE = (None, "asciidoc", "markdown", "rst", "text")
+"""Languages in which a text without some of its paragraphs is still valid."""
 MIN_ITEMS_COMPARED = 200
 """Fewer items are read anew as quickly."""
 MAX_ITEMS_CHANGED = 64
@@ -383,7 +385,8 @@ def select(
         kept = _still(kept, dropped)
     if options.dedupe and options.merge_overlaps:
         left = list(left)
-        _cut_apart(left, kept, ranks, options, dropped, diagnostics)
+        asking = _Asked(left, options, language, diagnostics)
+        _cut_apart(left, kept, ranks, asking, dropped, trimmers.marks.gap)
         kept = _still(kept, dropped)
     asked: Relevance | None = None
     order = kept
@@ -418,11 +421,12 @@ def _cut_apart(
     items: list[Item],
     kept: Sequence[int],
     ranks: Sequence[float],
-    options: Options,
+    asked: _Asked,
     dropped: dict[int, str],
-    diagnostics: Diagnostics,
+    gap: str,
 ) -> None:
-    """Show what chunks of a source have in common once, in the best; say it of shortened ones."""
+    """Show what texts have in common once, in the best; say it of shortened ones."""
+    options, diagnostics = asked.options, asked.diagnostics
     ranked = sorted(kept, key=ranks.__getitem__, reverse=True)
     required = [index for index in ranked if items[index].required]
     if required:
@@ -437,6 +441,14 @@ def _cut_apart(
     if count:
         texts = plural(count, "text begins or ends", "texts begin or end")
         message = f"{texts} as a better one of its source ends or begins: that part is shown once"
+        diagnostics.add("PF131", message, severity="info")
+    left = _still(ranked, dropped)
+    count = cut_near_equal(
+        items, left, dropped, most, lambda item: asked.language(item) in PROSE, gap
+    )
+    if count:
+        texts = plural(count, "text is", "texts are")
+        message = f"{texts} nearly as a better one: the paragraphs that differ are shown"
         diagnostics.add("PF131", message, severity="info")
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -152,8 +153,12 @@ _NO_PROSE = late_pattern(r"[{}=;<>\[\]_\\|]|(?:^|\n)[ \t]")
 _NO_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff"
 _WORD = late_pattern(rf"(?:\n[ \t]+)?(?:[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+)")
 _SENTENCE_END = late_pattern(r"(?<=[.?!])\s|\n(?!\s*[a-z])|(?<=[。？！])")
+_BLOCK = late_pattern(r"(?:.{1,79}\n\n)*.+(?:\n.+)*")
+"""A paragraph, with what is short before it: it may be a heading."""
 MIN_SHARED_CHARACTERS = 30
 """Characters of an overlap; fewer may be the same by chance."""
+NEAR_EQUAL = 0.8
+"""Share of the characters of a text in paragraphs of a better one: it is a version of that one."""
 WORDS_COMPARED = 6
 """Words at the beginning of a text by which others are found that have them."""
 MAX_WORDS_ENDING = 12
@@ -294,6 +299,49 @@ def cut_apart(
             elif text != item.content:
                 items[index] = msgspec.structs.replace(item, content=text)
                 count += 1
+    return count
+
+
+def cut_near_equal(
+    items: list[Item],
+    ranked: Iterable[int],
+    dropped: dict[int, str],
+    max_chars: float,
+    is_prose: Callable[[Item], bool],
+    gap: str,
+) -> int:
+    """Cut out of a text what a better one has, if that is nearly all; other paragraphs stay.
+
+    So a page that was fetched twice shows its other date and figures. `ranked` are indices of
+    `items`, the best first; so many characters of them are looked at. A text is `dropped` if a
+    better one has all its paragraphs. Returns how many others were cut; linear in the characters.
+    """
+    holders: dict[str, int] = {}
+    count = 0
+    for index in ranked:
+        item, text = items[index], items[index].content or ""
+        max_chars -= len(text)
+        if max_chars < 0:
+            break
+        blocks = _BLOCK.findall(text)
+        if len(blocks) < 2 or item.start_line is not None or item.expanded is not None:
+            continue
+        shared: Counter[int] = Counter()
+        for block in blocks:
+            shared[holders.setdefault(block, index)] += len(block)
+        del shared[index]
+        other, length = max(shared.items(), key=itemgetter(1), default=(index, 0))
+        fenced = "```" in text or "~~~" in text
+        if length < NEAR_EQUAL * len(text) or item.required or fenced or not is_prose(item):
+            continue
+        theirs = {block for block in blocks if holders[block] == other}
+        if theirs.issuperset(blocks):
+            dropped[index] = DUPLICATE.name
+            continue
+        runs = groupby(blocks, theirs.__contains__)
+        parts = (gap if is_shared else "\n\n".join(run) for is_shared, run in runs)
+        items[index] = msgspec.structs.replace(item, content="\n\n".join(parts))
+        count += 1
     return count
 
 

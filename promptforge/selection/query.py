@@ -118,7 +118,7 @@ class Relevance(ABC):
     def _divide(self, index: int) -> Pieces | None:
         item, trimmers = self._asked.items[index], self._asked.trimmers
         text, language = readable_text(item), self._asked.language(item)
-        if trimmers.looks_like_program(item.kind, language, text):
+        if trimmers.is_program(item.kind, language):
             if len(text) <= self.max_whole_characters:
                 return None
             # A program of an unknown language is cut by its indentation, not into sentences.
@@ -202,7 +202,7 @@ class QueryRelevance(Relevance):
         text, language = readable_text(item), self._asked.language(item)
         if len(text) > self.max_whole_characters:
             return ()
-        program = self._asked.trimmers.looks_like_program(item.kind, language, text)
+        program = self._asked.trimmers.is_program(item.kind, language)
         return DEFINING_WORD.findall(freeze(f"\n{text}")) if program else ()
 
     def _measure(self, numbers: Sequence[int]) -> list[list[float]]:

@@ -11,10 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from math import exp
 
 import msgspec
 
-from . import table_text
+from . import table_rows, table_text
+from .languages import is_code, language_of_script
 from .words import late_pattern
 
 SAMPLE_CHARS = 3_000
@@ -23,9 +25,9 @@ MAX_JSON_CHARS = 1 << 22
 """A longer text is judged by its first line, whether it is JSON."""
 MAX_LINE_CHARS = 300
 """A longer line is a paragraph: its first words tell nothing."""
-LOG_SHARE, TRACE_SHARE, PROGRAM_SHARE, MARKUP_SHARE, REGULAR_SHARE = 0.5, 0.25, 0.2, 0.03, 0.9
-"""Shares of the lines of a text that only a log, a trace, a program or markup has; share of keys
-among the lines of settings that are not indented, and of rows of one width in a table."""
+LOG_SHARE, TRACE_SHARE, MARKUP_SHARE, REGULAR_SHARE = 0.5, 0.25, 0.03, 0.9
+"""Shares of the lines of a text that only a log, a trace or markup has; share of keys among the
+lines of settings that are not indented, and of rows of one width in a table."""
 MAX_SENTENCES = 0.25
 """Share of lines that are sentences, above which a text is no program, and code within a line no
 sign of Markdown: each line of such notes answers for itself."""
@@ -33,7 +35,7 @@ MIN_ROWS = 3
 _BLANKS = "\ufeff \t\r\n"
 _HTML_TAGS = """
     html head body div p span table tr td ul ol li h1 h2 h3 h4 main article section nav header
-    footer form script style meta link title a b i br img pre center details strong em
+    footer form script style template meta link title a b i br img pre center details strong
 """
 _ROOT = late_pattern(
     r"(?:\s++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!(?i:doctype)\s[^>\[]*(?:\[(?s:.*?)\]\s*)?>)*+"
@@ -46,34 +48,34 @@ _DIFF = late_pattern(
     r"diff --git |Index: |--- .*\n\+\+\+ |From [0-9a-f]{7,40} |@@ -\d+(?:,\d+)? \+\d+"
     r"|commit [0-9a-f]{7,40}\b(?=(?s:.{0,9000}?)\ndiff --(?:git|cc) )"
 )
-_ASIDE = late_pattern(
-    r"^([ \t]*)(?:(```+|~~~+).*\n(?:.*\n)*?[ \t]*\2[ \t]*$"
-    r"|(#|--|;+|\"|%+|REM|dnl)(?:[ \t].*)?\n(?:\1\3.*\n)++|/\*(?s:.*?)\*/|//.*|\* .*)",
-    re.MULTILINE,
+_PATCH = late_pattern(
+    r"^--- .*\n\+\+\+ .*\n@@ -\d.*+\n(?:[-+ @\\].*+\n|\n)*+(?:diff |Index: |.*\Z)", re.MULTILINE
 )
-"""Fenced blocks, and comments."""
+_FENCED = late_pattern(r"^[ \t]*(```+|~~~+).*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
 _FRONT_MATTER = late_pattern(r"---[ \t]*\n(?s:.*?)\n---[ \t]*\n\s*\S")
-_KEY = r"(?:- +)*(?:\"[^\"]*\"|'[^']*'|[\w./$<][\w./$<@-]*):(?: +[^\s=].*)? *$"
-_YAML_KEY = late_pattern(_KEY)
-_YAML_LINE = late_pattern(rf"{_KEY}|(?:- *)+\S|#|---|\.\.\.|%YAML|[\]}}],?$")
-_SECTION = late_pattern(r"\[\[?[^\[\]|{}()]+\]\]?\s*(?:[#;].*)?$")
-_SETTING = late_pattern(
-    r"\[\[?[^\[\]|{}()]+\]\]?\s*(?:[#;].*)?$|[\w.\"'/$\\-]+ *=(?!=)|[\]})]|#(?![a-z])|;"
-)
-_TOML_VALUE = late_pattern(r"[\w.\"-]+ *= *(?:\"|'|\[|\{|\d|true|false)")
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
-_PROGRAMS = {"python": 0.3, "bash": 0.3, "sql": 0.3, "c": 0.25, "code": 0.0}
-"""Language → the least share that it has of the telling lines of a program."""
+_WORD, _SIGNS, _PAIR = map(
+    late_pattern, (r"[A-Za-z_]\w{0,15}", r"[^\w\s]{1,3}", r"[A-Za-z_]\w{0,11} ?[^\w\s]")
+)
+_START = late_pattern(r"^([ \t]?)[ \t]*(\w+|[^\w\s]{1,4})", re.MULTILINE)
+_END = late_pattern(r"(\w|[^\w\s]{1,2})[ \t]*$", re.MULTILINE)
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
+_DIGITS = {ord(digit): "0" for digit in "123456789"}
+MIN_PROBABILITY = 0.3
+"""Probability of a language below which a program is just a program, and a text just a text. Of
+2,667 files that the weights had not seen, 90 % were right with it, 88 % without."""
+FIRST_CODE, ZERO_CODE = 33, 80
+"""Codes of the characters of the first language, and of a weight of zero."""
+MIN_TOKENS = 12
+"""Tokens that have to be known."""
 
 
 def detect_language(text: str) -> str | None:
     """Return the language that a text is written in, in the words of `language_of`; None for prose.
 
-    Programs are told apart by how they are shortened: `python`, `bash`, `sql`, `c` for all with
-    braces, `code` for others. No file's name tells `repr` (data as Python prints them), `man` (a
-    manual page as `man` prints it), `traceback`, `console` and `log`.
+    A program is `code` where its tokens do not tell its language. No file's name tells `repr` (data
+    as Python prints them), `man` (a manual page as `man` prints it), `traceback`, `console`, `log`.
 
     >>> detect_language('[{"id": 1}, {"id": 2}]'), detect_language("Two rows were found.")
     ('json', None)
@@ -92,7 +94,7 @@ def detect_language(text: str) -> str | None:
         return "html"
     if root and ("/>" in text or f"</{root[1]}" in text):
         return "xml"
-    if _DIFF.match(begin):
+    if _DIFF.match(begin) or _PATCH.search(begin):
         return "diff"
     if _PAGE.match(begin):
         return "man"
@@ -116,7 +118,7 @@ def _table_of(sample: str) -> str | None:
     """Return `csv` or `tsv` for rows of as many fields."""
     rows = sample.split("\n")[:-1][:60] or [sample]
     for delimiter, name in (("\t", "tsv"), (",", "csv"), (";", "csv")):
-        if delimiter not in rows[0]:
+        if delimiter not in rows[0] or rows[0].endswith(delimiter):
             continue
         try:
             widths = [len(row) for row in csv.reader(rows, delimiter=delimiter) if row]
@@ -129,9 +131,8 @@ def _table_of(sample: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _line_pattern() -> re.Pattern[str]:
-    # `NAME: PATTERN`, a long one over several lines; the first that matches counts.
-    rows = (row.partition(": ") for row in table_text("lines").replace("\n  ", "").splitlines())
-    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, _, pattern in rows))
+    rows = table_rows("lines")
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in rows))
 
 
 def _language_of_lines(text: str) -> str | None:
@@ -139,8 +140,8 @@ def _language_of_lines(text: str) -> str | None:
     if len(text) > 2 * SAMPLE_CHARS:
         middle = text.find("\n", len(text) // 2) + 1 or len(text) // 2
         sample = f"{text[:SAMPLE_CHARS]}\n{text[middle : middle + SAMPLE_CHARS]}"
-    rest = _ASIDE.sub(lambda aside: aside[2] or "", sample)
-    lines = [line for line in rest.split("\n") if line.strip()]
+    sample = _FENCED.sub(r"\1", sample)
+    lines = [line for line in sample.split("\n") if line.strip()]
     outer = [line for line in lines if not line[0].isspace()]
     match = _line_pattern().match
     told = [match(line.strip()) if len(line) <= MAX_LINE_CHARS else None for line in lines]
@@ -151,36 +152,75 @@ def _language_of_lines(text: str) -> str | None:
         return "traceback"
     if told and told[0] and told[0].lastgroup == "console":
         return "console"
+    language = language_of_script(text) or _language_of_tokens(sample)
+    sentences = sum(_SENTENCE.match(line[:MAX_LINE_CHARS]) is not None for line in lines)
+    is_said = sentences > MAX_SENTENCES * len(lines)
+    if is_said and (is_code(language) or (language == "markdown" and not found["markdown"])):
+        language = None
+    if is_code(language) and language != "code":
+        return language
     settings = _settings_of(outer, len(lines) - len(outer))
     if settings:
         return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
-    short = filter(lambda line: len(line) <= MAX_LINE_CHARS, lines)
-    is_said = sum(_SENTENCE.match(line) is not None for line in short) > MAX_SENTENCES * len(lines)
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
-    program = sum(found[name] for name in _PROGRAMS)
-    if not is_said and program >= max(2, PROGRAM_SHARE * len(lines), found[markup]):
-        return next(name for name, least in _PROGRAMS.items() if found[name] >= least * program)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
-    return markup if is_markup else None
+    language = language or (markup if is_markup else None)
+    return None if language in ("pem", "text") else language
+
+
+def tokens_of(sample: str) -> set[str]:
+    """Return what tells the language of a text: words, signs, how lines begin (`^`) and end (`$`).
+
+    >>> sorted(tokens_of("a = 12"))
+    ['=', '^a', '0$', 'a', 'a =']
+    """
+    sample = sample.translate(_DIGITS)
+    found = {*_WORD.findall(sample), *_SIGNS.findall(sample), *_PAIR.findall(sample)}
+    found.update(f"^{' ' * bool(margin)}{word}" for margin, word in _START.findall(sample))
+    found.update(f"{end}$" for end in _END.findall(sample))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _weights() -> tuple[float, list[str], list[int], dict[str, str]]:
+    """Return the unit of weights, the languages, what each begins with, and rows by token."""
+    _, unit, languages, first, *rows = table_text("tokens").splitlines()
+    known = dict(row.split("\t") for row in rows)
+    return float(unit), languages.split(), [int(each) for each in first.split()], known
+
+
+def _language_of_tokens(sample: str) -> str | None:
+    """Return the most probable language by the weights of tokens; `code` where several may be."""
+    unit, languages, first, known = _weights()
+    rows = [row for row in map(known.get, tokens_of(sample)) if row]
+    sums = [0] * len(languages)
+    for row in rows:  # pairs of characters: a language and a weight
+        for place in range(0, len(row), 2):
+            sums[ord(row[place]) - FIRST_CODE] += ord(row[place + 1]) - ZERO_CODE
+    if len(rows) < MIN_TOKENS:
+        return None
+    scale = len(rows) ** 0.5
+    scores = [own + total / scale for own, total in zip(first, sums, strict=True)]
+    best = max(scores)
+    shares = [exp((score - best) * unit) for score in scores]
+    language = languages[scores.index(best)]
+    if MIN_PROBABILITY * sum(shares) <= 1:
+        return language
+    programs = sum(share for share, each in zip(shares, languages, strict=True) if is_code(each))
+    return "code" if is_code(language) and 2 * programs > sum(shares) else None
 
 
 def _settings_of(outer: Sequence[str], nested: int) -> str | None:
     """Return the language of keys with values, by the lines that are not indented."""
-
-    def count(pattern: re.Pattern[str]) -> int:
-        return sum(pattern.match(line) is not None for line in outer)
-
-    least = max(1, REGULAR_SHARE * len(outer))
-    if any(len(line) > MAX_LINE_CHARS for line in outer):
-        return None
-    keys = count(_YAML_KEY)
-    if keys and nested + keys > 1 and count(_YAML_LINE) >= least:
+    matches = (_line_pattern().match(line[:MAX_LINE_CHARS]) for line in outer)
+    found = Counter(each.lastgroup or "" for each in matches if each)
+    least = max(1, REGULAR_SHARE * sum(line[0] not in "#;" for line in outer))
+    values, keys = found["toml"] + found["key"], found["yaml"]
+    if keys and nested + keys > 1 and keys + found["point"] >= least:
         return "yaml"
-    if count(_SETTING) < max(2, least):
+    if values + found["section"] + found["close"] < max(2, least):
         return None
-    if not count(_SECTION):
-        is_plain = not any(" = " in line or "(" in line for line in outer)
-        return "properties" if is_plain else None
-    values = sum("=" in line for line in outer)
-    return "toml" if 2 * count(_TOML_VALUE) > values else "ini"
+    if found["section"]:
+        return "toml" if 2 * found["toml"] > values else "ini"
+    return None if any(" = " in line or "(" in line for line in outer) else "properties"

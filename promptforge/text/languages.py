@@ -7,51 +7,28 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from . import table_rows
 from .characters import freeze
 from .words import late_pattern
 
-_LANGUAGE_SUFFIXES = {
-    "asciidoc": "asc", "asm": "nasm", "awk": "awk", "basic": "bas", "d": "d", "elixir": "ex",
-    "fortran": "f for", "glsl": "frag glsl vert", "haxe": "hx", "ini": "cfg cnf conf service",
-    "json": "ipynb jsonl ndjson", "just": "just", "latex": "cls", "lisp": "asd cl el lisp lsp",
-    "markdown": "mkd rmd", "odin": "odin", "org": "org", "postscript": "ps", "prolog": "pro",
-    "racket": "rkt", "rego": "rego", "smalltalk": "st", "sml": "sml", "solidity": "sol",
-    "tcl": "tcl", "text": "ld log man rules text tool traceback", "typescript": "cts mts",
-    "vhdl": "vhdl", "wasm": "wat", "wgsl": "wgsl", "yara": "yar yara", "zsh": "zsh",
-}  # fmt: skip
-"""Language → suffixes that `identify` does not know, or knows only as text or a part of another."""
-_LANGUAGE_TAGS = {
-    "bash": "dotenv shell", "bibtex": "bib", "coffeescript": "coffee", "cpp": "c++ cuda",
-    "csharp": "c#", "fsharp": "f#", "go": "go-mod gotmpl templ", "groovy": "jenkins",
-    "haskell": "literate-haskell", "hcl": "terraform", "javascript": "jsx", "latex": "tex",
-    "markdown": "mdx myst quarto", "objectivec": "objective-c objective-c++",
-    "properties": "java-properties", "protobuf": "proto textproto", "pug": "jade",
-    "python": "bazel cython pyi scons tiltfile", "systemverilog": "system-verilog",
-    "text": "dockerignore gitattributes gitignore mailmap npmignore plain-text pofile",
-    "typescript": "ts tsx", "vbnet": "vb", "xml": "vdx xslt",
-}  # fmt: skip
-"""Language → tags of `identify` that fences write otherwise."""
-_FENCE_TAGS = """
-    python typescript javascript rust go java kotlin c objectivec cpp csharp fsharp vbnet swift
-    ruby php perl lua luau scala clojure groovy haskell erlang elixir elm ocaml dart julia r zsh
-    fish bash csh batch powershell nushell asm awk systemverilog verilog vhdl fortran pascal nim
-    zig crystal d solidity scheme prolog sas vala vim gdscript coffeescript gleam purescript idris
-    lean sql graphql protobuf cmake makefile meson dockerfile nix hcl puppet thrift prisma hlsl
-    metal qml jsonnet cue m4 robot gherkin xquery css scss sass less stylus vue svelte astro html
-    jinja erb handlebars liquid twig mustache nunjucks ejs pug markdown rst asciidoc latex bibtex
-    xml json json5 yaml toml ini properties csv tsv diff plantuml pem text
-"""
-"""All tags. The first one wins where a name has several: `gyp` is python, not json."""
-_NO_PROGRAM_TAGS = """
-    asciidoc bibtex csv diff html ini json json5 latex markdown org pem plantuml properties rst
-    text toml tsv xml yaml
-"""
-_NO_PROGRAMS = frozenset(_NO_PROGRAM_TAGS.split())
-_SUFFIXES, _FENCES = (
-    {key: tag for tag, keys in table.items() for key in keys.split()}
-    for table in (_LANGUAGE_SUFFIXES, _LANGUAGE_TAGS)
-)
-_RANK = {tag: rank for rank, tag in enumerate(_FENCE_TAGS.split())}
+_TABLE = {name: words.split() for name, words in table_rows("languages")}
+"""`suffix LANGUAGE` has the suffixes that `identify` does not know, or knows only as text; `tag
+LANGUAGE` has its tags that fences write otherwise. `fences` has all tags: the first one wins where
+a name has several, so `gyp` is python and not json."""
+_NO_PROGRAMS = frozenset(_TABLE["no programs"])
+
+
+def _by_word(kind: str) -> dict[str, str]:
+    rows = (name for name in _TABLE if name.startswith(kind))
+    return {word: name.removeprefix(kind) for name in rows for word in _TABLE[name]}
+
+
+_SUFFIXES, _FENCES = _by_word("suffix "), _by_word("tag ")
+COMMENT_SIGNS = _by_word("comment ")
+"""Language → the sign of a comment on one line; two signs where it has to end, too."""
+BLOCK_COMMENTS = frozenset(_TABLE["block comments"])
+"""Languages in which `/*…*/` is a comment within a line."""
+_RANK = {tag: rank for rank, tag in enumerate(_TABLE["fences"])}
 _CPP = late_pattern(r"\n(?:class|namespace|template)[ \t<]|\n[ \t]*(?:public|private):")
 _HASHBANG = late_pattern(
     r"#![ \t]*/[^\s]{0,99}/(?:env[ \t]+(?:-S[ \t]+)?)?([a-z]+[0-9]?)(?:[.0-9]{0,9})(?=\s|\Z)"

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import filterfalse
 from typing import NamedTuple
 
+from ..text.languages import BLOCK_COMMENTS
 from ..text.words import late_pattern
 from .pieces import split_lines
-from .program import C_COMMENTS, FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
+from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
 
 # The last line of a block, or the next part of it, begins so.
 _BLOCK_END = late_pattern(
@@ -42,7 +43,7 @@ _COMMENT = late_pattern(
     r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
 _BLOCK_COMMENTS = {
-    **dict.fromkeys(C_COMMENTS, ("/*", "*/")),
+    **dict.fromkeys(BLOCK_COMMENTS, ("/*", "*/")),
     **dict.fromkeys(("fsharp", "ocaml", "pascal", "sml"), ("(*", "*)")),
     **dict.fromkeys(("elm", "haskell", "idris", "purescript"), ("{-", "-}")),
 }
@@ -208,7 +209,7 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
     comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
     for line, last in joined.items() if language not in _SHELLS else ():
         depths[line + 1 : last + 1] = [-1] * (last - line)
-    is_like_c = language in C_COMMENTS
+    is_like_c = language in BLOCK_COMMENTS
     next_depth = -1
     for line in range(len(lines) - 1, -1, -1):
         # These are as deep as what follows: the members of a class, the rest of a function.
@@ -336,7 +337,7 @@ def _end_of_header(
     """
     first, last = line, min(len(lines), line + _MAX_LINES_OF_HEADER) - 1
     # In a language of another kind a line `take` is a statement.
-    if language in C_COMMENTS:
+    if language in BLOCK_COMMENTS:
         while first < last and depths[first + 1] == depths[line] and _may_begin(lines[first]):
             first += 1
     declares = _declares_with_brackets(lines[first])
@@ -432,7 +433,7 @@ def _is_field(line: str, heads: bool, above: Sequence[_Header], language: str | 
     """Tell whether a line sets a field or a constant: `size = 3`, `private Repo repo;`."""
     if _IMPORT_LINE.match(line) or _BLOCK_END.match(line):
         return False
-    if _SETS.match(line) or (language in C_COMMENTS and _TYPED.match(line)):
+    if _SETS.match(line) or (language in BLOCK_COMMENTS and _TYPED.match(line)):
         return not above or above[-1].holds
     return bool(above) and above[-1].holds and not heads and bool(_MEMBER.match(line))
 
@@ -443,7 +444,7 @@ def _is_short_definition(line: str, within: bool, language: str | None) -> bool:
     words = _NAME_AND_TYPE.fullmatch(name)
     if not rest or not words or len(line) > _MAX_SHORT_DEFINITION or _CONTROL.match(line):
         return False
-    if language not in C_COMMENTS:
+    if language not in BLOCK_COMMENTS:
         return False
     if line.endswith(("}", "},", "};")):
         return ")" in rest.partition("{")[0]

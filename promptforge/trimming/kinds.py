@@ -80,11 +80,6 @@ MAX_TEXTS_DETECTED = 4_096
 _OUTER_STATEMENT = late_pattern(r"^(?=[\w@])", re.MULTILINE)
 _INNER_STATEMENT = late_pattern(r"^(?=[\w@]|(?:    |\t)(?:def|async|@))", re.MULTILINE)
 """A text read in part may end within a class where no brace would be left open."""
-_CODE_LINE = late_pattern(
-    r"^(?:[ \t]{2,}\S.*|.*[{};]"
-    r"|[ \t]*(?:def|class|func|function|fn|import|from|const|let|var|public|private|static)\b.*)$",
-    re.MULTILINE,
-)
 
 
 class Trimmers(NamedTuple):
@@ -149,17 +144,6 @@ class Trimmers(NamedTuple):
     def is_program(self, kind: str, language: str | None) -> bool:
         """Tell whether texts of a kind and language are programs."""
         return is_program(self.trim_as.get(kind, kind), language)
-
-    def looks_like_program(self, kind: str, language: str | None, text: str) -> bool:
-        """Tell whether a text is a program, by its kind and language or by half of its lines."""
-        if self.is_program(kind, language):
-            return True
-        # A man page is indented as far as a function's body.
-        if self.trim_as.get(kind, kind) in TRIMMERS_BY_KIND or language in TRIMMERS_BY_LANGUAGE:
-            return False
-        text = freeze(text[:MAX_CHARS_DIVIDED])  # the beginning of a huge one tells
-        lines = sum(1 for line in text.split("\n") if line.strip())
-        return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines
 
 
 def refuse_unknown_trimmer(name: str) -> str | None:

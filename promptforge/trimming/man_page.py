@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from ..text import table_rows
 from ..text.format import Marks
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, paragraph, split_lines
 
@@ -22,24 +23,7 @@ MAX_SUBSECTION_INDENT = 4
 """Largest indent of a subsection's heading, in columns; text is indented more."""
 
 # Kind of section → its names; the first that matches counts.
-_SECTIONS = {
-    "first": re.compile(
-        r"SEE ALSO|AUTHORS?|MAINTAINERS?|(?:MAIN )?CONTRIBUTORS|CREDITS|THANKS|ACKNOWLEDGE?MENTS"
-        r"|COPYRIGHT.*|COPYING|LICEN[SC](?:E|ING)|HISTORY|COLOPHON|AVAILABILITY|DISTRIBUTION"
-        r"|STANDARDS|CONFORMING TO|VERSIONS?|REPORTING BUGS|BUG REPORTS|CONTACT|RESOURCES"
-        r"|REFERENCES|DOCUMENTATION|WWW|PROJECT|(?:FULL )?HOMEPAGE|GIT"
-    ),
-    "next": re.compile(
-        r"NOTES?|CAVEATS|BUGS|FILES|ENVIRONMENT.*|DIAGNOSTICS|COMPATIBILITY|SECURITY.*|ATTRIBUTES"
-        r"|WARNINGS?|LIMITATIONS|KNOWN.*"
-    ),
-    "examples": re.compile(r"(?:.* )?EXAMPLES?(?: .*)?|QUICK ?START|TUTORIAL|USAGE"),
-    "status": re.compile(r"EXIT (?:STATUS|CODES?|VALUES?)|RETURN (?:VALUES?|CODES?)|ERRORS"),
-    "options": re.compile(
-        r"(?:.* )?(?:OPTIONS|SWITCHES|FLAGS|COMMANDS|PARAMETERS|ARGUMENTS|DIRECTIVES|KEYWORDS)"
-        r"(?: .*)?"
-    ),
-}
+_SECTIONS = {name: re.compile(names) for name, names in table_rows("sections")}
 
 # `TAR(1)      GNU TAR Manual      TAR(1)`: the line at the head or the foot of a page.
 _RUNNING = re.compile(r"\S.*\S\s{3,}\S")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from ..files.memory import recall
 from ..text.format import Marks
+from ..text.languages import BLOCK_COMMENTS, COMMENT_SIGNS
 from ..text.words import late_pattern
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, line_end
 
@@ -167,7 +168,7 @@ def program_pieces(
         # Half an outline is worth less than the function that answers.
         under_query=UnderQuery(least, facts_together=True),
     )
-    made.has_block_comments = language in C_COMMENTS
+    made.has_block_comments = language in BLOCK_COMMENTS
     return made
 
 
@@ -340,33 +341,6 @@ class Unit(NamedTuple):
 
 # --- marks of gaps --------------------------------------------------------------------------------
 
-_COMMENTS = {
-    "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala "
-    "dart groovy php d zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog "
-    "systemverilog jsonnet cue gleam prisma qml odin scss less stylus json5 haxe nushell just",
-    "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml "
-    "toml nix hcl powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot "
-    "gherkin csh properties rego yara",
-    "-- ": "sql lua luau haskell elm ada vhdl idris lean purescript applescript",
-    "; ": "lisp commonlisp clojure scheme racket emacs-lisp asm ini wasm",
-    "% ": "erlang latex bibtex prolog postscript matlab",
-    "' ": "vbnet basic",
-    "! ": "fortran",
-    '" ': "vim",
-    ":: ": "batch",
-    "/* */": "css pascal-c",
-    "(* *)": "ocaml sml pascal",
-    "<!-- -->": "html xml markdown vue svelte astro",
-}
-_OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
-C_COMMENTS = frozenset(
-    [
-        *("javascript", "jsx", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp"),
-        *("objectivec", "kotlin", "swift", "scala", "dart", "groovy", "php", "d", "solidity"),
-        *("css", "scss", "less", "protobuf", "thrift", "vala", "hcl"),
-    ]
-)
-"""Languages in which `/*…*/` is a comment within a line."""
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
 """A statement that does nothing: here a body cannot be empty."""
 SAYS = "says"
@@ -398,7 +372,7 @@ def comment_line(language: str | None, text: str) -> str:
     It is bare if the comments of the language are unknown.
     """
     line = " ".join(text.split())
-    opener, _, closer = _OPENERS.get(language or "", "").partition(" ")
+    opener, _, closer = COMMENT_SIGNS.get(language or "", "").partition(" ")
     if closer == "-->":
         line = line.replace("--", "- -").replace("--", "- -")  # XML has no `--` in a comment
     while closer and closer in line:  # a marker of the caller's may hold `*/`, or `**//`
@@ -415,7 +389,7 @@ def code_gap(language: str | None) -> Gap:
     A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.
     """
     no_op = _NO_OPS.get(language or "", "")
-    opener = _OPENERS.get(language or "", "").partition(" ")[0]
+    opener = COMMENT_SIGNS.get(language or "", "").partition(" ")[0]
     code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
 
     def gap(run: Sequence[Piece], marks: Marks) -> str:

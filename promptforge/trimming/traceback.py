@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from ..text import table_text
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, line_end, line_gap, split_lines
@@ -127,35 +128,8 @@ def _say(run: Sequence[Piece], marks: Marks) -> str:
     return marks.frames_in.replace("{frames}", frames).replace("{package}", name)
 
 
-# The package of a library's frame is in the one group that matched; an empty group stands for the
-# language itself.
-_LIBRARY = re.compile(
-    r"""(?x)
-      [\\/](?:site|dist)-packages[\\/](?P<python>[^\\/"]+)
-    | [\\/](?:lib64|lib|Lib)[\\/]python[\d.]*[\\/](?!(?:site|dist)-packages)(?P<stdlib>[^\\/"]+)
-    | <(?P<frozen>frozen\ [\w.]+|string|__array_function__\ internals)>
-    | [\\/]Lib[\\/](?!site-packages)(?P<windows>[\w.]+)
-    | [\\/]gems[\\/](?P<gem>[\w-]+?)-\d
-    | node_modules[\\/](?P<npm>(?:@[^\\/]+[\\/])?[^\\/:)]+)
-    | \((?P<node>node|internal|native|webpack-internal|<anonymous>)[:)\\/]
-    | \bat\ (?P<node2>node|internal|native):
-    | \bat\ (?:[\w.]+/+)?(?P<java>
-        (?:java|javax|jakarta|jdk|sun|kotlin|kotlinx|scala|android|androidx|reactor|akka|junit|
-        groovy)\b | (?:com\.sun|com\.google\.common|com\.fasterxml|com\.zaxxer|com\.android|dalvik|
-        org\.(?:springframework|apache|hibernate|junit|eclipse|jboss|gradle|slf4j|mockito|codehaus|
-        aspectj|postgresql)|io\.(?:netty|reactivex|micrometer|grpc|vertx|quarkus|micronaut|undertow|
-        ktor))\b | System | Microsoft)\.
-    | /(?:pkg/mod|vendor)/(?P<go>[\w.-]+(?:/[\w.-]+){0,2})
-    | /(?:usr/local/go|usr/lib/go[\w.-]*|opt/go|goroot|go)/src/(?P<gostd>[\w]+)/
-    | ^(?P<goruntime>runtime)[./]
-    | (?:registry/src/[^/]+|git/checkouts)/(?P<crate>[\w-]+?)(?:-\d[\w.+-]*)?/
-    | /rustc/[^/]+/(?:library|src)/(?:lib)?(?P<ruststd>\w+)
-    | ^\s*\d+:\s+(?:0x[0-9a-f]+\s+-\s+)?<?(?P<rust>std|core|alloc|backtrace|tokio|rayon|
-        futures\w*|rust_begin_unwind|__libc_start_\w+|_start|__rust_\w+|main$)\b
-    | /usr/(?:lib|share|local/lib)/(?!python|node_modules)(?P<system>[^/"]+)
-    """,
-    re.MULTILINE,
-)
+_LIBRARY = late_pattern(table_text("libraries"), re.VERBOSE | re.MULTILINE)
+"""The package of a library's frame is the one group that matched; an empty one is the language."""
 
 
 def package_of(frame: str) -> str | None:

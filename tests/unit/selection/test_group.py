@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import sysconfig
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -328,18 +330,70 @@ def test_texts_that_say_something_else_are_both_shown(one: str, other: str) -> N
             assert all(line in found.text for line in (*one.split("\n"), *other.split("\n")))
 
 
+def sentences_of(text: str) -> Counter[str]:
+    parts = (" ".join(each.split()) for each in re.split(r"(?<=[.?!])\s|\n\s*\n", text))
+    return Counter(each for each in parts if len(each) > 40 and each[-1] in ".?!")
+
+
 @pytest.mark.slow
-def test_no_sentence_of_a_manual_in_chunks_is_shown_twice() -> None:
-    folder = Path(sysconfig.get_path("stdlib"))
-    manuals = [ast.get_docstring(ast.parse(path.read_text())) for path in folder.glob("a*.py")]
-    text = "\n\n".join(each for each in manuals if each)
-    sentences = {each for each in re.split(r"(?<=[.?!])\s|\n\n", text) if len(each) > 40}
-    once = [each for each in sentences if text.count(each) == 1]
-    for size, overlap in ((900, 200), (400, 120)):
-        starts = range(0, len(text), size - overlap)
-        chunks = [{"content": text[start : start + size], "path": "a.rst"} for start in starts]
-        found = pf.render(chunks, format="plain", max_tokens=None).text
-        assert [each for each in once if found.count(each) > 1] == []
+@pytest.mark.parametrize(("size", "overlap"), [(240, 100), (900, 200)])
+def test_no_sentence_of_ten_thousand_chunks_is_shown_twice(size: int, overlap: int) -> None:
+    chunks: list[dict[str, Any]] = []
+    given: list[str] = []
+    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
+        if {"idlelib", "site-packages", "test", "tests"} & {*path.parts}:
+            continue
+        nodes = ast.walk(ast.parse(path.read_bytes()))
+        kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        manuals = [ast.get_docstring(node) for node in nodes if isinstance(node, kinds)]
+        text = "\n\n".join(filter(None, manuals))
+        starts = range(0, max(1, len(text) - overlap), size - overlap)
+        chunks += [{"content": text[at : at + size], "path": str(path)} for at in starts]
+        given.append(" ".join(text.split()))
+        if len(chunks) > 10_000:
+            break
+    assert len(chunks) > (10_000 if size == 240 else 1_000)
+    found = sentences_of(pf.render(chunks, format="plain", headers=False, max_tokens=None).text)
+    twice = [each for each, count in found.items() if count > 1]
+    assert [each for each in twice if sum(text.count(each) for text in given) == 1] == []
+
+
+PARAGRAPHS = [
+    f"The pump of station {n} stops after {n} seconds and starts again." * 2 for n in range(12)
+]
+
+
+def version_of(page: Sequence[str], **changed: str) -> str:
+    return "\n\n".join(changed.get(f"at{place}", part) for place, part in enumerate(page))
+
+
+def test_of_a_page_that_was_fetched_twice_only_the_other_figures_are_shown_again() -> None:
+    page = [*PARAGRAPHS[:6], "## Limits", "The limit is 40 jobs a day.", *PARAGRAPHS[6:]]
+    pages = [version_of(page), version_of(page, at7="The limit is 55 jobs a day.")]
+    items = [{"content": each, "path": f"{n}.md"} for n, each in enumerate(pages)]
+    result = pf.render(items, format="plain")
+    # Short paragraphs may be headings, and stay with the next.
+    assert [result.text.count(each) for each in PARAGRAPHS] == [1] * 6 + [2] + [1] * 5
+    assert f"…\n\n## Limits\n\nThe limit is 55 jobs a day.\n\n{PARAGRAPHS[6]}\n\n…" in result.text
+    assert result.text.count("The limit is 40 jobs a day.") == 1
+    assert "nearly as a better one" in result.warnings[-1].message
+    whole = pf.render(items, format="plain", merge_overlaps=False)
+    assert whole.text.count(PARAGRAPHS[0]) == 2
+    # Fences and programs would not be whole.
+    fenced = [each + "\n\n```\na = 1\n```" for each in pages]
+    for texts, ending in ((pages, "py"), (fenced, "md")):
+        items = [{"content": each, "path": f"{n}.{ending}"} for n, each in enumerate(texts)]
+        assert pf.render(items).text.count(PARAGRAPHS[0]) == 2
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(PARAGRAPHS), min_size=1, max_size=9), min_size=2, max_size=5)
+)
+@cases(20)
+def test_no_paragraph_of_nearly_equal_texts_is_lost(pages: list[list[str]]) -> None:
+    items = [{"content": "\n\n".join(page), "path": f"{n}.md"} for n, page in enumerate(pages)]
+    text = pf.render(items, format="plain").text
+    assert all(part in text for page in pages for part in page)
 
 
 def test_nothing_is_cut_that_is_required_or_of_another_source() -> None:

@@ -43,11 +43,16 @@ TEXTS = [
     ("python", "import os\n\n\ndef f(x):\n    return x\n"),
     ("bash", "#!/bin/sh\nset -e\nif [ -f a ]; then\n  echo a\nfi\n"),
     ("c", "#include <a.h>\n\nint main(void) {\n  return f(1);\n}\n"),
-    ("c", "export function f(x) {\n  const y = x;\n  return y;\n}\n"),
-    ("sql", "SELECT a,\n       b\n  FROM t\nSELECT c FROM d\n"),
+    ("javascript", "export function f(x) {\n  const y = x;\n  return y;\n}\n"),
+    ("sql", "CREATE TABLE kettles (\n    id INTEGER PRIMARY KEY,\n    name VARCHAR(40) NOT NULL\n);\n\nINSERT INTO kettles (id, name) VALUES (1, 'x');\nSELECT name FROM kettles WHERE id > 1 ORDER BY name;\n"),
     ("sql", '-- by hand?\n\\echo Use "ALTER EXTENSION b". \\quit\n\nALTER FUNCTION f(a) STRICT;\n'),
-    ("code", "function f(x)\n  local y = x\n  return y\nend\n"),
+    ("lua", "function f(x)\n  local y = x\n  return y\nend\n"),
+    ("perl", "use strict;\nuse warnings;\n\nmy %seen = ();\nsub take {\n    my ($self, @rest) = @_;\n    return $self->{pool};\n}\n1;\n"),
+    ("ruby", "require 'set'\n\nmodule Kettle\n  class Pool\n    attr_reader :size\n    def take(n)\n      @items.each do |item|\n        puts item\n      end\n    end\n  end\nend\n"),
+    ("powershell", "param([string]$Path)\n\nfunction Get-Kettle {\n    $found = Get-ChildItem -Path $Path\n    if ($found -eq $null) { Write-Host 'none' }\n    return $found\n}\n"),
+    ("go", "package pool\n\nimport \"fmt\"\n\nfunc Take(n int) error {\n\tif n < 0 {\n\t\treturn fmt.Errorf(\"n\")\n\t}\n\treturn nil\n}\n"),
     ("php", "<?php\necho 1;\n"),
+    ("diff", "From: Ada\nSubject: kettles\n\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"),
     ("yaml", "name: a\nsteps:\n  - run: b\n"),
     ("toml", '[project]\nname = "a"\nversion = "1"\n'),
     ("ini", "[main]\nuser = ada\npath = /srv\n"),
@@ -86,6 +91,7 @@ def test_what_a_text_is_written_in(language: str | None, text: str) -> None:
     assert detect_language(text) == language
 
 
+@pytest.mark.slow
 def test_the_files_of_this_repository_are_known_without_their_names() -> None:
     right = count = 0
     folders = ("promptforge", "profiles", ".github", "tests/unit/trimming", "tests/data/programs")
