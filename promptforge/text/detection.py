@@ -152,11 +152,9 @@ def _language_of_lines(text: str) -> str | None:
         return "traceback"
     if told and told[0] and told[0].lastgroup == "console":
         return "console"
-    language = language_of_script(text) or _language_of_tokens(sample)
     sentences = sum(_SENTENCE.match(line[:MAX_LINE_CHARS]) is not None for line in lines)
     is_said = sentences > MAX_SENTENCES * len(lines)
-    if is_said and (is_code(language) or (language == "markdown" and not found["markdown"])):
-        language = None
+    language = language_of_script(text) or (None if is_said else _language_of_tokens(sample))
     if is_code(language) and language != "code":
         return language
     settings = _settings_of(outer, len(lines) - len(outer))
@@ -165,7 +163,9 @@ def _language_of_lines(text: str) -> str | None:
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
-    language = language or (markup if is_markup else None)
+    # A list of code is YAML by its tokens, but its lines are no keys.
+    if is_markup and language in (None, "yaml", "toml", "ini", "properties"):
+        return markup
     return None if language in ("pem", "text") else language
 
 

@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from promptforge import Item, Renderer, get_tokenizer
 from promptforge.errors import ItemError
 from promptforge.sources.man import load_man_page
@@ -138,7 +140,10 @@ def forge(
 
 
 def beside(question: Question, questions: Sequence[Question], many: int) -> list[Item]:
-    """Return the text of a question among others of its kind, `many` in all."""
+    """Return the text of a question among others of its kind, `many` in all: as a search finds them.
+
+    What a user names is shown before anything competes, so nine named texts would share the room.
+    """
     kind = question.about.split(":")[0]
     others = list(
         {
@@ -148,7 +153,8 @@ def beside(question: Question, questions: Sequence[Question], many: int) -> list
         }.values()
     )
     half = (many - 1) // 2
-    return [*others[:half], question.item, *others[half : many - 1]]
+    together = [*others[:half], question.item, *others[half : many - 1]]
+    return [msgspec.structs.replace(item, score=1.0, origin="similarity") for item in together]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

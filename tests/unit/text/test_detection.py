@@ -77,6 +77,10 @@ TEXTS = [
         "empty(self): Pour the water out and dry the pot.",
     ),
     (
+        "markdown",
+        "# Kettles by hand\n\nTo run this example:\n\n- `npm install` or `yarn`\n- `npm run dev`\n",
+    ),
+    (
         None,
         "Operation Kettle was a campaign against kitchens in three countries.\n"
         "Archive via Utility: The cooks used the `makecab` utility to pack what they had taken.\n"
