@@ -52,6 +52,7 @@ _PATCH = late_pattern(
     r"^--- .*\n\+\+\+ .*\n@@ -\d.*+\n(?:[-+ @\\].*+\n|\n)*+(?:diff |Index: |.*\Z)", re.MULTILINE
 )
 _FENCED = late_pattern(r"^[ \t]*(```+|~~~+).*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
+_BLOCK = late_pattern(r"^(?:#{1,6} \S|```)", re.MULTILINE)
 _FRONT_MATTER = late_pattern(r"---[ \t]*\n(?s:.*?)\n---[ \t]*\n\s*\S")
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
@@ -91,7 +92,9 @@ def detect_language(text: str) -> str | None:
         return "php"
     root = _ROOT.match(begin)
     if root and root[1].lower() in _HTML_TAGS.split():
-        return "html"
+        # A README often begins with a picture in the middle of a line.
+        is_readme = root[1].lower() not in ("html", "head", "body") and _BLOCK.search(text)
+        return "markdown" if is_readme else "html"
     if root and ("/>" in text or f"</{root[1]}" in text):
         return "xml"
     if _DIFF.match(begin) or _PATCH.search(begin):

@@ -80,6 +80,7 @@ TEXTS = [
         "markdown",
         "# Kettles by hand\n\nTo run this example:\n\n- `npm install` or `yarn`\n- `npm run dev`\n",
     ),
+    ("markdown", '<h1 align="center">\n  <img src="kettle.svg">\n</h1>\n\n## Install\n\nBuy one.\n'),
     (
         None,
         "Operation Kettle was a campaign against kitchens in three countries.\n"
