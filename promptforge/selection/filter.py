@@ -447,8 +447,8 @@ def _cut_apart(
         items, left, dropped, most, lambda item: asked.language(item) in PROSE, gap
     )
     if count:
-        texts = plural(count, "text is", "texts are")
-        message = f"{texts} nearly as a better one: the paragraphs that differ are shown"
+        texts = plural(count, "text nearly equals a better one", "texts nearly equal better ones")
+        message = f"{texts}: only the paragraphs that differ are shown"
         diagnostics.add("PF131", message, severity="info")
 
 

@@ -376,7 +376,7 @@ def test_of_a_page_that_was_fetched_twice_only_the_other_figures_are_shown_again
     assert [result.text.count(each) for each in PARAGRAPHS] == [1] * 6 + [2] + [1] * 5
     assert f"…\n\n## Limits\n\nThe limit is 55 jobs a day.\n\n{PARAGRAPHS[6]}\n\n…" in result.text
     assert result.text.count("The limit is 40 jobs a day.") == 1
-    assert "nearly as a better one" in result.warnings[-1].message
+    assert "nearly equals a better one" in result.warnings[-1].message
     whole = pf.render(items, format="plain", merge_overlaps=False)
     assert whole.text.count(PARAGRAPHS[0]) == 2
     # Fences and programs would not be whole.

@@ -151,6 +151,7 @@ def test_an_outline_marks_each_gap_of_declarations() -> None:
 
 
 def test_an_outline_has_no_long_comment_between_the_attributes_of_a_declaration() -> None:
+    pytest.importorskip("tree_sitter_rust", reason="needs grammars: pip install '.[test-all]'")
     said = "".join(f"/// line {n} of the manual\n" for n in range(9))
     text = f'#[doc = "a"]\n{said}#[must_use]\npub fn take() {{\n    run();\n}}\n\nfn other() {{\n    a();\n}}\n'
     outline = divided(text, "rust").outlines()[0].text
