@@ -24,7 +24,7 @@ from unittest import mock
 
 from promptforge import files as template_files
 from promptforge.files.access import UNFINISHED_SUFFIX
-from promptforge.templating import loader as following
+from promptforge.templating import following
 
 from .corpus import CorpusError
 from .disk import MODES, Disk, KilledError
