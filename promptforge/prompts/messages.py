@@ -16,19 +16,19 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, Severity, quote
-from ..files.access import read_utf8
+from ..files.access import read_bytes
 from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE
-from ..yaml_reader import load_shipped_yaml
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
-_FILE = Path(__file__).with_name("provider_words.yaml")
+_FILE = Path(__file__).with_name("provider_words.json")
 PROVIDER_WORDS: dict[str, tuple[str, ...]] = {
-    kind: tuple(words.split())
-    for kind, words in load_shipped_yaml(read_utf8(_FILE), _FILE.name)[0].items()
+    kind: tuple(" ".join(lines).split())
+    for kind, (_comment, *lines) in msgspec.json.decode(read_bytes(_FILE)).items()
 }
-"""Names of blocks and fields in the messages of providers, by the part that they play."""
+"""Names of blocks and fields in the messages of providers, by the part that they play. To complete
+a command's words loads no reader of YAML."""
 GEMINI_SIGNATURES = frozenset({"thought_signature", "thoughtSignature"})
 """The key of a signature of Gemini, in the spellings of its SDK and of its REST interface."""
 

@@ -36,7 +36,6 @@ from ..files.access import (
 )
 from ..text.words import late_pattern
 from .documents import can_read, is_document, part_word, read_document
-from .encodings import guess_encoding
 
 MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a text that are read; the rest is left out, and said. Data is read whole, or refused."""
@@ -216,7 +215,12 @@ def _decode_wrong(
     text = data.decode(encoding, "replace")
     beyond = len(text) - len(text.encode("ascii", "ignore"))
     is_hardly_utf8 = beyond < 2 * text.count("\ufffd")
-    if may_guess and is_hardly_utf8 and (guessed := guess_encoding(data)):
+    guessed = None
+    if may_guess and is_hardly_utf8:
+        from .encodings import guess_encoding
+
+        guessed = guess_encoding(data)
+    if guessed is not None:
         message = f"not UTF-8; read as {guessed}, a guess; save the file as UTF-8"
         diagnostics.add("PF301", message, where=where, severity="info")
         return data.decode(guessed)

@@ -162,6 +162,7 @@ LOADED_WHEN_ASKED = {
     "syntax/yaml_syntax.py": {"yaml_reader"},
     "templating/autoescape.py": {"templating.failures"},
     "sources/native.py": {"plain_data"},
+    "sources/workspace.py": {"sources.encodings"},
     "templating/language.py": {"plain_data"},
     "templating/loader.py": {"templating.failures"},
     "rendering/variants.py": {"trimming.declarations"},
