@@ -176,6 +176,7 @@ def test_bytes_that_are_no_text_and_files_too_large() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_link_out_of_the_folder_is_not_followed() -> None:
     write({"secret.txt": "secret", "templates/mine/layout.yaml": "base: chunks"})
     Path("templates/mine/item.md.j2").symlink_to(Path("secret.txt").absolute())
