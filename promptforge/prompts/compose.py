@@ -288,9 +288,13 @@ class Composer:
             overhead = hidden + self.options.call_tokens
         return overhead + sum(map(self.count, block_texts(block)))
 
+    @late_property
+    def _media(self) -> MediaCosts:
+        return MediaCosts(*(getattr(self.options, name) for name in MediaCosts._fields))
+
     def hidden_cost(self, block: MessageBlock) -> int:
         """Return the most that images, files and what is encrypted in a block may cost."""
-        media = MediaCosts(*(getattr(self.options, name) for name in MediaCosts._fields))
+        media = self._media
         if isinstance(block, ImageBlock):
             return media.image(block.original or block.data)
         if block.original is None:

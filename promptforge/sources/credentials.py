@@ -100,8 +100,8 @@ def find_credentials(
     rules = rules_of(place)
     if is_secret_alone(text, rules) or (rules == "passwords" and _holds_passwords(text)):
         values = ("",)
-    elif rules == "settings" or _is_for_kubernetes(text):
-        any_name = "secret" in place.lower() or "kind: Secret" in text
+    elif rules in ("settings", "secrets") or _is_for_kubernetes(text):
+        any_name = rules == "secrets" or "kind: Secret" in text
         values = (*assigned_secrets(text, any_name), *_likely_secrets(text))
     elif rules is not None:
         values = _likely_secrets(text)
@@ -141,11 +141,13 @@ def rules_of(place: str) -> str | None:
     """Return what counts as a credential in a file of this name beside what does anywhere.
 
     `passwords`: all values, for it holds little else. `alone`: a word that is the whole text.
-    `settings`: values of names of secrets. `likely`: those of them that look like secrets.
+    `settings`: values of names of secrets. `secrets`: also what looks like a secret beside any
+    name. `likely`: values of names of secrets that look like some. What is remembered of a text
+    is remembered with these rules, so they are all that a name tells.
     """
     for rules, pattern in known_credentials().files.items():
         if re.fullmatch(rf"(?i)(?:.*/)?(?:{''.join(pattern)})", place.replace("\\", "/")):
-            return rules
+            return "secrets" if rules == "settings" and "secret" in place.lower() else rules
     is_pattern = not place or _EXAMPLE.search(place) or place.endswith(".ipynb")
     return None if is_pattern or language_of(place) not in _LANGUAGES_OF_SETTINGS else "likely"
 

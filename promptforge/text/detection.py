@@ -10,7 +10,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import exp
 
 import msgspec
@@ -147,20 +147,26 @@ def _language_of_lines(text: str) -> str | None:
     lines = [line for line in sample.split("\n") if line.strip()]
     outer = [line for line in lines if not line[0].isspace()]
     match = _line_pattern().match
-    told = [match(line.strip()) if len(line) <= MAX_LINE_CHARS else None for line in lines]
-    found = Counter(each.lastgroup or "" for each in told if each)
+    matches = [match(line.strip()[:MAX_LINE_CHARS]) for line in lines]
+    groups = [(each and each.lastgroup) or "" for each in matches]
+    told = [
+        group if len(line) <= MAX_LINE_CHARS else ""
+        for line, group in zip(lines, groups, strict=True)
+    ]
+    found = Counter(told)
     if found["log"] >= max(2, LOG_SHARE * len(outer)):
         return "log"
     if found["traceback"] >= max(2, TRACE_SHARE * len(lines)):
         return "traceback"
-    if told and told[0] and told[0].lastgroup == "console":
+    if told[:1] == ["console"]:
         return "console"
     sentences = sum(_SENTENCE.match(line[:MAX_LINE_CHARS]) is not None for line in lines)
     is_said = sentences > MAX_SENTENCES * len(lines)
     language = language_of_script(text) or (None if is_said else _language_of_tokens(sample))
     if is_code(language) and language != "code":
         return language
-    settings = _settings_of(outer, len(lines) - len(outer))
+    outside = (group for line, group in zip(lines, groups, strict=True) if not line[0].isspace())
+    settings = _settings_of(outer, len(lines) - len(outer), Counter(outside))
     if settings:
         return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
@@ -193,16 +199,23 @@ def _weights() -> tuple[float, list[str], list[int], dict[str, str]]:
     return float(unit), languages.split(), [int(each) for each in first.split()], known
 
 
+@cache
+def _pairs(row: str) -> list[tuple[int, int]]:
+    """Return a row's languages with their weights, two characters each."""
+    codes = row.encode("latin-1")
+    return [(a - FIRST_CODE, b - ZERO_CODE) for a, b in zip(codes[::2], codes[1::2], strict=True)]
+
+
 def _language_of_tokens(sample: str) -> str | None:
     """Return the most probable language by the weights of tokens; `code` where several may be."""
     unit, languages, first, known = _weights()
     rows = [row for row in map(known.get, tokens_of(sample)) if row]
-    sums = [0] * len(languages)
-    for row in rows:  # pairs of characters: a language and a weight
-        for place in range(0, len(row), 2):
-            sums[ord(row[place]) - FIRST_CODE] += ord(row[place + 1]) - ZERO_CODE
     if len(rows) < MIN_TOKENS:
         return None
+    sums = [0] * len(languages)
+    for row in rows:
+        for place, weight in _pairs(row):
+            sums[place] += weight
     scale = len(rows) ** 0.5
     scores = [own + total / scale for own, total in zip(first, sums, strict=True)]
     best = max(scores)
@@ -214,10 +227,11 @@ def _language_of_tokens(sample: str) -> str | None:
     return "code" if is_code(language) and 2 * programs > sum(shares) else None
 
 
-def _settings_of(outer: Sequence[str], nested: int) -> str | None:
-    """Return the language of keys with values, by the lines that are not indented."""
-    matches = (_line_pattern().match(line[:MAX_LINE_CHARS]) for line in outer)
-    found = Counter(each.lastgroup or "" for each in matches if each)
+def _settings_of(outer: Sequence[str], nested: int, found: Counter[str]) -> str | None:
+    """Return the language of keys with values, by the lines that are not indented.
+
+    `found` counts what these lines are.
+    """
     least = max(1, REGULAR_SHARE * sum(line[0] not in "#;" for line in outer))
     values, keys = found["toml"] + found["key"], found["yaml"]
     if keys and nested + keys > 1 and keys + found["point"] >= least:

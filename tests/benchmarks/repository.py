@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import re
 import subprocess
 import sys
@@ -32,6 +31,8 @@ import promptforge as pf
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
 from promptforge.sources.text_files import load_files
+
+from .simple import bm25, words
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "repository_questions.yaml"
 BUDGETS = (4_000, 16_000, 64_000)
@@ -151,11 +152,6 @@ def _renderer() -> pf.Renderer:
     return pf.Renderer(tokenizer="o200k_base")
 
 
-def _words(text: str) -> list[str]:
-    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", text)
-    return [part.lower() for part in parts]
-
-
 @cache
 def _windows(package: str) -> tuple[list[tuple[str, str]], list[Counter[str]], Counter[str]]:
     found = []
@@ -163,23 +159,14 @@ def _windows(package: str) -> tuple[list[tuple[str, str]], list[Counter[str]], C
         lines = (item.content or "").split("\n")
         for start in range(0, len(lines), WINDOW_LINES):
             found.append((item.path or "", "\n".join(lines[start : start + WINDOW_LINES])))
-    counts = [Counter(_words(text)) for _, text in found]
+    counts = [Counter(words(text)) for _, text in found]
     return found, counts, Counter(word for held in counts for word in held)
 
 
 def windows(question: Question, budget: int) -> str:
     """Return the windows of 60 lines that score best by BM25 (k1 = 1.5, b = 0.75)."""
     texts, counts, holders = _windows(question.package)
-    mean = sum(held.total() for held in counts) / len(counts)
-    wanted = {w: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for w, n in holders.items()}
-    asked = [word for word in dict.fromkeys(_words(question.ask)) if word in wanted]
-
-    def score(number: int) -> float:
-        held = counts[number]
-        norm = 1.5 * (0.25 + 0.75 * held.total() / mean)
-        return sum(wanted[w] * 2.5 * held[w] / (held[w] + norm) for w in asked)
-
-    scores = list(map(score, range(len(texts))))
+    scores = bm25(question.ask, counts, holders)
     out, left = [], budget
     for number in sorted(range(len(texts)), key=lambda n: (-scores[n], n)):
         path, text = texts[number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from promptforge import Item
 
@@ -22,13 +22,16 @@ def words(text: str) -> list[str]:
     return [part.lower() for part in parts]
 
 
-def bm25(query: str, texts: Sequence[str]) -> list[float]:
-    """Return how well each text matches the query (Okapi BM25, k1 1.5, b 0.75)."""
-    counts = [Counter(words(text)) for text in texts]
-    holders = Counter(word for held in counts for word in held)
+def bm25(
+    query: str, counts: Sequence[Counter[str]], holders: Mapping[str, int] | None = None
+) -> list[float]:
+    """Return how well each text, given by its counted words, matches the query (Okapi BM25, k1 1.5,
+    b 0.75). `holders` says how many texts hold each word.
+    """
+    holders = holders or Counter(word for held in counts for word in held)
     mean = sum(held.total() for held in counts) / max(1, len(counts)) or 1
     asked = {
-        word: math.log(1 + (len(texts) - holders[word] + 0.5) / (holders[word] + 0.5))
+        word: math.log(1 + (len(counts) - holders[word] + 0.5) / (holders[word] + 0.5))
         for word in words(query)
         if word in holders
     }
@@ -54,7 +57,9 @@ def best_pieces(
     pieces = [
         (place, piece) for place, item in enumerate(items) for piece in cut(item.content or "")
     ]
-    scores = bm25(query, [f"{items[place].name} {piece}" for place, piece in pieces])
+    scores = bm25(
+        query, [Counter(words(f"{items[place].name} {piece}")) for place, piece in pieces]
+    )
     chosen: list[int] = []
     text = ""
     for number in sorted(range(len(pieces)), key=lambda n: (-scores[n], n)):

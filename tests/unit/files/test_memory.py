@@ -254,6 +254,14 @@ def test_no_word_of_a_file_with_credentials_is_kept(run: Run, work: Path, cache:
     assert SECRET.encode() not in data and b"unheard_of" not in data
 
 
+def test_a_clean_text_is_searched_again_under_a_name_with_other_rules(run: Run, work: Path) -> None:
+    for name in ("database.yml", "secrets.yml"):
+        work.joinpath(name).write_text("stripe: q9X2mQ7vLw3Zp\n")
+    for _ in range(2):
+        out, said = run("--include", "*.yml")
+        assert out.count("q9X2mQ7vLw3Zp") == 1 and "secrets.yml (a password or key)" in said
+
+
 def test_a_full_disk_is_done_without(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     without = run("--no-cache")
 
