@@ -1,7 +1,7 @@
 """The tiers of the tests, and what every test finds around it.
 
-`pytest` runs the quick tests, with few examples of each law. `-m "slow or not slow"` runs all
-tests, with all their examples.
+`pytest` runs the quick tests, with few examples of each law; `-m "not nightly"` the slow ones
+too, and `-m "slow or not slow"` all tests.
 `--update-golden` rewrites `tests/golden/cases`, never where `CI` is set; `--effort N`: see
 `example_counts`; `--passed FILE`: see `PassedTests`.
 """
@@ -117,9 +117,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests with a browser: the processor time of its processes is not theirs to see."""
+    """Mark as slow what is for the night, and tests with a browser, whose time is not seen."""
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if item.get_closest_marker("nightly") or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
     if config.option.passed and config.option.markexpr != QUICK:
         passed = set(json.loads(config.option.passed.read_text(encoding="utf-8")))

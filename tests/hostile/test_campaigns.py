@@ -83,13 +83,13 @@ def test_every_budget_holds() -> None:
     assert not report.broken
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 def test_equal_input_gives_equal_bytes_elsewhere_too() -> None:
     assert not determinism.run(rounds(8), seed=MULTIPLIER).broken
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) -> None:
     if MULTIPLIER == 1:  # every third case in one layout
@@ -282,7 +282,7 @@ def test_an_error_of_python_breaks_the_promise(monkeypatch: pytest.MonkeyPatch) 
     assert "KeyError at " in report.broken[0]["promise"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 def test_the_memory_on_disk_changes_no_byte() -> None:
     report = memory.run(rounds(200), seed=MULTIPLIER)

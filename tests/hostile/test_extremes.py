@@ -37,7 +37,7 @@ LONG = ("backticks", "blanks", "line_ends", "nul")
 
 @pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in TEXTS]
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name in LONG)) for name in TEXTS]
 )
 def test_a_huge_text_is_cut_to_the_budget(
     name: str, format: str, capfd: pytest.CaptureFixture[str]

@@ -155,7 +155,7 @@ def test_a_reader_that_finds_no_end_is_ended_and_named(monkeypatch: pytest.Monke
         assert for_two._process.poll() is not None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif("pandoc markdown" not in SLOWER, reason="there is no pandoc")
 def test_an_item_that_a_reader_gives_up_on_is_counted_and_no_break(
     monkeypatch: pytest.MonkeyPatch,

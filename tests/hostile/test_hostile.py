@@ -129,7 +129,7 @@ def test_one_string_of_each_class_in_each_field(layout: str, format: str, field:
     check_strings(tuple(each[turn % len(each)] for each in CLASSES), layout, format, field)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 @pytest.mark.parametrize("field", STAND_INS)
 @pytest.mark.parametrize(("layout", "format"), PAIRS)

@@ -37,7 +37,7 @@ def _files(number: int) -> list[dict[str, Any]]:
     return [file(index) for index in range(number)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("packing", ["repository", "score"])
 @pytest.mark.parametrize("query", [None, "retry the cache"])
 def test_2000_files_are_packed_into_any_budget_by_few_builds_of_the_page(

@@ -41,7 +41,7 @@ REAL_PYTHON = sys.executable
 pytestmark = pytest.mark.usefixtures("batch_folder")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_killed_worker_costs_nothing(engine: str, expected: bytes, processes: None) -> None:
     struck: list[int] = []
@@ -314,7 +314,7 @@ def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
     assert Path("out.jsonl").read_bytes() == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_kills_at_any_moment_lose_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
     folder.mkdir()

@@ -93,7 +93,7 @@ def test_the_upper_bound_takes_the_last_item_in_part(budget: int, worth: float) 
 SHORTENING_ALL = {"promptforge, even", "promptforge, longest_first"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_subject_packs_within_the_budget() -> None:
     cells = _measure()
     assert [cell.subject for cell in cells] == [subject.name for subject in OURS]
@@ -184,7 +184,7 @@ def test_growth_says_what_an_item_costs() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
 def test_the_batch_writes_what_the_bare_loop_writes(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
@@ -218,7 +218,7 @@ def test_a_fleet_is_measured_by_the_batch_itself(monkeypatch: pytest.MonkeyPatch
     assert found.bytes_sent > 1000 and found.bytes_back > 1000 and found.memory > 10
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="no wait4 on this system")
 def test_a_folder_is_packed_by_each_in_turn(tmp_path: Path) -> None:
     tmp_path.joinpath("greet.py").write_text("def greet():\n    return 'hello'\n", "utf-8")

@@ -327,7 +327,7 @@ def test_ten_thousand_items_are_shown(reading: Preview, open_page: Opener, shots
     page.screenshot(path=shots / "many.png")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_megabyte_of_text_is_shown(reading: Preview, open_page: Opener) -> None:
     give(
         reading,

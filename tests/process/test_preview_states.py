@@ -353,7 +353,7 @@ STATES: list[State] = [
 OWN_ITEMS = (list_of_hundreds, no_text_at_all, notes, no_items, no_items_taken, groups, repository)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec(AXE) is None, reason=f"needs {AXE}")
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_no_state_has_a_barrier_or_an_overlap(

@@ -131,6 +131,7 @@ def test_pages_do_not_overtake_each_other(bench: Preview) -> None:
 # --- many tabs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_eight_tabs_of_one_browser_live(
     bench: Preview, browser: Browser, open_page: Opener
 ) -> None:

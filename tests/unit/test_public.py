@@ -217,7 +217,7 @@ def test_the_callers_records_are_left_as_they_were() -> None:
 # --- equal input, equal bytes ---------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 def test_four_threads_share_a_renderer() -> None:
     expected = render_all(pf.Renderer())
@@ -250,7 +250,7 @@ print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 def test_the_hash_seed_the_clock_the_language_and_the_place_change_no_byte(tmp_path: Path) -> None:
     script = SCRIPT.format(paths=[str(Path(__file__).parent), str(HELPERS)])

@@ -450,7 +450,7 @@ def test_over_http_nothing_is_kept_between_requests(port: int) -> None:
     assert status == 200 and '"id":2' in said.replace(" ", "")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("greetings", "letters"), [(400, 100_000), (40, 3_000_000)])
 def test_many_greetings_leave_no_memory_behind(greetings: int, letters: int) -> None:
     with socket.socket() as free:
@@ -493,7 +493,7 @@ main(["mcp"])
 """It waits for an hour, not for a minute, where it takes an empty id for none."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("given", [{"requestId": [1]}, {"requestId": {}}, {}, None])
 def test_what_is_cancelled_may_have_any_id(given: object) -> None:
     command = [sys.executable, "-c", PATIENT_SERVER]

@@ -435,7 +435,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("upstream", ["command", "url"])
 def test_two_clients_over_http_share_a_server_and_nothing_else(demo: str, upstream: str) -> None:
     port, inner = free_port(), free_port()
@@ -464,7 +464,7 @@ def test_two_clients_over_http_share_a_server_and_nothing_else(demo: str, upstre
         asyncio.run(run())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_url_is_wrapped_for_a_client_at_the_pipes(demo: str, mode: Any) -> None:
     port = free_port()
@@ -510,7 +510,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
 @pytest.mark.parametrize("how", ["terminate", "close"])
 def test_nothing_is_left_of_a_server_that_does_not_want_to_end(how: str) -> None:

@@ -120,7 +120,7 @@ STEP = 20 if EFFORT >= 1 else 10
 STARTS = range(0, 200 if EFFORT >= 10 else 60 if EFFORT >= 1 else 10, STEP)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("start", STARTS)
 def test_what_is_missing_brings_an_item_in_and_less_does_not(start: int) -> None:
     _check_decisions(range(start, start + STEP))

@@ -442,7 +442,7 @@ def test_templates_are_not_blamed_for_what_killed_them() -> None:
         killing.join()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:
     program = """
 import os, resource, sys

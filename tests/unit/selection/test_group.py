@@ -335,7 +335,7 @@ def sentences_of(text: str) -> Counter[str]:
     return Counter(each for each in parts if len(each) > 40 and each[-1] in ".?!")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_sentence_of_a_thousand_chunks_is_shown_twice() -> None:
     size, overlap = 900, 200
     chunks: list[dict[str, Any]] = []

@@ -587,7 +587,7 @@ def test_without_git_the_same_files_are_ignored(
     assert sorted(found) == sorted(by_git)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("pattern", "path"),
     [
@@ -657,7 +657,7 @@ def test_a_file_like_those_of_its_name_was_not_packed_of_them(tmp_path: Path) ->
     assert [item.path for item in loaded] == ["core/pom.xml", "extras/pom.xml", "pom.xml"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("repository", [False, True])
 @pytest.mark.parametrize(
     ("patterns", "seconds", "message"),

@@ -197,7 +197,7 @@ def test_spelled_control_tokens_are_ordinary_text(name: str) -> None:
     assert get_tokenizer(name).count("<|endoftext|>") == 7
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("name", "before", "blank", "after"),
@@ -218,7 +218,7 @@ def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, aft
     assert new_counter(name).count(before + many + after) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 @pytest.mark.parametrize("name", COUNTERS)
 def test_texts_of_one_thing(name: str) -> None:

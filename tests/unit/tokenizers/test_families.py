@@ -162,7 +162,7 @@ def test_every_family_is_compared() -> None:
     assert set(THEIRS) == set(TOKENIZER_PACKAGES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", INSTALLED)
 def test_counts_are_those_of_the_library(
     name: str, count_by_library: Callable[[str, str], int]

@@ -152,7 +152,7 @@ def test_tekken(tmp_path: Path) -> None:
     assert counter.count("\x00unused") == 7
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("split", "normal_form"),

@@ -54,7 +54,7 @@ def test_a_single_entry_has_no_pieces(text: str) -> None:
     assert divide(text, marks=marks(MARKER)) is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "text",
     ["! " * 20_000, "a: " + "!" * 20_000 + " x", "'" * 20_000, "a:" * 20_000, "- " * 20_000,

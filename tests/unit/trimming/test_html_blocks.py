@@ -32,7 +32,7 @@ def test_text_of_a_part() -> None:
     assert read_text("<script>if (a<b) c()</script><script src='d'></script>") == "if (a<b) c()  "
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "unit",
     ["<", "<!--", "<!-- -", "<a ", '<a b="', "<a b='\" c=\"<a d='", "<div>", "<p>", "<p>a", "<b>a. ",

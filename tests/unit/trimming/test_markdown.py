@@ -271,7 +271,7 @@ def test_hostile_texts() -> None:
         assert_laws(f"# T\n\nFirst one.\n\n{text}\n\n## U\n\n{text}\n\nlast")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "path", sorted(SHARED_DATA.glob("docs/files/*.md")), ids=lambda path: path.name
 )

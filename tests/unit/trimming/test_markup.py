@@ -180,7 +180,7 @@ def test_any_lines_are_divided_and_shown_in_order(language: str, lines: list[str
         assert_a_part(variant, text)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "unit",
     ["\\begin{a}\n", "\\begin{a}\n\\end{b}\n", "\\begin{a", "----\n", "====\n====\n", "[a]\n",

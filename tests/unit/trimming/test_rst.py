@@ -283,7 +283,7 @@ def test_a_shorter_document_has_blocks_of_the_original(text: str) -> None:
         assert_a_part(shorter, text)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "text",
     ["== ==\nx\n\n" * 5_000, "".join(" " * n + f"t{n}\n" for n in range(900)), ".. _a: :\n" * 9_000,
