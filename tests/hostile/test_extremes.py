@@ -58,6 +58,7 @@ UNBROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"max_tokens": 300}, {"max_tokens": None, "max_chars": 900}, {"query": "tar"}]
 )

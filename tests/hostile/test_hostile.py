@@ -138,6 +138,7 @@ def test_each_known_string_in_each_field(layout: str, format: str, field: str) -
         check_strings(values, layout, format, field)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", hostile.PARTS[::5])
 @pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "toon"])
 def test_options_that_hold_text_do_not_break_the_text(format: str, text: str) -> None:
@@ -190,6 +191,7 @@ def test_a_line_that_could_be_the_bare_title_of_a_section_is_marked_too() -> Non
     )  # its titles stand between dashes
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from promptforge.lint.checker import LintTargets, check
 from promptforge.templating.loader import Templates
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     "source",

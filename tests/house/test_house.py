@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from module_trees import nodes_of, tree_of
 from places import PACKAGE
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_vocab" not in path.parts)
@@ -37,7 +38,7 @@ RETIRED_WORDS = {
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each docstring of a module, those of attributes too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
             continue
         if isinstance(node.value.value, str):
@@ -71,7 +72,7 @@ def test_docstrings_speak_plainly(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_name_has_a_retired_word(path: Path) -> None:
-    names = set(identifiers(ast.parse(path.read_text(encoding="utf-8"))))
+    names = set(identifiers(tree_of(path)))
     assert not {name for name in names if words(name) & RETIRED_WORDS}
 
 
@@ -85,7 +86,7 @@ def test_no_two_public_classes_share_a_name() -> None:
     classes = Counter(
         node.name
         for path in MODULES
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert not {name for name, number in classes.items() if number > 1}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
+from module_trees import nodes_of, tree_of
 from places import PACKAGE
 
 from promptforge.config.layouts import LayoutSettings
@@ -80,9 +81,8 @@ def resolve(path: Path, node: ast.ImportFrom) -> Iterator[str]:
 def imports(path: Path) -> tuple[str, ...]:
     """Return what a module imports, late imports too, those for type checkers alone not."""
     found: list[str] = []
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for_types = {id(n) for t in ast.walk(tree) if _is_for_types(t) for n in ast.walk(t)}
-    for node in ast.walk(tree):
+    for_types = {id(n) for t in nodes_of(path) if _is_for_types(t) for n in ast.walk(t)}
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and id(node) not in for_types:
@@ -178,7 +178,7 @@ def test_a_module_is_imported_late_by_the_command_line_or_where_few_need_it() ->
     for path in MODULES:
         if entry(path) in {"cli", "__init__"}:
             continue
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for function in nodes_of(path):
             if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for node in ast.walk(function):
@@ -230,7 +230,7 @@ def file_calls(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_files_have_one_door(path: Path) -> None:
-    found = list(file_calls(ast.parse(path.read_text(encoding="utf-8"))))
+    found = list(file_calls(tree_of(path)))
     if path.relative_to(PACKAGE).as_posix() in FILE_DOORS:
         assert found or path.name == "__init__.py"
     else:
@@ -286,9 +286,7 @@ def test_two_modules_name_the_syntaxes_beside_their_own() -> None:
             or sum(name in source for name in NAMES_OF_SYNTAXES) <= 3
         ):
             continue
-        texts = {
-            node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)
-        }
+        texts = {node.value for node in nodes_of(path) if isinstance(node, ast.Constant)}
         if len(texts & NAMES_OF_SYNTAXES) > 3:
             found.add(path.relative_to(PACKAGE).as_posix())
     assert found == MODULES_THAT_NAME_SYNTAXES
@@ -315,7 +313,7 @@ PAST_THE_DOOR = {
 
 def taken(path: Path) -> Iterator[tuple[str, str]]:
     """Yield module and name of each import of a client from the door or a room."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.level and node.module:
             module = next(resolve(path, node)).removeprefix("promptforge.")
             if module.split(".")[0] in {*ROOMS, "engine"}:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import click
 import pytest
+from module_trees import nodes_of
 from places import ROOT
 
 from promptforge.cli.main import COMMANDS, command_group
@@ -71,7 +72,7 @@ def told(node: ast.expr) -> str:
 def messages() -> Iterator[tuple[str, str]]:
     """Yield the messages that are raised, noted or printed in Python, with their places."""
     for path in sorted((ROOT / "promptforge").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             found: list[ast.expr] = []
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))

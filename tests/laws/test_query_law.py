@@ -247,6 +247,7 @@ def test_no_query_costs_a_fact(kind: str, size: int, budget: int, query: str, lo
     assert kept(budget, None) <= kept(budget * 5 // 4, query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tar", "find", "grep"])
 @pytest.mark.parametrize("query", ["why did it fail", "the order of files", "database"])
 def test_no_query_costs_a_manual_its_name_but_in_a_small_room(name: str, query: str) -> None:

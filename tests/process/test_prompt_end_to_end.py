@@ -192,6 +192,7 @@ def test_anthropic_gets_the_same_in_blocks(knowledge: list[Item], server: Server
     assert context["cache_control"] == {"type": "ephemeral"} and question["text"] == QUESTION
 
 
+@pytest.mark.slow
 def test_the_providers_own_count_is_asked_over_the_wire(
     knowledge: list[Item], server: Server
 ) -> None:

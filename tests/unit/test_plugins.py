@@ -230,6 +230,7 @@ def test_a_tokenizer_is_found_by_its_name_and_called_so(site: Path) -> None:
     assert "letters" in listed and "a plug-in of plug-one 1.2" in listed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "message"),
     [

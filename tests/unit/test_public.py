@@ -326,6 +326,7 @@ def test_errors_can_be_caught_without_the_engine() -> None:
     assert not modules & {*HEAVY, "click"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -343,6 +344,7 @@ def test_no_vocabulary_is_loaded_where_nothing_is_counted(arguments: list[str]) 
     assert not vocabularies(opened)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["count", "render"])
 def test_counting_loads_one_vocabulary(command: str) -> None:
     stdin = b"some words" if command == "count" else b'{"content": "some words"}'

@@ -26,6 +26,7 @@ def explained(*arguments: str, records: Any = RECORDS) -> Ran:
     return ran
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", [name for name, *_ in find_profiles([])])
 def test_every_profile_is_explained(profile: str) -> None:
     assert "of 300 " in explained("-p", profile, "--max-tokens", "300").out

@@ -286,6 +286,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 _FULL = "no space left on device"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize(
     ("line", "words"),

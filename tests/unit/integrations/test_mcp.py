@@ -292,6 +292,7 @@ def port() -> Iterator[int]:
         thread.join(300)
 
 
+@pytest.mark.slow
 def test_all_requests_together_are_bounded_and_none_is_slow(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def test_options_and_patterns_are_taken(project: Path) -> None:
     assert not failed and "version = 1" in text  # left out of the folder, but named here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [

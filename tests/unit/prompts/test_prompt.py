@@ -117,6 +117,7 @@ def test_fields_named_like_keywords_of_python_go_back_by_their_own_names() -> No
     assert prompt(history, "openai-responses")[1] == call
 
 
+@pytest.mark.slow
 def test_the_server_refuses_what_anthropic_refuses(claude: Any) -> None:
     anthropic = pytest.importorskip("anthropic")
     asked: list[Any] = [{"role": "user", "content": "q"}]

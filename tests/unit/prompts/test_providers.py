@@ -441,6 +441,7 @@ def test_nothing_in_an_item_passes_for_the_question(
         assert "x" in context["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("profile", ["deepseek", "gemma-3", "lisp"])

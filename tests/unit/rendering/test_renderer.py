@@ -36,6 +36,7 @@ def make_plain(chance: random.Random) -> pf.Item:
     return pf.Item(content=f"{' '.join(words)} {chance.random()}", score=chance.random())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make_item, make_plain])
 def test_a_changed_list_is_rendered_as_by_a_new_renderer(
     make: Callable[[random.Random], pf.Item],

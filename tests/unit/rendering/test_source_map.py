@@ -61,6 +61,7 @@ def at(result: pf.Result, words: str) -> Span:
     return next(span for span in result.map if span.start <= start < span.end)
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("options", SETTINGS, ids=str)
 @pytest.mark.parametrize("format", FORMATS)

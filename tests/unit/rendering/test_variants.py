@@ -97,6 +97,7 @@ def test_the_profile_of_explicit_knowledge_names_every_source() -> None:
     assert all(f"'page{n}'" in result.text for n in range(9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", ["score", "value", "even", "longest_first"])
 @pytest.mark.parametrize("layout", [*LAYOUTS, "knowledge-long"])
 def test_where_all_attributions_fit_none_is_lost(layout: str, packing: Any) -> None:

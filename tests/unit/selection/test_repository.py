@@ -440,6 +440,7 @@ def test_equal_items_in_any_order_give_the_same_chunks() -> None:
     assert shown(files) == shown(shuffled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["a" * 3_000_000, "\n" * 300_000, "def f\n" * 100_000, " " * 10**6]
 )

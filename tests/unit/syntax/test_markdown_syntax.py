@@ -239,6 +239,7 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         assert markdown.fence(text, language) == markdown.fence(cleaned.text, language)
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     "item",

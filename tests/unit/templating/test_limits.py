@@ -93,6 +93,7 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize("what", RUNAWAYS)
 def test_what_runs_away_ends_with_its_line_and_the_reason(what: str) -> None:
@@ -104,6 +105,7 @@ def test_what_runs_away_ends_with_its_line_and_the_reason(what: str) -> None:
     assert render("{{ item.name }}").split() == ["n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "more", "words"),
     [

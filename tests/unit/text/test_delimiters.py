@@ -159,6 +159,7 @@ def test_other_lines_stay_as_they_are(line: str) -> None:
     assert not [d for d in result.warnings if d.code == "PF304"]
 
 
+@pytest.mark.slow
 def test_the_table_is_that_of_the_standard() -> None:
     table = Path(confusable_homoglyphs.__file__).with_name("confusables.json")
     expected = {}
@@ -186,6 +187,7 @@ def test_a_template_in_other_letters_is_guarded_in_any_case() -> None:
             assert lines.match(f"{hidden}x"), hidden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [" [", " [:", " ", "--- ", "] ", "\u202e", "a\b", "\x1b[", "--"])
 def test_a_long_line_is_read_in_linear_time(part: str) -> None:
     value = PRINTED_VALUE

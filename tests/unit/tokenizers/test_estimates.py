@@ -187,6 +187,7 @@ SAMPLES = {
 """Texts that one factor for a family got wrong, and two that it should not be dear for."""
 
 
+@pytest.mark.slow
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("estimate", "true"),

@@ -124,6 +124,7 @@ def test_a_word_that_a_lexer_reads_for_hours_is_left() -> None:
         assert without_comments("(* c *)0" + "0" * 1_000_000, language) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["c", "cpp", "objectivec", "java"])
 @pytest.mark.parametrize("blank", [" ", "\n", "\n "])
 def test_blanks_that_a_lexer_reads_for_hours_are_left(language: str, blank: str) -> None:

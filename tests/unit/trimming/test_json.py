@@ -501,6 +501,7 @@ def test_values_of_a_long_record_are_found_alone() -> None:
     assert '"key61":"value 61' in shown and "key59" not in shown
 
 
+@pytest.mark.slow
 def test_a_record_behind_thousands_of_others_answers() -> None:
     rows = [{"id": number, "note": "quiet"} for number in range(4_000)]
     rows[3_800]["note"] = "the pump is oiled every eleven days"
