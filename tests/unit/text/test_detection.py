@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hostile_strings import STRINGS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.text.detection import detect_language
+from promptforge.text.detection import detect_language, tokens_of
 from promptforge.text.languages import is_code, language_of
 
 ROOT = Path(__file__).parents[3]
@@ -117,3 +118,33 @@ def test_the_files_of_this_repository_are_known_without_their_names() -> None:
 def test_no_text_is_an_error(text: str) -> None:
     for each in (text, f"[{text}", f"<a {text}", f"{text}\n" * 5, f"{{{text!r}: 1}}"):
         detect_language(each)
+
+
+def plain_tokens(sample: str) -> set[str]:
+    """Return the tokens of a text by one regular expression for each kind of them."""
+    sample = sample.translate({ord(digit): "0" for digit in "123456789"})
+    words, signs, pairs = r"[A-Za-z_]\w{0,15}", r"[^\w\s]{1,3}", r"[A-Za-z_]\w{0,11} ?[^\w\s]"
+    found = {each for kind in (words, signs, pairs) for each in re.findall(kind, sample)}
+    for margin, start in re.findall(r"(?m)^([ \t]?)[ \t]*(\w+|[^\w\s]{1,4})", sample):
+        found.add(f"^{' ' * bool(margin)}{start}")
+    return found | {f"{end}$" for end in re.findall(r"(?m)(\w|[^\w\s]{1,2})[ \t]*$", sample)}
+
+
+OTHERS = st.characters(exclude_characters="\x7f")  # it stands for a letter
+LINES = st.lists(
+    st.text("ab_Z09 \t(.:={é“\xa0", max_size=40) | st.text(OTHERS, max_size=20), max_size=6
+)
+
+
+@given(LINES | st.sampled_from([text.split("\n") for _, text in TEXTS]))
+def test_tokens_are_those_of_plain_patterns(lines: list[str]) -> None:
+    sample = "\n".join(lines)
+    known = plain_tokens(sample)
+    assert {each for each in tokens_of(sample) if each.isascii() and each.isprintable()} == {
+        each for each in known if each.isascii() and each.isprintable()
+    }
+
+
+def test_a_text_of_many_foreign_letters_has_its_ascii_tokens() -> None:
+    foreign = "".join(map(chr, range(0x4E00, 0x4E60)))
+    assert {"name", "name:", "^name"} <= tokens_of(f"name: {foreign}\n“{foreign}”")
