@@ -62,6 +62,7 @@ def test_a_record_is_compared_and_a_difference_can_be_read(
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.slow
 def test_a_case_of_one_side_alone_is_a_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
