@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark as slow what is for the night, and tests with a browser, whose time is not seen."""
+    """Mark nightly tests as slow, and those with a browser: its processor time is not seen."""
     for item in items:
         if item.get_closest_marker("nightly") or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")

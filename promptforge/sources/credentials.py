@@ -138,12 +138,12 @@ def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:
 
 
 def rules_of(place: str) -> str | None:
-    """Return what counts as a credential in a file of this name beside what does anywhere.
+    """Return which rules for credentials hold in a file of this name, beside those for any text.
 
     `passwords`: all values, for it holds little else. `alone`: a word that is the whole text.
-    `settings`: values of names of secrets. `secrets`: also what looks like a secret beside any
-    name. `likely`: values of names of secrets that look like some. What is remembered of a text
-    is remembered with these rules, so they are all that a name tells.
+    `settings`: values of names of secrets. `secrets`: also values that look like secrets beside
+    any name. `likely`: values of names of secrets that look like some. Callers remember a text
+    by these rules: nothing else about a name may decide.
     """
     for rules, pattern in known_credentials().files.items():
         if re.fullmatch(rf"(?i)(?:.*/)?(?:{''.join(pattern)})", place.replace("\\", "/")):

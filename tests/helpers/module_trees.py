@@ -1,4 +1,4 @@
-"""Modules as trees of syntax: several tests of the house look at each, and parsing is most of their work."""
+"""Syntax trees of modules, parsed once for all tests of the house."""
 
 from __future__ import annotations
 

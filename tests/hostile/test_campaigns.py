@@ -83,7 +83,7 @@ def test_every_budget_holds() -> None:
     assert not report.broken
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_equal_input_gives_equal_bytes_elsewhere_too() -> None:
     assert not determinism.run(rounds(8), seed=MULTIPLIER).broken

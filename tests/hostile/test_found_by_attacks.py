@@ -450,7 +450,7 @@ def test_what_is_no_text_has_no_count(name: str, given: Any) -> None:
         pf.get_tokenizer(name).count(given)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_file_of_items_is_read_whole_or_refused(folder: Path) -> None:
     one = json.dumps({"content": "x" * (1 << 20)})
     folder.joinpath("items.json").write_text(f"[{','.join([one] * 65)}]")

@@ -41,7 +41,7 @@ REAL_PYTHON = sys.executable
 pytestmark = pytest.mark.usefixtures("batch_folder")
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_killed_worker_costs_nothing(engine: str, expected: bytes, processes: None) -> None:
     struck: list[int] = []

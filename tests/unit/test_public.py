@@ -217,7 +217,7 @@ def test_the_callers_records_are_left_as_they_were() -> None:
 # --- equal input, equal bytes ---------------------------------------------------------------------
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.unwatched
 def test_four_threads_share_a_renderer() -> None:
     expected = render_all(pf.Renderer())

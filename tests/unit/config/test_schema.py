@@ -27,7 +27,7 @@ def test_generated_files_are_those_of_the_vocabulary() -> None:
         assert path.read_text(encoding="utf-8") == text, "run python -m tests.generated"
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_type_checker_finds_wrong_options(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     (tmp_path / "mistakes.py").write_text(MISTAKES, encoding="utf-8")

@@ -435,7 +435,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("upstream", ["command", "url"])
 def test_two_clients_over_http_share_a_server_and_nothing_else(demo: str, upstream: str) -> None:
     port, inner = free_port(), free_port()

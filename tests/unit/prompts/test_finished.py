@@ -99,7 +99,7 @@ def test_sources_of_a_prompt_are_those_of_its_context() -> None:
     assert pf.Renderer().prompt(user="q").sources == ()
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_programs_of_users_pass_a_type_checker(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

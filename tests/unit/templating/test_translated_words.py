@@ -234,7 +234,7 @@ def words_of_the_engine(text: str) -> set[str]:
     return {word for word in words - VALUES if word not in GIVEN}
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_engine_has_no_word_of_its_own() -> None:
     files = translated()
     layouts = sorted(Templates().layouts())
