@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from math import exp
 from struct import unpack
@@ -58,18 +58,15 @@ _FRONT_MATTER = late_pattern(r"---[ \t]*\n(?s:.*?)\n---[ \t]*\n\s*\S")
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
-_UNIT = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}*+(?:{_SIGN_CLASS}| {_SIGN_CLASS}|)")
-"""A word, and the sign behind it."""
 _WORD = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,15}}")
 _PAIR = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,11}}+ ?{_SIGN_CLASS}")
 _START = late_pattern(rf"\n[ \t]*+(?:{_WORD_CLASS}+|{_SIGN_CLASS}{{1,4}})")
-_END = late_pattern(rf"(?:{_WORD_CLASS}|{_SIGN_CLASS}{{1,2}})$")
+_END = late_pattern(rf"(?:{_WORD_CLASS}|{_SIGN_CLASS}{{1,2}})$", re.MULTILINE)
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
 _WORD_CODES = bytes(code for code in range(128) if chr(code).isalnum() or code in b"_\x7f")
-_SIGNS = "".join(map(chr, {*range(128)} - {*_WORD_CODES}))
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _NO_WORDS = bytes.maketrans(_WORD_CODES, b" " * len(_WORD_CODES))
-_FOREIGN, MAX_REPLACED = late_pattern(r"[^\x00-\x7f]"), 40
+_FOREIGN = late_pattern(r"[^\x00-\x7f]")
 MIN_PROBABILITY = 0.3
 """Probability of a language below which a program is just a program, and a text just a text. Of
 2,667 files that the weights had not seen, 90 % were right with it, 88 % without."""
@@ -106,7 +103,7 @@ def detect_language(text: str) -> str | None:
         return "markdown" if is_readme else "html"
     if root and ("/>" in text or f"</{root[1]}" in text):
         return "xml"
-    if _DIFF.match(begin) or ("\n+++ " in begin and _PATCH.search(begin)):
+    if _DIFF.match(begin) or _PATCH.search(begin):
         return "diff"
     if _PAGE.match(begin):
         return "man"
@@ -141,25 +138,11 @@ def _table_of(sample: str) -> str | None:
     return None
 
 
-_HAS_DATA = r"(?=[^a-z_]|at |[^:=@]*+[:=@])"
-_HAS_MARKUP = r"(?=[\\\[.~^\"'+*=#|>]|[^`<:*\]]*+[`<:*\]])"
-"""Each line of the table `lines` has these; most lines of programs or prose do not."""
-
-
 @lru_cache(maxsize=1)
-def _line_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the pattern of lines of data, and that of markup, which is tried on no program."""
+def _line_pattern() -> re.Pattern[str]:
     # An empty group behind a pattern costs less than one around it, which is opened for each line.
     rows = [f"(?:{pattern})(?P<{name}>)" for name, pattern in table_rows("lines")]
-    first = next(number for number, row in enumerate(rows) if row.endswith("(?P<rst>)"))
-    data, markup = "|".join(rows[:first]), "|".join(rows[first:])
-    return re.compile(f"{_HAS_DATA}(?:{data})"), re.compile(f"{_HAS_MARKUP}(?:{markup})")
-
-
-def _groups_of(heads: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
-    """Return what the beginnings of lines are, each read once."""
-    matches = ((head, pattern.match(head)) for head in {*heads})
-    return {head: match.lastgroup for head, match in matches if match and match.lastgroup}
+    return re.compile("|".join(rows))
 
 
 def _language_of_lines(text: str) -> str | None:
@@ -167,13 +150,12 @@ def _language_of_lines(text: str) -> str | None:
     if len(text) > 2 * SAMPLE_CHARS:
         middle = text.find("\n", len(text) // 2) + 1 or len(text) // 2
         sample = f"{text[:SAMPLE_CHARS]}\n{text[middle : middle + SAMPLE_CHARS]}"
-    if "```" in sample or "~~~" in sample:
-        sample = _FENCED.sub(r"\1", sample)
+    sample = _FENCED.sub(r"\1", sample)
     lines = [line for line in sample.split("\n") if line.strip()]
     outer = [line for line in lines if not line[0].isspace()]
     heads = [line.strip()[:MAX_LINE_CHARS] for line in lines]
-    of_data, of_markup = _line_patterns()
-    groups = _groups_of(heads, of_data)
+    matches = {head: _line_pattern().match(head) for head in {*heads}}
+    groups = {head: match.lastgroup for head, match in matches.items() if match}
     short = [head for head, line in zip(heads, lines, strict=True) if len(line) <= MAX_LINE_CHARS]
     found = Counter(map(groups.get, short))
     if found["log"] >= max(2, LOG_SHARE * len(outer)):
@@ -192,8 +174,6 @@ def _language_of_lines(text: str) -> str | None:
     settings = _settings_of(outer, len(lines) - len(outer), outside)
     if settings:
         return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
-    groups = _groups_of((head for head in short if head not in groups), of_markup)
-    found.update(map(groups.get, short))
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
@@ -216,36 +196,19 @@ def tokens_of(sample: str) -> set[str]:
     found = {run[at : at + 3] for run in runs for at in range(0, len(run), 3)}
     lines = {*data.decode().split("\n")}
     sample = "\n".join(["", *lines])
-    units = {*_UNIT.findall(sample)}
-    words = {unit.rstrip(_SIGNS) for unit in units}
-    long = [each for each in units | words if len(each) > 12]
-    found = (found | units | words).difference(long)
-    for each in long:
-        found.update(_WORD.findall(each), _PAIR.findall(each[-14:]))
+    found.update(_WORD.findall(sample), _PAIR.findall(sample))
     for start in {*_START.findall(sample)}:
         margin = " " if start[1] in " \t" else ""
         found.add(f"^{margin}{start.strip()}")
-    found.update(*map(_end_of, {line.rstrip(" \t")[-2:] for line in lines}))
-    return found
-
-
-@cache
-def _end_of(two: str) -> list[str]:
-    """Return the token of a line's end by its last two characters."""
-    return [f"{end}$" for end in _END.findall(two)]
+    ends = "\n".join({line.rstrip(" \t")[-2:] for line in lines})
+    return found | {f"{end}$" for end in _END.findall(ends)}
 
 
 def _in_ascii(text: str) -> str:
     """Return a text with stand-ins of their class for letters, signs and blanks beyond ASCII."""
     foreign: set[str] = {*_FOREIGN.findall(text)}
-    blanks = {each: "\f" if each.isspace() else "\x01" for each in foreign}
-    table = blanks | {each: "\x7f" for each in foreign if each.isalnum()}
-    # `translate` costs more, but the same for any number of characters.
-    if len(foreign) > MAX_REPLACED:
-        return text.translate({ord(each): stand_in for each, stand_in in table.items()})
-    for each, stand_in in table.items():
-        text = text.replace(each, stand_in)
-    return text
+    table = {ord(each): "\f" if each.isspace() else "\x01" for each in foreign}
+    return text.translate(table | {ord(each): "\x7f" for each in foreign if each.isalnum()})
 
 
 @lru_cache(maxsize=1)
@@ -258,10 +221,7 @@ def _weights() -> tuple[float, list[str], list[int], dict[str, str]]:
 
 @cache
 def _lanes(row: str) -> int:
-    """Return the weights of a row, two characters each, as one number: 32 bits for a language.
-
-    Sums of such numbers are sums of the weights of each language.
-    """
+    """Return the weights of a row as one number, 32 bits a language: its sums add all at once."""
     codes = row.encode("latin-1")
     pairs = zip(codes[::2], codes[1::2], strict=True)
     return sum((weight - ZERO_CODE) << 32 * (place - FIRST_CODE) for place, weight in pairs)
@@ -289,10 +249,7 @@ def _language_of_tokens(sample: str) -> str | None:
 
 
 def _settings_of(outer: Sequence[str], nested: int, found: Counter[str | None]) -> str | None:
-    """Return the language of keys with values, by the lines that are not indented.
-
-    `found` counts what these lines are.
-    """
+    """Return the language of keys with values, by counts of what lines without indent are."""
     least = max(1, REGULAR_SHARE * sum(line[0] not in "#;" for line in outer))
     values, keys = found["toml"] + found["key"], found["yaml"]
     if keys and nested + keys > 1 and keys + found["point"] >= least:

@@ -11,8 +11,7 @@ from hostile_strings import STRINGS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.text import table_rows
-from promptforge.text.detection import _line_patterns, detect_language, tokens_of
+from promptforge.text.detection import detect_language, tokens_of
 from promptforge.text.languages import is_code, language_of
 
 ROOT = Path(__file__).parents[3]
@@ -149,13 +148,3 @@ def test_tokens_are_those_of_plain_patterns(lines: list[str]) -> None:
 def test_a_text_of_many_foreign_letters_has_its_ascii_tokens() -> None:
     foreign = "".join(map(chr, range(0x4E00, 0x4E60)))
     assert {"name", "name:", "^name"} <= tokens_of(f"name: {foreign}\n“{foreign}”")
-
-
-@pytest.mark.parametrize("row", table_rows("lines"), ids=lambda row: row[0])
-@given(data=st.data())
-def test_no_line_of_the_table_is_passed_over(row: tuple[str, str], data: st.DataObject) -> None:
-    pattern = row[1]
-    line = data.draw(st.from_regex(rf"\A(?:{pattern})", alphabet=st.characters(max_codepoint=255)))
-    head = line.strip().split("\n")[0]
-    if re.match(pattern, head):
-        assert any(each.match(head) for each in _line_patterns())
