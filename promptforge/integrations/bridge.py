@@ -52,8 +52,6 @@ NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
 TEXT_JOINER = "\n\n"
 """Text that frameworks put between the texts of documents."""
-MAX_COUNTS_REMEMBERED = 4096
-"""Texts with their tokens: an agent sends its whole history again with each step."""
 # Ids made up by programs: as a heading such an id costs tokens and tells nothing.
 _MADE_UP = re.compile(
     r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE
@@ -153,7 +151,6 @@ class Bridge:
         self._set: Mapping[str, Any] = {**set_already, **checked}
         self._counter = get_tokenizer(self.setting("tokenizer"))
         self._templates: PromptTemplates | None = None
-        self._counts: dict[str, int] = {}
         self._renderer = ContextRenderer(
             profile=profile,
             templates=self._folders,
@@ -239,10 +236,8 @@ class Bridge:
         if self._templates is None:
             found = Templates(self._folders)
             self._templates = PromptTemplates(found, options.prompt, options.format)
-        if len(self._counts) > MAX_COUNTS_REMEMBERED:
-            self._counts = {}
         shape: dict[str, Any] = {"one_text": False, "splits_texts": True, "citation": None}
-        return Composer(self._templates, options, counter, {}, **shape, _counts=self._counts)
+        return Composer(self._templates, options, counter, {}, **shape)
 
     def enclose(self, context: str, question: str) -> str:
         """Return the context as it stands before the question in one text: with its end marked."""

@@ -38,6 +38,7 @@ from ..prompts.messages import (
 )
 from ..prompts.providers import SYSTEM_ROLES
 from ..prompts.recall import RECALL_OVERHEAD_TOKENS, recall_passages
+from ..prompts.remembered import HistoryMemory
 from ..prompts.tools import read_tools
 from .bridge import Bridge, too_small
 
@@ -58,14 +59,15 @@ class FittedMessages(NamedTuple):
 class Conversation:
     """Messages of a framework, read into blocks, and the way back."""
 
-    def __init__(self, given: Iterable[Any]) -> None:
+    def __init__(self, given: Iterable[Any], memory: HistoryMemory | None = None) -> None:
         self._given = list(given)
+        memory = memory or HistoryMemory(_read)
         self._units = [(n, unit) for n, one in enumerate(self._given) for unit in _units(one)]
         self.messages: list[Message] = []
         self._sources: list[list[int]] = []
         """The unit of each block of each message."""
         for at, (_, unit) in enumerate(self._units):
-            for message in _read(unit):
+            for message in memory.read(unit, "messages", Diagnostics()):
                 self._add(message, at)
 
     def _add(self, message: Message, at: int) -> None:
@@ -87,15 +89,18 @@ class Conversation:
             shown = iter(now.blocks)
             bare = len(now.blocks) < len(message.blocks)
             for block, at in zip(message.blocks, sources, strict=True):
-                change = changes.setdefault(at, _Rewriter())
+                if at not in changes:
+                    changes[at] = _Rewriter()
+                change = changes[at]
                 if bare and is_bound_thought(block):
-                    change.bare = True
+                    change.bare = change.differs = True
                 else:
                     change.add(block, next(shown))
         units: dict[int, list[Any]] = {}
         for at, (n, unit) in enumerate(self._units):
             if at in changes and changes[at].shows:
-                units.setdefault(n, []).append(changes[at].rewrite(unit))
+                made = changes[at].rewrite(unit) if changes[at].differs else unit
+                units.setdefault(n, []).append(made)
         return [_rebuild(self._given[n], made) for n, made in units.items()]
 
 
@@ -117,9 +122,9 @@ def _rebuild(given: Any, units: list[Any]) -> Any:
     return given if same else _copy(given, {"parts": parts})
 
 
-def _read(unit: Any) -> list[Message]:
+def _read(unit: Any, where: str, said: Diagnostics) -> list[Message]:
     """Read a message with all that it costs; one that cannot be read stays with those before it."""
-    messages = [m for m in read_message(unit, "messages", Diagnostics()) if m.blocks]
+    messages = [m for m in read_message(unit, where, Diagnostics()) if m.blocks]
     plain = Dumper().dump(unit)
     if not messages:
         return [Message("tool", (OpaqueBlock(kind="unread", original={"content": plain}),))]
@@ -169,7 +174,7 @@ class _Rewriter:
     """Writes the changes of one message into a copy of it."""
 
     def __init__(self) -> None:
-        self.bare = self.shows = False
+        self.bare = self.shows = self.differs = False
         """`bare`: its thoughts are left out; `shows`: something else is left."""
         self._texts: dict[str, str] = {}
         self._results: list[str | None] = []
@@ -178,6 +183,7 @@ class _Rewriter:
     def add(self, block: MessageBlock, new: MessageBlock) -> None:
         """Take the new state of the next block."""
         self.shows = True
+        self.differs |= new is not block
         text = None if new is block else getattr(new, "text", "")
         if isinstance(block, ToolOutput):
             self._results.append(text)
@@ -270,6 +276,7 @@ class ConversationWindow:
             message = "context_window: set it, or choose a profile that does"
             raise OptionError(message, option="context_window")
         self._window: int = self._bridge.window
+        self._memory = HistoryMemory(_read)
 
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
         """Return the messages that keep the window."""
@@ -285,7 +292,7 @@ class ConversationWindow:
         """
         if system is None:  # Pydantic AI keeps it in its messages
             system = next(filter(None, (_get(m, "instructions") for m in messages[::-1])), None)
-        given = Conversation(messages)
+        given = Conversation(messages, self._memory)
         head, history, room = self._prepare(given, system, tools)
         fitted = self._fit(history, room)
         over = fitted.tokens - room

@@ -35,6 +35,7 @@ def mark_history(messages: Sequence[Message], spare: int, look_back: int) -> lis
     for message in messages:
         end = start + len(message.blocks)
         breaks = tuple(sorted(mark - start for mark in marks if start < mark <= end))
-        made.append(Message(message.role, message.blocks, breaks))
+        same = not (breaks or message.breaks)
+        made.append(message if same else Message(message.role, message.blocks, breaks))
         start = end
     return made

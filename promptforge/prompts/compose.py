@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -44,7 +44,6 @@ from .messages import (
     ToolOutput,
     block_texts,
     join_messages,
-    message_texts,
     weigh,
 )
 from .providers import OTHER_FAMILY, SYSTEM_ROLES, FamilyRules
@@ -87,7 +86,7 @@ class PromptSegment(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """Every text in it."""
-        return [text for message in self.messages for text in message_texts(message)] or [self.text]
+        return [text for message in self.messages for text in message.texts] or [self.text]
 
 
 class ComposedPrompt(NamedTuple):
@@ -188,7 +187,7 @@ class Composer:
         """Write calls and results as the chat template of the family takes them."""
         if self.family.knows_tools:
             return self.family.adapt(messages)
-        texts = [text for message in messages for text in message_texts(message)]
+        texts = [text for message in messages for text in message.texts]
         boundary = f"-{pick_nonce(texts)}" if any("</" in text for text in texts) else ""
         made = []
         for message in messages:
@@ -262,8 +261,34 @@ class Composer:
             self._counts[text] = self.counter.count(text)
         return self._counts[text]
 
+    def count_part(self, part: PromptSegment) -> int:
+        """Return the tokens of the text of a printed part; messages seen before cost little."""
+        texts = list(filter(None, part.texts))
+        if "\n\n".join(texts) != part.text:  # of a template, or with recalled passages beside it
+            return self.count(part.text)
+        return self.counter.count_parts([t for text in texts for t in (text, "\n\n")][:-1])
+
+    @late_property
+    def cost_key(self) -> Hashable:
+        """All that the tokens of a message depend on; None for a caller's own counter."""
+        if self.counter.fingerprint == "custom":
+            return None
+        figures = self.options.message_tokens, self.options.call_tokens, self._media_key
+        return self.counter, self.splits_texts, figures
+
     def message_cost(self, message: Message) -> int:
         """Return the tokens of a message, with the overhead of it and its blocks."""
+        if self.cost_key is None:
+            return self._message_cost(message)
+        return message.fact(self.cost_key, self._message_cost)
+
+    def hidden_tokens(self, message: Message) -> int:
+        """Return the most that what no tokenizer here can count in a message may cost."""
+        return message.fact(
+            self._media_key, lambda message: sum(map(self.hidden_cost, message.blocks))
+        )
+
+    def _message_cost(self, message: Message) -> int:
         texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
         # A server may put a line end between texts that stay apart, a token each, or begin another
         # message.
@@ -291,6 +316,10 @@ class Composer:
     @late_property
     def _media(self) -> MediaCosts:
         return MediaCosts(*(getattr(self.options, name) for name in MediaCosts._fields))
+
+    @late_property
+    def _media_key(self) -> str:
+        return repr(self._media)
 
     def hidden_cost(self, block: MessageBlock) -> int:
         """Return the most that images, files and what is encrypted in a block may cost."""
@@ -534,11 +563,11 @@ class PromptTemplates:
             known = self._delimiters[key] = self._find_delimiters("", *key)
         if not known.tags and not known.lines:
             return ""
+        if all(map(known.is_absent, parts)):
+            return ""
         seen = [
             (read_leniently(t), part.name in _CALLERS_PARTS) for part in parts for t in part.texts
         ]
-        if not known.first_in(seen):
-            return ""
         nonce = pick_nonce(text for text, _ in seen)
         held = self._find_bare(nonce, *key).first_in(seen)
         if held:
@@ -653,6 +682,15 @@ class _Delimiters(NamedTuple):
             if any(segment is not PRINTED_VALUE for segment in segments):
                 lines.add(tuple(segments))
         return cls(frozenset(_TAG.findall(read_leniently(text))), frozenset(lines))
+
+    def is_absent(self, part: PromptSegment) -> bool:
+        """Return True if a part holds no delimiter; what is known of a message is not asked."""
+        own = [(read_leniently(part.text), part.name in _CALLERS_PARTS)]
+        held = not part.messages and self.first_in(own)
+        return not held and all(each.fact(self, self._is_absent) for each in part.messages)
+
+    def _is_absent(self, message: Message) -> bool:
+        return self.first_in([(read_leniently(text), False) for text in message.texts]) is None
 
     def first_in(self, texts: Sequence[tuple[str, bool]]) -> str | None:
         """Return the first delimiter in the texts; of a caller's text, only a closing tag."""

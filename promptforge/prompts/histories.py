@@ -97,19 +97,8 @@ def read_history(
 
     Raises `ItemError` if it is no list of messages at all.
     """
-    # A message of an SDK can be iterated over too: its fields come out.
-    is_one = issubclass(type(history), str | bytes | Mapping) or hasattr(
-        type(history), "model_dump"
-    )
-    if is_one or not issubclass(type(history), Iterable):
-        kind, hint = type_name_of(history), ""
-        if type(history).__module__.startswith("dspy."):
-            hint = "; DSPy sends its own: give the context as one more input field beside it"
-        raise ItemError(f"expected a list of messages, found {kind}{hint}", where=where)
-    found: list[Message] = []
-    for index, given in _newest(history, where, diagnostics):
-        found += read_message(given, locate(index) if locate else f"{where}[{index}]", diagnostics)
-    return join_messages(pair_calls(join_messages(found), where, diagnostics, closed))
+    found = join_messages(read_messages(history, where, diagnostics, locate))
+    return join_messages(pair_calls(found, where, diagnostics, closed))
 
 
 def read_message(given: object, where: str, diagnostics: Diagnostics) -> list[Message]:
@@ -125,6 +114,29 @@ def read_message(given: object, where: str, diagnostics: Diagnostics) -> list[Me
     except BaseException as error:
         reader.say(f"message skipped: {type_name_of(error)} while looking at it")
     return []
+
+
+def read_messages(
+    history: object,
+    where: str,
+    diagnostics: Diagnostics,
+    locate: Callable[[int], str] | None = None,
+    read: Callable[[object, str, Diagnostics], list[Message]] = read_message,
+) -> list[Message]:
+    """Read the messages of a history one by one, each by `read`; see `read_history`."""
+    # A message of an SDK can be iterated over too: its fields come out.
+    is_one = issubclass(type(history), str | bytes | Mapping) or hasattr(
+        type(history), "model_dump"
+    )
+    if is_one or not issubclass(type(history), Iterable):
+        kind, hint = type_name_of(history), ""
+        if type(history).__module__.startswith("dspy."):
+            hint = "; DSPy sends its own: give the context as one more input field beside it"
+        raise ItemError(f"expected a list of messages, found {kind}{hint}", where=where)
+    found: list[Message] = []
+    for index, given in _newest(history, where, diagnostics):
+        found += read(given, locate(index) if locate else f"{where}[{index}]", diagnostics)
+    return found
 
 
 def _newest(history: Any, where: str, diagnostics: Diagnostics) -> Iterable[tuple[int, Any]]:

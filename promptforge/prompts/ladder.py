@@ -15,6 +15,7 @@ out. Later thoughts answer the changed history, as it was sent, and stay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from .messages import (
     TextBlock,
     ToolCall,
     ToolOutput,
+    grow,
     is_bound_thought,
 )
 from .providers import SYSTEM_ROLES
@@ -124,6 +126,10 @@ class HistoryFitter:
         self.pinned = {n for n, m in enumerate(self.messages) if m.role in SYSTEM_ROLES}
         """Messages that never go: system texts within a conversation."""
         held = (turn for turn in self.turns if any(self.messages[n].pinned for n in turn))
+        self.starts = [
+            (turn, step.start) for turn, steps in enumerate(self.steps) for step in steps
+        ]
+        """The turn and the first message of each step."""
         self.held = frozenset(n for turn in held for n in turn)
         """Messages of turns that the caller pinned: shortened, and left out, last of all."""
 
@@ -150,14 +156,30 @@ class HistoryFitter:
         the newest turn is the one to be answered. `reserve` tokens stay free once the history does
         not fit whole. Without any room, only the last request counts: no earlier one had it.
         """
-        replay = _Replay(self, room, reserve)
-        roles = [message.role for message in self.messages]
-        for n, role in enumerate(roles):
-            replay.add(n)
-            if n == len(roles) - 1:
-                replay.settle(n, question)
-            elif room > (question or 0) and role != "assistant" == roles[n + 1]:
-                replay.settle(n, None)
+        total = sum(self.costs)
+        if total + (question or 0) <= int(max(0, room) * self.composer.options.compact_at):
+            return FittedHistory(tuple(self.messages), total, room)
+        had_room = room > (question or 0)
+
+        def go_on(known: _Replay | None, rest: Sequence[Message]) -> _Replay:
+            if known is not None and known.holds_for(self):
+                replay = known.copy(self)
+            else:
+                replay, rest = _Replay(self, room, reserve), self.messages
+            for n in range(len(self.messages) - len(rest), len(self.messages)):
+                asked = n > 0 and self.messages[n - 1].role != "assistant"
+                if asked and had_room and self.messages[n].role == "assistant":
+                    replay.settle(n - 1, None)
+                replay.add(n)
+            return replay
+
+        composer = self.composer
+        about = room, reserve, had_room, self._boundary, composer.cost_key, composer.templates
+        if composer.cost_key is None:
+            replay = go_on(None, self.messages)
+        else:
+            replay = grow(self.messages, about, go_on).copy(self)
+        replay.settle(len(self.messages) - 1, question)
         return replay.result()
 
     def question_of(self, turn: int) -> str:
@@ -190,6 +212,21 @@ class _Replay:
         self._changed = len(fitter.messages)
         """The first message that the last batch changed."""
         self.total = 0
+
+    def copy(self, fitter: HistoryFitter) -> _Replay:
+        """Return a copy that goes on with a history that begins alike."""
+        other = copy(self)
+        other._fitter, other._composer = fitter, fitter.composer
+        for name in ("_now", "_costs", "_limits", "_results", "_turns_gone"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def holds_for(self, fitter: HistoryFitter) -> bool:
+        """Return True if a longer history has its beginning in the same turns and steps."""
+        mine, number = self._fitter, len(self._now)
+        same = mine.composer.options == fitter.composer.options
+        same = same and mine.held == {n for n in fitter.held if n < number}
+        return same and mine.starts == [n for n in fitter.starts if n[-1] < number]
 
     def add(self, number: int) -> None:
         """Take one more message."""
@@ -235,7 +272,7 @@ class _Replay:
         lines = sum(self._limits[place] == ONE_LINE for place in changed)
         steps = self._fitter.steps[-1] if self._fitter.runs else ()
         steps_gone = sum(all(self._now[n] is None for n in step) for step in steps[1:])
-        messages = [message and _without_gone(message) for message in self._now]
+        messages = [m and m.fact(_without_gone, _without_gone) for m in self._now]
         lost = (len(m.blocks) for m in self._now if m is not None)
         left = (len(m.blocks) for m in messages if m is not None)
         return FittedHistory(
@@ -510,26 +547,45 @@ def split_steps(turn: Sequence[Message]) -> list[list[Message]]:
             steps.append([])
         steps[-1].append(message)
         end = max(end, last)
-        thought |= any(isinstance(b, OpaqueBlock) and b.reasoning for b in message.blocks)
+        thought |= message.fact(_links, _links).thinks
     return steps
 
 
 def _last_results(messages: Sequence[Message]) -> list[int]:
     """Return for each message the number of the last one with a result of its calls, or 0."""
-    results: dict[str | None, int] = {}
+    results: dict[str, int] = {}
     found = [0] * len(messages)
     for n in range(len(messages) - 1, -1, -1):
-        for block in messages[n].blocks:
-            if isinstance(block, ToolOutput):
-                results[block.id] = n
-            elif isinstance(block, OpaqueBlock) and block.answers:
-                results[block.answers] = n
-        for block in messages[n].blocks:
-            called = getattr(block, "call_id", "")
-            if isinstance(block, ToolCall):
-                called = block.id
-            found[n] = max(found[n], results.get(called or None, 0))
+        links = messages[n].fact(_links, _links)
+        for id_ in links.results:
+            results[id_] = n
+        for id_ in links.calls:
+            found[n] = max(found[n], results.get(id_, 0))
     return found
+
+
+class _Links(NamedTuple):
+    """The ids that tie a message to others, and whether it holds a thought."""
+
+    results: list[str]
+    """Ids of calls, made in messages before it."""
+    calls: list[str]
+    """Ids of its own calls."""
+    thinks: bool
+
+
+def _links(message: Message) -> _Links:
+    results, calls, thinks = [], [], False
+    for block in message.blocks:
+        if isinstance(block, ToolOutput):
+            results.append(block.id)
+        elif isinstance(block, ToolCall):
+            calls.append(block.id)
+        elif isinstance(block, OpaqueBlock):
+            results.append(block.answers)
+            calls.append(block.call_id)
+            thinks |= block.reasoning
+    return _Links(list(filter(None, results)), list(filter(None, calls)), thinks)
 
 
 def _has_id_of_responses(block: MessageBlock) -> bool:

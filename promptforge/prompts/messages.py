@@ -7,8 +7,9 @@ other family gets the block in its own shape, or nothing, and a diagnostic says 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import count, groupby
+from operator import is_
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -19,6 +20,7 @@ from ..errors import Diagnostics, Severity, quote
 from ..files.access import read_bytes
 from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE
+from ..text.words import late_property
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -31,6 +33,9 @@ PROVIDER_WORDS: dict[str, tuple[str, ...]] = {
 a command's words loads no reader of YAML."""
 GEMINI_SIGNATURES = frozenset({"thought_signature", "thoughtSignature"})
 """The key of a signature of Gemini, in the spellings of its SDK and of its REST interface."""
+MAX_FACTS_REMEMBERED = 16
+"""Facts kept with a message, such as its tokens by one counter."""
+Fact = TypeVar("Fact")
 
 
 def replace_surrogates(text: str) -> str:
@@ -123,8 +128,11 @@ FIELDS = "fields"
 """The kind of an opaque block that holds fields of a whole message, such as `name`."""
 
 
-class Message(msgspec.Struct, frozen=True):
-    """One message. Its role is set by code; no text is ever searched for a role."""
+class Message(msgspec.Struct, frozen=True, dict=True):
+    """One message. Its role is set by code; no text is ever searched for a role.
+
+    A renderer reads a message that it saw before as the same object, so its facts stay known.
+    """
 
     role: Role
     blocks: tuple[MessageBlock, ...]
@@ -133,10 +141,30 @@ class Message(msgspec.Struct, frozen=True):
     pinned: bool = False
     """True where its turn is the last to be shortened and to go."""
 
-    @property
+    @late_property
     def text(self) -> str:
         """The text blocks, joined by blank lines."""
         return "\n\n".join(block.text for block in self.blocks if isinstance(block, TextBlock))
+
+    @late_property
+    def texts(self) -> tuple[str, ...]:
+        """Every text in it, plain text joined."""
+        # Joined, because "<" and "system>" in two blocks are a tag together.
+        others = (block for block in self.blocks if not isinstance(block, TextBlock))
+        return (self.text, *(text for block in others for text in block_texts(block)))
+
+    @late_property
+    def _facts(self) -> dict[Hashable, Any]:
+        return {}
+
+    def fact(self, about: Hashable, make: Callable[[Message], Fact]) -> Fact:
+        """Return what `make` finds out about this message; it depends on `about` alone."""
+        found: Fact | None = self._facts.get(about)
+        if found is None:
+            if len(self._facts) >= MAX_FACTS_REMEMBERED:
+                self._facts.clear()
+            found = self._facts[about] = make(self)
+        return found
 
 
 def block_texts(block: MessageBlock) -> list[str]:
@@ -154,14 +182,24 @@ def block_texts(block: MessageBlock) -> list[str]:
     return list(weigh(block.original).texts) if isinstance(block, OpaqueBlock) else []
 
 
-def message_texts(message: Message) -> list[str]:
-    """Return every text of a message, plain text joined."""
-    # Joined, because "<" and "system>" in two blocks are a tag together.
-    texts = [message.text]
-    for block in message.blocks:
-        if not isinstance(block, TextBlock):
-            texts += block_texts(block)
-    return texts
+def grow(
+    messages: Sequence[Message], about: Hashable, extend: Callable[[Any, Sequence[Message]], Any]
+) -> Any:
+    """Return what `extend` makes of messages, from what it made of their beginning or from `None`.
+
+    The last message remembers it, so that a history that has grown costs what is new.
+    """
+    value, start = None, 0
+    for n in range(len(messages), 0, -1):
+        known = messages[n - 1]._facts.get(about)
+        if known is not None and len(known[0]) == n and all(map(is_, known[0], messages)):
+            messages[n - 1]._facts.pop(about, None)
+            value, start = known[1], n
+            break
+    value = extend(value, messages[start:])
+    if messages:
+        messages[-1].fact(about, lambda _: (tuple(messages), value))
+    return value
 
 
 class Weight(NamedTuple):
@@ -274,7 +312,9 @@ def keep_for(
                 kept.append(own)
             if loss is not None and loss.spared != family:
                 diagnostics.add("PF208", loss.message, where=loss.where, severity=loss.severity)
-        if kept:
+        if len(kept) == len(message.blocks) and all(map(is_, kept, message.blocks)):
+            made.append(message)
+        elif kept:
             made.append(replace(message, blocks=tuple(kept)))
     # What stood after a thought may have been for another family.
     joined = [(m.role, m.pinned, m.blocks) for m in join_messages(made)]
@@ -323,12 +363,12 @@ class _Waiting(NamedTuple):
 
 
 def pair_calls(
-    messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool
+    messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool, first: int = 0
 ) -> list[Message]:
     """Drop calls without a result and results without a call (PF209); give every call an id.
 
     A late result moves to its call. A call of a provider's own tool may wait at the end, unless the
-    history is `closed`: something of the user follows.
+    history is `closed`: something of the user follows. `first` messages stand before these.
     """
     messages = _with_late_results(messages, where, diagnostics)
     waiting: dict[str, _Waiting] = {}
@@ -341,7 +381,7 @@ def pair_calls(
         for block in message.blocks
         if isinstance(block, ToolCall | ToolOutput)
     }
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages, first):
         row: list[MessageBlock | None] = []
         rows.append(row)
         # Providers refuse a call whose result does not follow at once.
@@ -544,15 +584,15 @@ def break_up_controls(
     messages: Sequence[Message], controls: ControlTokens
 ) -> tuple[list[Message], int]:
     """Return the messages with every control token broken up, and the number of changes."""
-    made, count = [], 0
-    for message in messages:
-        blocks = []
-        for block in message.blocks:
-            block, changes = _block(block, controls)
-            blocks.append(block)
-            count += changes
-        made.append(replace(message, blocks=tuple(blocks)))
-    return made, count
+    about = type(controls), controls.tokens
+
+    def break_up(message: Message) -> tuple[Message, int]:
+        changes = [_block(block, controls) for block in message.blocks]
+        made = replace(message, blocks=tuple(block for block, _ in changes))
+        return (message if made == message else made), sum(count for _, count in changes)
+
+    made = [message.fact(about, break_up) for message in messages]
+    return [message for message, _ in made], sum(count for _, count in made)
 
 
 class RestoringTokens(ControlTokens):

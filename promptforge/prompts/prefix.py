@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -54,6 +54,8 @@ class RecentPrompts:
         same = 0
         # The newest of several that share as much.
         for earlier in reversed(list(self._known)):
+            if known and len(earlier) <= same:
+                continue
             pairs = zip(earlier, blocks, strict=False)
             alike = sum(1 for _ in takewhile(lambda pair: pair[0].hash == pair[1].hash, pairs))
             if not known or alike > same:
@@ -72,8 +74,11 @@ def describe_prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str
     hashes = []
     for part in composed.parts:
         # All that the LLM is shown: roles, calls and results, and the nonce in the delimiters.
-        shown = [[m.role, *map(_shown, m.blocks)] for m in part.messages]
-        hashes.append(_digest(json.dumps([composed.boundary, part.role, shown or part.text])))
+        shown = ", ".join(message.fact(_shown, _shown) for message in part.messages)
+        said = f"[{shown}]" if part.messages else json.dumps(part.text)
+        hashes.append(
+            _digest(f"[{json.dumps(composed.boundary)}, {json.dumps(part.role)}, {said}]")
+        )
     names = [part.name for part in composed.parts]
     # A part may come twice; the prefix ends at its first place.
     end = max((names.index(name) + 1 for name in stable if name in names), default=0)
@@ -84,9 +89,12 @@ def describe_prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str
     return {**prefix, "parts": [{"name": name, "sha256": sha256} for name, sha256 in named]}
 
 
-def _shown(block: MessageBlock) -> Any:
-    fields = msgspec.structs.asdict(block)
-    return [value for key, value in fields.items() if key != "loss" and value not in (None, "")]
+def _shown(message: Message) -> str:
+    shown: list[Any] = [message.role]
+    for block in message.blocks:
+        fields = msgspec.structs.asdict(block)
+        shown.append([v for key, v in fields.items() if key != "loss" and v not in (None, "")])
+    return json.dumps(shown)
 
 
 def sent_blocks(
@@ -106,6 +114,7 @@ def sent_blocks(
     names = {
         id(block): part.name
         for part in composed.parts
+        if part.name != "history"
         for message in part.messages
         for block in message.blocks
     }
@@ -113,19 +122,34 @@ def sent_blocks(
     if shape.system_first:
         messages.sort(key=lambda message: message.role not in SYSTEM_ROLES)
         messages = join_messages(messages)
+
+    def measure(message: Message) -> list[SentBlock]:
+        return _measure(message, names, shape, composer)
+
     for message in messages:
-        apart: list[tuple[MessageBlock, ...]] = [(block,) for block in message.blocks]
-        if not composer.splits_texts:
-            apart = [message.blocks]
-        spared = 0
-        for blocks in apart:
-            one = Message(message.role, blocks)
-            hashed = hash((message.role, one.text))
-            if not all(isinstance(b, TextBlock) and b.original is None for b in blocks):
-                hashed = hash(json.dumps(shape.make([one]), default=str))
-            name = names.get(id(blocks[0]), "history")
-            yield SentBlock(hashed, composer.message_cost(one) - spared, name)
-            spared = composer.options.message_tokens
+        parts = tuple(names.get(id(block), "history") for block in message.blocks)
+        if composer.cost_key is None:
+            yield from measure(message)
+        else:
+            yield from message.fact((parts, shape.make, composer.cost_key), measure)
+
+
+def _measure(
+    message: Message, names: Mapping[int, str], shape: ProviderShape, composer: Composer
+) -> list[SentBlock]:
+    apart: list[tuple[MessageBlock, ...]] = [(block,) for block in message.blocks]
+    if not composer.splits_texts:
+        apart = [message.blocks]
+    measured, spared = [], 0
+    for blocks in apart:
+        one = Message(message.role, blocks)
+        hashed = hash((message.role, one.text))
+        if not all(isinstance(b, TextBlock) and b.original is None for b in blocks):
+            hashed = hash(json.dumps(shape.make([one]), default=str))
+        name = names.get(id(blocks[0]), "history")
+        measured.append(SentBlock(hashed, composer.message_cost(one) - spared, name))
+        spared = composer.options.message_tokens
+    return measured
 
 
 def _digest(text: str) -> str:

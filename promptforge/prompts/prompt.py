@@ -31,7 +31,7 @@ from ..tokenizers.remote import RemoteTokenizer
 from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .events import OnPrompt, PromptEvent, count_losses, report_prompt, require_functions
 from .finished import Prompt, PromptHistory, PromptPart
-from .histories import read_history
+from .histories import read_messages
 from .ladder import HistoryFitter, say_changes
 from .messages import (
     Message,
@@ -40,7 +40,7 @@ from .messages import (
     break_up_controls,
     join_messages,
     keep_for,
-    message_texts,
+    pair_calls,
     replace_surrogates,
 )
 from .parts import CONTEXT_ALONE, OwnPart, order_with, print_parts, read_parts, require_parts
@@ -59,6 +59,7 @@ from .providers import (
     stand_ins,
     with_short_id,
 )
+from .remembered import HistoryMemory
 from .tools import ToolSet, quoted, read_tools, write_tools
 from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
 
@@ -144,7 +145,7 @@ class Renderer(ContextRenderer):
         profile = profile_or_model(profile, model)
         other = self._other(profile=profile, templates=templates, profiles=profiles, embed=embed)
         if other is not None:
-            other._recent = self._recent
+            other._recent, other._histories = self._recent, self._histories
             given: dict[str, Any] = {"history": history, "tools": tools, "parts": parts, **texts}
             given |= {"to": to, "verify": verify, "on_prompt": on_prompt, "before": before}
             return other.prompt(items, **given, **options)
@@ -187,6 +188,10 @@ class Renderer(ContextRenderer):
     def _recent(self) -> RecentPrompts:
         return RecentPrompts()
 
+    @late_property
+    def _histories(self) -> HistoryMemory:
+        return HistoryMemory()
+
     @in_thread(prompt)
     def aprompt(self) -> None:
         """Return the prompt as `prompt` does, in a thread; the event loop goes on meanwhile.
@@ -216,7 +221,8 @@ class Renderer(ContextRenderer):
         every: dict[str, Any] = {**texts, **own, "context": items}
         # The system text goes before all messages, wherever it stands.
         closed = any(every.get(name) for name in later if name != "system")
-        head, messages = _read_messages(history, shape, texts, diagnostics, closed)
+        memory = self._histories
+        head, messages = _read_messages(history, shape, texts, diagnostics, closed, memory)
         rules = FAMILIES.get(self.profile.family, OTHER_FAMILY)
         if rules.short_ids and shape.family in ("", "openai"):
             messages = change_blocks(messages, with_short_id)
@@ -379,7 +385,7 @@ class _PromptMaker:
         asked |= {"max_tokens": limit, "tokenizer": counter}
         # The nonce of tagged contents must be absent from the prompt's other texts too.
         beside = [*texts.values()]
-        beside += (text for message in self.parts.history for text in message_texts(message))
+        beside += (text for message in self.parts.history for text in message.texts)
         return self.renderer._render(self.parts.items, (), asked, current, beside, self.cites)[0]
 
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
@@ -421,7 +427,7 @@ class _PromptMaker:
             )
             diagnostics.add("PF208", message, where="history", severity="info")
         if self.verify is None:
-            hidden = sum(map(fitter.composer.hidden_cost, blocks))
+            hidden = sum(map(fitter.composer.hidden_tokens, composed.messages))
             _report_count(counter, counted, hidden, diagnostics)
         _report_unprinted(fitter.composer, composed, diagnostics)
         warnings: Sequence[Diagnostic] = ()
@@ -575,7 +581,7 @@ def _prompt_parts(
     parts = []
     for printed in composed.parts:
         kept, dropped = numbers.get(printed.name, (1, 0))
-        tokens = fitter.composer.count(printed.text)
+        tokens = fitter.composer.count_part(printed)
         own = {"name": printed.name, "role": printed.role}
         parts.append(PromptPart(**own, tokens=tokens, kept=kept, dropped=dropped))
     return tuple(parts)
@@ -644,14 +650,21 @@ def _read_messages(
     texts: dict[str, str],
     diagnostics: Diagnostics,
     closed: bool,
+    memory: HistoryMemory,
 ) -> tuple[list[Message], list[Message]]:
     """Return the system text at the beginning, and the messages that the shape can carry.
 
     Leading system messages are the system text if none is given. `closed`: see `pair_calls`.
     """
     given = () if history is None else history
-    messages = read_history(given, "history", diagnostics, closed=closed)
-    messages = keep_for(shape.family, messages, diagnostics, shape.images)
+
+    def finish(found: list[Message], diagnostics: Diagnostics, first: int) -> list[Message]:
+        paired = join_messages(pair_calls(found, "history", diagnostics, closed, first))
+        return keep_for(shape.family, paired, diagnostics, shape.images)
+
+    found = read_messages(given, "history", diagnostics, read=memory.read)
+    about = shape.family, shape.images, closed
+    messages = memory.finish(found, about, diagnostics, finish)
     first = list(itertools.takewhile(lambda message: message.role in SYSTEM_ROLES, messages))
     text = "\n\n".join(message.text for message in first if message.text)
     if text and not texts["system"]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -45,6 +45,7 @@ GEMINI_STAND_IN = "skip_thought_signature_validator"
 """Google's documented signature for calls that Gemini did not make. Without one, Gemini 3 answers
 400; of earlier models Google requires none.
 """
+_CONTENTS = (TextBlock, ImageBlock, OpaqueBlock)
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
@@ -85,23 +86,42 @@ def _chat(
         made = []
         for n, output in enumerate(outputs, 1):
             breaks = (1,) if message.breaks and n == len(outputs) else ()
-            said = content(Message("tool", (TextBlock(output.text),), breaks))
+            said = output.text
+            if breaks:
+                said = content(Message("tool", (TextBlock(output.text),), breaks))
             made.append({"role": "tool", "tool_call_id": output.id, "content": said})
         return made
     # OpenAI wants the key "content" beside calls too, as null.
     one: dict[str, Any] = {"role": message.role, "content": None}
     fields = [block for block in message.blocks if _is_field(block)]
-    shown = tuple(block for block in message.blocks if block not in fields)
-    if any(isinstance(block, TextBlock | ImageBlock | OpaqueBlock) for block in shown):
-        one["content"] = content(replace(message, blocks=shown))
+    if fields:
+        left = tuple(block for block in message.blocks if block not in fields)
+        message = replace(message, blocks=left)
+    if any(isinstance(block, _CONTENTS) for block in message.blocks):
+        one["content"] = content(message)
     for block in fields:
-        one |= block.original or {}
+        one |= _copy(block.original or {})
     for call in message.blocks:
         if isinstance(call, ToolCall):
-            function = {"name": call.name, "arguments": arguments(call.arguments)}
-            made_up = {"id": call.id, "type": "function", "function": function}
-            one.setdefault("tool_calls", []).append(dict(call.original or made_up))
+            own = _copy(call.original)
+            if not own:
+                function = {"name": call.name, "arguments": arguments(call.arguments)}
+                own = {"id": call.id, "type": "function", "function": function}
+            one.setdefault("tool_calls", []).append(own)
     return [one]
+
+
+Plain = TypeVar("Plain")
+
+
+def _copy(value: Plain) -> Plain:
+    """Return a copy of plain data: a program may change its request, and the next begins alike."""
+    made: Any = value
+    if isinstance(value, dict):
+        made = {key: _copy(member) for key, member in value.items()}
+    elif isinstance(value, list):
+        made = list(map(_copy, value))
+    return cast("Plain", made)
 
 
 def _is_field(block: MessageBlock) -> bool:
@@ -127,7 +147,7 @@ def _chat_content(message: Message) -> str | list[dict[str, Any]]:
 
 def _chat_part(block: MessageBlock) -> dict[str, Any]:
     if block.original is not None:
-        return dict(block.original)
+        return _copy(block.original)
     if isinstance(block, ImageBlock):
         return {"type": "image_url", "image_url": {"url": _image_url(block)}}
     assert isinstance(block, TextBlock)
@@ -161,7 +181,7 @@ def openai_responses(messages: Sequence[Message]) -> Request:
 
 def _response_part(block: MessageBlock) -> dict[str, Any]:
     if block.original is not None:
-        return block.original
+        return _copy(block.original)
     if isinstance(block, ImageBlock):
         return {"type": "input_image", "image_url": _image_url(block)}
     assert isinstance(block, TextBlock)
@@ -170,7 +190,7 @@ def _response_part(block: MessageBlock) -> dict[str, Any]:
 
 def _response_item(block: MessageBlock, mark: dict[str, Any]) -> dict[str, Any]:
     if block.original is not None:
-        return dict(block.original)
+        return _copy(block.original)
     if isinstance(block, ToolCall):
         call = {"call_id": block.id, "name": block.name, "arguments": block.arguments}
         return {"type": "function_call", **call}
@@ -225,7 +245,7 @@ def _add(turns: list[dict[str, Any]], role: str, key: str, blocks: list[dict[str
 
 def _anthropic_block(block: MessageBlock) -> dict[str, Any]:
     if block.original is not None:
-        return dict(block.original)
+        return _copy(block.original)
     if isinstance(block, ImageBlock):
         source = {"type": "url", "url": block.url}
         if block.data:
@@ -298,7 +318,7 @@ def stand_ins(request: Request) -> int:
 
 def _gemini_part(block: MessageBlock) -> dict[str, Any]:
     if block.original is not None:
-        return dict(block.original)
+        return _copy(block.original)
     if isinstance(block, ImageBlock):
         return {"inline_data": {"mime_type": block.mime, "data": block.data}}
     assert not isinstance(block, OpaqueBlock)  # it has an original of this family
@@ -328,7 +348,7 @@ def bedrock(messages: Sequence[Message]) -> Request:
 
 def _bedrock_block(block: MessageBlock) -> dict[str, Any]:
     if block.original is not None:
-        return dict(block.original)
+        return _copy(block.original)
     if isinstance(block, ImageBlock):
         kind = block.mime.removeprefix("image/")
         return {"image": {"format": kind, "source": {"bytes": block.data}}}
@@ -471,7 +491,11 @@ def change_blocks(
     messages: Iterable[Message], change: Callable[[MessageBlock], MessageBlock]
 ) -> list[Message]:
     """Return messages with each block changed."""
-    return [replace(message, blocks=tuple(map(change, message.blocks))) for message in messages]
+
+    def with_changes(message: Message) -> Message:
+        return replace(message, blocks=tuple(map(change, message.blocks)))
+
+    return [message.fact(change, with_changes) for message in messages]
 
 
 class FamilyRules(NamedTuple):

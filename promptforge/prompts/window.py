@@ -77,7 +77,7 @@ class WindowFitter:
             return self._compose(result, self._fit_history(UNLIMITED_TOKENS))
         fixed = self.composer.compose(None, ()).tokens
         room = window - fixed
-        least = self._fit_history(0)
+        least = self._least_history(room)
         if room < least.tokens:
             # Estimates of messages are rather too high; the finished prompt tells.
             fitted = self._least(least)
@@ -88,7 +88,8 @@ class WindowFitter:
             return self._shrink(None, 0, room, window)
         # A context of one character shows the overhead of the templates around any context.
         overhead = self.composer.compose(PromptContext("x"), ()).tokens - fixed
-        promised = max(int(room * self.share), least.tokens)
+        promised = int(room * self.share)
+        promised = max(promised, self._least_history(promised).tokens)
         if self.cap is not None:
             promised = max(promised, room - overhead - self.cap)
         limit = max(0, room - overhead - self._fit_history(promised).tokens)
@@ -97,7 +98,7 @@ class WindowFitter:
         except BudgetError as error:
             if error.largest != limit:  # the context's own cap, which no cut of the history helps
                 raise
-            return self._fit_required(least, room, window)
+            return self._fit_required(self._fit_history(0), room, window)
         # The context may not use its share, and the history gets the rest. A small rest of a full
         # context is left: it would move the cut of the history with every question.
         left = room - overhead - result.tokens
@@ -116,6 +117,15 @@ class WindowFitter:
         # The question counts as it will when it stands in the history of the next prompt.
         room += asked or 0
         return self.history.fit(room, asked, self._reserve(room))
+
+    def _least_history(self, room: int) -> FittedHistory:
+        """Return the history fitted into no room; any other one if it surely is in this room."""
+        fitter = self.history
+        kept = set(fitter.pinned)
+        if self._runs:
+            kept |= {*fitter.steps[-1][0], *fitter.steps[-1][-1]}
+        most = sum(fitter.costs[n] for n in kept)
+        return FittedHistory((), 0, 0) if most <= room else self._fit_history(0)
 
     @property
     def _runs(self) -> bool:

@@ -387,4 +387,7 @@ def test_the_least_of_a_history_takes_one_batch(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(_Replay, "_step_down", step_down)
     turn = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     prompt = pf.Renderer(context_window=9000).prompt(history=turn * 40, user="q", to="openai")
-    assert len(prompt) == 81 and len(batches) == 1
+    assert len(prompt) == 81 and not batches
+    with pytest.raises(pf.BudgetError):
+        pf.Renderer(context_window=9).prompt(history=turn * 40, user="q" * 99, to="openai")
+    assert len(batches) == 1

@@ -22,6 +22,6 @@ def test_no_line_is_marked_and_nothing_is_left_where_nothing_has_room() -> None:
 
 
 def test_all_prompts_of_a_process_share_a_shortener() -> None:
-    assert shortener_of(COUNTER, "[cut]") is SHORTENER
-    text = "word " * 500
-    assert SHORTENER.shorten(text, "q", 50) is SHORTENER.shorten(text + "", "q", 50)
+    shortener, text = shortener_of(COUNTER, "[cut]"), "word " * 500
+    short = shortener.shorten(text, "q", 50)
+    assert shortener_of(COUNTER, "[cut]").shorten(text + "", "q", 50) is short
