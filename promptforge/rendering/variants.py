@@ -398,7 +398,8 @@ class Shortener:
         find = partial(self._pieces, index, whole, reach)
         found = asked.under_query(whole.text, find) if asked else find()
         if isinstance(found, Pieces):
-            return self._page.numbered(index, found).variants()
+            worths = asked.match_pieces(found) if asked and match is not None else None
+            return self._page.numbered(index, found).variants(worths)
         # What is not made of the text's own lines has no numbers.
         return None if self._page.options.number_lines else found
 

@@ -69,3 +69,14 @@ def test_several_queries_from_the_command_line_and_a_job(tmp_path: Path) -> None
     job = tmp_path / "job.yaml"
     job.write_text(f"query:\n- {both[0]}\n- {both[1]}\n")
     assert json.loads(run(*flags, "--job", str(job)).out)["text"] == json.loads(ran.out)["text"]
+
+
+def test_a_short_program_that_is_cut_keeps_the_line_that_answers() -> None:
+    steps = "".join(f"    value = stir(value, {n})\n    value = heat(value)\n" for n in range(20))
+    text = f"def cook(value):\n{steps}    lid = close_kettle(value)\n{steps}    return lid\n"
+    for given in ({"path": "cook.py"}, {}):
+        found = Renderer().render(
+            [{"content": text, **given}], query="who closes the kettle lid", max_tokens=130
+        )
+        assert "lid = close_kettle(value)" in found.text
+        assert "def cook(value):" in found.text
