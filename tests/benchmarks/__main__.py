@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 import time
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from . import packing, startup, tables, texts
+from . import felt, packing, startup, tables, texts
 from .packing import Cell, Work
 from .subjects import FLOOR, OURS, PEERS, SCORE
 
@@ -50,7 +51,11 @@ def facts() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what the flags say."""
+    """Run what the flags say; `felt` first: the table of what users wait for."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["felt"]:
+        felt.main(given[1:])
+        return
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument(
         "--quick", action="store_true", help="1,000 items only, in under half a minute"
@@ -60,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-peers", action="store_true", help="promptforge alone")
     parser.add_argument("--touching", action="store_true", help="only chunks of files that touch")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     about = facts()
     print(", ".join(f"{name} {value}" for name, value in list(about.items())[:4]))
     print(", ".join(f"{name} {about[name] or '-'}" for name in PACKAGES), flush=True)
