@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from ..text.words import late_pattern
@@ -54,6 +54,7 @@ _PRIVATE = late_pattern(r"(?m)^[ \t]*(?:static[ \t]+)?(?:(?:file)?private|defp)\
 _GIVES_TRAIT = late_pattern(r"[ \t]*(?:unsafe[ \t]+)?impl\b[^\n{;]*?[ \t]for[ \t]")
 """`impl Clone for Pool`: says less than the pool's own methods."""
 
+_ROOM = late_pattern(r"(?:[ \t]*(?:#|//|/?\*).*\n|[ \t]*\n)*+[ \t]*(module|namespace|class)\b")
 _ALIAS = late_pattern(r"[ \t]*(?:<(?:[^<>]|<[^<>]*+>)*+>)?[ \t]*=")
 """The rest of `type Id<T> = …`: a helper, mostly."""
 
@@ -64,6 +65,10 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
     `holders` has the number of files that hold a word: the one that declares it is among them.
     """
     found: dict[int, float] = {}
+    below = defaultdict[int, list[Piece]](list)
+    for part in parts:
+        if part.skeleton and part.closes < 0 and part.kind != SAYS:
+            below[part.parent].append(part)
     names: Counter[str] = Counter()
     for number, part in enumerate(parts):
         is_field = part.kind == FIELD
@@ -73,6 +78,9 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
             found[number] = SAYS_SHARE * found.get(part.parent, NAMELESS_WORTH)
         else:
             name, worth = _rate(part.text, holders)
+            held = below.get(number, ())
+            if held and (_is_room(part) or (len(held) == 1 and _is_room(held[0], "class"))):
+                worth = 0.0
             if is_field:
                 worth *= FIELD_SHARE
             inner = INNER_SHARE if part.parent >= 0 else 1.0
@@ -84,6 +92,12 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
         for place, number in enumerate(order)
         if found[number]
     }
+
+
+def _is_room(part: Piece, *words: str) -> bool:
+    """Tell whether a piece is `module Acme`: many files open it, and what it holds says more."""
+    found = _ROOM.match(part.text)
+    return found is not None and found[1] in ("module", "namespace", *words)
 
 
 def _rate(text: str, holders: Mapping[str, int]) -> tuple[str, float]:

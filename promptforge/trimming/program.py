@@ -168,20 +168,24 @@ def program_pieces(
         # Half an outline is worth less than the function that answers.
         under_query=UnderQuery(least, facts_together=True),
     )
-    made.has_block_comments = language in BLOCK_COMMENTS
+    if language in BLOCK_COMMENTS:
+        made.end = "}"
+    elif language == "ruby" and marks.gap and min(marks.gap) > "\x7f":
+        made.end = "end"
     return made
 
 
 class _ProgramPieces(Pieces):
     """The pieces of a program. Its outlines have no blank lines; a declaration gone has a mark."""
 
-    has_block_comments = False
-    """True where `/*…*/` is a comment within a line."""
+    end = ""
+    """The end of a body that a mark leaves on its header's line: `f() {/*…*/}`, and in Ruby, where
+    `…` is a name, `def f; … end`. Other languages have a line for the mark."""
 
     def with_parts(self, parts: Sequence[Piece]) -> Self:
         """Return pieces of the same language with other parts."""
         other = super().with_parts(parts)
-        other.has_block_comments = self.has_block_comments
+        other.end = self.end
         return other
 
     def in_outline(self, part: Piece) -> bool:
@@ -227,6 +231,8 @@ class _ProgramPieces(Pieces):
                 if apart := _COMMENTS_APART.match(text):
                     text = text[apart.end() :].lstrip("\r\n")
                 skipped = part.text[: len(part.text) - len(text)].count("\n")
+                if self._first_line is None:
+                    text = _SAYS_LITTLE.sub("", text)
                 text = text.rstrip("\r\n") + line_end([part])
                 if text.strip() in _QUOTES and run and self._first_line is None:
                     out[-1] = f"{out[-1].rstrip()} {self._marks.gap}{text.lstrip()}"
@@ -259,15 +265,19 @@ class _ProgramPieces(Pieces):
         if header.endswith(":") and mark.strip() == _NO_OPS["python"].strip():
             out[-1] = f"{header} {mark.lstrip()}"
             return False
-        closes = after is not None and after.closes >= 0 and after.text.lstrip().startswith("}")
+        closer = after.text.lstrip() if after is not None and after.closes >= 0 else ""
         above, _, brace = header.rpartition("\n")
         if brace.strip() == "{" and above:  # as C# and PHP write it
             header = f"{above.rstrip()} {{"
         # Not after `f() // {`: the brace is a comment's.
-        is_comment = "//" in header.rpartition("\n")[2]
-        if self.has_block_comments and closes and header.endswith("{") and not is_comment:
-            out[-1] = f"{header}/*{self._marks.gap.replace('*/', '')}*/"
-            return True
+        line = header.rpartition("\n")[2]
+        if self.end and closer.startswith(self.end):
+            if self.end == "}" and line.endswith("{") and "//" not in line:
+                out[-1] = f"{header}/*{self._marks.gap.replace('*/', '')}*/"
+                return True
+            if self.end == "end" and "#" not in line and self._first_line is None:
+                out[-1] = f"{header}; {self._marks.gap} "
+                return True
         out.append(mark)
         return False
 
@@ -359,6 +369,16 @@ _CLASS = late_pattern(r"^[ \t]*class\b", re.MULTILINE)
 _CODE_LINE = late_pattern(r"^([ \t]*)[^\s#]", re.MULTILINE)
 _COMMENTS_APART = late_pattern(r"(?:[ \t]*(?:#[ #!]|//|--|;|%).*\n|[ \t]*\n)+\n(?=.)")
 """Comments before a blank line: they say nothing of the signature below, as its own do."""
+_SAYS_LITTLE = late_pattern(
+    r"^[ \t]*(?:(?://|#|/\*)[ \t]*(?:eslint-|@ts-|prettier-ignore|biome-ignore|tslint:|nolint"
+    r"|NOLINT|swiftlint:|rubocop:|pylint:|noqa|(?:istanbul|c8|v8)[ \t]ignore|coverage:ignore).*"
+    r"|@(?:Override|Suppress(?:Warnings)?(?:\([^()\n]*\))?)[ \t]*"
+    r"|#\[(?:inline|must_use|allow|expect|cfg_attr|doc|track_caller|non_exhaustive)\b.*\][ \t]*"
+    r"|#\[derive\((?:(?:Clone|Copy|Debug|Default|Eq|Hash|Ord|PartialEq|PartialOrd)(?:,[ \t]*)?)+"
+    r"\)\][ \t]*)\r?\n",
+    re.MULTILINE,
+)
+"""Lines of a signature for a checker or a compiler alone: outlines are without them."""
 _QUOTES = ('"""', "'''")
 IN_STRING = "inside"
 """The kind of a piece inside a string, where a comment would be text."""

@@ -248,7 +248,7 @@ def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
         function = bool(_FUNCTION.search(span.owner))
         container = bool(_CONTAINER.search(span.owner))
         rank = NONE
-        if (function or container) and not place.function:
+        if (function or container) and not place.function and "preproc" not in span.owner:
             rank = SIGNATURE
         if head < 0:
             kind = _kind(unit, place) if rank == NONE else ""

@@ -61,3 +61,14 @@ def test_overloads_and_many_of_one_file_are_worth_less() -> None:
     assert pieces is not None
     worths = list(rate_declarations(pieces.parts, {}).values())
     assert max(worths) > 3 * min(worths)
+
+
+def test_what_a_module_holds_is_worth_more_than_its_name() -> None:
+    """Many files open `module Acme`: of each an overview had this line, and nothing below it."""
+    pytest.importorskip("tree_sitter_ruby", reason="needs grammars: pip install '.[test-all]'")
+    body = "        a\n        b\n      end\n"
+    text = f"module Acme\n  class Net\n    class Pool\n      def take\n{body}    end\n  end\nend\n"
+    pieces = divide(text, marks=shipped_marks("[cut]"), language="ruby")
+    assert pieces is not None
+    rated = rate_declarations(pieces.parts, {"Acme": 200, "Net": 80, "Pool": 3})
+    assert [pieces.parts[n].text.split()[1] for n in rated] == ["Pool", "take"]

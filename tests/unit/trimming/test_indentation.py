@@ -109,7 +109,6 @@ static void nothing(void)
 JAVA = """\
 public class Pool extends Base
         implements Closeable {
-    @Override
     public int take(
             int first) throws IOException {
         int x = first;
@@ -120,7 +119,6 @@ public class Pool extends Base
 JAVA_OUTLINE = """\
 public class Pool extends Base
         implements Closeable {
-    @Override
     public int take(
             int first) throws IOException {/*…*/}
 }

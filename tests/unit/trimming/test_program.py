@@ -153,7 +153,34 @@ def test_an_outline_marks_each_gap_of_declarations() -> None:
 def test_an_outline_has_no_long_comment_between_the_attributes_of_a_declaration() -> None:
     pytest.importorskip("tree_sitter_rust", reason="needs grammars: pip install '.[test-all]'")
     said = "".join(f"/// line {n} of the manual\n" for n in range(9))
-    text = f'#[doc = "a"]\n{said}#[must_use]\npub fn take() {{\n    run();\n}}\n\nfn other() {{\n    a();\n}}\n'
+    text = f'#[doc = "a"]\n{said}#[tokio::main]\npub fn take() {{\n    run();\n}}\n\nfn other() {{\n    a();\n}}\n'
     outline = divided(text, "rust").outlines()[0].text
-    assert "#[must_use]\npub fn take()" in outline
+    assert "#[tokio::main]\npub fn take()" in outline
     assert "of the manual" not in outline
+
+
+def test_a_method_of_ruby_is_one_line_of_an_outline() -> None:
+    """Three lines a method, two of them a mark and `end`, were half of an overview."""
+    pytest.importorskip("tree_sitter_ruby", reason="needs grammars: pip install '.[test-all]'")
+    body = "      run\n      stop\n"
+    text = (
+        f"module Pool\n  class Queue\n    def put(item, at: nil)\n{body}    end\n"
+        f"    def take # :nodoc:\n{body}    end\n    def size=(n)\n{body}    end\n  end\nend\n"
+    )
+    outline = divided(text, "ruby").outlines()[0].text
+    assert "    def put(item, at: nil); … end\n" in outline
+    assert "    def take # :nodoc:\n      # …\n    end\n    def size=(n); … end\n" in outline
+    root = syntax_tree.parse_syntax(outline, "ruby")
+    assert root is not None and not root.has_error
+
+
+def test_an_outline_has_no_lines_for_a_checker_or_a_compiler_alone() -> None:
+    pytest.importorskip("tree_sitter_rust", reason="needs grammars: pip install '.[test-all]'")
+    text = (
+        "#[derive(Clone, Debug)]\npub struct Pool {\n    size: u8,\n}\n\n#[derive(Debug, Parser)]\n"
+        "#[inline]\npub fn take(\n    // eslint-disable-next-line no-any\n    n: u8,\n) {\n    run();\n}\n"
+    )
+    outline = divided(text, "rust").outlines()[0].text.partition("\n")[2]
+    assert outline.startswith(
+        "pub struct Pool {\n    size: u8,\n}\n#[derive(Debug, Parser)]\npub fn take(\n    n: u8,\n)"
+    )
