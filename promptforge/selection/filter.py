@@ -29,7 +29,7 @@ from ..text.words import (
     take_folders_back,
     terms_of_word,
 )
-from ..trimming.kinds import Trimmers, main_part, outline_of, without_empty_lines
+from ..trimming.kinds import Trimmers, main_part, without_empty_lines
 from .group import Entry, cut_apart, cut_near_equal, drop_duplicates, tail_of
 from .overrides import let_in
 
@@ -320,6 +320,8 @@ def reduce_items(
         if options.clean:
             text = main_part(text, item.kind, language(item), trimmers)
         if outline:
+            from ..trimming.pieces import outline_of
+
             found = outline_of(text, item.kind, language(item), trimmers)
             whole["outline"] += found is None
             text = text if found is None else found

@@ -99,8 +99,10 @@ def detect_language(text: str) -> str | None:
     root = _ROOT.match(begin)
     if root and root[1].lower() in _HTML_TAGS.split():
         # A README often begins with a picture in the middle of a line.
-        is_readme = root[1].lower() not in ("html", "head", "body") and _BLOCK.search(text)
-        return "markdown" if is_readme else "html"
+        if root[1].lower() not in ("html", "head", "body") and _BLOCK.search(text):
+            return "markdown"
+        template = _language_of_tokens(begin[:SAMPLE_CHARS])
+        return template if template in ("astro", "erb", "jinja", "svelte", "vue") else "html"
     if root and ("/>" in text or f"</{root[1]}" in text):
         return "xml"
     if _DIFF.match(begin) or _PATCH.search(begin):
@@ -178,7 +180,7 @@ def _language_of_lines(text: str) -> str | None:
     markup = max(_MARKUP, key=found.__getitem__)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
     # A list of code is YAML by its tokens, but its lines are no keys.
-    if is_markup and language in (None, "yaml", "toml", "ini", "properties"):
+    if is_markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
         return markup
     return None if language in ("pem", "text") else language
 

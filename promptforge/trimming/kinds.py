@@ -267,18 +267,6 @@ def is_program(kind: str, language: str | None) -> bool:
     return kind in PROGRAM_KINDS
 
 
-def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str | None:
-    """Return the signatures or headings of `text`, as it is outlined to fit; None: it has none."""
-    from .pieces import Pieces
-
-    marks = trimmers.marks._replace(marker="")
-    structure = trimmers._replace(marks=marks).find_structure(kind, language, text)
-    if not isinstance(structure, Pieces):
-        return None
-    skeleton = [i for i, part in enumerate(structure.parts) if structure.in_outline(part)]
-    return structure.outline_text(skeleton) if skeleton else None
-
-
 def main_part(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str:
     """Return the main part of a page of HTML; any other text as it is."""
     found = trimmers.compact(kind, "html", text) if "html" in (kind, language) else None

@@ -14,11 +14,14 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from ..text.characters import freeze
 from ..text.format import Marks, number_lines
 from ..text.words import late_pattern, late_property, unit_ends
+
+if TYPE_CHECKING:
+    from .kinds import Trimmers
 
 Slice = TypeVar("Slice")
 ALWAYS = math.inf
@@ -529,6 +532,16 @@ class Pieces:
 
 Structure = Pieces | TrimmedVariants | None
 """The structure of a text, by which it is shortened; None for one that is not known."""
+
+
+def outline_of(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str | None:
+    """Return the signatures or headings of `text`, as it is outlined to fit; None: it has none."""
+    marks = trimmers.marks._replace(marker="")
+    structure = trimmers._replace(marks=marks).find_structure(kind, language, text)
+    if not isinstance(structure, Pieces):
+        return None
+    skeleton = [i for i, part in enumerate(structure.parts) if structure.in_outline(part)]
+    return structure.outline_text(skeleton) if skeleton else None
 
 
 def split_lines(text: str) -> list[str]:

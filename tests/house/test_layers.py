@@ -158,6 +158,7 @@ LOADED_WHEN_ASKED = {
     "rendering/report.py": {"rendering.decisions", "rendering.remedies", "rendering.source_map"},
     "selection/filter.py": {
         *("selection.query", "selection.repository", "selection.scoring", "trimming.comments"),
+        "trimming.pieces",
     },
     "syntax/yaml_syntax.py": {"yaml_reader"},
     "templating/autoescape.py": {"templating.failures"},

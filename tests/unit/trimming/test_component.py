@@ -7,8 +7,8 @@ from program_pieces import whole
 from shipped_words import marks as shipped_marks
 
 from promptforge.trimming import component, syntax_tree
-from promptforge.trimming.kinds import Trimmers, outline_of
-from promptforge.trimming.pieces import Pieces
+from promptforge.trimming.kinds import Trimmers
+from promptforge.trimming.pieces import Pieces, outline_of
 
 VUE = """\
 <script setup lang="ts">
