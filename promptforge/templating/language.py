@@ -494,7 +494,7 @@ MAX_CHARS_REMEMBERED = 20_000
 """Characters of a template's text that is remembered: its tree takes a hundred times as many."""
 _Key = tuple[type, str, str, str | None, Syntax]
 _lately_compiled: dict[_Key, CompiledTemplate] = {}
-"""The templates compiled last, the newest at the end: a key in the editor changes one of many."""
+"""The templates read last, the newest at the end: a key in the editor changes one of many."""
 
 
 class LineNumber(int):
@@ -599,11 +599,12 @@ class Environment(jinja2.Environment):
     def facts_of(self, source: str, name: str, filename: str) -> TemplateFacts:
         """Return the facts about a template, which is read and not yet compiled."""
         if name not in self._compiled:
-            known = _lately_compiled.get(self._key(source, name, filename))
-            if known is None:
+            key = self._key(source, name, filename)
+            found = _lately_compiled.get(key)
+            if found is None:
                 self._parse(source, name, filename)
-            else:
-                self._compiled[name] = known
+                found = self._compiled[name]
+            self._remember(key, found)
         return self.facts(name)
 
     def _key(self, source: str, name: str, filename: str | None) -> _Key:
@@ -613,18 +614,22 @@ class Environment(jinja2.Environment):
         """Return the code of a text; one that was compiled lately is not compiled again."""
         key = self._key(source, name or NAMELESS, filename)
         self._add_escapes(key[-1])
-        found = _lately_compiled.pop(key, None)
-        if found is None:
-            read = self._compiled.get(name)  # by `facts_of`, of the same text: its file is shipped
-            code = super().compile(source if read is None else read.tree, name, filename)
-            found = self._compiled[name or NAMELESS]
+        # Else read by `facts_of`, of the same text: its file is shipped.
+        found = _lately_compiled.get(key) or self._compiled.get(name)
+        if found is None or found.code is None:
+            code = super().compile(source if found is None else found.tree, name, filename)
+            found = found or self._compiled[name or NAMELESS]
             found.code = code
-        if len(source) <= MAX_CHARS_REMEMBERED and not found.plugged:
+        self._remember(key, found)
+        return found.code
+
+    def _remember(self, key: _Key, found: CompiledTemplate) -> None:
+        self._compiled[key[2]] = found
+        if len(key[1]) <= MAX_CHARS_REMEMBERED and not found.plugged:
+            _lately_compiled.pop(key, None)
             _lately_compiled[key] = found
             for old in [*_lately_compiled][:-MAX_COMPILED_REMEMBERED]:
                 _lately_compiled.pop(old, None)
-        self._compiled[name or NAMELESS] = found
-        return found.code
 
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None

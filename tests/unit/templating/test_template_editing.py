@@ -17,7 +17,7 @@ from places import ROOT
 import promptforge as pf
 from promptforge.cli.preview import preview_command
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
-from promptforge.templating.language import FILTERS
+from promptforge.templating.language import FILTERS, Environment
 from promptforge.templating.loader import Templates
 
 README = (ROOT / "templates" / "README.md").read_text(encoding="utf-8")
@@ -303,3 +303,9 @@ def test_an_unchanged_template_draws_on_what_is_changed(tmp_path: Path) -> None:
     for layout in ("chunks", "knowledge", "chunks"):  # the same text, and each says its own name
         said = pf.render([{"content": "c"}], templates=tmp_path, layout=layout).warnings
         assert [each.where for each in said if each.code == "PF401"] == [f"{layout}/item.md.j2:1"]
+
+
+def test_another_renderer_reads_no_shipped_template_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = pf.Renderer(max_tokens=500).render(ITEMS).text
+    monkeypatch.delattr(Environment, "tree")
+    assert pf.Renderer(max_tokens=501).render(ITEMS).text == before
