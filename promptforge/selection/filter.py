@@ -29,7 +29,7 @@ from ..text.words import (
     take_folders_back,
     terms_of_word,
 )
-from ..trimming.kinds import Trimmers, main_part, without_empty_lines
+from ..trimming.kinds import Trimmers, without_empty_lines
 from .group import Entry, cut_apart, cut_near_equal, drop_duplicates, tail_of
 from .overrides import let_in
 
@@ -317,8 +317,9 @@ def reduce_items(
         if not text:
             return text
         found: str | None
-        if options.clean:
-            text = main_part(text, item.kind, language(item), trimmers)
+        if options.clean and "html" in (item.kind, language(item)):
+            main_part = trimmers.compact(item.kind, "html", text)
+            text = main_part.text if main_part else text
         if outline:
             from ..trimming.pieces import outline_of
 

@@ -54,7 +54,8 @@ _PATCH = late_pattern(
 )
 _FENCED = late_pattern(r"^[ \t]*(```+|~~~+).*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
 _BLOCK = late_pattern(r"^(?:#{1,6} \S|```)", re.MULTILINE)
-_FRONT_MATTER = late_pattern(r"---[ \t]*\n(?s:.*?)\n---[ \t]*\n\s*\S")
+_FRONT_MATTER = late_pattern(r"(?>---\s*\n(?s:.*?)\n---\s*\n)(?!(?:#.*\s++)*+[\w.-]++:\s)\s*+\S")
+"""A page's settings; one of several documents of YAML has another one after it."""
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
@@ -128,6 +129,9 @@ def _is_json(text: str) -> bool:
 def _table_of(sample: str) -> str | None:
     """Return `csv` or `tsv` for rows of as many fields."""
     rows = sample.split("\n")[:-1][:60] or [sample]
+    first = _line_pattern().match(rows[0].strip()[:MAX_LINE_CHARS])
+    if first and first.lastgroup == "log":  # its times may have a comma
+        return None
     for delimiter, name in (("\t", "tsv"), (",", "csv"), (";", "csv")):
         if delimiter not in rows[0] or rows[0].endswith(delimiter):
             continue

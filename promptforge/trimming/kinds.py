@@ -267,12 +267,6 @@ def is_program(kind: str, language: str | None) -> bool:
     return kind in PROGRAM_KINDS
 
 
-def main_part(text: str, kind: str, language: str | None, trimmers: Trimmers) -> str:
-    """Return the main part of a page of HTML; any other text as it is."""
-    found = trimmers.compact(kind, "html", text) if "html" in (kind, language) else None
-    return found.text if found else text
-
-
 def without_empty_lines(text: str) -> str:
     """Return `text` without lines that hold nothing but blanks."""
     return "".join(line for line in text.splitlines(keepends=True) if line.strip())

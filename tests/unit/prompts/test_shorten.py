@@ -2,6 +2,8 @@
 
 import json
 
+import yaml
+
 from promptforge.prompts.shorten import shortener_of
 from promptforge.tokenizers.registry import get_tokenizer
 
@@ -13,6 +15,17 @@ def test_what_answers_the_question_stays_and_json_stays_json() -> None:
     rows = [{"id": n, "name": f"part {n}", "note": "spare " * 20} for n in range(60)]
     short = SHORTENER.shorten(json.dumps(rows), "where is part 41?", 200)
     assert COUNTER.count(short) <= 200 and "part 41" in short and json.loads(short)
+
+
+def test_several_documents_of_yaml_stay_yaml_and_keep_the_one_asked_for() -> None:
+    names = [f"kettle-{n}" for n in range(40)]
+    text = "".join(
+        f"---\nkind: Deployment\nname: {name}\nspec:\n  replicas: 2\n  image: shop/{name}:{n}.4\n"
+        for n, name in enumerate(names)
+    )
+    short = SHORTENER.shorten(text, "which image does kettle-27 run?", 200)
+    assert COUNTER.count(short) <= 200 and "shop/kettle-27:27.4" in short
+    assert {"kind": "Deployment"}.items() <= list(yaml.safe_load_all(short))[-1].items()
 
 
 def test_no_line_is_marked_and_nothing_is_left_where_nothing_has_room() -> None:
