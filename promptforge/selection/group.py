@@ -163,8 +163,8 @@ WORDS_COMPARED = 6
 """Words at the beginning of a text by which others are found that have them."""
 MAX_WORDS_ENDING = 12
 """Words at the end of a text that are looked up as the whole beginning of another."""
-MIN_WORDS_CUT = 8
-"""Words that are the same where a text was cut within a word, not by chance: `happy`, `unhappy`."""
+MIN_CHARACTERS_CUT = 45
+"""Characters that are the same where a text was cut within a word, not by chance: `unhappy`."""
 MIN_WORDS_HELD = 20
 """Words of such a text that is left out, as another one holds it."""
 MAX_HOLDERS = 8
@@ -213,6 +213,8 @@ def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
     for number, words in enumerate(texts):
         for count in range(1, min(len(words), MAX_WORDS_ENDING) + 1):
             short.setdefault((words[0].lstrip(), *words[1:count]), number)
+            if 1 < count <= WORDS_COMPARED:
+                short.setdefault(("", *words[1:count]), number)
         holders = beginnings[tuple(words[1 : 1 + WORDS_COMPARED])]
         if len(holders) < MAX_HOLDERS and len(words) > WORDS_COMPARED:
             holders.append(number)
@@ -228,8 +230,9 @@ def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
         ]
         for place in range(max(0, len(words) - MAX_WORDS_ENDING), len(words)):
             ending = words[place].lstrip(), *words[place + 1 :]
-            if ending in short:
-                pairs.append((place, short[ending]))
+            # Without its first and last word, which may be cut.
+            keys = ending, ("", *ending[1:-1])
+            pairs += [(place, short[key]) for key in keys if key in short]
         for place, other in pairs[-MAX_COMPARED:]:
             if other != number:
                 _compare(texts, number, place, other, edges)
@@ -258,7 +261,8 @@ def _compare(
         return  # a worse text that has all of a better one says more
     if not (same_first and same_last):
         letters = not held or (theirs[0][0] + shorter[last][-1]).isalpha()
-        if last < (MIN_WORDS_HELD if held else MIN_WORDS_CUT) or not letters:
+        few = last < MIN_WORDS_HELD if held else len(" ".join(theirs[:last])) < MIN_CHARACTERS_CUT
+        if few or not letters:
             return
     if other > number:
         front = len(theirs) if held else last + same_last
@@ -353,12 +357,6 @@ def _are_long(words: Sequence[str], shared: _Edges) -> bool:
     return any(len(" ".join(end)) >= MIN_SHARED_CHARACTERS for end in ends)
 
 
-def _goes_on(text: str, place: int) -> bool:
-    """Tell whether a sentence seems to go on at a place."""
-    following = text[place : place + 9].lstrip()[:1]
-    return following.isalnum() and not following.isupper()
-
-
 def _without_edges(text: str, words: Sequence[str], shared: _Edges) -> str:
     """Return a text without words at its ends, up to a sentence's end where they have one."""
     if shared.front + shared.back >= len(words):
@@ -373,12 +371,10 @@ def _without_edges(text: str, words: Sequence[str], shared: _Edges) -> str:
         end = len(text)
     # A part of a sentence is shown again, so that the sentence is whole.
     ends = [found.end() for found in _SENTENCE_END.finditer(text)]
-    if _goes_on(text, front):
-        before = [place for place in ends if MIN_SHARED_CHARACTERS <= place <= front + 1]
-        front = max(before, default=front)
-    if _goes_on(text, end):
-        after = [place for place in ends if end <= place <= len(text) - MIN_SHARED_CHARACTERS]
-        end = min(after, default=end)
+    before = [place for place in ends if MIN_SHARED_CHARACTERS <= place <= front + 1]
+    front = max(before, default=front)
+    after = [place for place in ends if end <= place <= len(text) - MIN_SHARED_CHARACTERS]
+    end = min(after, default=end)
     rest = text[front:end].rstrip() if shared.back else text[front:]
     blanks = len(rest) - len(rest.lstrip())
     # What begins on a line of its own keeps its margin.

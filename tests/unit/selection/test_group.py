@@ -358,6 +358,18 @@ def test_no_sentence_of_a_thousand_chunks_is_shown_twice() -> None:
     assert [each for each in twice if sum(text.count(each) for text in given) == 1] == []
 
 
+def test_overlaps_cut_within_long_words_are_shown_once_and_lines_stay_whole() -> None:
+    lines = [
+        f"## Kettle{n}.Factory.CreateKettle Method\n\nReturns `Company.Kettles.Kettle{n}.Description`."
+        for n in range(60)
+    ]
+    text = "\n\n".join(lines)
+    chunks = [{"content": text[at : at + 240]} for at in range(0, len(text) - 100, 140)]
+    shown_once = pf.render(chunks, format="plain", headers=False, max_tokens=None).text
+    for line in [each for pair in lines for each in pair.split("\n\n")]:
+        assert shown_once.count(line) == 1, line
+
+
 PARAGRAPHS = [
     f"The pump of station {n} stops after {n} seconds and starts again." * 2 for n in range(12)
 ]
