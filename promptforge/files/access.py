@@ -732,7 +732,7 @@ def write_settings(name: str, value: Any) -> None:
         make_folder(folder, 0o700)
     remove_unfinished(path.parent, path.name)
     with write_whole(path, 0o600) as file:
-        file.write(json.dumps(value, indent=2).encode() + b"\n")
+        file.write(json.dumps(value).encode() + b"\n")
 
 
 def _marks() -> dict[str, str]:

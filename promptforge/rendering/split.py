@@ -19,6 +19,9 @@ AS_GIVEN = {
 }  # fmt: skip
 """Options of each part: what they choose or shorten was chosen and shortened once, for all."""
 
+_CHARS_SEEN = 1 << 16
+"""Of the rest of a huge text this much is split into lines at first: a part holds little of it."""
+
 
 def spread(
     candidates: Sequence[Item], render: Callable[[Sequence[Item]], Result]
@@ -29,12 +32,13 @@ def spread(
     has no room for a single character.
     """
     left = [replace(item, required=False) for item in candidates]
+    near = 1
     while left:
         # All that is left, each time: `packing: stop` shows the first of them that fit.
         part = render(left)
         over = [i for i, item in enumerate(part.items) if item.reason == BUDGET.name]
         if len(over) == len(left):
-            head, rest = _cut(left[over[0]], lambda item: bool(render([item]).sources))
+            head, rest, near = _cut(left[over[0]], near, lambda item: bool(render([item]).sources))
             part = render([head])
             left[over[0]] = rest
             left.insert(0, left.pop(over[0]))
@@ -43,10 +47,12 @@ def spread(
         yield part
 
 
-def _cut(item: Item, fits: Callable[[Item], bool]) -> tuple[Item, Item]:
-    """Return the longest beginning of an item that fits, and the rest; both know their lines."""
+def _cut(item: Item, near: int, fits: Callable[[Item], bool]) -> tuple[Item, Item, int]:
+    """Return the longest beginning of an item that fits, the rest, and the lines of the beginning.
+
+    The search begins at `near` lines. Both parts know their lines.
+    """
     text = item.content or item.expanded or item.summary or ""
-    lines = text.splitlines(keepends=True)
     first = item.start_line or 1
 
     def piece(content: str, line: int) -> Item:
@@ -54,24 +60,43 @@ def _cut(item: Item, fits: Callable[[Item], bool]) -> tuple[Item, Item]:
         lines: dict[str, Any] = {"start_line": line, "end_line": end}
         return replace(item, content=content, expanded=None, summary=None, **lines)
 
-    count = _most(len(lines) - 1, lambda number: fits(piece("".join(lines[:number]), first)))
+    def fit(number: int) -> bool:
+        return fits(piece("".join(lines[:number]), first))
+
+    seen, count = _CHARS_SEEN, 0
+    while True:
+        lines = text[:seen].splitlines(keepends=True)
+        limit = len(lines) - 1
+        count = _most(limit, max(count, near), fit)
+        if count < limit or seen >= len(text):
+            break
+        seen *= 4
     chars = sum(map(len, lines[:count]))
     if not count:  # a line of a megabyte is cut at a character
-        chars = _most(len(text) - 1, lambda number: fits(piece(text[:number], first)))
+        chars = _most(len(text) - 1, 1, lambda number: fits(piece(text[:number], first)))
     if not chars:
         name = item.path or item.name or item.id or item.kind
         message = f"a part has no room for any of {quote(name)}; raise max_tokens (--split)"
         raise BudgetError(message, needed=0, largest=0)
-    return piece(text[:chars], first), piece(text[chars:], first + text.count("\n", 0, chars))
+    rest = piece(text[chars:], first + text.count("\n", 0, chars))
+    return piece(text[:chars], first), rest, count
 
 
-def _most(limit: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `limit` that fits, 0 where none does."""
-    low, step = 0, 1
-    while step <= limit and fits(step):  # a part holds little of a huge text
-        low, step = step, 2 * step
-    high = min(step, limit + 1)
+def _most(limit: int, near: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number up to `limit` that fits, 0 where none does.
+
+    The search goes away from `near` by steps that double, then by halves.
+    """
+    low, high, step = 0, limit + 1, 1
+    middle = max(1, min(near, limit))
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
+        if low and high <= limit:
+            middle = (low + high) // 2
+        else:
+            middle = min(low + step, limit) if low else max(high - step, 1)
+            step *= 2
     return low

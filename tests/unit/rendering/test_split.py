@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from places import TESTS
 
 import promptforge as pf
+from promptforge.rendering.split import _most, spread
 
 FILES = sorted((TESTS / "unit" / "sources").glob("test_*.py"))
 
@@ -78,3 +80,27 @@ def test_no_room_at_all_is_an_error() -> None:
     with pytest.raises(pf.BudgetError, match="no room for any of"):
         pf.Renderer().split([{"content": "x" * 90, "path": "a.txt"}], max_tokens=3)
     assert len(pf.Renderer().split([], max_tokens=3)) == 1
+
+
+def test_the_search_of_a_part_begins_where_the_last_part_ended() -> None:
+    """Each part of a large file took sixteen renders, and all its lines were split again."""
+    lines = "".join(f"line {number} says a little\n" for number in range(1500))
+    renders = 0
+
+    def render(these: Sequence[pf.Item]) -> pf.Result:
+        nonlocal renders
+        renders += 1
+        return renderer.render(list(these), max_tokens=400, packing="stop", trim="none")
+
+    renderer = pf.Renderer()
+    parts = list(spread([pf.Item(content=lines, path="a.txt")], render))
+    assert len(parts) > 25
+    assert renders < 7 * len(parts)
+    assert _lines(_contents(parts)) == _lines(lines)
+
+
+def test_most_is_found_from_wherever_the_search_begins() -> None:
+    for limit in range(9):
+        for most in range(limit + 1):
+            for near in (1, 3, 8, 50):
+                assert _most(limit, near, most.__ge__) == most
