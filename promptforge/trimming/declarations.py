@@ -17,6 +17,8 @@ SAYS_SHARE = 0.15
 """Share of a declaration's worth that the first line of its docstring has."""
 FIELD_SHARE = 0.1
 """Worth of a field or a constant beside that of a function of that name."""
+CONSTRUCTOR_SHARE = 0.3
+"""Share of a type's worth that its constructor has, which every class calls by one name."""
 INNER_SHARE = 0.8
 """Share of its worth that a declaration within another one has."""
 PLAIN_SHARE = 0.5
@@ -49,6 +51,7 @@ _NO_NAMES = frozenset({
     *("case", "elif", "with", "lock", "foreach", "do", "try", "function", "func", "def", "self"),
     *("this", "super"),
 })  # fmt: skip
+_CONSTRUCTORS = frozenset({"__init__", "__construct", "initialize", "constructor", "init"})
 _PRIVATE = late_pattern(r"(?m)^[ \t]*(?:static[ \t]+)?(?:(?:file)?private|defp)\b")
 
 _GIVES_TRAIT = late_pattern(r"[ \t]*(?:unsafe[ \t]+)?impl\b[^\n{;]*?[ \t]for[ \t]")
@@ -83,6 +86,8 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
                 worth = 0.0
             if is_field:
                 worth *= FIELD_SHARE
+            if name in _CONSTRUCTORS and part.parent in found:
+                name, worth = "", CONSTRUCTOR_SHARE * found[part.parent]
             inner = INNER_SHARE if part.parent >= 0 else 1.0
             found[number] = inner * worth / (1 + names[name])  # overloads say little more
             names[name] += bool(name)

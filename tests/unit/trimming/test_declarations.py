@@ -72,3 +72,17 @@ def test_what_a_module_holds_is_worth_more_than_its_name() -> None:
     assert pieces is not None
     rated = rate_declarations(pieces.parts, {"Acme": 200, "Net": 80, "Pool": 3})
     assert [pieces.parts[n].text.split()[1] for n in rated] == ["Pool", "take"]
+
+
+def test_a_constructor_is_worth_a_share_of_its_type() -> None:
+    """Each class calls it by one name: overviews of Python had two constructors of thirty."""
+    methods = "".join(f"    def step_{n}(self):\n        a()\n        b()\n" for n in range(4))
+    start = "    def __init__(self, size):\n        a()\n        b()\n"
+    text = "".join(f"class Pool{n}:\n{start}{methods}" for n in range(3))
+    pieces = divide(text, marks=shipped_marks("[cut]"), language="python")
+    assert pieces is not None
+    holders = {f"Pool{n}": 20 for n in range(3)}
+    rated = rate_declarations(pieces.parts, holders)
+    first = sorted(rated, key=lambda number: -rated[number])[:6]
+    names = [pieces.parts[number].text.split("(")[0].split()[1] for number in first]
+    assert names.count("__init__") == 3
