@@ -67,6 +67,16 @@ class _Texts(NamedTuple):
     """The ends of all. Unlike a set, a dict of texts is not visited when garbage is collected."""
 
 
+class _Apart(NamedTuple):
+    """The items without what texts share, and what is said of it: no query changes these."""
+
+    key: tuple[object, ...]
+    items: list[Item]
+    made: list[Item]
+    dropped: dict[int, str]
+    said: Diagnostics
+
+
 class Columns:
     """Fields of all items, each read at once, and once: of 100,000 items each pass is felt."""
 
@@ -74,6 +84,7 @@ class Columns:
         self.items = items
         self.overrides: Mapping[int, str] = {}
         """Index of an item → the user's word on it."""
+        self.apart: _Apart | None = None
 
     def _read(self, name: str) -> Iterator[Any]:
         return map(attrgetter(name), self.items)
@@ -90,21 +101,14 @@ class Columns:
         if len(places) > MAX_ITEMS_CHANGED:
             return None
         columns, known = Columns(items), self.__dict__
-        new = [items[place] for place in places]
-        if scores := known.get("scores"):
-            columns.__dict__["scores"] = scores[:]
-            for place, item in zip(places, new, strict=True):
-                columns.scores[place] = item.score
         if known.get("_texts"):
             lengths, tails = known.pop("_texts")
             columns._texts = _Texts(lengths[:], tails)
-            for place, item in zip(places, new, strict=True):
+            for place in places:
                 tails.pop(tail_of(self.items[place].content or ""), None)
-                columns.lengths[place] = len(item.content or "")
-            tails |= {tail_of(item.content or ""): None for item in new}
-        if all(_side(items[place]) == _side(self.items[place]) for place in places):
-            for name in _FACTS & known.keys():
-                columns.__dict__[name] = known[name]
+                columns.lengths[place] = len(items[place].content or "")
+            tails |= {tail_of(items[place].content or ""): None for place in places}
+        columns.apart = self.apart
         return columns
 
     @property
@@ -188,17 +192,6 @@ def _numbers(code: str, numbers: Iterable[Any]) -> array[Any]:
     # array takes them from bytes at once, far quicker than one by one.
     given = tuple(numbers)
     return array(code, struct.pack(f"{len(given)}{code}", *given))
-
-
-_FACTS = frozenset(
-    {"origins", "score_orders", "requires", "names", "summarized", "plain", "every_kind"}
-)
-"""Facts about all items, which stay as they are where `_side` does."""
-
-
-def _side(item: Item) -> tuple[object, ...]:
-    alone = item.summary is None, item.expanded is None
-    return item.kind, item.origin, item.score_order, item.named, item.required, alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,7 +382,7 @@ def select(
     if options.dedupe and options.merge_overlaps:
         left = list(left)
         asking = _Asked(left, options, language, diagnostics)
-        _cut_apart(left, kept, ranks, asking, dropped, trimmers.marks.gap)
+        _cut_apart(columns, left, kept, ranks, asking, dropped, trimmers.marks.gap)
         kept = _still(kept, dropped)
     asked: Relevance | None = None
     order = kept
@@ -421,6 +414,7 @@ def select(
 
 
 def _cut_apart(
+    columns: Columns,
     items: list[Item],
     kept: Sequence[int],
     ranks: Sequence[float],
@@ -429,17 +423,27 @@ def _cut_apart(
     gap: str,
 ) -> None:
     """Show what texts have in common once, in the best; say it of shortened ones."""
-    options, diagnostics = asked.options, asked.diagnostics
+    options = asked.options
     ranked = sorted(kept, key=ranks.__getitem__, reverse=True)
-    required = [index for index in ranked if items[index].required]
-    if required:
-        ranked = [*required, *(index for index in ranked if not items[index].required)]
+    ranked.sort(key=lambda index: not items[index].required)
     most: float = MAX_CHARS_CUT_APART
     if options.queries:
         most /= 4
     else:  # what is far behind the last with room has none
         tokens = most if options.max_tokens is None else 4 * options.max_tokens
         most = min(most, 4 * min(tokens, options.max_chars or most))
+    key = ranked, most, asked.language, gap, list(map(id, items))
+    found = columns.apart
+    if found is None or found.key != key:
+        found = columns.apart = _Apart(key, list(items), list(items), {}, Diagnostics())
+        _find_shared(found, ranked, most, asked, gap)
+    items[:] = found.made
+    dropped |= found.dropped
+    asked.diagnostics.extend(found.said)
+
+
+def _find_shared(found: _Apart, ranked: list[int], most: float, asked: _Asked, gap: str) -> None:
+    _, _, items, dropped, diagnostics = found
     count = cut_apart(items, ranked, dropped, most)
     if count:
         texts = plural(count, "text begins or ends", "texts begin or end")

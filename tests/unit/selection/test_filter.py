@@ -574,3 +574,16 @@ def test_max_age_without_any_date_says_so() -> None:
     result = pf.render([pf.Item(content="a"), pf.Item(content="b")], max_age=3)
     assert result.items_dropped == 0
     assert [warning.code for warning in result.warnings] == ["PF201"]
+
+
+def test_what_texts_share_is_found_once_for_any_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = "the same long sentence ends one and begins another of these two texts"
+    items = [pf.Item(content=f"text {n} says a word of its own") for n in range(200)]
+    items += [pf.Item(content=f"A first text: {end}"), pf.Item(content=f"{end}. And more of it.")]
+    before = pf.render(items, query="word", max_tokens=4000)
+    monkeypatch.delattr("promptforge.selection.filter.cut_near_equal")
+    again = pf.render(items, query="words", max_tokens=4000)
+    assert again.text == before.text and again.text.count(end) == 1
+    assert again.warnings == before.warnings
+    with pytest.raises(NameError):  # one other item: all are compared anew
+        pf.render([*items[1:], pf.Item(content="new")], query="words", max_tokens=4000)
