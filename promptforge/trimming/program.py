@@ -23,6 +23,16 @@ MAX_BLOCK_DEPTH = 60
 """Blocks within blocks that are told apart; anything deeper is one piece."""
 _MAX_LINES_OF_TRIVIA = 4
 """Lines up to which comments go with the statement after them; more are a piece."""
+_INSIDE = r"(?:[^*/\n]|\*(?!/)|/(?!\*))*+"
+_COMMENTS = late_pattern(
+    rf"([ \t]*/\*{_INSIDE}\n)((?:{_INSIDE}\n){{4,}}+)({_INSIDE}\*/{_INSIDE}\n(?:[ \t]*\r?\n)*+)"
+    r"|((?:[ \t]*(?:(?://|#(?![\w\[|={])|--(?!\[)|;|%(?!\{)).*(?<!\\)(?<!\\\r))?\r?\n)++)"
+    rf"|([ \t]*/\*(?:{_INSIDE}\n)*+{_INSIDE}\*/{_INSIDE}\n(?:[ \t]*\r?\n)*+|(?s:.)++)"
+)
+"""Finds `/*`, the lines of a long comment and `*/`; or comments of one line each; or what stays
+whole: a short `/* … */`, and anything that may go on in lines without a sign."""
+_PARAGRAPH = late_pattern(r"(?:[^\w\n]*+\n)*+(?:[^\w\n]*+\w.*\n){0,5}+(?:[^\w\n]*+\n)*+")
+"""At most five lines with a word, and lines without one around them."""
 _MAX_LINES_OF_FIELD = 4
 """Lines of a field, a constant or a property that an outline shows; a longer one has a mark."""
 
@@ -65,7 +75,7 @@ class Blocks:
     ) -> int:
         """Add the lines up to `end` as a block, with code from line `code` on; return its number.
 
-        A long comment before the code, or any before the end of a block, is a piece of its own.
+        A long comment before the code, or any before the end of a block, has pieces of its own.
         """
         if kind == FIELD and end - code > _MAX_LINES_OF_FIELD:
             kind = LONG_FIELD
@@ -77,10 +87,26 @@ class Blocks:
         comments = self.lines[first:code]
         apart = _MAX_LINES_OF_TRIVIA if closes < 0 else 0
         if len(comments) > apart and any(line.strip() for line in comments):
-            self.found.append(_Block(first, parent, body=body))
+            self._add_comments("".join(comments), first, parent, body)
             first = code
         self.found.append(_Block(first, parent, rank, closes, body, kind))
         return len(self.found) - 1
+
+    def _add_comments(self, text: str, line: int, parent: int, body: int) -> None:
+        """Add comments from a line on by paragraphs; those of `/* … */` need its two signs."""
+        body = body if body >= 0 else len(self.found)
+        for opens, inside, closes, said, other in _COMMENTS.findall(text):
+            above, kind = parent, ""
+            if opens:
+                above, kind = len(self.found), IN_STRING
+                self.found.append(_Block(line, parent, body=body))
+                line += 1
+            for part in filter(None, [*_PARAGRAPH.findall(inside + said), other]):
+                self.found.append(_Block(line, above, body=body, kind=kind))
+                line += part.count("\n")
+            if closes:
+                self.found.append(_Block(line, above, closes=above, body=body))
+                line += closes.count("\n")
 
     def _lines_of_long_comment(self, code: int, end: int) -> int:
         """Return the lines up to the end of a long comment among a declaration's attributes."""
@@ -414,7 +440,8 @@ def code_gap(language: str | None) -> Gap:
 
     def gap(run: Sequence[Piece], marks: Marks) -> str:
         if run[0].kind == IN_STRING:
-            return f"{_margin(run[0].text)}{marks.gap}{line_end(run)}"
+            mark = marks.gap.replace("*/", "")
+            return f"{_margin(run[0].text)}{mark}{line_end(run)}"
         margin, filler = _margin(run[0].text), ""
         if no_op:
             # Depth has a meaning here, and a comment may stand at any depth: the first line of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from shipped_words import marks as shipped_marks
 from promptforge.trimming import syntax_tree
 from promptforge.trimming.kinds import Trimmers
 from promptforge.trimming.pieces import Pieces
+from promptforge.trimming.program import Blocks
 
 
 @pytest.mark.slow
@@ -157,6 +159,58 @@ def test_an_outline_has_no_long_comment_between_the_attributes_of_a_declaration(
     outline = divided(text, "rust").outlines()[0].text
     assert "#[tokio::main]\npub fn take()" in outline
     assert "of the manual" not in outline
+
+
+_LICENCE = [f"line {n} of the licence" for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("language", "first", "sign", "last", "mark"),
+    [
+        ("kotlin", "/*\n", " * ", " */\n", " …\n"),
+        ("kotlin", "", "// ", "", "// …\n"),
+        ("python", "", "# ", "", "# …\n"),
+    ],
+)
+def test_a_long_comment_is_cut_by_its_paragraphs(
+    language: str, first: str, sign: str, last: str, mark: str
+) -> None:
+    """A licence larger than the room never was shown, though it alone had the query's words."""
+    said = [*_LICENCE, "", "sold as it is", "", *_LICENCE]
+    comment = "".join(f"{sign}{line}".rstrip() + "\n" for line in said)
+    code = "def f():\n    return 1\n" if language == "python" else "fun f() {\n    run()\n}\n"
+    text = f"{first}{comment}{last}\n{code}"
+    pieces = divided(text, language)
+    assert whole(pieces) == text
+    (asked,) = (n for n, part in enumerate(pieces.parts) if "as it is" in part.text)
+    shown = pieces.text([asked])
+    assert f"{first}{mark}{sign}sold as it is\n{sign.rstrip()}\n{mark}{last}" in shown
+    assert all(line not in shown for line in _LICENCE)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "/*\n * a\n *\n * b\n */\n",  # too short
+        "/*\n a /* b\n\n c\n\n d */\n\n e\n */\n",  # one within another
+        "/*\n" + " a\n\n" * 9,  # without an end
+        "--[[\n-- a\n\n-- b\n\n-- c\n]]\n",
+        "// a \\\n b\n\n// c \\\n d\n",
+    ],
+)
+def test_a_comment_that_may_go_on_without_a_sign_stays_one_piece(comment: str) -> None:
+    blocks = Blocks([*comment.splitlines(keepends=True), "run();\n"])
+    blocks.add(len(blocks.lines) - 1, len(blocks.lines))
+    assert blocks.texts() == [comment, "run();\n"]
+
+
+def test_comments_in_a_row_are_read_once() -> None:
+    lines = ["/* a */\n", "// b\n", "\n"] * 8_000 + ["run();\n"]
+    blocks = Blocks(lines)
+    started = time.process_time()
+    blocks.add(len(lines) - 1, len(lines))
+    assert time.process_time() - started < 1
+    assert "".join(blocks.texts()) == "".join(lines)
 
 
 def test_a_method_of_ruby_is_one_line_of_an_outline() -> None:
