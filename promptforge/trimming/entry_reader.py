@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from ..text.words import late_pattern
-from .program import IN_STRING
+from .program import IN_STRING, paragraphs_of_comments
 
 DOCUMENT, SECTION = "document", "section"
 """Kinds of the lines `---` and `[name]`, which all up to the next one is under."""
@@ -85,8 +85,10 @@ class EntryReader:
         above = self._lines[self.next : line]
         directive = any(each.startswith("%") for each in above)
         if len(above) > _MAX_LINES_OF_COMMENTS and kind != IN_STRING and not directive:
-            self.entries.append(DataEntry(self.next, self.next, line, parent))
-            self.next = line
+            for part in paragraphs_of_comments("".join(above)):
+                end = self.next + part.count("\n")
+                self.entries.append(DataEntry(self.next, self.next, end, parent))
+                self.next = end
         number = len(self.entries)
         entry = DataEntry(self.next, line, line + 1, parent, key, kind)
         self.entries.append(entry)

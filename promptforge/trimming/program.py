@@ -165,6 +165,12 @@ class Blocks:
         return min(outline, default=ALWAYS), rows
 
 
+def paragraphs_of_comments(text: str) -> list[str]:
+    """Return comments of one line each in paragraphs, and any other as it is."""
+    found = _COMMENTS.fullmatch(text)
+    return list(filter(None, _PARAGRAPH.findall(text))) if found and found[4] else [text]
+
+
 Cut = tuple[float, list[tuple[int, float, int, bool, str, int]]]
 """The least worth of an outline's pieces; of each piece the characters, and what `Piece` has."""
 

@@ -113,3 +113,14 @@ def test_a_head_stands_below_what_must_be_first() -> None:
         assert shown.startswith(before)
         if language == "xml":
             etree.fromstring(shown.encode())
+
+
+@pytest.mark.parametrize("language", ["dockerfile", "toml", "yaml"])
+def test_a_long_comment_on_data_is_cut_by_its_paragraphs(language: str) -> None:
+    said = "".join(f"# line {n} of the licence\n" for n in range(5))
+    data = {"dockerfile": "FROM x\nCMD e\n", "toml": "[a]\nx = 1\n", "yaml": "a: 1\nb: 2\n"}
+    text = f"{said}#\n# sold as it is\n#\n{said}\n{data[language]}"
+    pieces = pieces_of(text, language)
+    assert "".join(part.text for part in pieces.parts) == text
+    (asked,) = (n for n, part in enumerate(pieces.parts) if "as it is" in part.text)
+    assert "# …\n# sold as it is\n#\n# …\n" in pieces.text([asked])
