@@ -93,12 +93,12 @@ def recall(
 def recall_last(
     name: str, texts: Iterable[str], about: object, make: Callable[[], Fact], kind: type[Fact]
 ) -> Fact:
-    """Return what was made last time, if of the same texts and `about` them; only one is kept."""
+    """Return what was made of as many texts last time, if they and `about` are the same."""
     if _memory is None:
         return make()
     digests = [_memory.digests.get(text) or digest_of(text) for text in texts]
     made_of = _key(b"", digests, about)
-    key = _key(b"", name)
+    key = _key(b"", name, len(digests))
     found = _memory.get(key)
     if found is not None and found[: len(made_of)] == made_of:
         return msgspec.msgpack.decode(found[len(made_of) :], type=kind)

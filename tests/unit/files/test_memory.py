@@ -87,6 +87,18 @@ def test_a_fact_is_made_once_and_comes_back_in_the_next_run(opened: Callable[[],
     assert made_once("text", 8) == (7, False)
 
 
+def test_what_is_made_of_all_texts_outlives_that_of_fewer(opened: Callable[[], None]) -> None:
+    """`explain` tries a folder without equal texts too, and the next rendering ranked all anew."""
+    opened()
+    numbers = iter(range(9))
+
+    def recall(*texts: str) -> int:
+        return memory.recall_last("rank", texts, (), lambda: next(numbers), int)
+
+    assert [recall("a", "b"), recall("a"), recall("a", "b"), recall("a")] == [0, 1, 0, 1]
+    assert recall("a", "c") == 2
+
+
 def test_a_text_that_nobody_searched_leaves_nothing(
     opened: Callable[[], None], cache: Path
 ) -> None:
