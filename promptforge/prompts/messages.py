@@ -183,23 +183,27 @@ def block_texts(block: MessageBlock) -> list[str]:
 
 
 def grow(
-    messages: Sequence[Message], about: Hashable, extend: Callable[[Any, Sequence[Message]], Any]
-) -> Any:
-    """Return what `extend` makes of messages, from what it made of their beginning or from `None`.
+    messages: Sequence[Message],
+    about: Hashable,
+    extend: Callable[[Fact | None, Sequence[Message]], Fact],
+) -> Fact:
+    """Return the value that `extend` makes of a value for the first messages and of the others.
 
-    The last message remembers it, so that a history that has grown costs what is new.
+    The last message of a call remembers its value, and the next call extends that: a history that
+    has grown costs as much as its new messages. Without such a value `extend` gets None and all.
     """
-    value, start = None, 0
+    value: Fact | None = None
+    start = 0
     for n in range(len(messages), 0, -1):
         known = messages[n - 1]._facts.get(about)
         if known is not None and len(known[0]) == n and all(map(is_, known[0], messages)):
             messages[n - 1]._facts.pop(about, None)
             value, start = known[1], n
             break
-    value = extend(value, messages[start:])
+    made = extend(value, messages[start:])
     if messages:
-        messages[-1].fact(about, lambda _: (tuple(messages), value))
-    return value
+        messages[-1].fact(about, lambda _: (tuple(messages), made))
+    return made
 
 
 class Weight(NamedTuple):

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 import promptforge as pf
 
 from . import batch, reference
+from .pack_folder import COUNT
+from .startup import cpu_of_children
 
 ROOT = Path(__file__).parents[2]
 CONTENTS = 1_000
@@ -35,11 +37,12 @@ PACKERS = {
     "gitingest": ("gitingest", "{folder}", "-o", "{output}"),
     "repomix": ("repomix", "--quiet", "{folder}", "-o", "{output}"),
 }
-READ = "import pathlib, sys\nfor file in pathlib.Path(sys.argv[1]).rglob('*.py'): file.read_bytes()"
-COUNT = """
+READ = """
 import sys
-from tests.benchmarks.reference import count
-print(count(open(sys.argv[1], encoding="utf-8").read()))
+from pathlib import Path
+for file in Path(sys.argv[1]).rglob("*"):
+    if file.is_file():
+        file.read_bytes()
 """
 WORDS = ("retry", "cache", "server", "token", "limit", "page", "file", "path", "line", "user")
 
@@ -54,40 +57,28 @@ class Felt(NamedTuple):
     """The floor and peers: name → seconds."""
 
 
-def least(subjects: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
-    """Return the least processor seconds of each subject; in each run they take turns."""
-    spent: dict[str, list[float]] = {name: [] for name in subjects}
-    for _ in range(runs):
-        for name, run in subjects.items():
-            before = _cpu()
-            run()
-            spent[name].append(_cpu() - before)
-    return {name: min(found) for name, found in spent.items()}
-
-
-def _cpu() -> float:
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
-def _precise(subjects: Mapping[str, Callable[[int], object]], runs: int) -> dict[str, float]:
-    """Return the same of functions of this process that take milliseconds; each gets the run."""
+def least(
+    subjects: Mapping[str, Callable[[int], object]],
+    runs: int,
+    clock: Callable[[], float] = cpu_of_children,
+) -> dict[str, float]:
+    """Return the least seconds of each subject; they take turns, and get the number of the run."""
     spent: dict[str, list[float]] = {name: [] for name in subjects}
     for turn in range(runs):
         for name, run in subjects.items():
-            before = time.process_time()
+            before = clock()
             run(turn)
-            spent[name].append(time.process_time() - before)
+            spent[name].append(clock() - before)
     return {name: min(found) for name, found in spent.items()}
 
 
-def _command(*words: str, cache: str = "", output: str = os.devnull) -> Callable[[], object]:
+def _command(*words: str, cache: str = "", output: str = os.devnull) -> Callable[[int], object]:
     """Return a function that runs a command to its end; `cache` is its own cache folder."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     if cache:
         environment["XDG_CACHE_HOME"] = cache
 
-    def run() -> None:
+    def run(turn: int) -> None:
         with Path(output).open("wb") as said:
             subprocess.run(
                 words, check=True, env=environment, stdout=said, stderr=subprocess.DEVNULL
@@ -116,7 +107,7 @@ def folders(folder: str, runs: int) -> Iterator[Felt]:
             if shutil.which(words[0]):
                 peer = [word.format(folder=folder, output=f"{output}.{name}") for word in words]
                 subjects[name] = _command(*peer)
-        subjects["second"]()
+        subjects["second"](0)
         took = least(subjects, runs)
         tokens = reference.count(Path(output).read_text("utf-8"))
     about, floor = f"{files:,} files", {"read them": took["read"]}
@@ -171,7 +162,7 @@ def queries(runs: int) -> Iterator[Felt]:
         "ours": lambda _: renderer.render(same, query=question()),
         "count the text": lambda n: reference.count(f"{n} {text}"),
     }
-    took = _precise(subjects, 3 * runs)
+    took = least(subjects, 3 * runs, time.process_time)
     yield Felt(f"another question: {CONTENTS:,} items", took.pop("ours"), took)
     service = pf.Renderer(max_tokens=1_000)
     news = [items(20, 1 + n) for n in range(10 * runs)]
@@ -180,7 +171,7 @@ def queries(runs: int) -> Iterator[Felt]:
         "ours": lambda n: service.render(news[n], query=question()),
         "count the text": lambda n: reference.count(f"{n} {text}"),
     }
-    took = _precise(subjects, 10 * runs)
+    took = least(subjects, 10 * runs, time.process_time)
     yield Felt("a service's call: 20 new items", took.pop("ours"), took)
 
 
@@ -219,7 +210,7 @@ def steps(messages: int, runs: int) -> Felt:
             return trim_messages(shown, max_tokens=counts // 2, token_counter=count)
 
         subjects["trim_messages"] = trim
-    took = _precise(subjects, runs)
+    took = least(subjects, runs, time.process_time)
     return Felt(f"an agent's step: {messages:,} messages", took.pop("ours"), took)
 
 
@@ -230,9 +221,8 @@ def rows(runs: int) -> Felt:
         batch.write_rows(source, ROWS)
         perform = [sys.executable, "-m", "tests.benchmarks.batch", "--perform"]
 
-        def run(name: str) -> None:
-            with tempfile.TemporaryDirectory() as fresh:
-                _command(*perform, name, str(source), f"{fresh}/rows.jsonl")()
+        def run(name: str, turn: int) -> None:
+            _command(*perform, name, str(source), f"{place}/{name}{turn}")(turn)
 
         took = least({name: partial(run, name) for name in ("local-1", "bare")}, runs)
     return Felt(f"a batch: {ROWS:,} rows", took["local-1"], {"bare loop": took["bare"]})

@@ -45,7 +45,7 @@ def start(runs: int = 11) -> list[Start]:
         Path(folder, "three.jsonl").write_text(THREE, "utf-8")
         for run in range(runs + 1):
             for name, arguments in COMMANDS.items():
-                begin, before = time.perf_counter(), _cpu()
+                begin, before = time.perf_counter(), cpu_of_children()
                 subprocess.run(
                     [sys.executable, *arguments],
                     check=True,
@@ -53,7 +53,7 @@ def start(runs: int = 11) -> list[Start]:
                     cwd=folder,
                     env={"PYTHONPATH": str(root)},
                 )
-                cpu, wall = _cpu() - before, time.perf_counter() - begin
+                cpu, wall = cpu_of_children() - before, time.perf_counter() - begin
                 if run:  # the first compiles modules and fills the machine's cache of files
                     spent[name].append((cpu, wall))
     medians = {
@@ -64,7 +64,7 @@ def start(runs: int = 11) -> list[Start]:
     return [Start(name, cpu, wall, cpu - bare) for name, (cpu, wall) in medians.items()]
 
 
-def _cpu() -> float:
+def cpu_of_children() -> float:
     """Return the CPU seconds of all processes that were started and have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
