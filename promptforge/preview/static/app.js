@@ -324,11 +324,7 @@ text.whenSelected((found) => {
   const tokens = found && (found.tokens === null ? "; press Tokens to see how many tokens" : `, ${plural(found.tokens, "token", "tokens")}`);
   said(found ? `Selected: ${plural(found.characters, "character", "characters")}${tokens}` : "");
 });
-items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, values, options: setOptions, override: (row, word) => setOptions(overridden([row], word)), asked: () => page.told.begun && budgets(page, asked), retry: () => {
-  page.told.failed = {};
-  items.refresh();
-  explain(asked, Promise.resolve(page));
-} });
+items.whenPicked({ pick: pickItem, budget: (value) => setBudget(value, { push: true }), line: open, lines: text.linesOf, values, options: setOptions, override: (row, word) => setOptions(overridden([row], word)), asked: () => page.told.begun && budgets(page, asked), retry: () => render() });
 bar.whenChanged({ budget: (value) => setBudget(value, { push: document.activeElement !== $("slider") && document.activeElement !== $("budget") }), pick: pickItem, other: setOther, odd: () => said(`Enter a whole number.${page?.max_tokens ? ` Still using ${count(page.max_tokens)}.` : ""}`) });
 compare.setUp({
   swap: () => {
