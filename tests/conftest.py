@@ -41,6 +41,8 @@ WATCHED = 8
 
 QUICK = "not slow"
 """The marks of the plain command, as pyproject.toml sets them."""
+GATE = "not nightly"
+"""The marks of `.ci/run`."""
 QUICK_EFFORT = 0.2
 """Share of the examples of each law that the plain command tries."""
 MAX_SECONDS = 0.2
@@ -65,7 +67,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="rewrite tests/golden/cases/*/expected.txt"
     )
     parser.addoption(
-        "--effort", metavar="N", type=float, help="N times as many examples of every property"
+        "--effort",
+        metavar="N",
+        type=float,
+        help="N times as many examples of every property; below 1 as few parameters of slow tests",
     )
     parser.addoption(
         "--passed",
@@ -121,10 +126,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("nightly") or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+    if config.option.markexpr == GATE:
+        _leave_parameters_to_the_night(config, items)
     if config.option.passed and config.option.markexpr != QUICK:
         passed = set(json.loads(config.option.passed.read_text(encoding="utf-8")))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
         items[:] = [item for item in items if item.nodeid not in passed]
+
+
+def _leave_parameters_to_the_night(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take as many parameters of slow tests as examples of laws, and at least three of each.
+
+    They are spread evenly, from the first to the last.
+    """
+    effort = float(os.environ.get("PROMPTFORGE_CASES", "1"))
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("nightly"):
+            groups.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left: set[pytest.Item] = set()
+    for group in groups.values():
+        taken = max(3, round(len(group) * effort))
+        if taken < len(group):
+            steps = {number * (len(group) - 1) // (taken - 1) for number in range(taken)}
+            left.update(item for number, item in enumerate(group) if number not in steps)
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
 
 
 def _is_worker(config: pytest.Config) -> bool:
@@ -200,7 +227,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what did not run, and the command for it."""
     config = terminalreporter.config
     left_out = config.stash.get(_left_out, 0)
-    if left_out and config.option.markexpr == QUICK:
+    if left_out and config.option.markexpr in (QUICK, GATE):
         terminalreporter.write_line(
             f"{left_out} slow tests did not run, and laws tried few examples. "
             f"All, with '.[test-all]' installed: python -m {ALL}"

@@ -313,6 +313,7 @@ def test_no_items_and_no_room_are_said(reading: Preview, open_page: Opener) -> N
     settled(page)
 
 
+@pytest.mark.nightly
 def test_ten_thousand_items_are_shown(reading: Preview, open_page: Opener, shots: Path) -> None:
     give(
         reading,

@@ -20,6 +20,16 @@ pf.Renderer().prompt([], framing="xlm")
 pf.render([], max_tokens=900, packing="whole", paths=["src/**"],
 section_budgets={"a": {"share": 1}})
 """
+PROGRAM = """
+import promptforge as pf
+renderer = pf.Renderer(profile="claude", max_tokens=900)
+prompt = renderer.prompt(["a text"], user="Why?", history=[], to="anthropic")
+stored: list[dict[str, object]] = list(prompt.sent())
+share: float = prompt.prefix.share
+paths: list[str | None] = [source.path for source in prompt.sources]
+first: dict[str, object] = prompt[0]
+renderer.prompt(user="q", to="opena")  # type: ignore[arg-type]
+"""
 
 
 def test_generated_files_are_those_of_the_vocabulary() -> None:
@@ -28,11 +38,12 @@ def test_generated_files_are_those_of_the_vocabulary() -> None:
 
 
 @pytest.mark.slow
-def test_a_type_checker_finds_wrong_options(tmp_path: Path) -> None:
+def test_a_type_checker_finds_wrong_options_and_nothing_else(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     (tmp_path / "mistakes.py").write_text(MISTAKES, encoding="utf-8")
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--follow-imports=silent", str(tmp_path / "mistakes.py")],
+        [sys.executable, "-m", "mypy", "--follow-imports=silent", str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -40,4 +51,5 @@ def test_a_type_checker_finds_wrong_options(tmp_path: Path) -> None:
     )
     found = [line.split(":", 2)[1:] for line in ran.stdout.splitlines() if ": error:" in line]
     assert [int(line) for line, _ in found] == [4, 5, 6, 7], ran.stdout + ran.stderr
+    assert "program.py" not in ran.stdout
     assert all("arg-type" in said or "call-arg" in said for _, said in found)

@@ -380,7 +380,7 @@ async def shortened(client: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.nightly), "auto"])
 def test_a_client_sees_the_wrapped_server_and_its_results_short(demo: str, mode: Any) -> None:
     async def run() -> None:
         plain = StdioServerParameters(command=sys.executable, args=[demo], env={**os.environ})
@@ -436,7 +436,7 @@ def free_port() -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("upstream", ["command", "url"])
+@pytest.mark.parametrize("upstream", [pytest.param("command", marks=pytest.mark.nightly), "url"])
 def test_two_clients_over_http_share_a_server_and_nothing_else(demo: str, upstream: str) -> None:
     port, inner = free_port(), free_port()
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,22 +94,3 @@ def test_marks_of_a_cache_are_not_stored() -> None:
 def test_sources_of_a_prompt_are_those_of_its_context() -> None:
     assert [source.path for source in pf.Renderer().prompt(FRESH, user="q").sources] == ["relay.md"]
     assert pf.Renderer().prompt(user="q").sources == ()
-
-
-@pytest.mark.slow
-def test_programs_of_users_pass_a_type_checker(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import promptforge as pf\n"
-        "renderer = pf.Renderer(profile='claude', max_tokens=900)\n"
-        "prompt = renderer.prompt(['a text'], user='Why?', history=[], to='anthropic')\n"
-        "stored: list[dict[str, object]] = list(prompt.sent())\n"
-        "share: float = prompt.prefix.share\n"
-        "paths: list[str | None] = [source.path for source in prompt.sources]\n"
-        "first: dict[str, object] = prompt[0]\n"
-        "renderer.prompt(user='q', to='opena')  # type: ignore[arg-type]\n",
-        "utf-8",
-    )
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(program)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout
