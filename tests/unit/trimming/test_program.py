@@ -209,7 +209,7 @@ def test_comments_in_a_row_are_read_once() -> None:
     blocks = Blocks(lines)
     started = time.process_time()
     blocks.add(len(lines) - 1, len(lines))
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
     assert "".join(blocks.texts()) == "".join(lines)
 
 
