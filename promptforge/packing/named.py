@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_ITEMS_ANSWERING = 24
 """Items that show what answers the query instead of as much from their structure."""
+MAX_TRIES_TO_SHORTEN, SHARE_RETRIED = 4, 0.95
+"""Variants of an item that are tried, and the share of the room for the next one."""
 
 
 def pack_named(
@@ -196,11 +198,17 @@ class _SummedPage:
         """Return the longest shorter variant that should fit, and the page's cost with it."""
         left = min_cost(subtract_costs(limit, self.measure(chosen)), room or limit)
         bounds = subtract_costs(left, self._page.item_cost(index, EMPTY_VARIANT))
-        variant = self._page.longest_within(index, *bounds)
-        if variant is None:
-            return None
-        cost = self.measure({**chosen, index: variant})
-        return (variant, cost) if fits_within(cost, limit) else None
+        for _ in range(MAX_TRIES_TO_SHORTEN):
+            variant = self._page.longest_within(index, *bounds)
+            if variant is None:
+                break
+            cost = self.measure({**chosen, index: variant})
+            if fits_within(cost, limit):
+                return variant, cost
+            # Escapes made it longer than it is alone: JSON writes two signs for each quote.
+            tokens, chars = subtract_costs(bounds, subtract_costs(cost, limit))
+            bounds = SHARE_RETRIED * tokens, SHARE_RETRIED * chars
+        return None
 
 
 def _answer(packer: Packer, index: int, limit: Cost, passages: PassageSource) -> None:

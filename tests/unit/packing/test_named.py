@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pytest
 
 import promptforge as pf
 
@@ -76,3 +79,11 @@ def test_what_a_query_asks_for_is_shown_within_a_named_item() -> None:
     named = [*others, {"name": "manual", "content": "\n\n".join(lines)}]
     result = render(named, 400, query="how is the cistern drained?")
     assert "Turn the crank" in result.text and shown(result) == set(range(4))
+
+
+@pytest.mark.parametrize("syntax", ["plain", "json", "yaml", "toon"])
+def test_an_answer_grows_in_each_format(syntax: Any) -> None:
+    rows = [{"name": f"colour-{n}", "value": f"hsl({n}, {n % 7}0%, 63%)"} for n in range(60)]
+    item = {"kind": "tool_result", "content": json.dumps({"vars": rows})}
+    result = render([item], 300, query="hsl 43", format=syntax)
+    assert 260 < result.tokens <= 300 and "colour-43" in result.text
