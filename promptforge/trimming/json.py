@@ -75,6 +75,8 @@ _STAGES: tuple[tuple[str, int], ...] = (
     *(("items", 1), ("depth", 1), ("keys", 8), ("string", 16), ("depth", 0), ("keys", 4)),
 )
 """The limits to lower, one after the other, and the values to reach."""
+BARE = Limits(string=16, items=0, keys=0, depth=0)
+"""The limits of what stands around an answer that has no room beside anything else."""
 _STEP = 0.97
 """Share of a limit that is left by one step."""
 
@@ -209,13 +211,16 @@ class _JsonVariants(TrimmedVariants):
         narrowest = self._writer(self._limits[-1]) if self._limits else None
         if narrowest and not _MARKS.search(narrowest.write(read.values, self._lines)):
             self._limits = []
-        self._keep([[]])
+        self._keep()
 
-    def _keep(self, wanted: Sequence[Sequence[_Node]]) -> None:
-        """Let nodes stay: the first of `wanted` within all limits, the others in the narrowest."""
-        self._wanted = wanted[0]
-        self._steps = [(limit, wanted[0]) for limit in self._limits]
-        self._steps += [(limit, nodes) for limit in self._limits[-1:] for nodes in wanted[1:]]
+    def _keep(self, best: Sequence[_Node] = (), parts: Sequence[Sequence[_Node]] = ()) -> None:
+        """Let the best nodes stay within all limits, then fewer of them, then `parts` alone."""
+        self._wanted = best
+        self._steps = [(limit, best) for limit in self._limits]
+        for limit in self._limits[-1:] if best else ():
+            self._steps += [(limit, best[:count]) for count in range(len(best) - 1, 0, -1)]
+            self._steps += [(BARE, nodes) for nodes in parts]
+            self._steps.append((limit, ()))
         # A search halves its range with each step, and the next search soon asks for the same.
         make = lru_cache(maxsize=VARIANTS_REMEMBERED)(self._variant)
         super().__init__(len(self._steps), make)
@@ -255,22 +260,41 @@ class _JsonVariants(TrimmedVariants):
         """
         # The one value of a text is no part of it, but a line is.
         within = self._values if self._lines else self._values[0]
-        found = islice(_matched(_nodes(within), match), MAX_NODES)
-        matched = [(match, node, len(text)) for match, (node, text) in found if match > 0]
-        matched.sort(key=lambda each: -each[0])
+        matched = _matched(_nodes(within), match)
         if not matched:
             return self
-        best = _apart(node for match, node, _ in matched if match >= SHARE * matched[0][0])
-        # Where there is no room for all of them the last goes; then a part of the best answers.
-        wanted = [best[:count] for count in range(len(best), 0, -1)]
+        best = _best(matched)
+        # The record of the best answer, the answer alone, short records; where none is, its values.
+        records = [each for each in matched if each[0] >= SHARE * matched[0][0]]
+        inner = _matched(_nodes_in(best[0]), match)
+        parts: list[Sequence[_Node]] = [
+            [node]
+            for _, node, size in matched
+            if node.path == best[0].path[:-1] and size <= MAX_CHARS_OF_A_PART[0]
+        ]
+        parts.append(best[:1])
         for most in MAX_CHARS_OF_A_PART:
-            wanted += [[node] for _, node, size in matched if size <= most][:1]
+            small = [each for each in records if each[2] <= most]
+            some = _best(small or [each for each in inner if each[2] <= most])
+            parts += [some[:count] for count in range(len(some), 0, -1)]
         other = copy(self)
-        other._keep([*wanted, []])
+        other._keep(best, parts)
         return other
 
 
-def _matched(
+def _matched(nodes: Iterator[tuple[_Node, str]], match: _Match) -> list[tuple[float, _Node, int]]:
+    """Return how well nodes answer that do, the best first, each with its size."""
+    found = islice(_rated(nodes, match), MAX_NODES)
+    matched = [(match, node, len(text)) for match, (node, text) in found if match > 0]
+    return sorted(matched, key=lambda each: -each[0])
+
+
+def _best(matched: Sequence[tuple[float, _Node, int]]) -> list[_Node]:
+    """Return the nodes that answer not much worse than the first, none within another."""
+    return _apart(node for match, node, _ in matched if match >= SHARE * matched[0][0])
+
+
+def _rated(
     nodes: Iterator[tuple[_Node, str]], match: _Match
 ) -> Iterator[tuple[float, tuple[_Node, str]]]:
     """Yield how well nodes answer, without those that lie among others without a word."""
@@ -295,12 +319,20 @@ def _apart(nodes: Iterable[_Node]) -> list[_Node]:
     return found
 
 
-def _nodes(value: Any) -> Iterator[tuple[_Node, str]]:
+def _nodes_in(node: _Node) -> Iterator[tuple[_Node, str]]:
+    """Yield all values in a node with their texts."""
+    is_record = isinstance(node.value, (dict, list))
+    return _nodes(node.value, node.path, longest=0) if is_record else iter(())
+
+
+def _nodes(
+    value: Any, path: tuple[tuple[int, Any], ...] = (), longest: int = MAX_CHARS_OF_A_RECORD
+) -> Iterator[tuple[_Node, str]]:
     """Yield what may answer, with its text: the records in a value, and the values in long ones."""
-    waiting = deque[tuple[tuple[tuple[int, Any], ...], Any]]([((), value)])
+    waiting = deque[tuple[tuple[tuple[int, Any], ...], Any]]([(path, value)])
     while waiting:
         path, container = waiting.popleft()
-        is_long = _exceeds([container], MAX_CHARS_OF_A_RECORD)
+        is_long = _exceeds([container], longest)
         pairs = container.items() if isinstance(container, dict) else enumerate(container)
         for place, inner in pairs:
             node = _Node((*path, (id(container), place)), inner)
