@@ -21,7 +21,8 @@ import click
 from .._version import __version__
 from ..errors import ItemError, certain_correction, quote
 from ..files import YAML_SUFFIXES
-from ..files.access import mark_written, refuse_input
+from ..files.access import refuse_input
+from ..files.marks import mark_written
 from ..text.escape import to_label
 from ..text.format import plural
 from .flags import complete_code, json_flag, profile_flags
@@ -439,11 +440,12 @@ def _update(outcomes: Sequence[CaseOutcome]) -> list[Path]:
             before = written.get(case.path) or read_cases_file(case.path)
             written[case.path] = update_case(before, case, outcome.text)
     # All texts are made before the first is written: a mistake in the last changes no file.
-    for path, text in written.items():
+    for path in written:
         if not path.parent.is_dir():
             raise ItemError("the folder is not there", where=str(path))
+    mark_written([(path, text.encode("utf-8", "replace")) for path, text in written.items()])
+    for path, text in written.items():
         write_in_place(text, str(path))
-        mark_written(path, text.encode("utf-8", "replace"))
     return [Path(os.path.relpath(path)) for path in written]
 
 

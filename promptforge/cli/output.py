@@ -29,18 +29,19 @@ from ..files import is_template_name, is_url
 from ..files.access import (
     SYSTEM_FOLDERS,
     Access,
+    HeldFolder,
     discard_output,
-    is_written_by_us,
-    mark_written,
     naming_path,
     read_bytes,
     read_utf8,
     refuse_input,
     remove_file,
     remove_unfinished,
+    sync_folder,
     write_stream,
     write_whole,
 )
+from ..files.marks import is_written_by_us, mark_written
 from ..text.escape import show_invisible, to_label
 from .flags import FOLLOW_FLAG, VERBOSE_FLAG
 
@@ -74,8 +75,8 @@ def write_output(text: str, path: str | None = None) -> None:
     if target is None:
         write_stream(path, data)
         return
+    mark_written([(target, data)])
     _write(target, data)
-    mark_written(target, data)
 
 
 def _write(target: Path, data: bytes) -> None:
@@ -125,39 +126,45 @@ def check_output(path: str | None) -> Path | None:
     return None if is_stream or path.startswith(SYSTEM_FOLDERS) else target
 
 
-def check_new_or_ours(path: Path, text: str) -> None:
-    """Raise `ItemError` where a file that the user did not name is there, and none of ours.
+def check_new_or_ours(path: Path, text: str) -> Path:
+    """Return the place of a new file, or of one of ours, which the user did not name himself.
 
-    Ours is a file that holds what an earlier run wrote there.
+    Ours is a file that holds what an earlier run wrote there. Raises `ItemError` for any other.
     """
     target = typed_access().locate_output(path)
     refuse_input(target, str(path))
     if target.is_dir():
         raise ItemError("is a folder; name a file in it", where=str(path))
     if not os.path.lexists(target) or is_written_by_us(target):
-        return
+        return target
     with contextlib.suppress(OSError):
         if read_bytes(target, note=False) == text.encode("utf-8", "replace"):
-            return
+            return target
     message = "exists, and is not the output of an earlier run"
     raise ItemError(f"{message}; remove it, or choose another output", where=str(path))
 
 
-def write_all_files(texts: Mapping[str, str]) -> None:
-    """Write texts by path. Raises as `write_output` does, before anything is written.
+def write_all_files(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts by name into a folder. Raises `ItemError` before anything is written.
 
     Where one cannot be written, as on a full disk, the new files before it are removed. What took
     the place of an earlier file stays. Both are named.
     """
-    for path, text in texts.items():
-        check_new_or_ours(Path(path), text)
-    new: list[str] = []
-    replaced: list[str] = []
+    targets = [check_new_or_ours(folder / name, text) for name, text in texts.items()]
+    contents = [text.encode("utf-8", "replace") for text in texts.values()]
+    mark_written([*zip(targets, contents, strict=True)])
+    with contextlib.suppress(OSError):  # a folder may be written to and not listed
+        remove_unfinished(folder, *texts)
+    new: list[Path] = []
+    replaced: list[Path] = []
     try:
-        for path, text in texts.items():
-            kept = replaced if os.path.lexists(path) else new
-            write_output(text, path)
-            kept.append(path)
+        with HeldFolder() as held:
+            for name, target, data in zip(texts, targets, contents, strict=True):
+                kept = replaced if os.path.lexists(target) else new
+                with write_whole(target, held=held) as file:
+                    file.write(data)
+                kept.append(folder / name)
+        sync_folder(folder)
     except BaseException:
         for path in new:
             remove_file(path)

@@ -142,7 +142,7 @@ def _write_parts(
     print_diagnostics([*request.diagnostics, *said], quiet=request.quiet)
     names = [output.with_suffix(f".{n}{output.suffix}") for n in range(1, len(parts) + 1)]
     texts = map(_end_within_budget, parts)
-    write_all_files(dict(zip(map(str, names), texts, strict=True)))
+    write_all_files(output.parent, dict(zip([each.name for each in names], texts, strict=True)))
     total = sum(part.tokens for part in parts)
     count = plural(len(parts), "part", "parts")
     shown = [printable(name) for name in names]

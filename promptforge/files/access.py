@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import hashlib
 import io
 import json
 import os
@@ -393,7 +392,7 @@ def read_utf8(path: StrPath, most: int = MAX_FILE_BYTES) -> str:
 
 
 class HeldFolder(contextlib.ExitStack):
-    """The real folder of the file that was read last: the next file mostly lies there, too."""
+    """The real folder of the last file that was opened: the next file mostly lies there, too."""
 
     _path: str | None = None
     _place: tuple[int | None, str] = (None, "")
@@ -449,17 +448,27 @@ _TARGET_NAME_CHARACTERS = 100  # of the target's name in the temporary one: a na
 
 @contextmanager
 def write_whole(
-    target: Path, mode: int | None = None, *, new: bool = False, sync: bool = True
+    target: Path,
+    mode: int | None = None,
+    *,
+    new: bool = False,
+    sync: bool = True,
+    held: HeldFolder | None = None,
 ) -> Iterator[IO[bytes]]:
     """Open a temporary file for writing; at the end it replaces `target`, after an error it goes.
 
     When this returns, the content and the name are on the disk; without `sync`, a power cut may
     leave an older file, an empty one or none. `mode` holds the permissions; `None` means those of
     the file that is replaced, or of any new one. With `new`, an existing `target` is an error.
-    The folder stays the one that was opened first, whatever takes its place. Raises `OSError` with
-    the name of `target`.
+    The folder stays the one that was opened first, whatever takes its place. Many files with real
+    paths share it as `held`; then the caller calls `sync_folder` after the last. Raises `OSError`
+    with the name of `target`.
     """
-    with naming_path(target), _inside_folder(os.path.realpath(target.parent)) as place:
+    with naming_path(target), contextlib.ExitStack() as stack:
+        if held is None:
+            place = stack.enter_context(_inside_folder(os.path.realpath(target.parent)))
+        else:
+            place = held.enter(str(target.parent))
         folder, lead = place
         temporary = None
         try:
@@ -482,7 +491,7 @@ def write_whole(
                 with contextlib.suppress(OSError):  # `remove_unfinished` finds it
                     os.unlink(temporary, dir_fd=folder)
             raise
-        if sync:
+        if sync and held is None:
             sync_folder(target.parent)
 
 
@@ -543,18 +552,18 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def remove_unfinished(folder: Path, name: str = "") -> int:
+def remove_unfinished(folder: Path, *names: str) -> int:
     """Remove temporary files of killed processes; return how many.
 
-    `name` limits this to files for the target of that name. Files that a process is writing now
+    `names` limit this to files for the targets of these names. Files that a process is writing now
     stay. Raises `OSError` with the name of the folder.
     """
-    lead = _lead(name) if name else "."
+    leads = tuple(map(_lead, names)) or (".",)
     with naming_path(folder):
         return sum(
             _remove_unlocked(folder / each)
             for each in os.listdir(folder)
-            if each.startswith(lead) and each.endswith(UNFINISHED_SUFFIX)
+            if each.endswith(UNFINISHED_SUFFIX) and each.startswith(leads)
         )
 
 
@@ -694,10 +703,7 @@ def copy_once(original: Path, copy: Path, link: Path) -> None:
     link.hardlink_to(copy)
 
 
-# --- files of the user's own, and the marks of what was written -----------------------------------
-
-MAX_MARKS = 5_000
-"""Files of earlier runs that are remembered, the newest."""
+# --- files of the user's own ----------------------------------------------------------------------
 
 
 def settings_folder() -> Path:
@@ -732,37 +738,4 @@ def write_settings(name: str, value: Any) -> None:
         make_folder(folder, 0o700)
     remove_unfinished(path.parent, path.name)
     with write_whole(path, 0o600) as file:
-        file.write(json.dumps(value).encode() + b"\n")
-
-
-def _marks() -> dict[str, str]:
-    try:
-        found = json.loads(read_bytes(settings_folder() / "written.json", note=False))
-    except (OSError, ValueError, RecursionError):  # then nothing counts as written by us
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def mark_written(path: StrPath, data: bytes) -> None:
-    """Remember that an earlier run wrote these bytes there; a later one may write over them."""
-    marks, name = _marks(), _mark_name(path)
-    marks.pop(name, None)
-    marks[name] = hashlib.sha256(data).hexdigest()
-    kept = dict(list(marks.items())[-MAX_MARKS:])
-    with contextlib.suppress(OSError, UnicodeEncodeError):  # without a home nothing is remembered
-        write_settings("written.json", kept)
-
-
-def is_written_by_us(path: StrPath) -> bool:
-    """Tell whether a file holds the bytes that an earlier run wrote there."""
-    mark = _marks().get(_mark_name(path))
-    if mark is None:
-        return False
-    try:
-        return hashlib.sha256(read_bytes(path, note=False)).hexdigest() == mark
-    except OSError:
-        return False
-
-
-def _mark_name(path: StrPath) -> str:
-    return os.path.realpath(path)
+        file.write(json.dumps(value, indent=1).encode() + b"\n")

@@ -28,11 +28,11 @@ from ..files.access import (
     forget_read,
     is_inside,
     is_read,
-    is_written_by_us,
     note_read_path,
     show_path,
     system_reason,
 )
+from ..files.marks import is_written_by_us
 from ..text.format import plural
 from ..text.words import is_pattern, late_pattern, read_patterns, take_folders_back
 from .documents import can_read, is_document

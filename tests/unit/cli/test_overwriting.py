@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 from commandline import run
+from places import ROOT
+
+from promptforge.files import marks
 
 RECORDS = json.dumps([{"content": "x = 1", "path": "a.py"}])
+PYTHON = {"PYTHONPATH": str(ROOT)}
 HISTORY = json.dumps([{"role": "user", "content": "before"}])
 
 
@@ -148,6 +154,47 @@ def test_parts_are_written_over_parts_alone() -> None:
     ran = run(*line)
     assert (ran.code, Path("part.1.md").read_text()) == (4, "mine")
     assert "not the output of an earlier run; remove it, or choose another output" in ran.err
+
+
+KILLED = """
+import os, signal, sys
+from promptforge.cli import main, output
+write_whole, left = output.write_whole, int(sys.argv[1])
+def killed_at(target, **given):
+    global left
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    return write_whole(target, **given)
+output.write_whole = killed_at
+main.main(sys.argv[2:])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_continued_over_its_own_parts_alone() -> None:
+    line = ["render", "b.json", "--split", "100", "-o", "part.md"]
+    # Files that are written before the kill: some parts stay of this run, some of that.
+    for run_number, writes in enumerate([2, 0, 3, 1, 0]):
+        records = [{"content": f"value = {run_number} + {n}\n" * 9} for n in range(5)]
+        Path("b.json").write_text(json.dumps(records))
+        command = [sys.executable, "-c", KILLED, str(writes), *line]
+        assert subprocess.run(command, env={**os.environ, **PYTHON}).returncode == -SIGKILL
+    Path("part.5.md").write_text("mine")  # it was marked, and never written
+    ran = run(*line)
+    assert (ran.code, Path("part.5.md").read_text()) == (4, "mine"), ran
+    Path("part.5.md").unlink()
+    ran = run(*line)
+    assert ran.code == 0, ran
+    assert "value = 4 + 4" in Path("part.5.md").read_text()
+
+
+def test_the_list_is_written_once_for_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(marks, "write_settings", lambda name, _: calls.append(name))
+    Path("b.json").write_text(json.dumps([{"content": "value = 1\n" * 20}] * 5))
+    assert run("render", "b.json", "--split", "100", "-o", "part.md").code == 0
+    assert len(list(Path().glob("part.*.md"))) > 1 and calls == ["written.json"]
 
 
 def test_two_outputs_have_two_names() -> None:

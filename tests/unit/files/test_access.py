@@ -194,18 +194,6 @@ def test_what_is_only_compared_is_no_input(repository: Path) -> None:
     assert not access.is_read("a.txt")
 
 
-def test_a_file_is_ours_as_long_as_nobody_changes_it(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    assert not access.is_written_by_us("a.txt")
-    access.mark_written("a.txt", b"a")
-    assert access.is_written_by_us("a.txt") and access.is_written_by_us("./docs/../a.txt")
-    Path("a.txt").write_text("changed")
-    assert not access.is_written_by_us("a.txt")
-
-
 def test_only_a_file_that_lies_itself_in_the_temporary_folder_is_an_own_temporary_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
