@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 from ..text.characters import freeze
 from ..text.words import (
-    SEAM,
     STOP_WORDS,
     inverse_document_frequency,
     is_distinctive_title,
@@ -38,6 +37,7 @@ from ..text.words import (
     terms_of_word,
     title_phrase,
     to_phrase,
+    without_typography,
 )
 
 PRIOR_WEIGHT = 0.5
@@ -139,7 +139,7 @@ class PassageScores(NamedTuple):
     def match(self, weights: Sequence[float]) -> list[float]:
         """Return how well each passage answers; it inherits half from the heading above it."""
         found = [
-            given + sum([weights[t] * share for t, share in shares])
+            given + sum([weights[t] * share for t, share in shares]) if shares else given
             for given, shares in zip(self.given, self.shares, strict=True)
         ]
         for number, above in enumerate(self.passages.under or ()):
@@ -311,6 +311,8 @@ class Evidence:
         ]
 
     def _passage_shares(self, text: str, length_norm: float) -> _Shares:
+        if not self._occurrences.may_hold(text):
+            return []
         counts: Counter[int] = Counter()
         size = 0
         for block in split_blocks(text):
@@ -432,11 +434,9 @@ def _names_in(text: str, words: Set[str]) -> set[str]:
     """Return the names, years and identifiers of a text with some words, in small letters."""
     text = freeze(text)
     # `maxTokens` and `row_id`, no numbers; what begins with a capital is found below.
-    told = {
-        word
-        for word in words
-        if not (word.isalpha() or word.isdigit()) or (word[0].islower() and not word.islower())
-    }
+    told = {*filterfalse(str.isdigit, filterfalse(str.isalpha, words))}
+    mixed = filterfalse(str.islower, filter(str.isalpha, words))
+    told.update(word for word in mixed if word[0].islower())
     # What is no word between other signs is a small part of a text.
     rare = {*text.encode(errors="replace").translate(_NOT_JOINED).decode().split()} - words
     found = set()
@@ -504,10 +504,12 @@ def _few_holders(
         return join_to_phrase(texts[number] or []) + to_phrase(documents[number].title)
 
     for name in names:
-        parts = name.split()
-        found = set.intersection(*(holders[part] for part in parts))
-        if len(parts) > 1 and len(found) > 1:
-            found = {number for number in found if f" {name} " in phrase_of(number)}
+        if " " in name:
+            found = set.intersection(*map(holders.__getitem__, name.split()))
+            if len(found) > 1:
+                found = {number for number in found if f" {name} " in phrase_of(number)}
+        else:
+            found = holders[name]
         if 2 <= len(found) <= MAX_DOCUMENTS_NAMING:
             yield name, found
 
@@ -537,10 +539,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         self._telling = set[str]()
         """The remembered words that hold a term, or name a title."""
         # A stem begins its word or part of it; only `y` may stand for letters (`ties` has `ty`).
-        starts = {re.escape(term.removesuffix("y")) for term in wanted}
-        either = "|".join(sorted(starts)) or "(?!)"
-        self._may_hold = re.compile(rf"(?:\A|{SEAM})(?i:{either})").search
-        self._has_start = re.compile(either).search
+        self._starts = sorted({term.removesuffix("y") for term in wanted})
         self._names = names
         # A title is looked for by its longest word: the rarest, and so the fewest phrase searches.
         self._keys: dict[str, _Numbers] = {}
@@ -555,6 +554,14 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
                 self._keys[key] = (*self._keys.get(key, ()), number)
                 self._longest_title = max(self._longest_title, len(title.split()))
         self._titled = set(chain(*self._keys.values()))
+
+    def may_hold(self, text: str) -> bool:
+        """Return False where it is cheap to see that no word of a text holds a term."""
+        text = without_typography(text)
+        return not text.isascii() or self._has_start(text.lower())
+
+    def _has_start(self, lower: str) -> bool:
+        return any(map(lower.__contains__, self._starts))
 
     def tell(self, words: Iterable[str]) -> set[str]:
         """Return those of the words that hold a term or may name a title: mostly none."""
@@ -587,7 +594,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         plain = word.isascii()
         numbers: _Numbers = ()
         # Few words begin like a term, and only for these the terms are made.
-        if not plain or self._may_hold(word):
+        if not plain or self._has_start(lower):
             numbers = tuple(
                 self._terms[term] for term in terms_of_word(word) if term in self._terms
             )

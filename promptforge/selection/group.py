@@ -151,6 +151,7 @@ The end, not the beginning: files begin with the same licence, chunks with the s
 """
 _NO_PROSE = late_pattern(r"[{}=;<>\[\]_\\|]|(?:^|\n)[ \t]")
 _NO_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff"
+_NO_BLANK = late_pattern(f"[{_NO_BLANKS}]")
 _WORD = late_pattern(rf"(?:\n[ \t]+)?(?:[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+)")
 _SENTENCE_END = late_pattern(r"(?<=[.?!])\s|\n(?!\s*[a-z])|(?<=[。？！])")
 _BLOCK = late_pattern(r"(?:.{1,79}\n\n)*.+(?:\n.+)*")
@@ -200,7 +201,8 @@ def _words_of(text: str) -> list[str]:
 
     Scripts that put no blanks between words are read by characters.
     """
-    plain = text.isascii() and "\n " not in text and "\n\t" not in text
+    plain = "\n " not in text and "\n\t" not in text
+    plain = plain and (text.isascii() or _NO_BLANK.search(text) is None)
     return text.split() if plain else _WORD.findall(text)
 
 

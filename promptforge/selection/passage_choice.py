@@ -5,10 +5,11 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import NamedTuple
 
-from .evidence import Evidence
+from ..text.words import late_property
+from .evidence import Evidence, PassageScores
 
 WORD_DECAY = 0.7
 """Worth of a query's word after each opened document that holds it, as a share."""
@@ -96,6 +97,51 @@ def choose_passages(
     return chooser.choose(sorted(ranked[:max_documents]))
 
 
+class _Document:
+    """A document of a choice: what is taken of it, and what holds under the present weights."""
+
+    def __init__(self, scores: PassageScores) -> None:
+        passages = scores.passages
+        self.scores = scores
+        self.under, self.headings = passages.under or (), passages.headings
+        self.opened = False
+        self.done: set[int] = set()
+        """The passages that are chosen or put aside."""
+        self.taken, self.lifted = set[int](), dict[int, float]()
+        """Values of headings, from the passages shown under them."""
+        self.version = -1
+        """Number of documents that were open when these were found:"""
+        self.match: list[float] = []
+        self.worths: list[float] = []
+        self.left: list[int] | None = None  # the passages, the worst first
+
+    @late_property
+    def children(self) -> dict[int, list[int]]:
+        """The passages under each heading."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for p, above in enumerate(self.under):
+            found[above].append(p)
+        return found
+
+    @late_property
+    def ends(self) -> list[int]:
+        """The end of the passages of each line, after a 0."""
+        texts = self.scores.passages.texts
+        ended = (i for i, text in enumerate(texts, 1) if text.endswith("\n") or i == len(texts))
+        return [0, *ended]
+
+    def missing(self, passage: int) -> list[int]:
+        """Return the headings above a passage that are not taken yet, the nearest first."""
+        found: list[int] = []
+        if self.under:
+            passage = self.under[passage]
+            while passage >= 0 and passage not in self.taken:
+                if passage not in self.headings:
+                    found.append(passage)
+                passage = self.under[passage]
+        return found
+
+
 class _Chooser:
     """Takes the passage of the best ratio of value to cost again and again.
 
@@ -120,38 +166,31 @@ class _Chooser:
         self._worth = evidence.worth
         self._version = 0
         """Documents opened so far; what depends on the weights is known for one version."""
-        self._opened: set[int] = set()
-        self._matches: dict[int, tuple[int, list[float], list[float]]] = {}
-        self._left: dict[int, tuple[int, list[int]]] = {}
-        """For each document its version and passages, the worst first."""
-        self._done: dict[int, set[int]] = defaultdict(set)
-        """For each document the passages that are chosen or put aside."""
-        self._taken: dict[int, set[int]] = defaultdict(set)
-        self._children = cache(self._find_children)
-        self._lines = cache(self._find_lines)
-        self._lifted: dict[tuple[int, int], float] = {}
-        """Values of headings, by document and passage, from the passages shown under them."""
+        self._documents: dict[int, _Document] = {}
 
     def choose(self, documents: Iterable[int]) -> PassageChoice:
         choice = PassageChoice([], [])
+        heap = self._heap
         for number in documents:
+            self._documents[number] = _Document(self._evidence.passage_scores(number))
             self._push_best(number)
-        while self._heap:
-            bound, number, passage = heapq.heappop(self._heap)
-            if passage in self._done[number]:
+        while heap:
+            bound, number, passage = heapq.heappop(heap)
+            document = self._documents[number]
+            if passage in document.done:
                 continue
             now = self._ratio(number, passage)
             # Other weights may have made another passage the best of a document not yet opened.
-            if number not in self._opened and self._best(number) != passage:
+            if not document.opened and self._best(document) != passage:
                 self._push_best(number)
                 continue
-            if now < -bound and self._heap and (-now, number, passage) > self._heap[0]:
-                heapq.heappush(self._heap, (-now, number, passage))
+            if now < -bound and heap and (-now, number, passage) > heap[0]:
+                heapq.heappush(heap, (-now, number, passage))
                 continue
-            if number not in self._opened and self._open_with_facts(number, choice):
+            if not document.opened and self._open_with_facts(number, choice):
                 self._push(number, passage)
                 continue
-            self._done[number].add(passage)
+            document.done.add(passage)
             cost = self._cost_within(number, passage, self._room)
             if cost <= self._room:
                 self._room -= cost
@@ -159,16 +198,13 @@ class _Chooser:
                 self._take(number, passage)
             else:
                 choice.aside.append(PassageId(number, passage))
-                if self._is_nearly_whole(number, passage):
-                    break
-                if number not in self._opened:
+                most = self._room / SHARE_OF_A_WHOLE
+                is_one = len(document.scores.shares) == 1
+                if is_one and self._cost_within(number, passage, most) <= most:
+                    break  # most of a text of one passage has room: lesser texts wait for it
+                if not document.opened:
                     self._push_best(number)
         return choice
-
-    def _is_nearly_whole(self, number: int, passage: int) -> bool:
-        """Tell whether most of a text of one passage has room, so that lesser texts wait for it."""
-        most = self._room / SHARE_OF_A_WHOLE
-        return len(self._match(number)[0]) == 1 and self._cost_within(number, passage, most) <= most
 
     def _cost_within(self, number: int, passage: int, most: float) -> float:
         """Return the cost of a passage with all it needs, infinity where it surely is over."""
@@ -190,91 +226,93 @@ class _Chooser:
         return True
 
     def _push(self, number: int, passage: int) -> None:
-        heapq.heappush(self._heap, (-self._value(number, passage), number, passage))
+        value = self._value(self._weighed(number), passage)
+        heapq.heappush(self._heap, (-value, number, passage))
 
     def _push_best(self, number: int) -> None:
         """Push the best passage left of a document that is not opened."""
-        best = self._best(number)
+        best = self._best(self._weighed(number))
         if best is not None:
             self._push(number, best)
 
-    def _best(self, number: int) -> int | None:
-        match = self._match(number)[0]
-        version, left = self._left.get(number, (-1, []))
-        if version != self._version:
-            headings = self._evidence.passage_scores(number).passages.headings
-            left = [p for p in range(len(match)) if p not in headings]
+    @staticmethod
+    def _best(document: _Document) -> int | None:
+        match, left = document.match, document.left
+        if left is None:
+            left = [p for p in range(len(match)) if p not in document.headings]
             left.sort(key=lambda p: (match[p], -p))
-            self._left[number] = (self._version, left)
-        while left and left[-1] in self._done[number]:
+            document.left = left
+        while left and left[-1] in document.done:
             left.pop()
         return left[-1] if left else None
 
     def _take(self, number: int, passage: int) -> None:
         """Take a passage with the headings above it, and push what may be the next."""
-        fresh = [passage, *self._missing(number, passage)]
-        self._taken[number].update(fresh)
-        self._done[number].update(fresh)
-        if number in self._opened:
+        document = self._documents[number]
+        fresh = [passage, *document.missing(passage)]
+        document.taken.update(fresh)
+        document.done.update(fresh)
+        if document.opened:
             # What stands under these needs them no longer, and so has a better ratio.
-            next_ones: Iterable[int] = (p for above in fresh for p in self._children(number)[above])
+            next_ones: Iterable[int] = (p for above in fresh for p in document.children[above])
         else:
-            self._opened.add(number)
+            document.opened = True
             for t, _ in self._evidence.shares[number]:
                 self._weights[t] *= WORD_DECAY
             self._worth = self._evidence.worths(self._weights)
             self._version += 1
-            next_ones = range(len(self._match(number)[0]))
-        headings = self._evidence.passage_scores(number).passages.headings
+            next_ones = range(len(document.scores.shares))
         for p in next_ones:
-            if p not in self._done[number] and p not in headings:
+            if p not in document.done and p not in document.headings:
                 self._push(number, p)
-        if headings:
+        if document.headings and document.under:
             self._lift_headings(number, passage)
 
     def _lift_headings(self, number: int, passage: int) -> None:
         """Push the headings above a passage that it stands without so far."""
-        under = self._evidence.passage_scores(number).passages.under or ()
-        value = HEADING_SHARE * self._value(number, passage)
+        document = self._weighed(number)
+        under = document.under
+        value = HEADING_SHARE * self._value(document, passage)
         above = under[passage]
         while above >= 0:
-            if above not in self._done[number] and value > self._lifted.get((number, above), 0.0):
-                self._lifted[number, above] = value
+            if above not in document.done and value > document.lifted.get(above, 0.0):
+                document.lifted[above] = value
                 self._push(number, above)
             above = under[above]
 
-    def _match(self, number: int) -> tuple[list[float], list[float]]:
-        """Return how well each passage answers by the present weights, and its worth."""
-        known = self._matches.get(number)
-        if known is None or known[0] != self._version:
-            scores = self._evidence.passage_scores(number)
-            match = scores.match(self._weights)
-            if scores.passages.labels is None:
+    def _weighed(self, number: int) -> _Document:
+        """Return a document; how well each passage answers, and its worth, by present weights."""
+        document = self._documents[number]
+        if document.version != self._version:
+            match = document.match = document.scores.match(self._weights)
+            if document.scores.passages.labels is None:
                 base = self._worth[number]
-                shares = _shares_of_worth(match, self._lines(number))
+                shares = _shares_of_worth(match, document)
                 worths = [(base + m) * share for m, share in zip(match, shares, strict=True)]
             else:
                 # A manual has every word somewhere: its options answer for themselves.
                 base = self._worth[number] - self._evidence.cover(number, self._weights)
                 worths = [base + STRUCTURE_MATCH_WEIGHT * m for m in match]
-            known = self._matches[number] = (self._version, match, worths)
-        return known[1:]
+            document.version, document.worths, document.left = self._version, worths, None
+        return document
 
-    def _value(self, number: int, passage: int) -> float:
-        if (number, passage) in self._lifted:
-            return self._lifted[number, passage]
-        return float(self._match(number)[1][passage] ** WORTH_EXPONENT)
+    @staticmethod
+    def _value(document: _Document, passage: int) -> float:
+        if passage in document.lifted:
+            return document.lifted[passage]
+        return float(document.worths[passage] ** WORTH_EXPONENT)
 
     def _ratio(self, number: int, passage: int) -> float:
         """Return the value, less where the passage's own cost is a small share of what it brings.
 
         Without headings and header to pay for it is the value: by the token, length cancels.
         """
-        value = self._value(number, passage)
+        document = self._weighed(number)
+        value = self._value(document, passage)
         extra = self._extra(number, passage)
         if not extra:
             return value
-        if number not in self._opened:  # a format's syntax alone does not change what is chosen
+        if not document.opened:  # a format's syntax alone does not change what is chosen
             extra -= self._spared(number)
         cost = self._cost(number, passage)
         # A user's counter may take an added text for nothing, or for less than nothing.
@@ -284,44 +322,22 @@ class _Chooser:
 
     def _extra(self, number: int, passage: int) -> float:
         """Return the cost beside the passage's own: missing headings, and its document's header."""
-        extra = sum(self._cost(number, p) + self._gap for p in self._missing(number, passage))
-        if number not in self._opened:
+        document = self._documents[number]
+        extra = 0.0
+        if document.under:
+            extra = sum(self._cost(number, p) + self._gap for p in document.missing(passage))
+        if not document.opened:
             extra += self._header(number) + self._gap
         return extra
 
-    def _missing(self, number: int, passage: int) -> list[int]:
-        """Return the headings above a passage that are not taken yet, the nearest first."""
-        passages = self._evidence.passage_scores(number).passages
-        found: list[int] = []
-        if passages.under is not None:
-            passage = passages.under[passage]
-            while passage >= 0 and passage not in self._taken[number]:
-                if passage not in passages.headings:
-                    found.append(passage)
-                passage = passages.under[passage]
-        return found
 
-    def _find_children(self, number: int) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = defaultdict(list)
-        for p, above in enumerate(self._evidence.passage_scores(number).passages.under or ()):
-            found[above].append(p)
-        return found
-
-    def _find_lines(self, number: int) -> list[range]:
-        """Return the passages of each line of a document."""
-        texts = self._evidence.passage_scores(number).passages.texts
-        ends = [i for i, text in enumerate(texts, 1) if text.endswith("\n") or i == len(texts)]
-        return list(starmap(range, pairwise([0, *ends])))
-
-
-def _shares_of_worth(match: Sequence[float], lines: Iterable[range]) -> list[float]:
+def _shares_of_worth(match: Sequence[float], document: _Document) -> list[float]:
     """Return the share that each passage has of its worth by what it, and its line, say."""
     best = max(match, default=0.0)
     shares = [1.0 if each > 0 else SILENT_SHARE for each in match]
     if best <= 0:
         return shares
-    for line in lines:
-        share = 1 - LINE_SHARE * (1 - max(match[line.start : line.stop]) / best)
-        for passage in line:
-            shares[passage] *= share
+    for start, end in pairwise(document.ends):
+        share = 1 - LINE_SHARE * (1 - max(match[start:end]) / best)
+        shares[start:end] = [each * share for each in shares[start:end]]
     return shares

@@ -273,9 +273,10 @@ class QueryRelevance(Relevance):
             texts: Sequence[str] = parts.texts
         else:
             texts = list(map(rules.read, parts))
+        parents = [part.parent for part in parts]
         return DividedText(
             texts,
-            [part.parent for part in parts],
+            parents if max(parents) >= 0 else None,
             None if pieces.cuttable else [rules.label(part) for part in parts],
             # These say nothing alone: a heading, tags without a text.
             frozenset(

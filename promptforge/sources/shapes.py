@@ -6,7 +6,7 @@ and said: a text under a key of no known name, and records further inside.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import chain, islice
 from math import isfinite
@@ -237,8 +237,9 @@ def find_shape(record: Fields) -> RecordShape | None:
     native = record.keys() <= ITEM_FIELDS and any(type(text) is str for text in texts)
     if native and "source_type" not in mapping(record.get("metadata")):
         return None
-    for shape, plain, marks in _MARKS:
-        if plain <= record.keys() and all(_has(record, mark) for mark in marks):
+    keys = record.keys()
+    for shape, plain, marks, some in _MARKS:
+        if plain <= keys and not some.isdisjoint(keys) and all(_has(record, m) for m in marks):
             return shape
     return None
 
@@ -362,13 +363,16 @@ def find_id(record: Fields) -> str | None:
     return None if first is None else str(copy_plain(first, lambda change: None))
 
 
-def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, frozenset[str], list[str]]:
-    """Return a shape and its marks; plain keys apart, which one comparison of sets asks for."""
+def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, Set[str], list[str], Set[str]]:
+    """Return a shape, its plain keys, its other marks, and the keys that the first mark needs."""
     body, numbers = (tuple(row.get(key, "").split()) for key in ("body", "number"))
     marks = row["marks"].replace(" | ", "|").split()
     plain = frozenset(filter(str.isidentifier, marks))
     shape = RecordShape(row["shape"], body, numbers, row.get("read", ""))
-    return shape, plain, [mark for mark in marks if mark not in plain]
+    others = sorted((mark for mark in marks if mark not in plain), key=lambda mark: mark[0] == "!")
+    first = others[0].partition("[]")[0].split("|") if others else []
+    some = plain.union(first, (key.partition(".")[0] for key in first))
+    return shape, plain, others, some
 
 
 _MARKS = list(map(_read_row, _TABLE["records"]))

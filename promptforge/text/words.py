@@ -173,10 +173,7 @@ STOP_WORDS = frozenset(_COMMON.split())
 
 def split_words(text: str) -> list[str]:
     """Return the words of `text` as they are written, identifiers whole."""
-    if not text.isascii():  # a page of English is all ASCII but for these
-        for sign in _TYPOGRAPHY:
-            text = text.replace(sign, " ")
-        text = freeze(text)
+    text = without_typography(text)
     if text.isascii():
         return _split_ascii(text)
     found: list[str] = []
@@ -185,6 +182,15 @@ def split_words(text: str) -> list[str]:
         block = "\n".join(lines)
         found += _split_ascii(block) if plain else _WORD.findall(block)
     return found
+
+
+def without_typography(text: str) -> str:
+    """Return `text` with a blank for each sign beside which a page of English is all ASCII."""
+    if not text.isascii():
+        for sign in _TYPOGRAPHY:
+            text = text.replace(sign, " ")
+        text = freeze(text)
+    return text
 
 
 def _split_ascii(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
+from ..text.words import late_pattern
 from .blocks import (
     LINES_OF_HEADER,
     MAX_CHARS_KEPT,
@@ -38,12 +39,20 @@ _FRONT = re.compile(
     r"(?:---|\.\.\.)[ \t\r]*+(?:\n|\Z)"
 )
 
-# Paragraphs and blank lines alone: no line begins as another block does, or makes one of the line
-# before it.
-_PROSE = re.compile(
-    r"""(?:[ \t]*+\n|[ ]{0,3}+(?:[^\W\d_]|["'(.,;!?$%/@^{}\\)\]“”‘’„«»…]|\*\*?(?=[^\s*]))"""
-    r"[^\r\n]*+(?:\n|\Z))*+\Z"
-)
+# Rules of the parser, each with what a text must have for it: others only take time.
+_AT = r"(?m)^[ \t>+*\-\d.)]*"
+_RULES = {
+    "table": late_pattern(r"\|"),
+    "code": late_pattern("\t|    "),
+    "fence": late_pattern(rf"{_AT}(?:```|~~~)"),
+    "blockquote": late_pattern(rf"{_AT}>"),
+    "hr": late_pattern(r"[-*_][ \t]*[-*_][ \t]*[-*_]"),
+    "list": late_pattern(r"(?m)^[ \t>]*(?:[-+*]|\d+[.)])(?:\s|$)"),
+    "reference": late_pattern(r"\]:"),
+    "html_block": late_pattern(rf"{_AT}<"),
+    "heading": late_pattern(rf"{_AT}#"),
+    "lheading": late_pattern(r"\n[ \t>]*[=-]"),
+}
 
 # In a shortened paragraph such a line might become the underline of a heading or of a table's head.
 _RISKY = re.compile(r"[\r\n][ \t]*[|:=-]")
@@ -64,13 +73,19 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     return make_document(_Blocks(text).read(), marks)
 
 
-@functools.cache
-def _parser() -> MarkdownIt:
-    """Return a parser that finds blocks and leaves inline text alone."""
+def _parse(text: str) -> Sequence[Token | _Paragraph]:
+    """Return the blocks of a text, and leave inline text alone."""
+    rules = tuple(name for name, pattern in _RULES.items() if "\r" in text or pattern.search(text))
+    return _parser(rules).parse(text) if rules else _prose(text)
+
+
+@functools.lru_cache(64)
+def _parser(rules: tuple[str, ...]) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.block.ruler.enableOnly([*rules, "paragraph"])
     return parser
 
 
@@ -130,8 +145,7 @@ class _Blocks(BlockReader):
 
     def read(self) -> list[Piece]:
         """Return the pieces."""
-        parse = _prose if _PROSE.match(self._text) else _parser().parse
-        tokens: Sequence[Token | _Paragraph] = parse(self._text)
+        tokens = _parse(self._text)
         mapped = [token for token in tokens if token.map]
         spans = self._spans([token for token in mapped if token.level == 0 and token.nesting >= 0])
         items = [
