@@ -36,7 +36,8 @@ def spread(
     while left:
         # All that is left, each time: `packing: stop` shows the first of them that fit.
         part = render(left)
-        over = [i for i, item in enumerate(part.items) if item.reason == BUDGET.name]
+        # Not `part.items`: that hashes all that is left, for each of thousands of parts.
+        over = [i for i in range(len(left)) if part.report.reason(i) == BUDGET.name]
         if len(over) == len(left):
             head, rest, near = _cut(left[over[0]], near, lambda item: bool(render([item]).sources))
             part = render([head])

@@ -104,3 +104,11 @@ def test_most_is_found_from_wherever_the_search_begins() -> None:
         for most in range(limit + 1):
             for near in (1, 3, 8, 50):
                 assert _most(limit, near, most.__ge__) == most
+
+
+def test_no_part_hashes_all_that_is_left() -> None:
+    """60,000 functions in 7,500 parts took 460 s, most of them for the ids of 1,500 files."""
+    items = [{"content": f"line {number}\n" * 40, "path": f"{number}.txt"} for number in range(9)]
+    parts = pf.Renderer().split(items, max_tokens=500)
+    assert len(parts) > 3
+    assert all("items" not in vars(part.report) for part in parts)
