@@ -569,8 +569,14 @@ def with_paths_of(item: Item, others: Iterable[Item]) -> Item:
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_text_of": list(paths)})
 
 
-def _claim(item: Item, rank: float) -> tuple[bool, bool, float]:
-    return item.required, item.is_reserved, rank
+MAX_DEPTH = 1 << 16
+"""Folders of a text without a path: one that is known to lie somewhere says more."""
+
+
+def _claim(item: Item, rank: float) -> tuple[bool, bool, float, int]:
+    # A copy lies deeper: `build/lib/pool/a.py` is one of `pool/a.py`, and comes before it.
+    depth = item.path.count("/") if item.path else MAX_DEPTH
+    return item.required, item.is_reserved, rank, -depth
 
 
 def with_also_in(item: Item, others: Iterable[Item]) -> Item:

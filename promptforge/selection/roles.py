@@ -39,6 +39,7 @@ _MANIFEST = late_pattern(
 )
 _BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
 """The end of a module that was built, or written, for one of two systems of modules."""
+_BUILD_FOLDER = late_pattern(r"^(?:build/(?:lib[^/]*/)?|dist/|out/)")
 
 
 def role_of(path: str) -> Role:
@@ -67,13 +68,14 @@ def role_of(path: str) -> Role:
 def find_asides(paths: Sequence[str]) -> set[int]:
     """Return the numbers of tests, examples, others' work, logs, and builds beside the first.
 
-    A package has `pool.js` and the same as `pool.cjs`.
+    A package has `pool.js` and the same as `pool.cjs`, or `src/pool/` and `build/lib/pool/`.
     """
     known = set(paths)
     found: set[int] = set()
     for number, path in enumerate(paths):
         first = _BUILD_SUFFIX.sub(r".\1\2", path)
-        is_build = first != path and first in known
+        places = {first, _BUILD_FOLDER.sub("", path), _BUILD_FOLDER.sub("src/", path)}
+        is_build = not known.isdisjoint(places - {path})
         if is_build or role_of(path) in ("aside", "log", "patch"):
             found.add(number)
     return found

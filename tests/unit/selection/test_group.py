@@ -432,3 +432,16 @@ def test_texts_that_differ_in_blanks_and_case_are_equal_but_programs() -> None:
     )
     programs = [{"content": "if a:\n  b\n  c"}, {"content": "if a:\n  b\nc"}]
     assert pf.render(programs).text.count("if a") == 2
+
+
+def test_the_copy_that_lies_deeper_is_the_duplicate() -> None:
+    """The sources of a package were left out for those that a build had copied before them."""
+    text = "def pool():\n    return 1\n"
+    paths = ["build/lib/pool/a.py", "pool/a.py", "v1/pool/a.py", "v2/pool/a.py"]
+    result = pf.render([{"content": text, "path": path} for path in paths])
+    assert [item.path for item in result.items if item.status == "included"] == ["pool/a.py"]
+    kept = pf.render([{"content": text, "path": path} for path in paths[2:]]).sources
+    assert [source.path for source in kept] == ["v1/pool/a.py"]
+    scored = [{"content": text, "path": path, "score": 1 / n} for n, path in enumerate(paths, 1)]
+    assert [source.path for source in pf.render(scored).sources] == ["build/lib/pool/a.py"]
+    assert pf.render([{"content": text}, {"content": text, "path": "a/b.py"}]).sources[0].path

@@ -51,3 +51,10 @@ def test_roles_by_name(path: str, role: str) -> None:
 
 def test_a_second_build_stands_aside() -> None:
     assert find_asides(["pool.js", "pool.cjs", "only.cjs"]) == {1}
+
+
+def test_a_folder_that_was_built_stands_behind_its_sources() -> None:
+    paths = ["build/lib/pool/a.py", "pool/a.py", "build/lib.linux-x86_64/b/c.py", "src/b/c.py"]
+    assert find_asides(paths) == {0, 2}
+    assert find_asides(["dist/a.js", "src/a.js", "dist/own.js", "src/dist/a.js"]) == {0}
+    assert find_asides(["build/lib/only/a.py", "build/release.py", "src/other.py"]) == set()
