@@ -128,8 +128,8 @@ def test_a_retry_outlives_a_page_under_way(bench: Preview, open_page: Opener) ->
 
     page = open_page(bench)
     message = "that took too long"
-    error = json.dumps({"error": {"kind": "template", "message": message}})
-    page.route("**/api/account", lambda route: route.fulfill(body=error))
+    error = {"error": {"kind": "template", "message": message}}
+    page.route("**/api/account", lambda route: route.fulfill(json=error))
     page.fill("#budget", "500")
     shows(page, message, place="dropped")
     held: list[Any] = []
@@ -144,6 +144,19 @@ def test_a_retry_outlives_a_page_under_way(bench: Preview, open_page: Opener) ->
             route.continue_()
     shows(page, "of 450 tokens", place="spent")
     page.wait_for_selector("#ghosts i", state="attached")
+
+
+@pytest.mark.parametrize("what", ["page", "needs", "account", "remedies"])
+def test_the_newest_request_asks_again_if_it_was_overtaken(
+    bench: Preview, open_page: Opener, what: str
+) -> None:
+    page = open_page(bench)
+    overtaken = {"overtaken": True}
+    page.route(f"**/api/{what}", lambda route: route.fulfill(json=overtaken), times=1)
+    page.fill("#budget", "470")
+    shows(page, "of 470 tokens", place="spent")
+    page.wait_for_selector("#ghosts i", state="attached")
+    page.wait_for_selector("#dropped .waits", state="detached")
 
 
 def test_pages_do_not_overtake_each_other(bench: Preview) -> None:

@@ -63,15 +63,17 @@ function open(tell) {
   source.addEventListener("error", () => tell({ gone: true }));
 }
 
-// Only the newest of several requests counts: an older one is given up.
+// Only the newest of several requests counts: an older one is given up. The newest asks again if the server takes it for
+// an older one: on two connections, one that was given up may arrive last.
 export function newest(path) {
   let current = null;
-  return async (body) => {
+  return async function send(body) {
     current?.abort();
     const mine = (current = new AbortController());
     try {
       const found = await ask(path, { ...body, tab: TAB }, mine.signal);
-      return mine === current && !found.overtaken ? found : null;
+      if (mine !== current) return null;
+      return found.overtaken ? send(body) : found;
     } catch (error) {
       if (mine !== current || error.name === "AbortError") return null;
       return { error: { kind: "server", message: error instanceof TypeError ? "Lost the connection: is promptforge still running?" : error.message } };
