@@ -224,13 +224,13 @@ class Page:
         ]
         if not found:
             return self, ()
-        page, joined = self._with_items({members[0]: item for members, item in found}), []
+        page, joined = self.with_items({members[0]: item for members, item in found}), []
         for members, _ in found:
             page.candidates.ranks[members[0]] = max(ranks[index] for index in members)
             joined.append(JoinedVariant(members, page.variants(members[0])[0]))
         return page, joined
 
-    def _with_items(self, items: Mapping[int, Item]) -> Page:
+    def with_items(self, items: Mapping[int, Item]) -> Page:
         """Return this page with other items in the places of some; what is known stays known."""
         page, pool = copy(self), list(self._items)
         for index, item in items.items():
@@ -259,7 +259,7 @@ class Page:
         noted = {holder: with_also_in(item, also[holder]) for holder, item in before.items()}
         if limit == (UNLIMITED, UNLIMITED):  # else an item would cost more with a higher budget
             noted = {holder: with_paths_of(item, also[holder]) for holder, item in noted.items()}
-        page = self._with_items(noted)
+        page = self.with_items(noted)
         cost = page.measure(packed.chosen) if packed.chosen else packed.cost
         return packed._replace(page=page, cost=cost) if fits_within(cost, limit) else packed
 

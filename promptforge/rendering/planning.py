@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -89,8 +88,8 @@ class Printed:
     planner: Planner
     given: Sequence[Item]
     """The items in the caller's order."""
-    sets: Sequence[Candidates]
-    """Candidates as they were before any was packed; the next set where nothing of one fits."""
+    pages: Sequence[Page]
+    """Pages as they were before any was packed; the next one is used where nothing of one fits."""
     page: Page
     packed: Plan
     text: str
@@ -99,7 +98,7 @@ class Printed:
     @late_property
     def trial_pages(self) -> list[Page]:
         """Pages on which other limits are tried; they remember costs from one to the next."""
-        return _new_pages(self.sets, self.page.setting)
+        return [page.with_items({}) for page in self.pages]
 
     def with_options(self, changes: Mapping[str, Any]) -> Printed:
         """Select, pack and print the same items with other options."""
@@ -187,12 +186,13 @@ class Planner:
         sets = [combine(every, options)]
         if len(sets[0]) < len(every) and options.combine == "explicit_first":
             sets.append(every)  # only named items are packed, and all where none of these fits
-        page, packed = _pack_sets(sets, setting, diagnostics)
+        pages = [Page(these, setting) for these in sets]
+        page, packed = _pack_sets(pages, options, diagnostics)
         parts = page.parts(packed.chosen) if packed.overhead_fits else []
         text, tokens = "".join(parts), int(packed.cost[0])
         if options.max_tokens is None or not parts:
             tokens = setting.counter.count(text)
-        return Printed(request, self, items, sets, page, packed, text, tokens)
+        return Printed(request, self, items, pages, page, packed, text, tokens)
 
     def _select(
         self,
@@ -288,26 +288,19 @@ class _AwaitedEmbed:
 
 
 def _pack_sets(
-    sets: Sequence[Candidates], setting: Setting, diagnostics: Diagnostics
+    pages: Sequence[Page], options: Options, diagnostics: Diagnostics
 ) -> tuple[Page, Plan]:
-    """Pack into the budget of the setting, and say of what it has no room for."""
-    options = setting.options
-    page, packed = _pack_first(_new_pages(sets, setting), options, diagnostics)
+    """Pack into the budget of the options, and say of what it has no room for."""
+    page, packed = _pack_first(pages, options, diagnostics)
     if packed.duplicates:
         packed = page.note_duplicates(packed, _limit(options))
         page = cast("Page", packed.page)
-    number = len(sets[-1].kept)
+    number = len(pages[-1].candidates.kept)
     _LOG.debug("packed %d of %d items (%s)", len(packed.chosen), number, options.packing)
     _say_combined(page.candidates, options, diagnostics)
     if not packed.overhead_fits:
         _say_overhead(packed, options, diagnostics)
     return page, packed
-
-
-def _new_pages(sets: Sequence[Candidates], setting: Setting) -> list[Page]:
-    # Joining ranges and noting duplicates change items, so each page has a list of its own.
-    own = (replace(these, pool=list(these.pool), ranks=copy(these.ranks)) for these in sets)
-    return [Page(these, setting) for these in own]
 
 
 def _pack_first(

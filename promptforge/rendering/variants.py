@@ -85,8 +85,10 @@ class Shortener:
         self._skeletons: dict[int, TrimmedVariants] = {}
         self._outlines: dict[tuple[int, float, float], Variant | None] = {}
         self._longest: dict[tuple[int, float, float], Variant | None] = {}
-        self._declared: dict[int, dict[int, float]] = {}
-        """Item → number of a piece with a declaration → its worth."""
+        self._declared: dict[int, dict[int, tuple[float, int]]] = {}
+        """Item → number of a piece with a declaration → its worth and size."""
+        self._of_worth: dict[tuple[int, int], Variant] = {}
+        """Item and number of the best declarations → these."""
         self._declaring: dict[int, Pieces] = {}
         self._without_comment: dict[int, Variant] = {}
         self._legible: dict[int, str] = {}
@@ -101,6 +103,8 @@ class Shortener:
         """Return the same on a page where the items in `changed` are others."""
         moved = copy(self)
         moved._page = page
+        if not changed:  # to be packed anew
+            moved._beside = []
         for name, known in vars(self).items():
             if isinstance(known, dict):
                 setattr(moved, name, without(known, changed))
@@ -328,18 +332,22 @@ class Shortener:
                 from ..trimming.declarations import rate_declarations
 
                 worths = rate_declarations(pieces.parts, self._page.candidates.holders)
-                self._declared[index] = worths
+                self._declared[index] = {
+                    n: (each, len(pieces.parts[n].text.strip())) for n, each in worths.items()
+                }
                 self._declaring[index] = pieces
-        parts = self._declaring[index].parts if index in self._declaring else ()
-        return [(worth, len(parts[n].text.strip())) for n, worth in self._declared[index].items()]
+        return [*self._declared[index].values()]
 
     def outline_of_worth(self, index: int, least: float) -> Variant | None:
         """Return the declarations of a program that are worth no less, if there are any."""
-        kept = {n for n, worth in self._declared.get(index, {}).items() if worth >= least}
+        kept = {n for n, (each, _) in self._declared.get(index, {}).items() if each >= least}
         if not kept:
             return None
-        pieces = self._page.numbered(index, self._declaring[index])
-        return Variant("outline", pieces.outline_text(kept))
+        key = index, len(kept)
+        if key not in self._of_worth:
+            pieces = self._page.numbered(index, self._declaring[index])
+            self._of_worth[key] = Variant("outline", pieces.outline_text(kept))
+        return self._of_worth[key]
 
     def without_shared_comment(self, index: int) -> Variant:
         """Return an item whole, but for a comment that it begins with and another one shows."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 import promptforge as pf
 from promptforge.rendering.planning import at, whole_at
+from promptforge.trimming import declarations
+from promptforge.trimming.declarations import rate_declarations
+from promptforge.trimming.pieces import Piece
 
 ITEMS = [pf.Item(name=name, content=f"{name} " * 60) for name in ("one", "two", "three")]
 
@@ -26,3 +30,26 @@ def test_other_budgets_and_options_are_asked_of_the_plan() -> None:
     assert report.packed.chosen == before
     with pytest.raises(dataclasses.FrozenInstanceError):
         printed.text = ""  # type: ignore[misc]
+
+
+def test_a_budget_is_tried_with_what_the_rendering_knows_of_its_items(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rated: list[int] = []
+
+    def rate(parts: Sequence[Piece], holders: Mapping[str, int]) -> dict[int, float]:
+        rated.append(len(parts))
+        return rate_declarations(parts, holders)
+
+    monkeypatch.setattr(declarations, "rate_declarations", rate)
+    code = "".join(f"def name_{n}(text):\n    return text.strip() * {n}\n\n\n" for n in range(40))
+    items = [
+        pf.Item(kind="code", path=f"src/m{n}.py", language="python", content=f"N = {n}\n\n\n{code}")
+        for n in range(4)
+    ]
+    report = pf.render(items, max_tokens=400, packing="repository").report
+    before, costs = len(rated), dict(report.printed.pages[0]._costs)
+    assert before and costs
+    page, packed = at(report.printed, {"max_tokens": 420})
+    assert len(rated) == before and page.measure(packed.chosen)[0] <= 420
+    assert costs.items() <= report.printed.trial_pages[0]._costs.items()
