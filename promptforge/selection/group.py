@@ -221,6 +221,7 @@ def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
         if len(holders) < MAX_HOLDERS and len(words) > WORDS_COMPARED:
             holders.append(number)
     firsts = {run[:2] for run in beginnings}
+    starts = {word.lstrip() for words in texts for word in words[:2]}
     for number, words in enumerate(texts):
         # Pairs of words tell most places apart, and are quicker to look up.
         two = enumerate(pairwise(words[1:]))
@@ -231,6 +232,8 @@ def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
             (place, other) for place, run in found[-MAX_COMPARED:] for other in beginnings[run]
         ]
         for place in range(max(0, len(words) - MAX_WORDS_ENDING), len(words)):
+            if starts.isdisjoint(map(str.lstrip, words[place : place + 2])):
+                continue  # most words begin no text: what follows them is not looked up
             ending = words[place].lstrip(), *words[place + 1 :]
             # Without its first and last word, which may be cut.
             keys = ending, ("", *ending[1:-1])

@@ -170,12 +170,11 @@ class _Chooser:
 
     def choose(self, documents: Iterable[int]) -> PassageChoice:
         choice = PassageChoice([], [])
-        heap = self._heap
         for number in documents:
             self._documents[number] = _Document(self._evidence.passage_scores(number))
             self._push_best(number)
-        while heap:
-            bound, number, passage = heapq.heappop(heap)
+        while self._heap:
+            bound, number, passage = heapq.heappop(self._heap)
             document = self._documents[number]
             if passage in document.done:
                 continue
@@ -184,8 +183,8 @@ class _Chooser:
             if not document.opened and self._best(document) != passage:
                 self._push_best(number)
                 continue
-            if now < -bound and heap and (-now, number, passage) > heap[0]:
-                heapq.heappush(heap, (-now, number, passage))
+            if now < -bound and self._heap and (-now, number, passage) > self._heap[0]:
+                heapq.heappush(self._heap, (-now, number, passage))
                 continue
             if not document.opened and self._open_with_facts(number, choice):
                 self._push(number, passage)
@@ -323,9 +322,7 @@ class _Chooser:
     def _extra(self, number: int, passage: int) -> float:
         """Return the cost beside the passage's own: missing headings, and its document's header."""
         document = self._documents[number]
-        extra = 0.0
-        if document.under:
-            extra = sum(self._cost(number, p) + self._gap for p in document.missing(passage))
+        extra = sum(self._cost(number, p) + self._gap for p in document.missing(passage))
         if not document.opened:
             extra += self._header(number) + self._gap
         return extra
