@@ -24,7 +24,7 @@ def mark_written(contents: Collection[tuple[StrPath, bytes]]) -> None:
     """
     marks = dict(_marks())
     for path, data in contents:
-        name = _name(path)
+        name = os.path.realpath(path)
         kept = _digest_of_file(path) if name in marks else None
         ours = kept is not None and kept in marks.pop(name).split()
         digest = hashlib.sha256(data).hexdigest()
@@ -36,7 +36,7 @@ def mark_written(contents: Collection[tuple[StrPath, bytes]]) -> None:
 
 def is_written_by_us(path: StrPath) -> bool:
     """Tell whether a file holds the bytes that an earlier run wrote there."""
-    marks = _marks().get(_name(path))
+    marks = _marks().get(os.path.realpath(path))
     return marks is not None and _digest_of_file(path) in marks.split()
 
 
@@ -61,7 +61,3 @@ def _digest_of_file(path: StrPath) -> str | None:
         return hashlib.sha256(read_bytes(path, note=False)).hexdigest()
     except OSError:
         return None
-
-
-def _name(path: StrPath) -> str:
-    return os.path.realpath(path)

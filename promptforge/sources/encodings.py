@@ -1,4 +1,4 @@
-"""Guess the encoding of a text by the letters that its languages have."""
+"""Find the encoding that git knows of a text, or guess it by the letters of its languages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from ..files.access import read_utf8
+from ..errors import ItemError
+from ..files.access import StrPath, is_inside, read_bytes, read_utf8
 from ..text.words import late_pattern
 from ..yaml_reader import load_shipped_yaml
+from .git import run_git, work_tree
 
 MAX_BYTES_GUESSED, MIN_SHARE = 1 << 16, 0.3
 """Bytes that an encoding is guessed by; least share of the letters that are of its language."""
 _SIGNS = frozenset("«»„“”‘’–—…°§©®№€\xa0")
+_NAME = late_pattern(r"(?i)(latin|iso[-_]?8859|cp|windows|koi8|euc|shift|sjis|gb|big5|mac)[-\w]*")
 _AFTER_SMALL = late_pattern(r"[a-zß-ÿа-яα-ω][A-Z]?(?=([^\x00-\x7f]))")
 
 
@@ -33,6 +36,22 @@ def _groups() -> list[_Group]:
     path = Path(__file__).with_name("encodings.yaml")
     found = load_shipped_yaml(read_utf8(path), path.name)[0]
     return msgspec.convert(found["groups"], list[_Group])
+
+
+def encoding_of_git(path: StrPath) -> str | None:
+    """Return the encoding that `.gitattributes` name for a real file; None for others."""
+    file = Path(path)
+    with suppress(ItemError):
+        top = work_tree(file.parent)
+        for folder in file.parents:
+            if top is None or not is_inside(folder, top):
+                break
+            with suppress(OSError):  # git is asked only where one of them speaks of it
+                if b"encoding=" in read_bytes(folder / ".gitattributes", note=False):
+                    asked = "check-attr", "-z", "working-tree-encoding", "encoding", "--", file.name
+                    values = run_git(file.parent, *asked).split("\0")[2::3]
+                    return next(filter(_NAME.fullmatch, values), None)
+    return None
 
 
 def guess_encoding(data: bytes) -> str | None:

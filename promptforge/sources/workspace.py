@@ -110,7 +110,7 @@ def read_text(
             message = f"a document, which is read with an extra: {pip_install('documents')}"
             raise BinaryFileError(message, where=where)
         return read_document(name, data, diagnostics)
-    return decode_text(data, where=where, diagnostics=diagnostics)
+    return decode_text(data, where=where, diagnostics=diagnostics, file=place)
 
 
 def read_named(
@@ -167,13 +167,15 @@ def is_stream(path: str) -> bool:
     return path in ("-", "/dev/stdin") or re.fullmatch("/dev/fd/[0-9]{1,4}", path) is not None
 
 
-def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: bool = False) -> str:
+def decode_text(
+    data: bytes, *, where: str, diagnostics: Diagnostics, zeros: bool = False, file: StrPath = ""
+) -> str:
     """Return the text of bytes, UTF-8 but for a byte order mark.
 
-    The encoding of invalid UTF-8 bytes is that which a program or XML names in its first lines,
-    else a guess (PF301). Wrong bytes in UTF-8, and those of no encoding, become U+FFFD (PF301).
-    Raises `BinaryFileError` by git's own test, a zero in the first 8 KiB, by a few marks, and for
-    control characters beside invalid UTF-8 bytes.
+    The encoding of invalid UTF-8 bytes is that which a program or XML names in its first lines, or
+    git for the real `file`, else a guess (PF301). Wrong bytes in UTF-8, and those of no encoding,
+    become U+FFFD (PF301). Raises `BinaryFileError` by git's own test, a zero in the first 8 KiB,
+    by a few marks, and for control characters beside invalid UTF-8 bytes.
     """
     for mark, kind in _BINARY_MARKS.items():
         if data.startswith(mark):
@@ -205,21 +207,24 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics, zeros: boo
                 return data.decode(named[1].decode())
         line = data[: exc.start].count(b"\n") + 1
         may_guess = is_wrong and encoding == "utf-8"
-        return _decode_wrong(data, encoding, may_guess, f"{where}:{line}", diagnostics)
+        return _decode_wrong(data, encoding, may_guess, f"{where}:{line}", diagnostics, file)
 
 
 def _decode_wrong(
-    data: bytes, encoding: str, may_guess: bool, where: str, diagnostics: Diagnostics
+    data: bytes, encoding: str, may_guess: bool, where: str, diagnostics: Diagnostics, file: StrPath
 ) -> str:
     """Return the text of bytes that are not of an encoding; say how they were read."""
     text = data.decode(encoding, "replace")
     beyond = len(text) - len(text.encode("ascii", "ignore"))
     is_hardly_utf8 = beyond < 2 * text.count("\ufffd")
     guessed = None
-    if may_guess and is_hardly_utf8:
-        from .encodings import guess_encoding
+    if may_guess:
+        from .encodings import encoding_of_git, guess_encoding
 
-        guessed = guess_encoding(data)
+        with suppress(UnicodeDecodeError, LookupError):
+            return data.decode(encoding_of_git(file) or encoding)
+        if is_hardly_utf8:
+            guessed = guess_encoding(data)
     if guessed is not None:
         message = f"not UTF-8; read as {guessed}, a guess; save the file as UTF-8"
         diagnostics.add("PF301", message, where=where, severity="info")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
-from promptforge.sources.encodings import guess_encoding
+from promptforge.errors import Diagnostics
+from promptforge.sources.encodings import encoding_of_git, guess_encoding
+from promptforge.sources.workspace import read_text
 
 LANGUAGES = {
     "pl": "Proszę wprowadzić nazwę użytkownika i hasło, aby się zalogować",
@@ -35,3 +40,41 @@ def test_a_comment_of_any_language_tells_its_encoding(language: str) -> None:
     for encoding in ENCODINGS[language].split():
         guessed = guess_encoding(text.encode(encoding))
         assert guessed is not None and text.encode(encoding).decode(guessed) == text
+
+
+@pytest.mark.parametrize(
+    ("attributes", "data", "text"),
+    [
+        ("*.c working-tree-encoding=latin1", b"// \xa9 \xb5m", "// \xa9 \xb5m"),
+        ("*.c encoding=cp1252", b"// \xd7 \x80", "// \xd7 \u20ac"),
+        ("*.c working-tree-encoding=SHIFT-JIS", b"// \x81\x5c", "// \u2015"),
+        ("*.c encoding=cp1252\nsub/*.c encoding=cp866", b"// \xae", "// \u043e"),
+    ],
+)
+def test_the_encoding_that_git_knows_is_taken_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attributes: str, data: bytes, text: str
+) -> None:
+    file = _file(tmp_path, attributes, data)
+    said = Diagnostics()
+    assert read_text(file, workspace=tmp_path, diagnostics=said) == text
+    assert list(said) == []
+    monkeypatch.chdir(file.parent)
+    assert encoding_of_git("") is None, "a text of no file"
+
+
+@pytest.mark.parametrize("name", ["utf-8", "utf-7", "rot13", "cp0", "ascii", "unicode_escape"])
+def test_an_encoding_of_git_that_does_not_fit_leaves_the_guess(tmp_path: Path, name: str) -> None:
+    file = _file(tmp_path, f"*.c encoding={name}", "Größe ändern".encode("cp1252"))
+    said = Diagnostics()
+    assert read_text(file, workspace=tmp_path, diagnostics=said) == "Größe ändern"
+    assert "a guess" in next(iter(said)).message
+
+
+def _file(folder: Path, attributes: str, data: bytes) -> Path:
+    """Return a file in a new repository with these attributes."""
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / ".gitattributes").write_text(attributes)
+    (folder / "sub").mkdir()
+    file = folder / "sub/a.c"
+    file.write_bytes(data)
+    return file
