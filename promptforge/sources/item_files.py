@@ -192,13 +192,17 @@ class _RecordFile(NamedTuple):
         records, key = self._find_list(value)
 
         @cache  # worked out only when a member has to be named
-        def lines() -> list[int]:
-            return _member_lines(self.text, key)
+        def lines() -> tuple[list[int], Counter[int]]:
+            found = _member_lines(self.text, key)
+            return found, Counter(found)
 
         def locate(index: int) -> str:
-            if index < len(lines()):
-                return f"{self.where}:{lines()[index]}"
-            return f"{self.where}[{index}]"
+            found, members = lines()
+            if index >= len(found):
+                return f"{self.where}[{index}]"
+            place = f"{self.where}:{found[index]}"
+            # Programs write all members on one line.
+            return f"{place}[{index}]" if members[found[index]] > 1 else place
 
         return records, locate
 

@@ -413,9 +413,11 @@ def test_problems_with_items_are_told_to_the_page(tmp_path: Path) -> None:
             return found
 
         score, skipped = notes()
-        assert score["where"] == "items.json:1" and "score: expected a number" in score["message"]
+        assert (
+            score["where"] == "items.json:1[0]" and "score: expected a number" in score["message"]
+        )
         assert score["item"] == running.draw()["items"][0][0]
-        assert skipped["code"] == "PF204" and skipped["where"] == "items.json:1"
+        assert skipped["code"] == "PF204" and skipped["where"] == "items.json:1[1]"
         write_items(tmp_path, '[{"content":')
         until(lambda: [note["code"] for note in notes()] == ["PF606"])
         (failed,) = notes()

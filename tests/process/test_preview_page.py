@@ -294,7 +294,7 @@ def test_problems_with_items_lead_to_them(reading: Preview, open_page: Opener) -
     give(reading, [{"content": "sound"}, {"name": "odd", "content": "text", "score": "high"}])
     page = open_page(reading)
     page.click("#notes summary")
-    assert "items.json:1: score: expected a number" in page.inner_text("#notes li")
+    assert "items.json:1[1]: score: expected a number" in page.inner_text("#notes li")
     page.click("#notes .line:has-text('odd')")
     assert page.inner_text("#detail h3") == "odd"
     write_items(reading.folder, '[{"content":')

@@ -61,7 +61,10 @@ def test_one_object_and_none() -> None:
 def test_a_bad_record_is_named_by_file_and_line() -> None:
     text = '[\n  {"content": "a"},\n\n  {"content":\n   ["x"]},\n'
     text = text.replace('["x"]', "[1]") + '  {"content": "b"}, {"content": 1}, 7\n]'
-    assert parse(text) == (["a", "b", "1"], ["PF204 f.json:4", "PF202 f.json:6", "PF204 f.json:6"])
+    assert parse(text) == (
+        ["a", "b", "1"],
+        ["PF204 f.json:4", "PF202 f.json:6[3]", "PF204 f.json:6[4]"],
+    )
     inside = '{"about": "list",\n "items"\n:\n[{"content": {}},\n{"content": "b"}]}'
     assert parse(inside) == (["b"], ["PF201 f.json", "PF204 f.json:4"])
     with pytest.raises(ItemError, match=r"f\.json:2: the record is not usable: content: expected"):
@@ -212,6 +215,17 @@ def test_items_and_texts_come_from_a_store(tmp_path: Path, monkeypatch: pytest.M
 def test_objects_one_after_another_are_records() -> None:
     assert parse('{\n"content": "a"\n}\n{"content": "b"}', "f.json") == (["a", "b"], [])
     assert parse('{"content": "a"} {"content": [1]}', "f") == (["a"], ["PF204 f:1"])
+
+
+def test_a_record_that_shares_its_line_is_named_by_its_number() -> None:
+    hits = [{"content": "a"}, {"content": None}, {"content": "b", "score": "high"}]
+    told = ["PF204 f.json:1[1]", "PF202 f.json:1[2]"]
+    assert parse(json.dumps(hits)) == (["a", "b"], told)
+    assert parse(json.dumps({"items": hits})) == (["a", "b"], told)
+    assert parse("[\n" + ",\n".join(map(json.dumps, hits)) + "]")[1] == [
+        "PF204 f.json:3",
+        "PF202 f.json:4",
+    ]
 
 
 def test_a_number_that_is_none_costs_itself_alone() -> None:
