@@ -38,6 +38,8 @@ from ..trimming.kinds import Trimmers, language_by_content
 if TYPE_CHECKING:
     from ..text.control_tokens import ControlTokens, TokenBreaker
 
+_PRINTED = frozenset({"console", "csv", "diff", "json", "log", "man", "traceback", "tsv"})
+
 
 class LanguageTags:
     """Tell languages by the tags of a profile; remember results by path and kind."""
@@ -65,17 +67,21 @@ class LanguageTags:
     def languages(self, item: Item) -> str | None:
         """Return the language of an item's text: its own, its file's, or what its content shows."""
         own = item.language
-        if own is not None:
-            return None if own == "none" else self._tags.get(own, own)
         by_path = self._find("", item.path, None) if item.path else None
-        if by_path:
+        is_text = by_path == "text" and own in (None, "text")
+        if own is not None and not is_text:
+            return None if own == "none" else self._tags.get(own, own)
+        if by_path and not is_text:
             return by_path
         # Documents are Markdown where nothing shows it; such a text is read as any other.
         by_kind = self._tags.get(item.kind)
         if by_kind not in (None, "markdown"):
-            return by_kind
+            return by_path or by_kind
         text = item.content or item.summary
-        return language_by_content(item.kind, text) or (by_kind and "text") if text else by_kind
+        found = language_by_content(item.kind, text) if text else None
+        if is_text:  # a name such as `out.txt` tells less than what a program wrote into it
+            return found if found in _PRINTED else by_path
+        return found or (by_kind and "text") if text else by_kind
 
     def _find_tag(
         self, kind: str, path: str, only: tuple[tuple[str, str], ...] | None

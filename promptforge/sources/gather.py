@@ -388,17 +388,19 @@ def load_stream(
             message = "a list of files; `--files-from -` reads them, `--file -` takes the list"
             raise ItemError(message, where=where) from None
         telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
-        if _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text):
+        language = detect_language(text)
+        is_trace = language == "traceback"  # `IOException: disk full` is no broken YAML
+        is_data = _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text)
+        if is_data and not is_trace:
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as text: it holds no items; --name app.py sets its language"
-        language = detect_language(text)
         if language:
             message = (
                 f"read as {language} by its content, for it holds no items; --name FILE decides"
             )
         items = _named(partial(change_items, text))
-        if not items and stream_name is None and _FAILURE.search(text):
+        if not items and stream_name is None and not is_trace and _FAILURE.search(text):
             items = [Item(kind="log", content=text, name="standard input", language="text")]
             message = (
                 "read as a log, for it tells of a failure; --name notes.txt takes it as a text"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..text.format import Marks
 from ..text.words import late_pattern
+from . import traceback
 from .pieces import (
     CompactText,
     Piece,
@@ -37,6 +38,7 @@ _ERROR = late_pattern(
     r"|(?i:(?<!no )(?<!\b0 )\b(?:errors?|exception|panic|traceback|fail(?:ed|ure)|refused|denied"
     r"|segfault|killed|aborted|timed out)\b(?!=(?:0|false|null|nil)\b))"
 )
+_TRACEBACK = "Traceback (most recent call last)"
 _WARNING = late_pattern(r"(?i:\bwarn(?:ing)?\b)|^W\d{4} \d\d:")
 _CHANGING = late_pattern(r"0x[0-9a-fA-F]++|\d[0-9a-fA-F-]*+")
 """Numbers, times and ids: two records that differ in them alone say the same."""
@@ -64,7 +66,7 @@ class _Record(NamedTuple):
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
-    """Return a log as pieces; None for a single record.
+    """Return a log as pieces; of a single record a trace, or None.
 
     Of records that say the same the last stays longest. With k after it a record's `keep` is
     (1 + severity) / (1 + k): an error said for the third time is worth as much as one new line.
@@ -72,7 +74,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     lines = split_lines(text)
     records = list(_read(lines))
     if len(records) < 2:
-        return None
+        return traceback.divide(text, marks=marks, language=language)
     seen: Counter[str] = Counter()
     keeps: list[float] = []
     for record in reversed(records):
@@ -130,7 +132,8 @@ def _line_without_time(lines: Sequence[str], record: _Record) -> object:
 def _read(lines: Sequence[str]) -> Iterator[_Record]:
     stamped = [bool(_STAMP.match(line)) for line in lines]
     filled = sum(not line.isspace() for line in lines)
-    # Without times each line is a record, and what is indented goes on with it.
+    # Without times each line is a record, and what is indented goes on with it. So does the message
+    # that ends a traceback.
     has_stamps = 3 * sum(stamped) >= filled
     start = 0
     for number in range(1, len(lines) + 1):
@@ -138,6 +141,9 @@ def _read(lines: Sequence[str]) -> Iterator[_Record]:
             line = lines[number]
             begins = stamped[number] if has_stamps else not line[0].isspace()
             if not begins:
+                continue
+            ends = lines[number - 1][0] == " " and lines[start].startswith(_TRACEBACK)
+            if ends and not has_stamps:
                 continue
         yield _make_record(lines, start, number)
         start = number

@@ -372,6 +372,12 @@ def test_the_text_of_one_origin_has_its_own_list() -> None:
     assert "a.md" not in result.explicit_text
 
 
+def test_a_trace_in_a_pipe_is_read_as_one() -> None:
+    lines = "".join(f"\tat com.acme.C{n}.run(C{n}.java:{n})\n" for n in range(60))
+    ran = run("render", "--max-tokens", "90", stdin=f"IOException: disk full\n{lines}")
+    assert "IOException: disk full" in ran.out and "read as traceback" in ran.err
+
+
 @pytest.mark.parametrize(
     "failure",
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from example_counts import cases
 from hypothesis import given
@@ -122,3 +124,27 @@ def test_of_lines_that_differ_in_their_time_the_first_and_the_last_stay() -> Non
     text = "".join([*lines, *lines_of("10:00:00 INFO ")[:20]])
     shown = pf.render([{"content": text}], max_tokens=500).items[0]
     assert shown.form == "compact" and "… 48 equal lines" in shown.text
+
+
+CHAINED = (
+    TRACE + "\nDuring handling of the above exception, another exception occurred:\n\n" + TRACE
+)
+
+
+@pytest.mark.parametrize("text", [TRACE, CHAINED, f"begun\n{TRACE}ended\n"])
+@pytest.mark.parametrize("named", [{"path": "w.log"}, {"path": "out.txt"}, {"kind": "log"}, {}])
+def test_a_cut_trace_keeps_its_message(named: dict[str, str], text: str) -> None:
+    if "begun" in text and named == {"path": "out.txt"}:
+        text = TRACE
+    result = pf.render([{"content": text, **named}], max_tokens=110)
+    assert "TimeoutError: timed out\n" in result.text and result.report.trimmed
+
+
+def test_what_a_program_printed_into_a_text_file_is_cut_as_such() -> None:
+    rows = [{"id": n, "name": f"n{n}"} for n in range(200)]
+    result = pf.render([{"content": json.dumps(rows), "path": "out.txt"}], max_tokens=200)
+    assert json.loads(result.text.split("```text\n")[1].split("\n```")[0])
+    prose = "A note on queues. " * 200
+    assert (
+        "A note on queues." in pf.render([{"content": prose, "path": "a.txt"}], max_tokens=90).text
+    )
