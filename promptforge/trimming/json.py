@@ -559,18 +559,20 @@ class _Writer:
             parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
             parts[1::2] = [chr(ord(mark) + 1) for mark in parts[1::2]]
             return f'"{"".join(parts)}"'
-        if isinstance(value, _Table):
-            value, ends = self._under_columns(value)
-        if isinstance(value, list):
-            phrase, members = self._marks.all_items, self._elements(value, depth)
-        else:
-            phrase, members = self._marks.all_keys, self._members(value, depth)
         if isinstance(value, _Call):
             ends = (f"{value.name}(", ")")
         if depth > self._limits.depth and id(value) not in self._places:
+            is_list = isinstance(value, list)
+            phrase = self._marks.all_items if is_list else self._marks.all_keys
             mark = self._say(f"{ends[0]}{phrase}{ends[1]}", len(value))
             if _exceeds([value], len(mark) + 2):
                 return f'"{mark}"'
+        if isinstance(value, _Table):
+            value, ends = self._under_columns(value)
+        if isinstance(value, list):
+            members = self._elements(value, depth)
+        else:
+            members = self._members(value, depth)
         if isinstance(value, _Row):
             ends = ("[", "]")
         return ends[0] + "".join(members)[:-1] + ends[1]

@@ -385,6 +385,7 @@ def test_every_variant_is_valid_and_a_part_of_the_whole(
 
 @pytest.mark.slow
 @given(st.lists(CONTAINERS, min_size=2, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
+@example([[], [[{"": None, "`": None}] * 4]], "\n")
 @cases(25)
 def test_every_variant_of_lines_is_valid(values: list[Any], end: str) -> None:
     assert_laws(end.join(json.dumps(value) for value in values))
