@@ -38,11 +38,11 @@ from ..trimming.kinds import Trimmers, language_by_content
 if TYPE_CHECKING:
     from ..text.control_tokens import ControlTokens, TokenBreaker
 
-_PRINTED = frozenset({"console", "csv", "diff", "json", "log", "man", "traceback", "tsv"})
-
 
 class LanguageTags:
     """Tell languages by the tags of a profile; remember results by path and kind."""
+
+    _PRINTED = frozenset({"console", "csv", "diff", "json", "log", "man", "traceback", "tsv"})
 
     def __init__(self, tags: Mapping[str, str]) -> None:
         """Take kinds (`man_page`), extensions (`.el`) and languages with the tags to print."""
@@ -66,13 +66,11 @@ class LanguageTags:
 
     def languages(self, item: Item) -> str | None:
         """Return the language of an item's text: its own, its file's, or what its content shows."""
-        own = item.language
         by_path = self._find("", item.path, None) if item.path else None
-        is_text = by_path == "text" and own in (None, "text")
-        if own is not None and not is_text:
-            return None if own == "none" else self._tags.get(own, own)
-        if by_path and not is_text:
-            return by_path
+        own = by_path if item.language is None else self._tags.get(item.language, item.language)
+        is_text = own == by_path == "text"
+        if own and not is_text:
+            return None if item.language == "none" else own
         # Documents are Markdown where nothing shows it; such a text is read as any other.
         by_kind = self._tags.get(item.kind)
         if by_kind not in (None, "markdown"):
@@ -80,7 +78,7 @@ class LanguageTags:
         text = item.content or item.summary
         found = language_by_content(item.kind, text) if text else None
         if is_text:  # a name such as `out.txt` tells less than what a program wrote into it
-            return found if found in _PRINTED else by_path
+            return found if found in self._PRINTED else by_path
         return found or (by_kind and "text") if text else by_kind
 
     def _find_tag(
