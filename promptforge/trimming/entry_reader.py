@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -59,9 +59,8 @@ class EntryReader:
         self._lines = lines
         self.next = 0
         """The first line that is in no entry yet."""
-        self.searched = 0
-        """The first line from which the end of brackets is looked for: each of 10,000 lines `a: [`
-        would be searched from."""
+        self._searched = 0
+        """The first line from which the end of a value is looked for again."""
         self._around: list[tuple[float, int]] = []
         """Columns and numbers of entries, the outermost first."""
 
@@ -104,6 +103,19 @@ class EntryReader:
     def extend(self, line: int) -> None:
         """Let the last entry go on through a line."""
         self.entries[-1].end = self.next = line + 1
+
+    def find_end(
+        self, line: int, find: Callable[[], int | None], reach: int = MAX_LINES_OF_A_VALUE
+    ) -> int | None:
+        """Return the line after a value that goes on below a line; None where it has no end.
+
+        Where one has none, the next `reach` lines are not searched from: 10,000 may be `a: [`.
+        """
+        if line < self._searched:
+            return None
+        end = find()
+        self._searched = line + reach if end is None else 0
+        return end
 
     def finish(self) -> list[DataEntry]:
         """Return all entries; what follows the last goes with it."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
+from functools import partial
 from itertools import accumulate
 
 from ..text.words import late_pattern
@@ -79,7 +79,7 @@ def read_sections(text: str, lines: Sequence[str], language: str | None) -> list
 def read_instructions(lines: Sequence[str]) -> list[DataEntry]:
     """Return the instructions of a Dockerfile under their stages, in the order of their lines."""
     reader = EntryReader(lines)
-    escape, words = "\\", _Words(lines)
+    escape = "\\"
     number = 0
     while number < len(lines):
         bare = lines[number].lstrip(" \t")
@@ -92,7 +92,7 @@ def read_instructions(lines: Sequence[str]) -> list[DataEntry]:
         entry = reader.add(number, 1.0 - bool(stage), stage[1] if stage else "")
         if stage:
             entry.kind = SECTION
-        number = entry.end = reader.next = _end_of_instruction(lines, number, escape, words)
+        number = entry.end = reader.next = _end_of_instruction(reader, lines, number, escape)
     if escape != "\\" and reader.entries:
         reader.entries[0].kind = HEADER  # the directive is above it
     return reader.finish()
@@ -112,37 +112,19 @@ def _link_arrays(
 
 def _end_of_toml(reader: EntryReader, text: str, ends: Sequence[int], number: int) -> int:
     """Return the line after a key of TOML and its value."""
-    left = 0
-    if number >= reader.searched:
+
+    def find() -> int | None:
+        left = 0
         for token in _TOML_TOKEN.finditer(text, ends[number - 1] if number else 0):
             left += (token[0] in "[{") - (token[0] in "]}")
             if token[0] == "\n" and left <= 0:
                 return bisect_right(ends, token.start()) + 1
-        reader.searched = len(ends)  # a bracket has no end: this is no TOML
-    return number + 1
+        return None
+
+    return reader.find_end(number, find, reach=len(ends)) or number + 1
 
 
-class _Words:
-    """The lines of a Dockerfile that may end a here-document, by their text."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = lines
-
-    @cached_property
-    def _places(self) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {}
-        for number, line in enumerate(self._lines):
-            places.setdefault(line.strip(), []).append(number)
-        return places
-
-    def find(self, word: str, start: int) -> int | None:
-        """Return the first line from `start` on that is a word."""
-        places = self._places.get(word, [])
-        place = bisect_left(places, start)
-        return places[place] if place < len(places) else None
-
-
-def _end_of_instruction(lines: Sequence[str], number: int, escape: str, words: _Words) -> int:
+def _end_of_instruction(reader: EntryReader, lines: Sequence[str], number: int, escape: str) -> int:
     """Return the line after an instruction of a Dockerfile, with its here-documents."""
     held: list[str] = []
     while number < len(lines):
@@ -154,9 +136,16 @@ def _end_of_instruction(lines: Sequence[str], number: int, escape: str, words: _
         if not line.rstrip().endswith(escape):
             break
     for _, word in _HERE_DOCUMENT.findall("".join(held)):
-        end = words.find(word, number)
-        number = number if end is None else end + 1
+        number = reader.find_end(number, partial(_end_of_text, lines, number, word)) or number
     return number
+
+
+def _end_of_text(lines: Sequence[str], start: int, word: str) -> int | None:
+    """Return the line after the here-document that a word ends."""
+    for number in range(start, min(start + MAX_LINES_OF_A_VALUE, len(lines))):
+        if lines[number].strip() == word:
+            return number + 1
+    return None
 
 
 def _end_of_setting(
@@ -165,12 +154,10 @@ def _end_of_setting(
     """Return the line after a key and its value, which may have several lines."""
     line, last = lines[number], len(lines)
     depth = len(line) - len(line.lstrip(" \t"))
-    end = None
-    if number >= reader.searched and value.lstrip()[:1] in ("[", "{"):
-        end = end_of_brackets(lines, number + 1, value)
-        reader.searched = number + MAX_LINES_OF_A_VALUE if end is None else 0
-    if end is not None:
-        return end
+    if value.lstrip()[:1] in ("[", "{"):
+        end = reader.find_end(number, partial(end_of_brackets, lines, number + 1, value))
+        if end is not None:
+            return end
     # A folder of Windows ends with `\\` too.
     while (
         number < last - 1

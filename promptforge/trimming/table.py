@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from ..text.words import late_pattern
 from .entry_reader import HEADER, MAX_LINES_OF_A_VALUE, DataEntry, EntryReader
@@ -18,16 +19,13 @@ def read_rows(lines: Sequence[str]) -> list[DataEntry]:
     delimiter = max(",;\t|", key=lines[0].count) if lines else ","
     # A lone quote within a field, as in `5" pipe`, is a sign as any other.
     opening = re.compile(f'(?:^|{re.escape(delimiter)})"')
-    number = searched = 0
+    number = 0
     while number < len(lines):
         if lines[number].isspace():
             number += 1  # it goes with the row before
             continue
-        start, end = number, None
-        if number >= searched:
-            end = _end_of_row(lines, number, opening)
-            searched = number + MAX_LINES_OF_A_VALUE if end is None else 0
-        number = end or number + 1
+        start = number
+        number = reader.find_end(start, partial(_end_of_row, lines, start, opening)) or start + 1
         entry = reader.add(start, float(bool(start)), kind="" if start else HEADER)
         entry.end = reader.next = number
     return reader.finish()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 
 from ..text.words import late_pattern
@@ -23,7 +24,6 @@ _KEY = late_pattern(
     r"""|:?[^\s:\[{"'|>#](?:[^:#\n]++|(?<=\S)[#]|:(?!\s|\Z))*+)[ \t]*:(?=\s|\Z)"""
 )
 _COMPLEX_KEY = late_pattern(r"\?(?=\s|\Z)")
-_ITS_VALUE = late_pattern(r"[ \t]*:(?=\s|\Z)")
 _PROPERTIES = late_pattern(r"(?:[!&]\S*+[ \t]*+)++(?:#.*)?\r?$")
 """A line with nothing but the tag or the anchor of the value below it."""
 _TEXT_FOLLOWS = late_pattern(r"[ \t]*(?:&\S*+[ \t]++)?[|>]([-+\d]{0,2})[ \t]*(?:#.*)?\r?$")
@@ -42,7 +42,7 @@ MAX_LINES_QUOTED = 100
 
 
 def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
-    """Return the entries of YAML in the order of their lines."""
+    """Return the entries of YAML in the order of their lines; none with a key `? [a, b]`."""
     reader = EntryReader(lines)
     number = 0
     while number < len(lines):
@@ -70,10 +70,7 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
         column = len(start[1]) + 0.5 * is_item
         key, place = _KEY.match(line, start.end()), start.end()
         if _COMPLEX_KEY.match(rest):
-            entry = reader.add(number, column)
-            number = _end_of_complex_key(lines, number + 1, int(column))
-            entry.end = reader.next = number
-            continue
+            return []
         inner: float = len(start[0].rstrip()) - 1 if is_item else len(start[1])  # of `- -` the last
         if key:
             inner, place = place, key.end()
@@ -110,17 +107,6 @@ def _read_bare_value(
         return _read_value(reader, entry, lines, place, inner)
     # Behind a text without quotes a line `key: …` is an error: this may be no YAML.
     number = entry.end = reader.next = end_of_deeper(lines, number + 1, inner, until=_KEY)
-    return number
-
-
-def _end_of_complex_key(lines: Sequence[str], number: int, column: int) -> int:
-    """Return the line after `? key` and `: value`, which may be lists of their own."""
-    number = end_of_deeper(lines, number, column)
-    following = number
-    while following < len(lines) and lines[following].isspace():
-        following += 1
-    if following < len(lines) and _ITS_VALUE.match(lines[following]):
-        number = end_of_deeper(lines, following + 1, column)
     return number
 
 
@@ -171,12 +157,11 @@ def _read_value(
         # Behind a value no entry can be under its key: deeper lines go on with it.
         quoted = _end_of_quoted(lines, number, value)
         number = max(quoted, end_of_deeper(lines, number, column))
-        if value.lstrip()[:1] in ("[", "{") and entry.code >= reader.searched:
+        if value.lstrip()[:1] in ("[", "{"):
             # The lines of a list in brackets may stand in any column.
-            value = "".join([value, *lines[entry.code + 1 : number]])
-            end = end_of_brackets(lines, number, _NO_FLOW.sub("", value), _NO_FLOW)
-            reader.searched = number + MAX_LINES_OF_A_VALUE if end is None else 0
-            number = end or number
+            value = _NO_FLOW.sub("", "".join([value, *lines[entry.code + 1 : number]]))
+            find = partial(end_of_brackets, lines, number, value, _NO_FLOW)
+            number = reader.find_end(entry.code, find) or number
         entry.end = reader.next = number
     return number
 

@@ -193,8 +193,6 @@ def each_part(text: str, language: str = "yaml") -> Iterator[str]:
         "--- >\n  one\n  two\n  three\n\n# four\n--- |2\n    one\n  two\n  three\n  four\n---\na: 1\nb: 2\n",
         # What opens a text below its key may be deeper than it, have a tag, and a comment.
         "a :\n  !t |+ # b: c\n first\n [d\n   # e\n k: f\n # g\nh:\n- !t > # i: j\n  first\n  k: l\n  # m\n- [n,\n  o]\n",
-        # A key may have lines of its own.
-        "a: 1\n? - b\n  - c\n: d\n? e: f\n: - g\n  - h\ni: 2\n",
     ],
 )  # fmt: skip
 def test_every_part_of_yaml_is_yaml(text: str) -> None:
@@ -229,3 +227,8 @@ def test_a_list_of_hundreds_leaves_room_for_the_rest() -> None:
     )
     short = next(each for each in pieces_of(text).variants() if len(each.text) < 200).text
     assert "port: 1" in short and "- word0" in short
+
+
+def test_a_key_with_lines_of_its_own_is_not_divided() -> None:
+    text = "a: 1\n? - b\n  - c\n: d\ni: 2\n"
+    assert divide(text, marks=marks(MARKER), language="yaml") is None
