@@ -19,6 +19,7 @@ from .pieces import (
     UnderQuery,
     line_end,
     paragraph,
+    split_lines,
     split_sentences,
 )
 
@@ -32,6 +33,10 @@ LINES_OF_HEADER = 3
 MAX_PARAGRAPH_CHARS = 300
 """A longer paragraph may lose sentences."""
 WHITE = " \t\r\n"
+MAX_NESTING = 20
+"""Blocks within blocks; what is deeper is one piece."""
+_NESTED = 99
+"""The level of what a block holds: no heading ends it."""
 
 
 def make_document(
@@ -112,6 +117,10 @@ def _mark(run: Sequence[Piece], marks: Marks) -> str:
     return kind + mark + end * 2
 
 
+Place = tuple[float, int, str]
+"""The `keep`, the parent and the kind of the first piece of a block."""
+
+
 class BlockReader:
     """The pieces of one document, added from top to bottom.
 
@@ -141,6 +150,14 @@ class BlockReader:
         if text:
             self._parts.append(Piece(text, keep, under, kind=kind, closes=closes))
         return len(self._parts) - 1
+
+    def _add_lines(self, lines: Sequence[str], place: Place, line_kind: str = "line") -> None:
+        """Add a fence, a table or the like: its header, lines that go one by one, and its end."""
+        head, (keep, under, kind) = "".join(lines[:LINES_OF_HEADER]), place
+        index = self._add(head, keep, under, kind)
+        for line in lines[LINES_OF_HEADER:-1]:
+            self._add(line, keep, index, line_kind)
+        self._add(lines[-1], keep, index, closes=index)
 
     def _under(self) -> int:
         if self._intro >= 0 or not self._headings:
@@ -198,3 +215,37 @@ class BlockReader:
             for sentence in parts[1:]:
                 self._add(sentence, keep, index, "sentence")
             self._add(text[len(body) :], keep, closes=index)
+
+
+class LineReader(BlockReader):
+    """The pieces of a document that is read by its lines; a block may hold blocks."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._lines = split_lines(text)
+        self._nesting = 0
+
+    def _read(self, start: int, stop: int) -> None:
+        """Add the blocks from a line to before another."""
+        raise NotImplementedError
+
+    def _read_within(self, head: int, start: int, stop: int) -> None:
+        """Add the blocks that a piece holds."""
+        self._headings.append((_NESTED, head))
+        self._nesting += 1
+        self._read(start, stop)
+        self._nesting -= 1
+        # A heading within, which ends what is open, has ended this too.
+        del self._headings[self._headings.index((_NESTED, head)) :]
+        self._fresh, self._intro = False, -1
+
+    def _slice(self, start: int, end: int) -> str:
+        return "".join(self._lines[start:end])
+
+    def _is_blank(self, number: int) -> bool:
+        return not self._lines[number].strip()
+
+    def _skip_blank(self, number: int, stop: int) -> int:
+        while number < stop and self._is_blank(number):
+            number += 1
+        return number

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .blocks import (
-    LINES_OF_HEADER,
     MAX_CHARS_KEPT,
     MAX_LINES_WHOLE,
     MAX_PARAGRAPH_CHARS,
@@ -274,10 +273,7 @@ class _Page(BlockReader):
         if len(lines) <= MAX_LINES_WHOLE:
             self._add("".join(lines), keep, under)
             return
-        index = self._add("".join(lines[:LINES_OF_HEADER]), keep, under)
-        for line in lines[LINES_OF_HEADER:-1]:
-            self._add(line, keep, index, "line")
-        self._add(lines[-1], keep, index, closes=index)
+        self._add_lines(lines, (keep, under, ""))
 
     def _join_tags(self) -> list[Piece]:
         """Return the pieces; tags alone go with the block before or after them."""

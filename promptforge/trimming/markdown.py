@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .blocks import (
-    LINES_OF_HEADER,
     MAX_CHARS_KEPT,
     MAX_LINES_WHOLE,
     WHITE,
@@ -232,10 +231,14 @@ class _Blocks(BlockReader):
                 self._intro = len(self._parts)
             self._paragraph(text, keep, under, kind)
         elif token.type == "table_open" and long:
-            self._table(start, stop, end, keep, under, kind)
+            # The line end after the last row parts the table from the next block: it always stays.
+            rest = self._slice(stop - 1, end)
+            row = self._slice(stop - 1, stop).rstrip("\r\n \t" if end == stop else "\r\n")
+            lines = [*self._lines(start, stop - 1), row, rest[len(row) :]]
+            self._add_lines(lines, (keep, under, kind), "row")
         elif token.type == "fence" and long and self._is_closed(token, stop):
-            index = self._lines(start, stop - 1, keep, under, (kind, "line"))
-            self._add(self._slice(stop - 1, end), keep, closes=index)
+            lines = [*self._lines(start, stop - 1), self._slice(stop - 1, end)]
+            self._add_lines(lines, (keep, under, kind))
         else:
             self._add(text, keep - 2 * (token.type == "html_block"), under, kind)
 
@@ -244,17 +247,5 @@ class _Blocks(BlockReader):
         line = self._slice(stop - 1, stop).strip()
         return len(line) >= len(token.markup) and not line.strip(token.markup[0])
 
-    def _lines(self, start: int, stop: int, keep: float, under: int, kinds: tuple[str, str]) -> int:
-        """Add the header of a fence or table, and its lines under it; return the header."""
-        index = self._add(self._slice(start, start + LINES_OF_HEADER), keep, under, kinds[0])
-        for line in range(start + LINES_OF_HEADER, stop):
-            self._add(self._slice(line, line + 1), keep, index, kinds[1])
-        return index
-
-    def _table(self, start: int, stop: int, end: int, keep: float, under: int, kind: str) -> None:
-        index = self._lines(start, stop - 1, keep, under, (kind, "row"))
-        # The line end after the last row parts the table from the next block, so it always stays.
-        rest = self._slice(stop - 1, end)
-        row = rest.rstrip("\r\n \t") if end == stop else self._slice(stop - 1, stop).rstrip("\r\n")
-        self._add(row, keep, index, "row")
-        self._add(rest[len(row) :], keep, closes=index)
+    def _lines(self, start: int, stop: int) -> list[str]:
+        return [self._slice(line, line + 1) for line in range(start, stop)]

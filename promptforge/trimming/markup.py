@@ -11,13 +11,9 @@ import re
 from collections import Counter
 
 from ..text.format import Marks
-from .blocks import LINES_OF_HEADER, MAX_LINES_WHOLE, BlockReader, make_document
-from .pieces import Piece, Pieces, paragraph, split_lines, split_sentences
+from .blocks import MAX_LINES_WHOLE, MAX_NESTING, LineReader, make_document
+from .pieces import Piece, Pieces, paragraph, split_sentences
 
-MAX_NESTING = 20
-"""Blocks within blocks; what is deeper is one piece."""
-_NESTED = 99
-"""The level of what an environment holds: no heading ends it."""
 _LEVELS = ["part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph"]
 _TEX_HEADING = re.compile(rf"[ \t]*\\({'|'.join(_LEVELS)})\*?[ \t]*[\[{{]")
 _TEX_LABEL = re.compile(r"[ \t]*\\(?:label|index\w*)\{[^\n]*\}[ \t]*%?[ \t\r]*\n?\Z")
@@ -55,7 +51,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     return make_document(made.read(), marks, above)
 
 
-class _Blocks(BlockReader):
+class _Blocks(LineReader):
     """The pieces of one document, read from top to bottom; each syntax tells its lines apart."""
 
     risky = re.compile(r"(?!)")
@@ -63,11 +59,9 @@ class _Blocks(BlockReader):
     """The beginning of a comment in a line of its own."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self._lines = split_lines(text)
+        super().__init__(text)
         self._ends = self._find_ends()
         """First line of a block with an end → its last line."""
-        self._nesting = 0
 
     def _find_ends(self) -> dict[int, int]:
         raise NotImplementedError
@@ -99,17 +93,6 @@ class _Blocks(BlockReader):
         """Return the `keep` of a paragraph: less where it says nothing to a reader."""
         return keep
 
-    def _slice(self, start: int, end: int) -> str:
-        return "".join(self._lines[start:end])
-
-    def _is_blank(self, number: int) -> bool:
-        return not self._lines[number].strip()
-
-    def _skip_blank(self, number: int, stop: int) -> int:
-        while number < stop and self._is_blank(number):
-            number += 1
-        return number
-
     def read(self) -> list[Piece]:
         """Return the pieces."""
         numbers = range(len(self._lines))
@@ -119,7 +102,6 @@ class _Blocks(BlockReader):
         return self._parts
 
     def _read(self, start: int, stop: int) -> None:
-        """Add the blocks from a line to before another."""
         while start < stop:
             number = self._skip_blank(start, stop)
             while number < stop and self._is_lead(number):
@@ -162,21 +144,11 @@ class _Blocks(BlockReader):
         if last - number - 1 <= MAX_LINES_WHOLE or self._nesting >= MAX_NESTING:
             self._add(self._slice(start, end), keep, under, self.comment)
         elif self._is_literal(number):
-            index = self._add(
-                self._slice(start, number + LINES_OF_HEADER), keep, under, self.comment
-            )
-            for line in range(number + LINES_OF_HEADER, last):
-                self._add(self._lines[line], keep, index, "line")
-            self._add(self._slice(last, end), keep, closes=index)
+            head, inner = self._slice(start, number + 1), self._lines[number + 1 : last]
+            self._add_lines([head, *inner, self._slice(last, end)], (keep, under, self.comment))
         elif self._is_text(number):
             index = self._add(self._slice(start, number + 1), keep, under, self.comment)
-            self._headings.append((_NESTED, index))
-            self._nesting += 1
-            self._read(number + 1, last)
-            self._nesting -= 1
-            # A heading within, which ends what is open, has ended this too.
-            del self._headings[self._headings.index((_NESTED, index)) :]
-            self._intro = -1
+            self._read_within(index, number + 1, last)
             self._add(self._slice(last, end), keep, closes=index)
         else:
             self._add(self._slice(start, end), keep, under, self.comment)

@@ -10,8 +10,15 @@ from __future__ import annotations
 import re
 
 from ..text.format import Marks
-from .blocks import LINES_OF_HEADER, MAX_CHARS_KEPT, MAX_LINES_WHOLE, BlockReader, make_document
-from .pieces import ALWAYS, Piece, Pieces, split_lines
+from .blocks import (
+    MAX_CHARS_KEPT,
+    MAX_LINES_WHOLE,
+    MAX_NESTING,
+    LineReader,
+    Place,
+    make_document,
+)
+from .pieces import ALWAYS, Piece, Pieces
 
 _TITLE_LINE = re.compile(r"""([!-/:-@\[-`{-~])\1*+[ \t\r]*\n?\Z""")
 """A line under or above a title: one sign, repeated."""
@@ -46,10 +53,6 @@ _SIGNATURE = re.compile(
 """Directives of Sphinx that define a name; `c:function` and the like do, too."""
 MAX_LINES_OF_A_TABLE = 1_000
 """Lines that are looked through for the end of a table."""
-MAX_NESTING = 20
-"""Blocks within blocks; what is deeper is one piece."""
-_NESTED = 99
-"""The level of what a directive or a definition holds: no title ends it."""
 _UNBROKEN = re.compile(r">>>[ \t]|\|[ \t]|\+[-=]")
 """The beginnings of sessions of Python, verses and tables, which go on to the next blank line."""
 _RISKY = re.compile(r"""\n[ \t]*([!-/:-@\[-`{-~])\1*[ \t\r]*(?:\n|\Z)""")
@@ -64,24 +67,18 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     return make_document(_Blocks(text).read(), marks)
 
 
-_Place = tuple[float, int, str]
-"""The `keep`, the parent and the kind of the first piece of a block."""
-
-
-class _Blocks(BlockReader):
+class _Blocks(LineReader):
     """The pieces of one document, read from top to bottom."""
 
     risky = _RISKY
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self._lines = split_lines(text)
+        super().__init__(text)
         bare = [line.expandtabs().rstrip() for line in self._lines]
         self._depths = [len(line) - len(line.lstrip()) if line else None for line in bare]
         """Columns in which the lines begin; None for blank ones."""
         self._titles = self._find_titles()
         """First line of a title → its level and the line after it."""
-        self._nesting = 0
         self._link_keep = ALWAYS
         self._lead: int | None = None
         """The first of the anchors (`.. _name:`) that belong to the next block."""
@@ -125,9 +122,6 @@ class _Blocks(BlockReader):
             return None
         return under[1]
 
-    def _slice(self, start: int, end: int) -> str:
-        return "".join(self._lines[start:end])
-
     def _before_mark(self, line: int) -> str:
         """Return what stands before a mark in place of this line: a line end, the indentation."""
         apart = "\n" * (line > 0 and self._depths[line - 1] is not None)
@@ -148,7 +142,6 @@ class _Blocks(BlockReader):
         return self._parts
 
     def _read(self, number: int, stop: int) -> None:
-        """Add the blocks that begin in a line and end before another."""
         while number < stop:
             if self._depths[number] is None:  # before the first block
                 self._lead = number if self._lead is None else self._lead
@@ -184,11 +177,6 @@ class _Blocks(BlockReader):
         self._add(self._slice(start, end), keep)
         self._lead = None
         return end
-
-    def _skip_blank(self, number: int, stop: int) -> int:
-        while number < stop and self._depths[number] is None:
-            number += 1
-        return number
 
     def _skip_deeper(self, number: int, stop: int, depth: int) -> int:
         """Return the line after the blank ones and those that are deeper."""
@@ -252,7 +240,7 @@ class _Blocks(BlockReader):
         else:
             self._text_block(start, number, end, place)
 
-    def _directive(self, name: str, start: int, number: int, end: int, place: _Place) -> None:
+    def _directive(self, name: str, start: int, number: int, end: int, place: Place) -> None:
         """Add a directive: of a nested one its blocks are pieces of their own."""
         body = number
         while body < end and self._depths[body] is not None:
@@ -280,20 +268,15 @@ class _Blocks(BlockReader):
 
     def _nested(self, head: int, start: int, end: int) -> None:
         """Add what a piece holds besides itself."""
-        self._headings.append((_NESTED, head))
+        if self._nesting >= MAX_NESTING:
+            self._add(self._slice(start, end), self._parts[head].keep, head)
+            return
+        first, self._first = self._first, False  # a note is not how a document begins
         self._fresh = True
-        if self._nesting < MAX_NESTING:
-            first, self._first = self._first, False  # a note is not how a document begins
-            self._nesting += 1
-            self._read(start, end)
-            self._nesting -= 1
-            self._first = first
-        else:
-            self._add(self._slice(start, end), self._keep(), head)
-        self._headings.pop()
-        self._fresh, self._intro = False, -1
+        self._read_within(head, start, end)
+        self._first = first
 
-    def _literal(self, start: int, body: int, end: int, place: _Place) -> None:
+    def _literal(self, start: int, body: int, end: int, place: Place) -> None:
         """Add what ends in a literal block: its lines are pieces, if there are many."""
         stop = end
         while self._depths[stop - 1] is None:
@@ -304,12 +287,10 @@ class _Blocks(BlockReader):
         lines = [line for line in range(body, stop) if self._depths[line] is not None]
         least = min(lines, key=lambda line: self._depths[line] or 0)
         indentation = self._indentation(least)
-        index = self._add(self._slice(start, body + LINES_OF_HEADER), *place)
-        for line in range(body + LINES_OF_HEADER, stop):
-            self._add(self._lines[line], place[0], index, indentation + "line")
-        self._add(self._slice(stop, end), place[0], closes=index)
+        head, inner = self._slice(start, body + 1), self._lines[body + 1 : stop]
+        self._add_lines([head, *inner, self._slice(stop, end)], place, indentation + "line")
 
-    def _text_block(self, start: int, number: int, end: int, place: _Place) -> None:
+    def _text_block(self, start: int, number: int, end: int, place: Place) -> None:
         """Add a paragraph, a definition or a table, with what is below it."""
         stop = self._end_of_lines(number, end)
         line = self._lines[number].lstrip(" \t")
