@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Sequence
 
 from ..text.format import Marks
@@ -116,43 +115,32 @@ class _Technique:
 
     def _prose(self, line: str, *, whole: bool = False) -> None:
         """Add a paragraph by sentences, or all of it as one."""
-        # Sentences are found as if there were no citations: `end.(Citation: X) Next`.
-        extras: deque[tuple[int, str]] = deque()
-        plain, done = "", 0
-        for found in _EXTRA.finditer(line):
-            plain += line[done : found.start()]
-            extras.append((len(plain), found[0]))
-            done = found.end()
-        plain += line[done:]
-        start, first = 0, -1
-        for sentence in [plain] if whole or not plain else split_sentences(plain):
-            end, index = start + len(sentence), len(self._parts)
-            under = self._heading
+        # A citation is one more sign behind the full stop before it: `end.(Citation: X) Next`.
+        masked = _EXTRA.sub(lambda found: "»" * len(found[0]), line)
+        end, first = 0, -1
+        for sentence in [masked] if whole else split_sentences(masked):
+            start, end = end, end + len(sentence)
+            index, under = len(self._parts), self._heading
             if under < 0 and self._keep != _SENTENCE:
                 under = first
+            if first < 0:
+                first = index
             keep: float = self._keep
             if self._first and keep == _SENTENCE and sentence.strip():
                 keep = ALWAYS if len(sentence) <= MAX_FIRST_SENTENCE_CHARS else 100
                 self._first = False
-            while extras and (extras[0][0] < end or end == len(plain)):
-                place, extra = extras.popleft()
-                self._fragment(plain[start:place], keep, under, index)
-                if len(self._parts) > index:
-                    self._parts.append(Piece(extra, _EXTRAS, index, kind="extra"))
-                else:  # before anything it could stand under
-                    self._parts.append(Piece(extra, _EXTRAS, kind="extra"))
-                    index += 1
-                start = place
-            self._fragment(plain[start:end], keep, under, index)
-            start = end
-            if first < 0:
-                first = index
+            place, head = start, -1
+            for found in _EXTRA.finditer(line, start, end):
+                head = self._fragment(line[place : found.start()], keep, under, head)
+                self._parts.append(Piece(found[0], _EXTRAS, head, kind="extra"))
+                place = found.end()
+            self._fragment(line[place:end], keep, under, head)
 
-    def _fragment(self, text: str, keep: float, under: int, index: int) -> None:
-        """Add a part of the sentence that begins with piece `index`: they all stay as long."""
-        if not text:
-            return
-        if len(self._parts) == index:
+    def _fragment(self, text: str, keep: float, under: int, head: int) -> int:
+        """Add a part of a sentence, which stays as long as its first; return the first."""
+        if text and head < 0:
             self._parts.append(Piece(text, keep, under))
-        else:
-            self._parts.append(Piece(text, closes=index))
+            return len(self._parts) - 1
+        if text:
+            self._parts.append(Piece(text, closes=head))
+        return head
