@@ -13,7 +13,7 @@ from ..text.format import Marks
 from ..text.words import late_pattern
 from .indentation import read_indentation
 from .pieces import Piece, Pieces, split_lines
-from .program import FIELD, NONE, SIGNATURE, Blocks, code_gap, program_pieces
+from .program import FIELD, NONE, SIGNATURE, Blocks, Place, code_gap, program_pieces
 from .syntax_tree import read_syntax
 
 _SCRIPT = late_pattern(r"<script\b([^>]*)>[ \t]*\r?\n")
@@ -59,9 +59,9 @@ def _add_script(blocks: Blocks, language: str, end: re.Pattern[str]) -> None:
                 found.found[number] = block._replace(kind=FIELD)
         blocks.extend(found, head)
     if blocks.next < last:
-        blocks.add(blocks.next, last, parent=head)
+        blocks.add(blocks.next, last, Place(head))
     if last < len(lines):
-        blocks.add(last, last + 1, parent=head, closes=head, kind=_MARKUP)
+        blocks.add(last, last + 1, Place(head), closes=head, kind=_MARKUP)
 
 
 def _add_markup(blocks: Blocks) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..text.languages import BLOCK_COMMENTS
 from ..text.words import late_pattern
 from .pieces import split_lines
-from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks
+from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks, Place
 
 # The last line of a block, or the next part of it, begins so.
 _BLOCK_END = late_pattern(
@@ -149,12 +149,12 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
         header = lines[line : last + 1]
         code = next(filterfalse(_ATTRIBUTE.match, header), header[0])
         if ended >= 0 and _BLOCK_END.match(lines[line]):
-            number = blocks.add(line, last + 1, parent=ended, closes=ended, body=body)
+            number = blocks.add(line, last + 1, Place(ended, body), closes=ended)
         else:
             rank = lists.get(parent, _rank_of_header(header, heads, open_headers, language))
             is_field = rank == NONE and _is_field(code, heads, open_headers, language)
             kind = FIELD if is_field else ""
-            number = blocks.add(line, last + 1, parent=parent, rank=rank, body=body, kind=kind)
+            number = blocks.add(line, last + 1, Place(parent, body), rank=rank, kind=kind)
             if heads and rank and _heads_list(header):
                 lists[number] = rank
         if heads:

@@ -53,6 +53,35 @@ class _Block(NamedTuple):
     kind: str = ""
 
 
+class Place(NamedTuple):
+    """The surroundings of a statement: its header, its body, and how deep it is."""
+
+    parent: int = -1
+    body: int = -1
+    """The header of the body that goes as one; -1: outside of any."""
+    function: bool = False
+    """True in a function."""
+    nested: bool = False
+    """True in a function within a function."""
+    depth: int = 0
+    members: bool = True
+    """True at the top, and in types and modules there: what is set here is a field."""
+
+    def enter(self, head: int, first: int, *, function: bool, container: bool) -> Place:
+        """Return the place under `head`, a header of a statement with its first at `first`."""
+        depth = self.depth + 1
+        if function:
+            return Place(head, head, True, self.function, depth, False)
+        if container:
+            return Place(head, self.body, self.function, self.function, depth, self.members)
+        body = first if self.body < 0 else self.body
+        return Place(head, body, self.function, self.nested, depth, False)
+
+
+TOP = Place()
+"""Outside of any block."""
+
+
 class Blocks:
     """The blocks of a text, added in the order of their lines."""
 
@@ -66,11 +95,10 @@ class Blocks:
         self,
         code: int,
         end: int,
+        place: Place = TOP,
         *,
-        parent: int = -1,
         rank: int = NONE,
         closes: int = -1,
-        body: int = -1,
         kind: str = "",
     ) -> int:
         """Add the lines up to `end` as a block, with code from line `code` on; return its number.
@@ -87,9 +115,9 @@ class Blocks:
         comments = self.lines[first:code]
         apart = _MAX_LINES_OF_TRIVIA if closes < 0 else 0
         if len(comments) > apart and any(line.strip() for line in comments):
-            self._add_comments("".join(comments), first, parent, body)
+            self._add_comments("".join(comments), first, place.parent, place.body)
             first = code
-        self.found.append(_Block(first, parent, rank, closes, body, kind))
+        self.found.append(_Block(first, place.parent, rank, closes, place.body, kind))
         return len(self.found) - 1
 
     def _add_comments(self, text: str, line: int, parent: int, body: int) -> None:
@@ -345,31 +373,6 @@ def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
             keep -= min(depths[-1], MAX_BLOCK_DEPTH)
         keeps.append(keep)
     return keeps
-
-
-class Place(NamedTuple):
-    """The surroundings of a statement: its header, its body, and how deep it is."""
-
-    parent: int = -1
-    body: int = -1
-    """The header of the body that goes as one; -1: outside of any."""
-    function: bool = False
-    """True in a function."""
-    nested: bool = False
-    """True in a function within a function."""
-    depth: int = 0
-    members: bool = True
-    """True at the top, and in types and modules there: what is set here is a field."""
-
-    def enter(self, head: int, first: int, *, function: bool, container: bool) -> Place:
-        """Return the place under `head`, a header of a statement with its first at `first`."""
-        depth = self.depth + 1
-        if function:
-            return Place(head, head, True, self.function, depth, False)
-        if container:
-            return Place(head, self.body, self.function, self.function, depth, self.members)
-        body = first if self.body < 0 else self.body
-        return Place(head, body, self.function, self.nested, depth, False)
 
 
 class Unit(NamedTuple):

@@ -21,6 +21,7 @@ from .program import (
     SAYING,
     SAYS,
     SIGNATURE,
+    TOP,
     Blocks,
     Cut,
     Place,
@@ -51,7 +52,7 @@ def _cut(text: str) -> Cut | None:
     if tree is None:
         return None
     reader = _Reader(_LINE.findall(text))
-    reader.read_body(tree.body, Place(), says=True)
+    reader.read_body(tree.body, TOP, says=True)
     return reader.blocks.cut()
 
 
@@ -92,18 +93,10 @@ class _Reader:
             body = self._docstring(body, place)
         for unit in self._units(body):
             if not self._open(unit, place):
-                rank, kind = NONE, ""
-                if not place.function:
-                    rank = _rank(unit)
-                if place.members and isinstance(unit.node, _Assignment):
-                    kind = FIELD
-                self.blocks.add(
-                    *(unit.start, unit.end),
-                    parent=place.parent,
-                    rank=rank,
-                    body=place.body,
-                    kind=kind,
-                )
+                rank = NONE if place.function else _rank(unit)
+                is_field = place.members and isinstance(unit.node, _Assignment)
+                kind = FIELD if is_field else ""
+                self.blocks.add(unit.start, unit.end, place, rank=rank, kind=kind)
 
     def _units(self, body: Sequence[ast.stmt]) -> Iterator[Unit]:
         held: Unit | None = None
@@ -147,14 +140,11 @@ class _Reader:
         head = first = -1
         for clause, (code, stop) in zip(clauses, heads, strict=True):
             if head < 0:
-                head = first = self.blocks.add(
-                    code, stop, parent=place.parent, rank=rank, body=place.body
-                )
+                head = first = self.blocks.add(code, stop, place, rank=rank)
             else:
                 closes = head if clause.needed else -1
-                head = self.blocks.add(
-                    code, stop, parent=head, closes=closes, body=place.body, kind=kind
-                )
+                under = place._replace(parent=head)
+                head = self.blocks.add(code, stop, under, closes=closes, kind=kind)
             function = defines and not container
             inner = place.enter(head, first, function=function, container=container)
             self.read_body(clause.body, inner, says=defines)
@@ -195,13 +185,11 @@ class _Reader:
             return body
         rank = NONE if place.nested else SAYING
         top = self._docstring_top(start, end)
-        opening = self.blocks.add(
-            start, top, parent=place.parent, rank=rank, body=place.body, kind=SAYS
-        )
+        opening = self.blocks.add(start, top, place, rank=rank, kind=SAYS)
         if top < end:
             # The closing quotes are a piece that stays exactly as long as the opening ones.
-            self.blocks.add(top, end - 1, parent=opening, body=place.parent, kind=IN_STRING)
-            self.blocks.add(end - 1, end, parent=opening, rank=rank, closes=opening)
+            self.blocks.add(top, end - 1, Place(opening, place.parent), kind=IN_STRING)
+            self.blocks.add(end - 1, end, Place(opening), rank=rank, closes=opening)
         return body[1:]
 
     def _docstring_top(self, start: int, end: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import PromptForgeError, call_foreign
 from ..text.words import late_pattern
 from .pieces import split_lines
-from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks, Place, Unit
+from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, TOP, Blocks, Place, Unit
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -112,7 +112,7 @@ def read_syntax(text: str, language: str | None) -> Blocks | None:
     wrong = sum(_row_after(node) - node.start_point.row for node in root.children if node.is_error)
     if wrong * 4 > len(blocks.lines):
         return None
-    _read_statements(blocks, root.children, Place())
+    _read_statements(blocks, root.children, TOP)
     return blocks
 
 
@@ -229,9 +229,7 @@ def _read_statements(blocks: Blocks, nodes: Sequence[Node], place: Place) -> Non
         if not _add_compound(blocks, unit, place):
             rank = NONE if place.function else _rank(unit)
             kind = _kind(unit, place) if rank == NONE else ""
-            blocks.add(
-                unit.start, unit.end, parent=place.parent, rank=rank, body=place.body, kind=kind
-            )
+            blocks.add(unit.start, unit.end, place, rank=rank, kind=kind)
 
 
 def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
@@ -252,27 +250,20 @@ def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
             rank = SIGNATURE
         if head < 0:
             kind = _kind(unit, place) if rank == NONE else ""
-            first = head = blocks.add(
-                *(unit.start, span.top + 1),
-                parent=place.parent,
-                rank=rank,
-                body=place.body,
-                kind=kind,
-            )
+            first = head = blocks.add(unit.start, span.top + 1, place, rank=rank, kind=kind)
         else:
             # `} else {`: the end of one body and the header of the next.
-            head = blocks.add(
-                blocks.next, span.top + 1, parent=head, rank=rank, closes=head, body=place.body
-            )
+            under = place._replace(parent=head)
+            head = blocks.add(blocks.next, span.top + 1, under, rank=rank, closes=head)
         inner = place.enter(head, first, function=function, container=container)
         if place.members and not function and _holds_fields(unit.node):
             inner = inner._replace(members=True)
         _read_statements(blocks, span.inner, inner)
         if blocks.next < span.bottom:  # comments at the end of a block
-            blocks.add(blocks.next, span.bottom, parent=head, body=inner.body)
+            blocks.add(blocks.next, span.bottom, inner)
     if head < 0:
         return False
-    blocks.add(blocks.next, unit.end, parent=head, closes=head, body=place.body)
+    blocks.add(blocks.next, unit.end, place._replace(parent=head), closes=head)
     return True
 
 
