@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from shipped_words import divided, marks
 
 import promptforge as pf
+from promptforge.trimming.blocks import MAX_NESTING
 from promptforge.trimming.pieces import Pieces
-from promptforge.trimming.rst import MAX_NESTING, divide
+from promptforge.trimming.rst import divide
 
 MARKER = "[cut]"
 MARK = re.compile(r"\[…[^\]]*\]|\[cut\][^\n]*")
