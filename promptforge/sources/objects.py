@@ -121,74 +121,23 @@ def _attributes(value: Any) -> Fields:
     return {k: v for k, v in vars(value).items() if not k.startswith("_")}
 
 
-_ABOUT_DOCUMENTS = frozenset(("meta", "metadata", "id", "id_", "node_id"))
+@guarded
+def read_document(given: Any) -> Fields | None:
+    """Return the fields of a document of LangChain, LlamaIndex or Haystack; `None` for others.
 
-
-class Document:
-    """A document of LangChain, LlamaIndex or Haystack; these are not imported."""
-
-    def __init__(self, given: object) -> None:
-        self._given = given
-        self.failed: dict[str, str] = {}
-        """Name of an attribute → type of the exception that it raised."""
-
-    def get(self, name: str) -> Any:
-        """Return an attribute, or `MISSING` where there is none or reading it raises."""
-        try:
-            return getattr(self._given, name, MISSING)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:
-            self.failed[name] = type_name_of(error)
-            return MISSING
-
-    def first(self, *names: str) -> Any:
-        """Return the first of these attributes that is there and not `None`, else `None`."""
-        values = (self.get(name) for name in names)
-        return next((v for v in values if v is not MISSING and v is not None), None)
-
-    def read(self) -> Fields | None:
-        """Return the fields of a document, as of LangChain's; `None` if it is none."""
-        if self.get("__mapper__") is not MISSING:
-            return None  # a row of a database, whose `metadata` is that of its tables
-        text = self.get("page_content")
-        if text is not MISSING:
-            about = {"metadata": self.first("metadata"), "id": self.first("id")}
-            return {"page_content": text, **about}
-        node = self.first("node")
-        if node is not None:  # LlamaIndex's node with a score
-            inner = Document(node)
-            inner.failed = self.failed
-            if found := inner.read_node():
-                return {**found, "score": self.first("score")}
-        text = self.get("content")
-        metadata = self.first("meta", "metadata")
-        if text is MISSING or (metadata is None and self.get("meta") is MISSING):
-            return self.read_node()
-        if text is not None and not isinstance(text, str):
-            return None  # Bedrock's content is an object, OpenAI's a list
-        if self.get("blob") is MISSING and self._says_more("content", "score"):
-            return None  # not Haystack's: all of its fields are read
-        about = {"id": self.first("id"), "score": self.first("score")}
-        return {"page_content": text, "metadata": metadata, **about}
-
-    def _says_more(self, *known: str) -> bool:
-        return not mapping(self._given).keys() <= _ABOUT_DOCUMENTS.union(known)
-
-    def read_node(self) -> Fields | None:
-        """Return the fields of a node of LlamaIndex; its text depends on its kind."""
-        if self.get("metadata") is MISSING:
-            return None
-        if self.get("get_content") is MISSING and self._says_more("text"):
-            return None
-        # A scored node raises at `text` if it holds no text node; all have `get_content`.
-        text = guarded(lambda method: method())(self.get("get_content"))
-        if not isinstance(text, str):
-            text = self.get("text")
-        if text is MISSING:
-            return None
-        about = {"metadata": self.first("metadata"), "id": self.first("node_id", "id_")}
-        return {"page_content": text, **about}
+    None of these is imported. They are known by what only they have.
+    """
+    if hasattr(given, "page_content"):
+        return {name: getattr(given, name, None) for name in ("page_content", "metadata", "id")}
+    score = getattr(given, "score", None)
+    node = getattr(given, "node", None) or given  # LlamaIndex puts a node into one with a score
+    if hasattr(node, "get_content") and hasattr(node, "metadata"):
+        about = {"metadata": node.metadata, "id": getattr(node, "node_id", None), "score": score}
+        return {"page_content": node.get_content(), **about}
+    if hasattr(given, "content") and hasattr(given, "blob") and hasattr(given, "meta"):
+        about = {"metadata": given.meta, "id": given.id, "score": score}
+        return {"page_content": given.content, **about}
+    return None
 
 
 @guarded

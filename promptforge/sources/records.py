@@ -33,7 +33,7 @@ from ..model import (
 )
 from ..plain_data import WRITTEN_AS_TEXT, copy_plain, exact_str
 from .native import MAX_RECORDS, guarded, read_flawless, read_native
-from .objects import Document, Row, fields_of, is_record, text_keys
+from .objects import Row, fields_of, is_record, read_document, text_keys
 from .readers import CONTENT_FIELDS, read_shape
 from .shapes import (
     ITEM_FIELDS,
@@ -396,7 +396,7 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
     if not issubclass(kind, int | float | list | set | type | type(None)):
         if issubclass(kind, tuple):
             expected += ", such as a dict, or a pair (text, number)"
-        elif found := _read_object(given, notes):
+        elif found := read_document(given):
             return found
         if fields := fields_of(given):
             # A document is a result of a search, and so is an object with no native text.
@@ -418,16 +418,6 @@ def _read_pair(pair: Any, notes: _Notes) -> _Fields:
         message = f"the text of a pair is a single word, {quote(inner)}; an id alone is not content"
         notes.say("PF202", message)
     return {**_read_document(inner, notes), "score": score}
-
-
-def _read_object(given: object, notes: _Notes) -> _Fields | None:
-    """Return the fields of a document of a framework, and say which of them cannot be read."""
-    document = Document(given)
-    found = document.read()
-    for name, error in document.failed.items() if found else ():
-        reason = f"{error} while looking at it"
-        notes.say("PF203", f"{name}: cannot be read, {reason}; left out")
-    return found
 
 
 # ---- fields as an item

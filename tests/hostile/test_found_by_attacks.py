@@ -85,9 +85,9 @@ def test_a_frame_that_does_not_fit_is_said_and_to_a_strict_run_an_error() -> Non
         pf.render([{"content": "x"}], strict=True, **given)
 
 
-def test_metadata_that_cannot_be_read_is_said() -> None:
-    result = pf.render([Document()])
-    assert "text" in result.text and codes(result) == ["PF203"]
+def test_a_document_with_metadata_that_cannot_be_read_is_said() -> None:
+    result = pf.render([Document(), "other"])
+    assert "other" in result.text and codes(result) == ["PF204"]
 
 
 @pytest.mark.slow
