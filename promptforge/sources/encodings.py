@@ -42,7 +42,7 @@ def encoding_of_git(path: StrPath) -> str | None:
     """Return the encoding that `.gitattributes` name for a real file; None for others."""
     file = Path(path)
     with suppress(ItemError):
-        top = work_tree(file.parent)
+        top = work_tree(file.parent) if file.name else None
         for folder in file.parents:
             if top is None or not is_inside(folder, top):
                 break
