@@ -39,8 +39,9 @@ from ..errors import (
     show_value,
     suggest_name,
 )
-from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url, list_url, local_copy
+from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url
 from ..files.access import note_stream, open_stream, show_path
+from ..files.stores import list_url, local_copy
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message

@@ -19,8 +19,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
-from ..files import is_pattern, is_url, list_url, local_copy
+from ..files import is_pattern, is_url
 from ..files.access import StrPath, show_path
+from ..files.stores import list_url, local_copy
 from ..model import Item, LoadedItems
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.detection import detect_language

@@ -20,6 +20,7 @@ MODULES_WITHOUT = {
     "cli/__init__.py": "starts the program: unit/cli/test_main.py",
     "cli/batch.py": "unit/batch/test_batch.py runs the command beside the function of the same work",
     "files/memory_file.py": "is read and written by unit/files/test_memory.py",
+    "files/stores.py": "reads and writes for unit/batch/test_batch.py and sources/test_gather.py",
     "preview/app.py": "needs a server: unit/preview/test_auth.py and process/test_preview_*.py",
     "preview/render_worker.py": "works behind the session: unit/preview/test_session.py",
     "sandbox/worker.py": "is the other side of the sandbox: unit/sandbox/test_sandbox.py",
