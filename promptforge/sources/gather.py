@@ -359,22 +359,14 @@ _BARE_VALUE = late_pattern(r'\s*(?:null|~|true|false|-?\d+(?:\.\d+)?|"[^"\n]*")\
 """A text that is one value of JSON: a search that failed may print `null`."""
 
 
-_FAILURE = late_pattern(
-    r"(?m)^(?:Traceback \(most recent call last\):|Exception in thread |panic: "
-    r"|thread '.*' panicked|FAILED |npm (?:ERR!|error) |error(?:\[\w+\])?: |##\[error\]"
-    r"|[ \t]++at \S+ \(.+:\d++:\d++\)$)"
-)
-"""Lines of a program, or of one that runs its tests, where it fails."""
-
-
 def load_stream(
     path: str, *, stream_name: str | None, workspace: StrPath, diagnostics: Diagnostics
 ) -> list[Item]:
     """Return the items of standard input, or of a shell's `<(command)`; else its text, and say so.
 
-    A diff of git becomes one item a file, and its commits one item each; what tells of a failure is
-    a log. Broken JSON or YAML and a list of files are no text: the message says the flags by which
-    each is read. Under a name of a text, such as `app.py`, all is text.
+    A diff of git becomes one item a file, and its commits one item each. Broken JSON or YAML and a
+    list of files are no text: the message says the flags by which each is read. Under a name of a
+    text, such as `app.py`, all is text.
     """
     text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     if stream_name is not None and language_of(stream_name) not in DATA_LANGUAGES:
@@ -390,9 +382,10 @@ def load_stream(
             raise ItemError(message, where=where) from None
         telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
         language = detect_language(text)
-        is_trace = language == "traceback"  # `IOException: disk full` is no broken YAML
+        # `IOException: disk full` is no broken YAML.
+        is_said = language in ("log", "traceback")
         is_data = _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text)
-        if is_data and not is_trace:
+        if is_data and not is_said:
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as text: it holds no items; --name app.py sets its language"
@@ -401,12 +394,7 @@ def load_stream(
                 f"read as {language} by its content, for it holds no items; --name FILE decides"
             )
         items = _named(partial(change_items, text))
-        if not items and stream_name is None and not is_trace and _FAILURE.search(text):
-            items = [Item(kind="log", content=text, name="standard input", language="text")]
-            message = (
-                "read as a log, for it tells of a failure; --name notes.txt takes it as a text"
-            )
-        elif not items:
+        if not items:
             items = [file_item(stream_name or "standard input", text)]
         elif items[0].kind == "commit":
             message = f"read as {plural(len(items), 'commit', 'commits')}"

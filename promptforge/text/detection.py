@@ -34,6 +34,8 @@ MAX_SENTENCES = 0.25
 """Share of lines that are sentences, above which a text is no program, and code within a line no
 sign of Markdown: each line of such notes answers for itself."""
 MIN_ROWS = 3
+MAX_CHARS_SEARCHED = 1 << 16
+"""Characters at the end of a text that are searched for a failure."""
 _BLANKS = "\ufeff \t\r\n"
 _HTML_TAGS = """
     html head body div p span table tr td ul ol li h1 h2 h3 h4 main article section nav header
@@ -112,7 +114,7 @@ def detect_language(text: str) -> str | None:
         return "diff"
     if _PAGE.match(begin):
         return "man"
-    return _table_of(text[: 2 * SAMPLE_CHARS]) or _language_of_lines(text)
+    return _table_of(text) or _language_of_lines(text)
 
 
 def _is_json(text: str) -> bool:
@@ -128,8 +130,9 @@ def _is_json(text: str) -> bool:
     return False
 
 
-def _table_of(sample: str) -> str | None:
+def _table_of(text: str) -> str | None:
     """Return `csv` or `tsv` for rows of as many fields."""
+    sample = text[: 2 * SAMPLE_CHARS]
     rows = sample.split("\n")[:-1][:60] or [sample]
     first = _line_pattern().match(rows[0].strip()[:MAX_LINE_CHARS])
     if first and first.lastgroup == "log":  # its times may have a comma
@@ -142,15 +145,29 @@ def _table_of(sample: str) -> str | None:
         except csv.Error:
             continue
         if widths[0] > 1 and widths.count(widths[0]) >= max(MIN_ROWS, REGULAR_SHARE * len(widths)):
-            return name
+            # A program may print `job 7 done, 3 left` many times, and fail.
+            return None if _count_failures(text) else name
     return None
 
 
 @lru_cache(maxsize=1)
 def _line_pattern() -> re.Pattern[str]:
     # An empty group behind a pattern costs less than one around it, which is opened for each line.
-    rows = [f"(?:{pattern})(?P<{name}>)" for name, pattern in table_rows("lines")]
+    rows = [f"(?:{pattern})(?P<{name}>)" for name, pattern in table_rows("lines")[2:]]
     return re.compile("|".join(rows))
+
+
+@lru_cache(maxsize=1)
+def _failure_patterns() -> tuple[list[str], re.Pattern[str]]:
+    (_, signs), (_, lines) = table_rows("lines")[:2]
+    return signs.split("|"), re.compile(f"^(?:{lines})", re.MULTILINE)
+
+
+def _count_failures(text: str) -> int:
+    """Return the lines that tell of a failure: those of a program that builds or tests others."""
+    end, (signs, lines) = text[-MAX_CHARS_SEARCHED:], _failure_patterns()
+    is_likely = any(map(end.__contains__, signs)) and "```" not in end  # a search takes 50 µs a kB
+    return len(lines.findall(end)) if is_likely else 0
 
 
 def _language_of_lines(text: str) -> str | None:
@@ -178,6 +195,8 @@ def _language_of_lines(text: str) -> str | None:
     language = language_of_script(text) or (None if is_said else _language_of_tokens(sample))
     if is_code(language) and language != "code":
         return language
+    if _count_failures(text) > (sentences if is_said else 0):
+        return "log"
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
     settings = _settings_of(outer, len(lines) - len(outer), outside)
     if settings:

@@ -135,11 +135,14 @@ def _read(lines: Sequence[str]) -> Iterator[_Record]:
     # Without times each line is a record, and what is indented goes on with it. So does the message
     # that ends a traceback.
     has_stamps = 3 * sum(stamped) >= filled
+    margins = Counter(len(line) - len(line.lstrip()) for line in lines if not line.isspace())
+    # A few lines stand out where a program prints its tests below their file.
+    margin = max(margins, key=margins.__getitem__) if 10 * margins[0] < filled else 0
     start = 0
     for number in range(1, len(lines) + 1):
         if number < len(lines):
             line = lines[number]
-            begins = stamped[number] if has_stamps else not line[0].isspace()
+            begins = stamped[number] if has_stamps else not line[: margin + 1].isspace()
             if not begins:
                 continue
             ends = lines[number - 1][0] == " " and lines[start].startswith(_TRACEBACK)
@@ -150,14 +153,14 @@ def _read(lines: Sequence[str]) -> Iterator[_Record]:
 
 
 def _make_record(lines: Sequence[str], start: int, end: int) -> _Record:
-    first = lines[start][:MAX_CHARS_COMPARED]
+    said = "".join(lines[start:end])[:MAX_CHARS_COMPARED]
     severity = 0
     # A stack trace says `error` in a line of its own.
     if any(_ERROR.search(line) for line in lines[start : min(end, start + LINES_OF_A_HEAD)]):
         severity = 2
     elif _WARNING.search(lines[start]):
         severity = 1
-    return _Record(start, end, severity, _CHANGING.sub("0", first))
+    return _Record(start, end, severity, _CHANGING.sub("0", said))
 
 
 def _make_pieces(
@@ -169,5 +172,8 @@ def _make_pieces(
         yield Piece("".join(lines[record.start : record.end]), keep)
         return
     yield Piece("".join(lines[record.start : middle]), keep)
-    yield Piece("".join(lines[middle:last]), MIDDLE_SHARE * keep, number)
+    for start in range(middle, last, LINES_OF_A_HEAD):
+        end = min(start + LINES_OF_A_HEAD, last)
+        share = MIDDLE_SHARE * (1 - (start - middle) / len(lines))
+        yield Piece("".join(lines[start:end]), share * keep, number)
     yield Piece("".join(lines[last : record.end]), keep, number)

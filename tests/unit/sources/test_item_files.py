@@ -390,8 +390,8 @@ def test_a_trace_in_a_pipe_is_read_as_one() -> None:
 def test_what_a_failing_program_says_into_a_pipe_is_a_log(failure: str) -> None:
     text = "".join(f"tests/test_{n}.py ....\n" for n in range(300)) + failure
     ran = run("render", "--max-tokens", "200", stdin=text)
-    assert failure in ran.out and "read as a log" in ran.err
-    assert failure not in run("render", "--max-tokens", "200", "--name", "a.txt", stdin=text).out
+    assert failure in ran.out and "read as log" in ran.err
+    assert failure not in run("render", "--max-tokens", "200", "--name", "a.md", stdin=text).out
     assert "read as text" in run("render", stdin="The error: none.\nIt never FAILED here.").err
 
 

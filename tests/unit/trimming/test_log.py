@@ -12,6 +12,7 @@ from shipped_words import divided, marks
 
 import promptforge as pf
 from promptforge.sources.text_files import file_item
+from promptforge.text.detection import detect_language
 from promptforge.trimming.log import compact, divide
 
 TRACE = (
@@ -148,3 +149,99 @@ def test_what_a_program_printed_into_a_text_file_is_cut_as_such() -> None:
     assert (
         "A note on queues." in pf.render([{"content": prose, "path": "a.txt"}], max_tokens=90).text
     )
+
+
+PASSED = [f"case {n} of the till" for n in range(400)]
+PRINTED = {
+    "pytest": (
+        [f"test_till.py::test_{n} PASSED{' ' * 40}[{n // 4:3}%]" for n in range(400)],
+        ["E       KeyError: 'refund'", "", "test_till.py:7: KeyError"],
+        ["=================== 1 failed, 399 passed in 1.63s ==================="],
+    ),
+    "unittest": (
+        [f"test_{n} (__main__.Till.test_{n}) ... ok" for n in range(400)],
+        ["FAIL: test_bad (__main__.Till.test_bad)", "AssertionError: 'refund' != 4"],
+        ["Ran 401 tests in 0.02s", "", "FAILED (failures=1)"],
+    ),
+    "tap": (
+        [f"# Subtest: {each}\nok {n} - {each}\n  ---\n  ...\n" for n, each in enumerate(PASSED)],
+        ["not ok 401 - the refund", "  ---", "  error: 'refund wrong'", "  ..."],
+        ["1..401", "# pass 400", "# fail 1"],
+    ),
+    "jest": (
+        ["FAIL ./till.spec.js", "  till", *[f"    ✓ {each}" for each in PASSED]],
+        ["  ● till › refund", "", "    Expected: 4", "    Received: 'refund'"],
+        ["", "Tests:       1 failed, 400 passed, 401 total"],
+    ),
+    "mocha": (
+        ["  till", *[f"    ✔ {each}" for each in PASSED], "    1) refund"],
+        ["  400 passing", "  1 failing", "", "  1) till", "       refund:", "      refund wrong"],
+        [],
+    ),
+    "go": (
+        [f"=== RUN   Test{n}\n--- PASS: Test{n} (0.00s)" for n in range(400)],
+        ["--- FAIL: TestRefund (0.00s)", "    till_test.go:9: refund wrong"],
+        ["FAIL", "FAIL\tshop/till\t0.012s"],
+    ),
+    "cargo": (
+        [f"test case_{n} ... ok" for n in range(400)],
+        ["---- refund stdout ----", "thread 'refund' panicked at src/lib.rs:9:", "refund: 3 of 4"],
+        ["test result: FAILED. 400 passed; 1 failed; 0 ignored"],
+    ),
+    "make": (
+        [
+            f"cc -Wall -c till{n}.c\ntill{n}.c:1:9: warning: unused 'a'\n  1 | int a;"
+            for n in range(200)
+        ],
+        ["till88.c:1:25: error: 'refund' undeclared", "  1 | return refund;"],
+        ["make: *** [Makefile:4: till88.o] Error 1"],
+    ),
+    "eslint": (
+        [
+            f"/shop/t{n}.js\n  1:9  error  'f{n}' is never used  no-unused-vars\n"
+            for n in range(200)
+        ],
+        ["/shop/till.js", "  1:1  error  'refund' is not defined  no-undef", ""],
+        [f"/shop/u{n}.js\n  1:9  error  'f{n}' is never used  no-unused-vars\n" for n in range(200)]
+        + ["✖ 401 problems (401 errors, 0 warnings)"],
+    ),
+    "tsc": (
+        [f"a.ts({n},14): error TS2322: Type 'x{n}' is not assignable." for n in range(400)],
+        ["a.ts(401,21): error TS2304: Cannot find name 'refund'."],
+        [],
+    ),
+    "script": (
+        [f"step {n} done, {n * 7 % 13} left" for n in range(400)],
+        ["./till.sh: line 88: refundctl: command not found"],
+        [f"cleanup {n} done, 0 left" for n in range(100)],
+    ),
+    "node": (
+        [f"step {n} done, {n * 7 % 13} left" for n in range(400)],
+        ["TypeError: refund is not a function", "    at pay (/shop/till.js:2:9)"],
+        ["", "Node.js v20.20.2"],
+    ),
+}
+
+
+@pytest.mark.parametrize("program", PRINTED)
+@pytest.mark.parametrize("named", [{}, {"path": "out.txt"}, {"kind": "document"}])
+def test_what_a_program_that_failed_printed_is_cut_to_the_failure(
+    program: str, named: dict[str, str]
+) -> None:
+    before, failure, after = PRINTED[program]
+    text = "\n".join([*before, *failure, *after, ""])
+    result = pf.render([{"content": text, **named}], max_tokens=400)
+    telling = next(line for line in failure if "refund" in line and "FAIL" not in line)
+    assert telling in result.text and result.report.trimmed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Errors\n\nWhat a program may say:\n\n```text\nerror: no room\n```\n\n"
+        + "Add room.\n" * 90,
+        "error: the word stands in an answer, not in a log.\n" + "We read on here, and on.\n" * 90,
+    ],
+)
+def test_a_text_about_failures_is_no_log(text: str) -> None:
+    assert detect_language(text) != "log"
