@@ -82,8 +82,7 @@ class EntryReader:
             self.next += 1
             self.entries[-1].end = self.next
         above = self._lines[self.next : line]
-        directive = any(each.startswith("%") for each in above)
-        if len(above) > _MAX_LINES_OF_COMMENTS and kind != IN_STRING and not directive:
+        if len(above) > _MAX_LINES_OF_COMMENTS and kind != IN_STRING:
             for part in paragraphs_of_comments("".join(above)):
                 end = self.next + part.count("\n")
                 self.entries.append(DataEntry(self.next, self.next, end, parent))

@@ -101,8 +101,6 @@ _MAX_SHORT_DEFINITION = 200
 _PROTOTYPED = ("c", "cpp", "objectivec")
 """Languages where `int take(int n);` declares a function."""
 _NAME_AND_TYPE = late_pattern(r"[@~#\w][\w:<>,.*&~?#\[\] \t]*")
-_TYPE_IN_MACRO = late_pattern(r"[\w* \t]*\)[ \t]+\w+\(")
-"""The rest of `CJSON_PUBLIC(char *) print(int n);`."""
 _HEREDOC = late_pattern(r"<<-?[ \t]*['\"\\]?(\w+)")
 _SHELLS = ("bash", "ksh", "sh", "shell", "zsh")
 _SKELETON_DEPTH = 2
@@ -448,7 +446,7 @@ def _is_short_definition(line: str, within: bool, language: str | None) -> bool:
         return False
     if line.endswith(("}", "},", "};")):
         return ")" in rest.partition("{")[0]
-    typed = len(name.split()) > 1 or _TYPE_IN_MACRO.match(rest)
+    typed = len(name.split()) > 1
     if language in _PROTOTYPED:
-        return line.endswith(";") and bool(typed or within)
-    return language == "csharp" and bool(typed) and ") =>" in rest
+        return line.endswith(";") and (typed or within)
+    return language == "csharp" and typed and ") =>" in rest

@@ -28,8 +28,6 @@ from ..text.words import last_unit_end
 from .pieces import CompactText, TrimmedText, TrimmedVariants
 from .python import parse_python
 
-MAX_JSON_CHARS = 1 << 22
-"""A longer text is not read: one of small numbers takes seconds and 200 MB."""
 MAX_JSON_DEPTH = 100
 """Arrays and objects within each other."""
 MAX_DIGITS = 4300
@@ -48,7 +46,6 @@ MAX_EMBEDDED = 7
 MIN_ROWS = 4
 TABLE_SHARE = 0.9
 """Objects with the same keys, from this number on, are a table if it has so much less to read."""
-MAX_CHARS_TABLED = 1 << 20
 MIN_EMBEDDED_CHARS = 100
 """Characters of a text that is read as JSON; a shorter one is hardly ever cut."""
 
@@ -130,7 +127,7 @@ def divide(
     """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
     None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
-    an object, a number of too many digits), and for one too deep or too long. With `tables` an
+    an object, a number of too many digits), and for one too deep. With `tables` an
     array of like objects is a table, if that is clearly shorter. The marker replaces the first `…`.
     """
     read = _read(text, language, tables)
@@ -167,8 +164,6 @@ class _Read(NamedTuple):
 
 
 def _read(text: str, language: str | None, tables: bool = True) -> _Read | None:
-    if len(text) > MAX_JSON_CHARS:
-        return None
     try:
         if language == "repr":
             pieces: list[str] = []
@@ -183,7 +178,7 @@ def _read(text: str, language: str | None, tables: bool = True) -> _Read | None:
     if not (values and all(isinstance(value, (dict, list)) for value in values)):
         return None
     is_lines = pieces not in ([], [text])
-    if tables and pieces and len(text) <= MAX_CHARS_TABLED:
+    if tables and pieces:
         tabled = _put_in_tables(values)
         if _size(tabled) < TABLE_SHARE * _size(values):
             if isinstance(tabled, _Table):  # all lines

@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
-from ..text.words import late_pattern
 from .blocks import (
     MAX_CHARS_KEPT,
     MAX_LINES_WHOLE,
@@ -29,29 +28,12 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-MAX_MARKDOWN_CHARS = 1 << 24
-"""A longer text is not parsed: it would take more than 8 seconds."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _FRONT = re.compile(
     r"---[ \t\r]*+\n"
     r"(?:(?!---|\.\.\.)(?:\w[\w.-]*+[ \t]*+:|[ \t#]|-[ \t]|(?=[\r\n]))[^\n]*+\n)++"
     r"(?:---|\.\.\.)[ \t\r]*+(?:\n|\Z)"
 )
-
-# Rules of the parser, each with what a text must have for it: others only take time.
-_AT = r"(?m)^[ \t>+*\-\d.)]*"
-_RULES = {
-    "table": late_pattern(r"\|"),
-    "code": late_pattern("\t|    "),
-    "fence": late_pattern(rf"{_AT}(?:```|~~~)"),
-    "blockquote": late_pattern(rf"{_AT}>"),
-    "hr": late_pattern(r"[-*_][ \t]*[-*_][ \t]*[-*_]"),
-    "list": late_pattern(r"(?m)^[ \t>]*(?:[-+*]|\d+[.)])(?:\s|$)"),
-    "reference": late_pattern(r"\]:"),
-    "html_block": late_pattern(rf"{_AT}<"),
-    "heading": late_pattern(rf"{_AT}#"),
-    "lheading": late_pattern(r"\n[ \t>]*[=-]"),
-}
 
 # In a shortened paragraph such a line might become the underline of a heading or of a table's head.
 _RISKY = re.compile(r"[\r\n][ \t]*[|:=-]")
@@ -63,51 +45,21 @@ _PICTURE = re.compile(
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
-    """Return a Markdown document in pieces; None if it is one block, or too long to be parsed.
+    """Return a Markdown document in pieces; None if it is one block.
 
     The title, the first sentence after it and a few link definitions always stay.
     """
-    if len(text) > MAX_MARKDOWN_CHARS:
-        return None
     return make_document(_Blocks(text).read(), marks)
 
 
-def _parse(text: str) -> Sequence[Token | _Paragraph]:
-    """Return the blocks of a text, and leave inline text alone."""
-    rules = tuple(name for name, pattern in _RULES.items() if "\r" in text or pattern.search(text))
-    return _parser(rules).parse(text) if rules else _prose(text)
-
-
-@functools.lru_cache(64)
-def _parser(rules: tuple[str, ...]) -> MarkdownIt:
+@functools.cache
+def _parser() -> MarkdownIt:
+    """Return a parser that finds blocks, and leaves inline text alone."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    parser.block.ruler.enableOnly([*rules, "paragraph"])
     return parser
-
-
-class _Paragraph(NamedTuple):
-    """A paragraph, like the parser's token."""
-
-    map: tuple[int, int]
-    type: str = "paragraph_open"
-    level: int = 0
-    nesting: int = 1
-
-
-def _prose(text: str) -> list[_Paragraph]:
-    """Return the paragraphs of a text that has nothing else; loading the parser takes longer."""
-    found, start = [], -1
-    for number, line in enumerate([*text.split("\n"), ""]):
-        if line.strip(" \t"):
-            if start < 0:
-                start = number
-        elif start >= 0:
-            found.append(_Paragraph((start, number)))
-            start = -1
-    return found
 
 
 class _Span(NamedTuple):
@@ -144,7 +96,7 @@ class _Blocks(BlockReader):
 
     def read(self) -> list[Piece]:
         """Return the pieces."""
-        tokens = _parse(self._text)
+        tokens = _parser().parse(self._text)
         mapped = [token for token in tokens if token.map]
         spans = self._spans([token for token in mapped if token.level == 0 and token.nesting >= 0])
         items = [
@@ -183,7 +135,7 @@ class _Blocks(BlockReader):
         else:
             self._block(token, start, end, kind)
 
-    def _spans(self, blocks: Sequence[Token | _Paragraph]) -> list[_Span]:
+    def _spans(self, blocks: Sequence[Token]) -> list[_Span]:
         maps = [(token.map[0], token.map[1]) for token in blocks if token.map]
         found = _FRONT.match(self._text)
         done = 0

@@ -109,8 +109,6 @@ class Blocks:
             kind = LONG_FIELD
         if rank == IMPORT:
             kind = IMPORTS
-        if self.lines[code].lstrip().startswith("#["):
-            code += self._lines_of_long_comment(code, end)
         first, self.next = self.next, end
         comments = self.lines[first:code]
         apart = _MAX_LINES_OF_TRIVIA if closes < 0 else 0
@@ -135,16 +133,6 @@ class Blocks:
             if closes:
                 self.found.append(_Block(line, above, closes=above, body=body))
                 line += closes.count("\n")
-
-    def _lines_of_long_comment(self, code: int, end: int) -> int:
-        """Return the lines up to the end of a long comment among a declaration's attributes."""
-        found = [0]
-        for number, line in enumerate(self.lines[code:end], 1):
-            if line.lstrip().startswith("//"):
-                found.append(number)
-            elif not line.lstrip().startswith("#["):
-                break
-        return found[-1] if len(found) > _MAX_LINES_OF_TRIVIA + 1 else 0
 
     def texts(self) -> list[str]:
         """Return the text of each block."""

@@ -148,9 +148,6 @@ class _Blocks(LineReader):
                 number += 1
                 continue
             start = number if self._lead is None else self._lead
-            if not self._parts and self._is_field(number):
-                number = self._add_fields(start, number, stop)
-                continue
             if number in self._titles:
                 level, end = self._titles[number]
                 end = self._skip_blank(end, stop)
@@ -163,20 +160,6 @@ class _Blocks(LineReader):
         if self._lead is not None:
             self._add(self._slice(self._lead, stop), self._keep(), self._under())
             self._lead = None
-
-    def _is_field(self, number: int) -> bool:
-        line = self._lines[number]
-        return line[0] == ":" and bool(_MARKED.match(line)) and number not in self._titles
-
-    def _add_fields(self, start: int, number: int, stop: int) -> int:
-        """Add the fields that a document begins with; return the line after them."""
-        end = number
-        while end < stop and self._is_field(end):
-            end = self._skip_deeper(end + 1, stop, 0)
-        keep = 1.0 if self._has_title else 90.0
-        self._add(self._slice(start, end), keep)
-        self._lead = None
-        return end
 
     def _skip_deeper(self, number: int, stop: int, depth: int) -> int:
         """Return the line after the blank ones and those that are deeper."""

@@ -42,7 +42,10 @@ MAX_LINES_QUOTED = 100
 
 
 def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
-    """Return the entries of YAML in the order of their lines; none with a key `? [a, b]`."""
+    """Return the entries of YAML in the order of their lines.
+
+    None of a text with directives, or a key that has lines of its own: `? [a, b]`.
+    """
     reader = EntryReader(lines)
     number = 0
     while number < len(lines):
@@ -50,17 +53,14 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
         if document := DOCUMENT_LINE.match(line):
             before = len(reader.entries) - 1
             entry = reader.add(number, -1.0, kind=DOCUMENT)
-            # `...` ends what is there; only behind it a directive may follow.
-            above = lines[entry.first : number + 1]
-            if before >= 0 and any(each.startswith(("%", "...")) for each in above):
+            if before >= 0 and line.startswith("..."):
                 entry.needs.append(before)
             number = _read_value(reader, entry, lines, document.end(), -1)
             continue
         start = _LINE.match(line)
         rest = line[start.end() :] if start else ""
         is_item = bool(start and start[2])
-        is_directive = line.startswith("%") and _begins_document(lines, number + 1)
-        if start is None or is_directive or not (is_item or rest.strip(" \t\r\n")):
+        if start is None or not (is_item or rest.strip(" \t\r\n")):
             number += 1  # it goes with the next entry
             continue
         if rest.startswith("#") and not is_item:
@@ -69,7 +69,7 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
         # The items of a list may stand in the column of the key that they are under.
         column = len(start[1]) + 0.5 * is_item
         key, place = _KEY.match(line, start.end()), start.end()
-        if _COMPLEX_KEY.match(rest):
+        if _COMPLEX_KEY.match(rest) or line.startswith("%"):
             return []
         inner: float = len(start[0].rstrip()) - 1 if is_item else len(start[1])  # of `- -` the last
         if key:
@@ -87,13 +87,6 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
     entries = reader.finish()
     _link_aliases(lines, entries)
     return entries
-
-
-def _begins_document(lines: Sequence[str], number: int) -> bool:
-    """Tell whether a directive or `---` is the next thing in the lines from one on."""
-    while number < len(lines) and (lines[number].isspace() or lines[number].startswith("#")):
-        number += 1
-    return number < len(lines) and lines[number].startswith(("%", "---"))
 
 
 def _read_bare_value(

@@ -216,8 +216,8 @@ def test_without_a_grammar_a_signature_has_all_its_lines(
     [
         (
             "c",
-            "int take(int n);\nAPI(char *) give(void);\nRUN(1);\nvoid f(void) {\n  take(1);\n  a();\n}\n",
-            ["int take", "give"],
+            "int take(int n);\nRUN(1);\nvoid f(void) {\n  take(1);\n  a();\n}\n",
+            ["int take"],
             ["a()", "RUN"],
         ),
         (

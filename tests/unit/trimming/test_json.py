@@ -20,7 +20,7 @@ from places import SHARED_DATA
 from shipped_words import marks
 
 import promptforge as pf
-from promptforge.trimming.json import MAX_JSON_CHARS, MAX_JSON_DEPTH, compact, divide
+from promptforge.trimming.json import MAX_JSON_DEPTH, compact, divide
 from promptforge.trimming.pieces import TrimmedVariants
 
 MARKER = '[cut "here"]'
@@ -327,10 +327,6 @@ DEEP = "[" * (MAX_JSON_DEPTH + 2) + "]" * (MAX_JSON_DEPTH + 2)
 )
 def test_what_could_not_be_written_again_has_no_forms(text: str) -> None:
     assert divide(text, marks=marks(MARKER)) is None
-
-
-def test_a_text_too_long_is_not_read() -> None:
-    assert divide("[" + "1," * (MAX_JSON_CHARS // 2) + "1]", marks=marks(MARKER)) is None
 
 
 def test_a_nested_text_is_written_from_deep_in_a_program() -> None:

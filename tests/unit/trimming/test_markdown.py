@@ -14,7 +14,6 @@ from markdown_it import MarkdownIt
 from places import SHARED_DATA
 from shipped_words import divided, marks
 
-from promptforge.trimming import markdown
 from promptforge.trimming.markdown import divide
 from promptforge.trimming.pieces import ALWAYS, split_sentences
 
@@ -120,67 +119,6 @@ def test_few_link_definitions_always_stay_and_many_do_not() -> None:
     )
     assert divided(divide, few).parts[-1].keep == ALWAYS
     assert divided(divide, many).parts[-1].keep < 10
-
-
-def test_a_text_too_long_is_not_read() -> None:
-    assert divide("# a\n\nb\n" * (1 << 22), marks=marks(MARKER)) is None
-
-
-_BEGINNINGS = [
-    *(
-        "Word",
-        '"None"',
-        "(One",
-        ".x",
-        " a",
-        "   b",
-        "**PEP** x",
-        "*em* y",
-        "",
-        "  ",
-        "\t",
-        "…",
-        "}",
-        ")",
-        "\\x",
-        "!",
-        "$x",
-    ),
-    *(
-        "1. a",
-        "- a",
-        "# h",
-        "    code",
-        "> q",
-        "|a|b|",
-        "---",
-        "===",
-        "```",
-        "[a]: b",
-        "<b>",
-        "*  a",
-        "* ",
-        "***",
-        "a | b",
-    ),
-    *("x\x0cy", "\x0cx", "x\x00y", "x\u2028y", "\u3000x", "\xa0x", "](x)", "x ===", "=", "é"),
-]
-
-
-@pytest.mark.slow
-@cases(300)
-@given(
-    st.lists(
-        st.sampled_from(_BEGINNINGS[:17]) | st.sampled_from(_BEGINNINGS), min_size=1, max_size=6
-    ).map("\n".join)
-)
-def test_a_text_is_read_as_the_parser_reads_it_with_all_rules(text: str) -> None:
-    whole = markdown._parser(tuple(markdown._RULES)).parse(text)
-    blocks = [t for t in whole if t.level == 0 and t.nesting >= 0]
-    found = [t for t in markdown._parse(text) if t.level == 0 and t.nesting >= 0]
-    assert [(t.map and tuple(t.map), t.type) for t in blocks] == [
-        (t.map and tuple(t.map), t.type) for t in found
-    ]
 
 
 def test_sentences_end_where_nothing_is_open() -> None:

@@ -152,15 +152,6 @@ def test_an_outline_marks_each_gap_of_declarations() -> None:
     assert outlines[1] == "# …\nclass A:\n    ...\n    def f(self): ...\ndef g(): ...\n"
 
 
-def test_an_outline_has_no_long_comment_between_the_attributes_of_a_declaration() -> None:
-    pytest.importorskip("tree_sitter_rust", reason="needs grammars: pip install '.[test-all]'")
-    said = "".join(f"/// line {n} of the manual\n" for n in range(9))
-    text = f'#[doc = "a"]\n{said}#[tokio::main]\npub fn take() {{\n    run();\n}}\n\nfn other() {{\n    a();\n}}\n'
-    outline = divided(text, "rust").outlines()[0].text
-    assert "#[tokio::main]\npub fn take()" in outline
-    assert "of the manual" not in outline
-
-
 _LICENCE = [f"line {n} of the licence" for n in range(5)]
 
 

@@ -187,8 +187,6 @@ def each_part(text: str, language: str = "yaml") -> Iterator[str]:
         "- 'one: 1\n  two'\n- three\n- four\n",
         # A comment may stand behind the mark of an item.
         "- # one\n  a: 1\n  b: 2\n  c: 3\n  d: 4\n- # two: 2\n  a: 5\n  b: 6\n  c: 7\n  d: 8\n",
-        # A directive needs its document, the end of the one before it, and a few comments.
-        "%TAG !e! tag:e,1:\n---\n!e!a\nb: 1\nc: 2\n...\n# 1\n# 2\n# 3\n# 4\n# 5\n%TAG !e! tag:e,2:\n---\n!e!a\nb: 3\n",
         # A text ends at a comment that is less deep than its first line.
         "--- >\n  one\n  two\n  three\n\n# four\n--- |2\n    one\n  two\n  three\n  four\n---\na: 1\nb: 2\n",
         # What opens a text below its key may be deeper than it, have a tag, and a comment.
@@ -229,6 +227,9 @@ def test_a_list_of_hundreds_leaves_room_for_the_rest() -> None:
     assert "port: 1" in short and "- word0" in short
 
 
-def test_a_key_with_lines_of_its_own_is_not_divided() -> None:
-    text = "a: 1\n? - b\n  - c\n: d\ni: 2\n"
+@pytest.mark.parametrize(
+    "text",
+    ["a: 1\n? - b\n  - c\n: d\ni: 2\n", "%TAG !e! tag:e,1:\n---\n!e!a\nb: 1\nc: 2\n...\n"],
+)
+def test_directives_and_keys_with_lines_of_their_own_are_not_divided(text: str) -> None:
     assert divide(text, marks=marks(MARKER), language="yaml") is None
