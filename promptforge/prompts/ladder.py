@@ -289,9 +289,10 @@ class _Replay:
     # --- the batch ---
 
     def _step_down(self, number: int, asked: bool, is_first: bool) -> None:
-        newest = range(number + 1, number + 1)
-        if not asked:
-            newest = next(s for s in self._fitter.steps[self._turn] if number in s)
+        # Results that no answer has read yet are the newest, also where a question follows them.
+        messages, steps = self._fitter.messages, self._fitter.steps
+        last = next((n for n in range(number, -1, -1) if messages[n].role == "assistant"), number)
+        newest = next(step for turn in reversed(steps) for step in turn if last in step)
         self._changed = len(self._fitter.messages)
         older = [place for place in self._results if place[0] < newest.start]
         fresh = [place for place in self._results if place[0] >= newest.start]

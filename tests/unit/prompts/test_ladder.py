@@ -84,6 +84,14 @@ def test_parallel_results_are_levelled_and_none_is_empty(count: int) -> None:
     assert all(" more" in text and json.loads(text) for text in results(prompt))
 
 
+def test_a_result_that_no_answer_has_read_keeps_its_share_when_the_user_goes_on() -> None:
+    history = [asked("list the orders"), *step("c1", orders(400, 7), q=1)]
+    unanswered = fitted(history, 2_000, user="and now?")
+    assert 800 < unanswered.tokens <= 2_000
+    later = [*history, asked("and now?"), {"role": "assistant", "content": "done"}]
+    assert results(fitted(later, 2_000, user="next?")) == results(unanswered)
+
+
 def test_a_result_without_room_is_one_line_that_names_its_call() -> None:
     history = [asked("read it"), *step("c1", "word " * 900, "read", path="a.py")]
     history += [{"role": "assistant", "content": "done"}, asked("go on " * 120)]
