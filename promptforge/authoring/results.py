@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostic
-from ..model import LATE_FIELDS, Result
+from ..model import Result
 
 
 class BuildItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,8 +28,6 @@ class BuildItem(msgspec.Struct, frozen=True, kw_only=True):
     form: str | None = None
     text: str = ""
     reason: str = ""
-    fits_at: int | None = None
-    too_small: int | None = None
 
 
 class PartDigest(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,13 +151,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Diagnostics of either build, each once."""
 
 
-def build_from_result(result: Result, *, brief: bool = False) -> Build:
-    """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
+def build_from_result(result: Result) -> Build:
+    """Return a result as a build."""
     kept = ("text", "tokens", "sources", "manifest", "warnings")
     facts = {name: getattr(result, name) for name in kept}
-    late = LATE_FIELDS if brief else ()
-    names = [name for name in BuildItem.__struct_fields__ if name not in late]
-    facts["items"] = [{name: item.known(name) for name in names} for item in result.items]
+    names = BuildItem.__struct_fields__
+    facts["items"] = [{name: getattr(item, name) for name in names} for item in result.items]
     # Through JSON, as a saved build comes: it has lists for tuples.
     return msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(facts))), Build)
 

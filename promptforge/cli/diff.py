@@ -10,7 +10,7 @@ import difflib
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from ..authoring.results import (
 from ..config.options import OPTION_VOCABULARY
 from ..errors import ItemError, OptionError, PromptForgeError, StrictError, quote, suggest_name
 from ..files.access import open_stream, read_bytes
-from ..model import Result, budget_words
+from ..model import Result
 from ..sources.workspace import is_stream
 from .explain import MAX_TABLE_ROWS, item_label
 from .flags import (
@@ -66,8 +66,6 @@ _SOURCE_FLAGS = (
     *("files", "documents", "man_pages", "techniques", "attack", "job"),
     *_FOLDER_WORDS,
 )
-FitsAt = dict[int, Callable[[str], int | None]]
-"""`id` of an item of a build → the budget that brings it back."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -105,7 +103,10 @@ def diff_command(
         raise click.UsageError(
             "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
         )
-    builds = list(_builds_of(sides, results, brief=not as_json))
+    builds = [
+        build_from_result(results[number]) if isinstance(side, BuildOptions) else side
+        for number, side in enumerate(sides)
+    ]
     found = compare_builds(*builds)
     _print_by_side(found.warnings, quiet=given["quiet"])
     changed: list[str] = []
@@ -122,34 +123,10 @@ def diff_command(
     else:
         lines = [*_heading(builds, (a, b)), *_figure_lines(found), *_input_lines(found)]
         lines += _prefix_lines(found.prefix)
-        lines += _change_lines(found.items, given["every"], _fits_at(builds, results))
+        lines += _change_lines(found.items, given["every"])
         lines += [*_verdict(builds, found), *map(_printable_line, changed)]
         write_lines(lines, output, _PAINT)
     return exit_code(*results.values()) or int(given["by_code"] and found.differs)
-
-
-def _builds_of(
-    sides: Sequence[BuildOptions | Build | BuildManifest],
-    results: Mapping[int, Result],
-    *,
-    brief: bool,
-) -> Iterator[Build | BuildManifest]:
-    for number, side in enumerate(sides):
-        if isinstance(side, BuildOptions):
-            yield build_from_result(results[number], brief=brief)
-        else:
-            yield side
-
-
-def _fits_at(builds: Sequence[Build | BuildManifest], results: Mapping[int, Result]) -> FitsAt:
-    """Return, for each item of the builds made here, a function that says its `fits_at`."""
-    # The number of an item costs renderings: each of the few rows asks for its own.
-    found: FitsAt = {}
-    for number, result in results.items():
-        items = getattr(builds[number], "items", ())
-        known = zip(items, result.items, strict=True) if items else ()
-        found |= {id(item): one.known for item, one in known}
-    return found
 
 
 def _render_sides(
@@ -374,7 +351,7 @@ def _prefix_lines(found: CommonPrefix | None) -> Iterator[str]:
     yield ""
 
 
-def _change_lines(items: Sequence[ItemChange], every: bool, fits_at: FitsAt) -> Iterator[str]:
+def _change_lines(items: Sequence[ItemChange], every: bool) -> Iterator[str]:
     # Equal items and items in neither text are most of a large build; a count will do.
     rows = [change for change in items if every or change.how not in ("same", "neither")]
     shown = rows if every else rows[:MAX_TABLE_ROWS]
@@ -382,10 +359,10 @@ def _change_lines(items: Sequence[ItemChange], every: bool, fits_at: FitsAt) -> 
         Column(""), Column("item", cut=True, paths=True, least=14),
         Column("kind", cut=True, spare=6), Column("A", spare=2), Column("B", spare=1),
         Column("A tok", right=True, spare=5), Column("B tok", right=True, spare=4),
-        Column("change", right=True), Column("why"), Column("fits at", right=True, spare=3),
+        Column("change", right=True), Column("why"),
     ]  # fmt: skip
     if shown:
-        yield from table_lines(columns, [_change_row(change, fits_at) for change in shown])
+        yield from table_lines(columns, [_change_row(change) for change in shown])
     if len(rows) > len(shown):
         yield f"and {len(rows) - len(shown):,} more that differ; --all shows them"
     counts = Counter(change.how for change in items)
@@ -400,7 +377,7 @@ def _change_lines(items: Sequence[ItemChange], every: bool, fits_at: FitsAt) -> 
         yield ""
 
 
-def _change_row(change: ItemChange, fits_at: FitsAt) -> list[str]:
+def _change_row(change: ItemChange) -> list[str]:
     item = change.a or change.b
     assert item is not None
     forms, tokens = ["not given"] * 2, ["-"] * 2
@@ -412,14 +389,7 @@ def _change_row(change: ItemChange, fits_at: FitsAt) -> list[str]:
     delta = f"{change.delta:+,}" if change.delta else ""
     row = [change.how, item_label(item), printable(item.kind), *forms, *tokens, delta]
     dropped = [each for each in (change.b, change.a) if each and each.status == "dropped"]
-    if not dropped:
-        return [*row, "", ""]
-    item = dropped[0]
-    budgets = item.fits_at, item.too_small
-    if id(item) in fits_at:
-        budgets = fits_at[id(item)]("fits_at"), fits_at[id(item)]("too_small")
-    number = budget_words(*budgets)
-    return [*row, printable(item.reason), number]
+    return [*row, printable(dropped[0].reason) if dropped else ""]
 
 
 def _verdict(builds: Sequence[Build | BuildManifest], found: Difference) -> Iterator[str]:

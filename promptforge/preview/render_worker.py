@@ -447,7 +447,7 @@ def _case_keys(request: Request, result: Result) -> Answer:
 
 def _comparison(a: Result, request: Request) -> Answer:
     b = _render(_renderer(request["other"]), request, "other")
-    found = compare_builds(build_from_result(a, brief=True), build_from_result(b, brief=True))
+    found = compare_builds(build_from_result(a), build_from_result(b))
     texts = [result.text.split("\n") for result in (a, b)]
     rows = None
     if sum(map(len, texts)) <= MAX_LINES_COMPARED:
