@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..config.models import price_of
 from ..engine import REASONS
 from ..files.access import read_utf8
 from ..model import Result, ResultItem, budget_words, path_with_lines
@@ -78,6 +79,7 @@ def _draw(result: Result, rows: int, chars: int, *, alone: bool) -> str:
     )[0]
     return _template().render(
         result=result,
+        price=price_of(report.profile, result.tokens, exact=result.exact),
         alone=alone,
         light=light,
         dark=dark,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from ..config.models import price_of
 from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
 from ..engine import REASONS
 from ..model import Explanation, Remedy, Result, ResultItem, budget_words, path_with_lines
@@ -113,6 +114,7 @@ def _facts(request: CommandRequest, result: Result) -> dict[str, Any]:
     facts["explanation"] = msgspec.to_builtins(result.explain())
     at = result.report.next
     facts["next"] = None if at is None else {"at": at[0], "id": result.report.name(at[1])}
+    facts["price"] = price_of(result.report.profile, result.tokens, exact=result.exact)
     facts["set_by"] = option_places(request, result)
     facts["remedies"] = msgspec.to_builtins(result.remedies())
     return facts
@@ -134,6 +136,9 @@ def _verdict_lines(result: Result) -> Iterator[str]:
         budget = f" of {result.max_tokens:,}"
     counts = Counter(STATUS_WORDS[report.status(index)] for index in report.ranked)
     each = ", ".join(f"{counts[word]:,} {word}" for word in STATUS_WORDS.values())
+    price = price_of(result.report.profile, result.tokens, exact=result.exact)
+    if price is not None:
+        each = f"{price['says']} · {each}"
     line = f"{result.tokens:,}{budget} tokens · {each}"
     if report.next is not None:
         end = f" at {report.next[0]:,}"
@@ -345,6 +350,9 @@ def _cost_lines(result: Result) -> Iterator[str]:
     wide = max(len(figure) for _, figure, _ in figures)
     for name, figure, rest in figures:
         yield f"{name:<13}  {figure:>{wide}} {rest}".rstrip()
+    price = price_of(result.report.profile, result.tokens, exact=result.exact)
+    if price is not None:
+        yield from _wrapped(f"{'price':<13}  ", printable(f"{price['says']}: {price['about']}"))
     if not result.text and explanation.overhead > (explanation.max_tokens or 0):
         cost = f"{explanation.overhead:,} tokens"
         yield f"The text of the templates alone takes {cost}, so the output is empty."

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -17,9 +17,6 @@ from msgspec import Meta
 from ..errors import OptionError, did_you_mean
 from ..text.words import is_pattern
 from .schema import Former, Vocabulary, matching, rules_of
-
-if TYPE_CHECKING:
-    pass
 
 LibraryName = Annotated[
     str,

@@ -8,7 +8,6 @@ always the lowest layer.
 import contextlib
 import datetime
 import errno
-import fnmatch
 import functools
 import hashlib
 import os
@@ -24,20 +23,12 @@ from ..files import TOKENIZER_FILE, YAML_SUFFIXES, path_text, shipped_folder, to
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..yaml_reader import load_shipped_yaml, load_yaml_with_lines
 from .options import FORMER_OPTIONS, OPTION_VOCABULARY, FenceTag, LibraryName
-from .schema import Vocabulary, matching, rules_of
+from .schema import COUNT_TEXT, Vocabulary, matching, rules_of
 
 _SHIPPED = "shipped/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,249}")  # a file's name has 255 bytes at most
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:@-]*(/[\w.:@-]+)*", re.ASCII)
 """The id of a model, perhaps behind its provider: `gpt-5-mini`, `openrouter/claude-opus-5`."""
-_PROVIDER = re.compile(
-    r"((openai|azure|anthropic|google|google[_-](genai|vertexai|gla)|vertex(_?ai)?|bedrock|mistral"
-    r"(ai)?|cohere|groq|deepseek|ollama|openrouter|huggingface|together|fireworks):)?"
-    r"((us|eu|jp|au|apac|global)\.)?((anthropic|openai|google|meta|mistral|cohere|deepseek|qwen)\.)?"
-)
-"""A provider before the id, `openai:gpt-5`, and a region of Bedrock, `us.anthropic.`."""
-_RELEASE = re.compile(r"(@[\w-]+|-v\d+(:\d+)?|:[\w.-]+)$", re.ASCII)
-"""A date, a version or a tag that a provider puts behind the id: `@20250929`, `-v1:0`, `:free`."""
 _MAX_PROFILE_BYTES = 1 << 20
 """Bytes of a profile file; a larger one is no profile."""
 _NOT_INHERITED = ("description", "match")
@@ -52,6 +43,16 @@ _Token = Annotated[
         "control token such as <|im_start|>",
     ),
 ]
+_Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+_Steps = Annotated[
+    dict[Annotated[str, msgspec.Meta(pattern=COUNT_TEXT)], _Dollars],
+    msgspec.Meta(extra_json_schema={"required": ["0"]}),
+]
+_PRICES_TAKE = (
+    "a mapping of globs, each to US dollars or to dollars by the tokens above which the whole"
+    " input costs them, from 0 up, such as {gpt-5.2: 1.75, gpt-6-sol: {0: 2, 272k: 4}}"
+)
+_Prices = Annotated[dict[str, _Dollars | _Steps], msgspec.Meta(extra={"takes": _PRICES_TAKE})]
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     references: Annotated[tuple[str, ...], "Sources of its figures."] = ()
     unknown: Annotated[tuple[str, ...], "Figures that could not be found."] = ()
     match: Annotated[tuple[str, ...], "Globs of the names of its LLMs."] = ()
+    prices: Annotated[_Prices, "US dollars for a million tokens of input, by globs of names."] = {}
     language_tags: Annotated[dict[str, FenceTag],
         "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp)."] = {}
     control_tokens: Annotated[tuple[_Token, ...],
@@ -112,7 +114,11 @@ def _is_day(value: Any) -> bool:
         return False
 
 
-_ABOUT = rules_of(About, allow={"as_of": _is_day})
+def _are_prices(prices: dict[str, Any]) -> bool:
+    return all("0" in price for price in prices.values() if isinstance(price, dict))
+
+
+_ABOUT = rules_of(About, allow={"as_of": _is_day, "prices": _are_prices})
 _ELSEWHERE = {
     "name": "a profile is called as its file is",
     "base": "a profile that builds on another says extends",
@@ -277,8 +283,10 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
 
 def _nearest(name: str, folders: Sequence[Path]) -> str:
     """Return a hint at the profile of the family, or at the nearest name."""
+    from .models import spellings
+
     names = [known for known, *_ in find_profiles(folders)]
-    for called in _spellings(name):
+    for called in spellings(name):
         family = max((known for known in names if called.startswith(known)), key=len, default=None)
         if family is not None:
             return f'; "{family}" is the nearest, for other models of its family'
@@ -295,12 +303,9 @@ def profile_of_model(model: str, folders: Sequence[Path] = ()) -> str | None:
     """
     if not _MODEL.fullmatch(model):
         return None
-    known = _model_globs(folders)
-    for called in _spellings(model):
-        for name, globs in known:
-            if any(fnmatch.fnmatchcase(called, glob) for glob in globs):
-                return name
-    return None
+    from .models import first_match  # late: most profiles are chosen by their own names
+
+    return first_match(model, _model_globs(folders))
 
 
 def _model_globs(folders: Sequence[Path]) -> list[tuple[str, list[str]]]:
@@ -311,16 +316,6 @@ def _model_globs(folders: Sequence[Path]) -> list[tuple[str, list[str]]]:
             globs = [glob.lower() for glob in _read(path)[1].get("match", ())]
             found.append((path.parent == shipped_folder("profiles"), name, globs))
     return [(name, globs) for _, name, globs in sorted(found)]
-
-
-def _spellings(model: str) -> list[str]:
-    """Return the id as it is given, then without provider, version and tag, as vendors write it."""
-    whole = model.lower()
-    last = _PROVIDER.sub("", whole.rpartition("/")[2], count=1)
-    plain = _RELEASE.sub("", last)
-    # OpenRouter writes claude-sonnet-4.5, Ollama and others qwen3:32b.
-    dashed = re.sub(r"(?<=\d)\.(?=\d)", "-", plain)
-    return list(dict.fromkeys((whole, last, plain, dashed)))
 
 
 def _shipped_file(stem: str) -> Path | None:

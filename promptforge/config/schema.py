@@ -21,10 +21,11 @@ from ..text.escape import SURROGATE, to_label
 Where = Callable[[str], str | None]
 """A word → its `file:line`, or `None` for a word outside files."""
 # A letter leaves a whole number, and none is too great for 63 bits: JSON Schema knows no more.
-_COUNT_TEXT = (
+COUNT_TEXT = (
     r"^(?:[0-9][0-9_]{0,17}|[0-9][0-9_]{0,14}(?:\.[0-9]{1,3})?[kK]"
     r"|[0-9][0-9_]{0,11}(?:\.[0-9]{1,6})?[mM])$(?!\n)"
 )
+"""A whole number as texts may write it: `4000`, `20_000`, `20k`, `1.5M`."""
 _COUNT_REFERENCE = "#/$defs/count"
 _SCALES = {"k": 1000, "m": 1_000_000}
 """Letter after a number → its factor: the figures of LLMs are decimal."""
@@ -32,7 +33,7 @@ _SCALES = {"k": 1000, "m": 1_000_000}
 
 def read_count(text: str) -> int | None:
     """Return the whole number in a text: `4000`, `20_000`, `20k`, `1.5M`; else `None`."""
-    if not re.search(_COUNT_TEXT, text):
+    if not re.search(COUNT_TEXT, text):
         return None
     scale = _SCALES.get(text[-1].lower(), 1)
     whole, _, decimals = text.rstrip("kKmM").replace("_", "").partition(".")
@@ -153,9 +154,6 @@ class Vocabulary:
     def __iter__(self) -> Iterator[str]:
         return iter(self.rules)
 
-    def __len__(self) -> int:
-        return len(self.rules)
-
     def rule(self, name: str) -> Rule | None:
         """Return the rule of a word, or of an earlier word for one that is here; else `None`."""
         if self.former.today.get(name) in self.rules:
@@ -190,7 +188,7 @@ class Vocabulary:
             "additionalProperties": False,
         }
         if _COUNT_REFERENCE in str(schema):
-            schema["$defs"] = {"count": {"type": "string", "pattern": _COUNT_TEXT}}
+            schema["$defs"] = {"count": {"type": "string", "pattern": COUNT_TEXT}}
         return schema
 
     def refuse(self, name: object, where: Where | None = None) -> NoReturn:
@@ -299,7 +297,7 @@ def _plain(value: Any, shape: Any, depth: int = 0) -> Any:
         return [value] if isinstance(value, str) else value
     if isinstance(value, dict) and depth < 2:  # the budgets of sections
         return {key: _plain(inner, shape, depth + 1) for key, inner in value.items()}
-    if isinstance(value, str) and (kind is int or typing.get_origin(kind) is dict):
+    if isinstance(value, str) and (kind is int or (depth != 1 and typing.get_origin(kind) is dict)):
         count = read_count(value)
         return value if count is None else count
     if isinstance(value, bool):
@@ -374,6 +372,9 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
         texts = [part for part in value if isinstance(part, str) and part not in rule.words]
     text = "".join(texts[:1])
     hint = next(filter(None, (did_you_mean(one, rule.words) for one in texts)), "")
+    is_map = isinstance(value, dict) and typing.get_origin(bare_type(rule.shape)) is dict
+    for key in value if is_map and len(value) > 1 else ():  # a message shows the wrong one alone
+        _checked(rule, {key: value[key]}, where)
     if (
         isinstance(value, dict)
         and (wrong := _wrong_inside(bare_type(rule.shape), value)) is not None

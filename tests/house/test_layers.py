@@ -137,6 +137,7 @@ def test_a_pure_package_reaches_for_nothing_outside(name: str) -> None:
 
 LOADED_WHEN_ASKED = {
     "authoring/pytest_plugin.py": {"authoring.golden"},
+    "config/profiles.py": {"config.models"},
     "files/memory.py": {"files.memory_file"},
     "packing/pack.py": {"packing.named"},
     "packing/packings.py": {

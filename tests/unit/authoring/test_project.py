@@ -446,7 +446,7 @@ def sample(name: str) -> str:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OPTION_VOCABULARY)
+@pytest.mark.parametrize("name", list(OPTION_VOCABULARY))
 def test_each_option_has_a_variable_that_says_the_same_as_its_flag(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

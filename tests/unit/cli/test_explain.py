@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import json
 import pickle
 import re
@@ -54,6 +55,31 @@ def test_a_table_says_what_is_in_and_what_brings_the_rest_back() -> None:
         line.startswith("tokens ") and f"{result.tokens} of 230 (exact, o200k_base)" in line
         for line in lines
     )
+
+
+def test_the_price_is_the_same_in_the_verdict_the_costs_the_json_and_the_page(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "page.html"
+    asked = ("-p", "claude-haiku-5-5", "--html", page)
+    lines = explained(*map(str, asked)).out.splitlines()
+    facts = json.loads(explained("-p", "claude-haiku-5-5", "--json").out)
+    price = facts["price"]
+    assert price["low"] == price["high"] == facts["tokens"] * 0.1 / 1_000_000
+    assert price["says"].startswith("about $0.0000")
+    assert lines[0].startswith(f"{facts['tokens']} of 4,000 tokens · {price['says']} · 4 in, ")
+    costs = " ".join(" ".join(lines).split())
+    assert f"price {price['says']}: {price['about']}" in costs
+    assert "$0.10 for a million tokens of claude-haiku-5-5; prices: model list" in price["about"]
+    title = f'<span title="{price["about"]}">{price["says"]}</span>'
+    assert title in html.unescape(page.read_text("utf-8"))
+
+
+def test_a_family_has_the_range_of_its_prices_and_other_profiles_none() -> None:
+    price = json.loads(explained("-p", "gpt", "--json").out)["price"]
+    assert price["high"] == 300 * price["low"] and " to $" in price["says"]
+    plain = explained()
+    assert "$" not in plain.out and json.loads(explained("--json").out)["price"] is None
 
 
 def test_a_table_shows_the_score_that_ranked_and_says_of_another_order_in_the_text() -> None:

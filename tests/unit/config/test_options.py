@@ -65,7 +65,7 @@ def test_defaults_are_those_of_the_contract() -> None:
     assert {name: getattr(DEFAULT, name) for name in OPTION_VOCABULARY} == said
 
 
-@pytest.mark.parametrize("name", OPTION_VOCABULARY)
+@pytest.mark.parametrize("name", list(OPTION_VOCABULARY))
 def test_every_default_is_a_value_the_option_takes(name: str) -> None:
     rule = OPTION_VOCABULARY.rules[name]
     assert rule.default == getattr(DEFAULT, name)

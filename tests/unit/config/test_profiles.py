@@ -547,7 +547,7 @@ FOR_NONE = {
     r"gpt-4o-.*(audio|search)-.*|gpt-audio-.*": "speech, or a search of its own",
     r"gpt-5.*-chat-latest|gpt-5.*-codex.*": "retired",
     r"gpt-5-pro.*": "an answer of 272,000 tokens: no figure of the others holds",
-    r"gpt-6-cyber|gpt-rosalind-research|gpt-daybreak-.*": "their windows are not published",
+    r"gpt-rosalind-research|gpt-daybreak-.*": "their windows are not published",
     r"o1-(mini|preview).*|o[34].*-deep-research.*": "retired, or a search of its own",
     r"claude-mythos-preview": "retired",
     r"gemini-1\.5.*|gemini-2\.0-(?!.*(image|live)).*|gemini-pro|gemini-embedding-.*": "retired, "
@@ -633,7 +633,7 @@ def test_no_name_is_for_two_profiles() -> None:
     [
         ("claude-opus-5-5", "claude"), ("claude-fable-5", "claude"), ("claude-opus-4-8", "claude"),
         ("claude-haiku-4-5", "claude-4.5"), ("claude-sonnet-4-5-20250929", "claude-4.5"),
-        ("gpt-6.2-astra-law", "gpt"), ("gpt-6-sol", "gpt"), ("gpt-5.6-luna", "gpt"),
+        ("gpt-6.2-astra-law", "gpt"), ("gpt-6-sol", "gpt"), ("gpt-6-cyber", "gpt"), ("gpt-5.6-luna", "gpt"),
         ("gpt-5.5-pro-2026-04-23", "gpt"),
         ("gpt-5", "gpt-5"), ("gpt-5.4-nano", "gpt-5.2"), ("gpt-5.6-cyber", "gpt-5.2"), ("gpt-4.1-mini", "gpt-4.1-mini"),
         ("gpt-4o-mini", "gpt-4o-mini"), ("gpt-oss-120b", "gpt-oss"), ("gemini-4-argon", "gemini"),
