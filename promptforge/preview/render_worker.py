@@ -28,6 +28,7 @@ from ..authoring.golden import (
 )
 from ..authoring.results import BuildItem, build_from_result, compare_builds
 from ..authoring.snapshot import draw_page, ghosts_of, query_hits
+from ..config.models import price_of
 from ..engine import REASONS, Fields, Templates, get_tokenizer
 from ..errors import Diagnostic, ItemError, TemplateError
 from ..model import Item, LoadedItems, Result
@@ -220,6 +221,7 @@ def _prompt(renderer: Renderer, request: Request) -> Answer:
         "messages": messages,
         "tokens": prompt.tokens,
         "window": prompt.window,
+        "price": price_of(renderer.profile, prompt.tokens, exact=prompt.exact),
         "exact": prompt.exact,
         "parts": msgspec.to_builtins(prompt.parts),
         "message_tokens": [
@@ -246,6 +248,7 @@ def _page(result: Result, request: Request) -> Answer:
     answer: Answer = {name: getattr(result, name) for name in _SAID}
     return {
         **answer,
+        "price": price_of(report.profile, result.tokens, exact=result.exact),
         "tokenizer": _short(result.tokenizer),
         "options": _plain_options(result),
         "reasons": _reasons(result),

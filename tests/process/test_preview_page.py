@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -38,6 +39,33 @@ def test_the_text_is_what_render_prints(edited: Preview, open_page: Opener, shot
     assert len(names) == len(ITEMS) and "guide.md" in names
     assert re.search(r"^\d+ of 160 tokens", page.inner_text("#spent"))
     page.screenshot(path=shots / "light-1280.png")
+
+
+def test_the_page_says_the_price_of_the_text_and_of_the_whole_prompt(
+    browser: Browser, tmp_path: Path, open_page: Opener
+) -> None:
+    flags = ("--max-tokens", "160", "--system", "You answer from the context.")
+    with preview(tmp_path, *flags, "--profile", "claude-sonnet-5-5") as running:
+        page = open_page(entered(browser, running))
+        items = tmp_path / "items.json"
+        for profile in ("claude-sonnet-5-5", "claude"):
+            asked = ("--max-tokens", "160", "--profile", profile, "--json")
+            price = json.loads(run("explain", items, *asked).out)["price"]
+            assert (" to $" in price["says"]) == (profile == "claude")
+            shows(page, f"tokens · {price['says']} · ", place="spent")
+            assert page.get_attribute("#spent [title]", "title") == price["about"]
+            page.click("#show-messages")
+            shows(page, " · about $", place="window-said")
+            whole = page.inner_text("#window-said [title]")
+            assert whole != price["says"]
+            shows(page, f" tokens · {whole}", place="messages")
+            page.click("#show-text")
+            page.select_option("#profile", "claude")
+        page.select_option("#profile", "default")
+        shows(page, "exact, o200k_base", place="spent")
+        assert "$" not in page.inner_text("#spent")
+        shows(page, "$", gone=True, place="window-said")
+        page.close()
 
 
 def test_the_budget_moves_the_text(edited: Preview, open_page: Opener) -> None:

@@ -4,6 +4,7 @@
 import { $, count, make, plural, redraw } from "./dom.js";
 import { seen } from "./marks.js";
 import { hue, kinds } from "./rows.js";
+import { cost } from "./whole.js";
 
 const MOST_SEGMENTS = 80; // more items than this are merged into groups with a name
 const MOST_GHOSTS = 24;
@@ -156,6 +157,7 @@ function figures(page, free) {
   $("spent").replaceChildren(
     make("b", {}, count(page.tokens)),
     page.max_tokens === null ? " tokens, no limit" : ` of ${count(page.max_tokens)} tokens`,
+    ...cost(page),
     make("span", { class: "quiet" }, `${page.max_tokens === null ? "" : ` · ${count(free)} free`} · `, make("span", {}, `${kind}${page.tokenizer}`)),
   );
 }
@@ -214,7 +216,8 @@ export function drawWindow(page, prompt) {
   if (reserve) line.push(piece(`reserve${reserve > largest ? " broken" : ""}`, "kept for the answer", reserve, Math.min(reserve, largest * 0.25)));
   $("window-line").replaceChildren(...line);
   const says = [...shown.map(([, name, tokens]) => `${name} ${count(tokens)}`), room ? `unused ${count(room)}` : null, reserve ? `kept for the answer ${count(reserve)}` : null].filter(Boolean);
-  $("window-said").textContent = `${total === null ? "Whole prompt" : `Window of ${count(total)}`}: ${says.join(" · ")}`;
+  const of = total === null ? "Whole prompt" : `Window of ${count(total)}`;
+  $("window-said").replaceChildren(of, ...cost(prompt), `: ${says.join(" · ")}`);
 }
 
 function piece(what, name, tokens, wide) {

@@ -1,7 +1,7 @@
 // The whole prompt: its messages as cards with their tokens, or the request of a provider as it is sent.
 
 import { $, count, make, whenLetGo } from "./dom.js";
-import { seen } from "./marks.js";
+import { seen, seenText } from "./marks.js";
 import { MOST } from "./text.js";
 
 export const SHAPES = {
@@ -23,12 +23,15 @@ export function draw(found, page, open) {
     whenLetGo($("messages"), () => $("messages").replaceChildren(account(found), ...cards));
   } else {
     $("sent").replaceChildren(...seen(cut(found.sent)));
-    $("sent-about").textContent = spent(found);
+    $("sent-about").replaceChildren(...spent(found));
   }
 }
 
+// The price of a text or prompt as input, after what it counts; nothing where its profile has none.
+export const cost = (found) => (found?.price ? [" · ", make("span", { title: seenText(found.price.about) }, found.price.says)] : []);
+
 const spent = (found) =>
-  `${found.exact ? "" : "about "}${count(found.tokens)}${found.window === null ? "" : ` of ${count(found.window)}`} tokens`;
+  [`${found.exact ? "" : "about "}${count(found.tokens)}${found.window === null ? "" : ` of ${count(found.window)}`} tokens`, ...cost(found)];
 
 const cut = (text) => (text.length > MOST ? `${text.slice(0, MOST)}\n… ${count(text.length - MOST)} more characters; Copy takes them all` : text);
 
@@ -42,7 +45,7 @@ function account(found) {
   });
   const around = found.tokens - found.parts.reduce((sum, part) => sum + part.tokens, 0);
   if (around > 0) parts.push(make("li", {}, "around them ", make("b", {}, count(around)), ` ${share(around, found.tokens)}`));
-  return make("ul", { class: "parts", "aria-label": "Tokens of each part" }, make("li", { class: "sum" }, spent(found)), ...parts);
+  return make("ul", { class: "parts", "aria-label": "Tokens of each part" }, make("li", { class: "sum" }, ...spent(found)), ...parts);
 }
 
 function card(message, found, page, open) {
