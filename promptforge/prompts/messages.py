@@ -392,7 +392,7 @@ def pair_calls(
         rows.append(row)
         # Providers refuse a call whose result does not follow at once.
         if message.role != "tool":
-            lost += _give_up(waiting, rows)
+            lost += _give_up(waiting)
         for block in message.blocks:
             if isinstance(block, ToolCall):
                 id_ = block.id
@@ -414,7 +414,7 @@ def pair_calls(
                 row.append(replace(_with_id(block, id_), name=name))
             else:
                 row.append(block)
-    lost += _give_up(waiting, rows)
+    lost += _give_up(waiting)
     lost += _drop_loose_pairs(rows, [message.role for message in messages], closed)
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
@@ -547,42 +547,13 @@ def _first_waiting(waiting: dict[str, _Waiting], name: str) -> str:
     return next(fitting, "")
 
 
-def _give_up(waiting: dict[str, _Waiting], rows: list[list[MessageBlock | None]]) -> list[str]:
+def _give_up(waiting: dict[str, _Waiting]) -> list[str]:
     """Drop the calls that still wait; return a sentence for each."""
     lost = []
     for call, row, at in waiting.values():
         lost.append(f"the call of {quote(call.name)} has no result")
         row[at] = None
-    for call, row, at in waiting.values():
-        if _is_signed(call):
-            lost += _drop_unsigned(row, at, rows)
     waiting.clear()
-    return lost
-
-
-def _is_signed(call: ToolCall) -> bool:
-    return call.family == "gemini" and not GEMINI_SIGNATURES.isdisjoint(call.original or ())
-
-
-def _drop_unsigned(
-    row: list[MessageBlock | None], at: int, rows: list[list[MessageBlock | None]]
-) -> list[str]:
-    """Drop the calls that share the signature of the call that was at `at`, and their results."""
-    # Gemini signs the first of parallel calls alone, and refuses the others without it.
-    lost = []
-    for n, block in enumerate(row[at + 1 :], at + 1):
-        if not isinstance(block, ToolCall):
-            continue
-        if _is_signed(block):
-            break
-        lost.append(f"the call of {quote(block.name)} shares the signature of one without a result")
-        row[n] = None
-        for later in reversed(rows):
-            if later is row:
-                break
-            later[:] = [
-                None if isinstance(one, ToolOutput) and one.id == block.id else one for one in later
-            ]
     return lost
 
 
