@@ -15,8 +15,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import OptionError, quote, suggest_name
@@ -111,17 +112,8 @@ def _chat(
     return [one]
 
 
-Plain = TypeVar("Plain")
-
-
-def _copy(value: Plain) -> Plain:
-    """Return a copy of plain data: a program may change its request, and the next begins alike."""
-    made: Any = value
-    if isinstance(value, dict):
-        made = {key: _copy(member) for key, member in value.items()}
-    elif isinstance(value, list):
-        made = list(map(_copy, value))
-    return cast("Plain", made)
+_copy: Callable[[Any], dict[str, Any]] = msgspec.to_builtins
+"""Copies plain data: a program may change its request, and the next begins alike."""
 
 
 def _is_field(block: MessageBlock) -> bool:
