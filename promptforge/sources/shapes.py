@@ -462,8 +462,6 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
 
 
 def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
-    if "responseSet" in found:
-        return guarded(_read_sets)(found["responseSet"])
     empty: list[list[Any]] | None = None
     for key, (first, *more) in _ANSWERS.items():
         if first in found and (searches := _lists_at(found[first], more, inner)):
@@ -537,22 +535,6 @@ def read_page(value: Any) -> list[Any] | None:
     if not issubclass(type(records), list) or not isinstance(following, str | int | type(None)):
         return None
     return [*records] if records and all(mapping(each) for each in records) else None
-
-
-def _read_sets(found: Any) -> list[list[Any]]:
-    """Return the searches of Vectara's first API, each hit with the metadata of its document."""
-    searches: list[list[Any]] = []
-    for each in map(mapping, found if type(found) is list else ()):
-        documents = [mapping(one) for one in each.get("document") or ()]
-        searches.append([])
-        for hit in map(mapping, each.get("response") or ()):
-            place: Any = hit.get("documentIndex")
-            within = type(place) is int and 0 <= place < len(documents)
-            about = documents[place] if within else {}
-            pairs = map(mapping, (*(about.get("metadata") or ()), *(hit.get("metadata") or ())))
-            named = {one["name"]: one["value"] for one in pairs if {"name", "value"} <= one.keys()}
-            searches[-1].append(Row({**hit, "id": about.get("id"), "metadata": named}))
-    return searches
 
 
 def _read_matrix(found: Fields) -> list[Any] | None:

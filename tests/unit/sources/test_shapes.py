@@ -712,11 +712,6 @@ UNLISTED: dict[str, object] = {
         {"type": "content", "path": "a.go", "lineMatches": [{"line": TAR, "lineNumber": 3}]},
         {"type": "content", "path": "b.go", "chunkMatches": [{"content": FIND, "contentStart": {"line": 6}}]},
     ],
-    "vectara, version 1": {"responseSet": [{
-        "response": [{"text": TAR, "score": 0.9, "documentIndex": 1, "metadata": [{"name": "page", "value": "1"}]},
-                     {"text": FIND, "score": 0.5, "documentIndex": 0, "metadata": []}],
-        "document": [{"id": "b", "metadata": [{"name": "url", "value": "https://e.org/2"}]},
-                     {"id": "a", "metadata": [{"name": "title", "value": "T1"}]}]}]},
     "a page of qdrant": ([{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], "an-id"),
     "the last page of qdrant": [[{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], None],
     "qdrant groups": {"groups": [{"id": n, "hits": [{"id": n, "version": 0, "score": 0.5, "payload": {"text": text}}]}
