@@ -40,8 +40,6 @@ from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
 from ..sources.records import to_item
 from ..templating.loader import Templates
-from ..text.delimiters import pick_nonce, read_leniently
-from ..text.escape import Safe
 from ..tokenizers.registry import get_tokenizer
 
 ScoreOrder = Literal["higher", "lower"] | None
@@ -228,7 +226,7 @@ class Bridge:
             return {"content": document}
         return orient_score(document, self._order)
 
-    def composer(self) -> Composer:
+    def composer(self, *, splits_texts: bool = True) -> Composer:
         """Return the composer of a conversation by these options."""
         options = self._renderer.check()
         # A provider's own count is asked for finished prompts alone.
@@ -236,28 +234,14 @@ class Bridge:
         if self._templates is None:
             found = Templates(self._folders)
             self._templates = PromptTemplates(found, options.prompt, options.format)
-        shape: dict[str, Any] = {"one_text": False, "splits_texts": True, "citation": None}
+        shape: dict[str, Any] = {"one_text": False, "splits_texts": splits_texts, "citation": None}
         return Composer(self._templates, options, counter, {}, **shape)
 
     def enclose(self, context: str, question: str) -> str:
         """Return the context as it stands before the question in one text: with its end marked."""
         if not context:
             return ""
-        options, templates = self._renderer.check(), Templates(self._folders)
-        names = [f"prompt/{name}/context.txt.j2" for name in (options.prompt, "default")]
-        name = next(filter(templates.find, names))
-        shown = {"layout": options.layout, "format": options.format, "joined": True}
-
-        def print_it(text: str, boundary: str) -> str:
-            values = {"context": Safe(text), "boundary": boundary, "citation": None}
-            return str(templates.print(name, values | shown, None))
-
-        words = re.findall(r"\w+", print_it(" ", "").lower())
-        held = read_leniently(context)
-        boundary = ""
-        if any(word in held for word in words):
-            boundary = f"-{pick_nonce((context, question))}"
-        return print_it(context, boundary)
+        return self.composer(splits_texts=False).print_before("context", context, question)
 
     def fit_joined(
         self,

@@ -324,7 +324,7 @@ class ConversationWindow:
         text = recall_passages(history, fitted, question, tokens, None, asked=False)
         if not text:
             return fitted
-        recalled = f"{history.composer.print_recall(text, question)}\n\n{asked.text}"
+        recalled = f"{history.composer.print_before('recall', text, question)}\n\n{asked.text}"
         changed = replace(asked, text=recalled, original=None, family="")
         made = replace(message, blocks=(*blocks[:at], changed, *blocks[at + 1 :]))
         tokens = fitted.tokens + history.cost(made) - history.cost(message)

@@ -238,9 +238,9 @@ class Composer:
             name, arguments = call.name, to_label(call.arguments)[:MAX_ARGUMENT_CHARS]
         return self.templates.print_left_out(name, arguments, tokens)
 
-    def print_recall(self, text: str, question: str) -> str:
-        """Print recalled passages before a question in the same text."""
-        part = PromptSegment("recall", "user", text)
+    def print_before(self, name: str, text: str, question: str) -> str:
+        """Print a part, such as recalled passages, before a question in the same text."""
+        part = PromptSegment(name, "user", text)
         asked = PromptSegment("question", "user", question)
         return self._print(part, self._boundary([part, asked]))
 
