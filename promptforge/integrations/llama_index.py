@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..errors import OptionError, quote
@@ -111,32 +112,24 @@ class ContextPromptTemplate(PromptTemplate):
     ) -> None:
         # Chat engines take the words of a template and its functions, and never call `format`.
         marks_end = template == _TEMPLATE
-        shows = _Renders(Bridge(**options), context_key, query_key, marks_end=marks_end)
-        renders = {context_key: shows}
-        super().__init__(template, function_mappings=renders)
+        shows = partial(_render, Bridge(**options), context_key, query_key, marks_end)
+        super().__init__(template, function_mappings={context_key: shows})
         self.context_key, self.query_key, self.options = context_key, query_key, options
         if context_key not in self.template_vars:
             message = f"context_key: the template has no variable {quote(context_key)}"
             raise OptionError(f"{message}; it has {self.template_vars}", option="context_key")
 
 
-class _Renders:
-    """Renders the context of a template out of its variables."""
-
-    def __init__(
-        self, bridge: Bridge, context_key: str, query_key: str, *, marks_end: bool
-    ) -> None:
-        self._bridge, self._context, self._query = bridge, context_key, query_key
-        self._marks_end = marks_end
-
-    def __call__(self, **values: Any) -> str:
-        """Return the text of the nodes, or of the joined text, within the budget."""
-        documents, query = values.get(self._context), values.get(self._query)
-        if not documents:
-            return ""
-        query = query if isinstance(query, str) else None
-        text = self._bridge.fit(documents, query).result.text
-        return self._bridge.enclose(text, query or "") if self._marks_end else text
+def _render(
+    bridge: Bridge, context_key: str, query_key: str, marks_end: bool, /, **values: Any
+) -> str:
+    """Return the text of the nodes, or of the joined text, within the budget."""
+    documents, query = values.get(context_key), values.get(query_key)
+    if not documents:
+        return ""
+    query = query if isinstance(query, str) else None
+    text = bridge.fit(documents, query).result.text
+    return bridge.enclose(text, query or "") if marks_end else text
 
 
 class ContextSynthesizer(BaseSynthesizer):
