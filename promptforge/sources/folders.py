@@ -299,7 +299,7 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
             name = word.rpartition("/")[2]
             if name == path.rpartition("/")[2]:  # each pom.xml of a project is like the others
                 continue
-            for other in _files_of_name(word, path, by_name.get(name, ())):
+            for other in _file_of_name(word, path, by_name.get(name, ())):
                 if header not in other[1]:  # two copies of a page have their headers in common
                     yield other
 
@@ -317,13 +317,12 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
     return packed
 
 
-def _files_of_name(
+def _file_of_name(
     word: str, path: str, files: Sequence[tuple[str, str]]
 ) -> Sequence[tuple[str, str]]:
-    """Return those of `files` that a word of the file `path` may name.
+    """Return the one of `files` that a word of the file `path` may name, if there is any.
 
-    Of many `values.yaml` these are the one of exactly this path and the nearest in the tree: the
-    manual of each of a hundred charts would else be compared with all the charts.
+    Of many `values.yaml` this is the one of exactly this path, else the nearest to the top.
     """
     found: list[tuple[str, str]] = []
     for file in files:
@@ -331,22 +330,7 @@ def _files_of_name(
         whole, end = sorted((f"/{word}", f"/{file[0]}"), key=len, reverse=True)
         if file[0] != path and whole.endswith(end):
             found.append(file)
-    if len(found) < 2:
-        return found
-    steps = [_steps_between(path, file[0]) for file in found]
-    nearest = min(steps)
-    return [file for file, n in zip(found, steps, strict=True) if n == nearest or file[0] == word]
-
-
-def _steps_between(path: str, other: str) -> int:
-    """Return how many folders lie on the way from one file to another."""
-    folders, others = path.split("/")[:-1], other.split("/")[:-1]
-    shared = 0
-    for one, two in zip(folders, others, strict=False):
-        if one != two:
-            break
-        shared += 1
-    return len(folders) + len(others) - 2 * shared
+    return sorted(found, key=lambda file: (file[0] != word, file[0].count("/")))[:1]
 
 
 def _lines_of_data(path: str, text: str) -> str:
