@@ -9,8 +9,8 @@ call without its result is left out, as is a result without its call (PF209).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -50,7 +50,7 @@ from .messages import (
 )
 
 MAX_HISTORY_MESSAGES = 100_000
-"""The largest number of messages in one history."""
+"""The most messages of one history that are made as they are asked for."""
 _ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
     "model": "assistant",
     "function": "tool",
@@ -134,35 +134,27 @@ def read_messages(
             hint = "; DSPy sends its own: give the context as one more input field beside it"
         raise ItemError(f"expected a list of messages, found {kind}{hint}", where=where)
     found: list[Message] = []
-    for index, given in _newest(history, where, diagnostics):
+    for index, given in enumerate(_each(history, where, diagnostics)):
         found += read(given, locate(index) if locate else f"{where}[{index}]", diagnostics)
     return found
 
 
-def _newest(history: Any, where: str, diagnostics: Diagnostics) -> Iterable[tuple[int, Any]]:
-    """Yield messages with their indexes: all, or the last of a sequence, or the first."""
-    start, index = 0, -1
-    lost = None
+def _each(history: Any, where: str, diagnostics: Diagnostics) -> Iterator[Any]:
+    """Yield messages; those that are made as they are asked for may fail half way, or never end."""
+    count, has_end = 0, isinstance(history, Sequence)
     try:
-        if isinstance(history, Sequence):
-            start = max(0, len(history) - MAX_HISTORY_MESSAGES)
-        some = islice(history, start, start + MAX_HISTORY_MESSAGES + 1)
-        for index, given in enumerate(some, start):
-            if index == start + MAX_HISTORY_MESSAGES:
-                lost = "the rest was"
-                break
-            yield index, given
-        else:
-            if start:
-                lost = f"the first {start:,} were"
+        for given in history:
+            if count == MAX_HISTORY_MESSAGES and not has_end:
+                message = f"more than {count:,} messages; the rest was left out"
+                diagnostics.add("PF208", message, where=where)
+                return
+            count += 1
+            yield given
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # the messages may be made as they are asked for
-        message = f"the messages ended with {type_name_of(error)} after {index + 1}"
+    except BaseException as error:
+        message = f"the messages ended with {type_name_of(error)} after {count}"
         diagnostics.add("PF208", message, where=where, severity="error")
-    if lost:
-        message = f"more than {MAX_HISTORY_MESSAGES:,} messages; {lost} left out"
-        diagnostics.add("PF208", message, where=where)
 
 
 class _Refusal(Exception):  # noqa: N818  never leaves this module

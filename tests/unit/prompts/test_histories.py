@@ -4,6 +4,7 @@ its place.
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -447,17 +448,14 @@ def test_a_list_that_a_tool_returned_is_data_unless_all_of_it_are_blocks(
     assert pf.Renderer().prompt(history=history, to="openai")[1]["content"] == text
 
 
-def test_of_too_many_messages_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_messages_without_an_end_the_first_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("promptforge.prompts.histories.MAX_HISTORY_MESSAGES", 4)
     messages = [
         {"role": role, "content": f"m{n}"} for n, role in enumerate(["user", "assistant"] * 3)
     ]
-    prompt = pf.Renderer().prompt(user="q", history=messages, to="roles")
-    assert [m["content"] for m in prompt] == ["m2", "m3", "m4", "m5", "q"]
-    assert [d.message for d in prompt.warnings] == [
-        "more than 4 messages; the first 2 were left out"
-    ]
-    prompt = pf.Renderer().prompt(user="q", history=iter(messages), to="roles")
+    assert len(pf.Renderer().prompt(user="q", history=messages, to="roles")) == 7
+    prompt = pf.Renderer().prompt(user="q", history=itertools.cycle(messages), to="roles")
+    assert [m["content"] for m in prompt] == ["m0", "m1", "m2", "m3", "q"]
     assert [d.message for d in prompt.warnings] == ["more than 4 messages; the rest was left out"]
 
 
