@@ -49,11 +49,6 @@ _FIRST_COMMENT = re.compile(r"\A\{#.*?#\}", re.DOTALL)
 _ORIGIN = re.compile(
     r"^(?:match|as_of|references|unknown):.*\n(?:[ \t]+\S.*\n|- .*\n)*", re.MULTILINE
 )
-# Names of devices on Windows, with any ending.
-_DEVICES = {
-    *("con", "prn", "aux", "nul"),
-    *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)),
-}
 
 
 class NewFile(NamedTuple):
@@ -122,13 +117,6 @@ def _check_place(path: Path) -> None:
         raise OptionError(f"{quote(str(path))} exists, and nothing is overwritten")
     if not existing.is_dir():
         raise OptionError(f"{quote(str(existing))} is a file, so no folder can be made there")
-    for new in (path, path.parent):
-        with contextlib.suppress(OSError):
-            for other in new.parent.iterdir():
-                # Such as Item.md.j2 beside item.md.j2: on Windows and macOS they are one file.
-                if other.name != new.name and other.name.lower() == new.name.lower():
-                    message = "exists; on some systems that is the same name"
-                    raise OptionError(f"{quote(str(other))} {message}")
 
 
 # --- contents ---
@@ -330,8 +318,6 @@ def _check_name(thing: str, name: str, allowed: re.Pattern[str], taken: Iterable
             f"a name keeps to {letters}, digits, '_'{dot} and '-', and begins"
             " with a letter or digit"
         )
-    elif name.split(".")[0].lower() in _DEVICES:
-        problem = "Windows has a device of that name"
     elif name.lower() in taken:
         problem = "that word has a meaning of its own"
     if problem:
