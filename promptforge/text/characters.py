@@ -21,13 +21,6 @@ from . import table_text
 STAND_IN = "\U0010fffd"
 """A character of private use, no letter, mark or blank on any Python."""
 MAX_CHARACTERS_KNOWN = 50_000
-MIN_CHARACTERS_MATCHED = 1 << 12
-_USUAL = (
-    "\x00-\u0377\u038e-\u03a1\u03a3-\u052f\u0591-\u05c7\u05d0-\u05ea\u0600-\u070d\u0900-\u0983\u0e01-\u0e3a"
-    "\u1e00-\u1f15\u2000-\u2064\u20a0-\u20c0\u2190-\u2426\u2460-\u2b73\u3001-\u303f\u3041-\u3096"
-    "\u3099-\u30ff\u3400-\ua48c\uac00-\ud7a3\uff01-\uffbe\U0001f300-\U0001f6d7"
-)
-"""Characters of Unicode 14.0, as the inside of a character class."""
 _known: set[str] = set()
 
 
@@ -37,12 +30,6 @@ def _edges() -> list[int]:
     # first run begins at the first edge and ends before the second.
     steps = table_text("unassigned").split()
     return list(itertools.accumulate(int(step, 36) for step in steps))
-
-
-@cache
-def _unusual() -> Callable[[str], object]:
-    """Return the search for a character outside of those of Unicode 14.0 that most texts are of."""
-    return re.compile(f"[^{_USUAL}]").search
 
 
 def is_later(char: str) -> bool:
@@ -56,9 +43,6 @@ def freeze(text: str) -> str:
     It is for reading, never for printing; both texts are equally long.
     """
     if text.isascii():
-        return text
-    # A pattern looks through a long text faster than a set; a short one costs less than compiling.
-    if len(text) > MIN_CHARACTERS_MATCHED and _unusual()(text) is None:
         return text
     if _known.issuperset(text):
         return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import unicodedata
 
@@ -65,15 +64,6 @@ def test_what_is_shortened_has_its_own_characters(char: str) -> None:
     item = {"content": body, "kind": "code", "path": "a.py"}
     text = pf.render([item], max_tokens=200).text
     assert f"def f{char}0" in text and characters.STAND_IN not in text
-
-
-def test_usual_characters_are_known() -> None:
-    usual = re.compile(f"[{characters._USUAL}]")
-    found = [char for char in map(chr, range(0x20000)) if usual.match(char)]
-    assert len(found) > 40_000 and not any(map(characters.is_later, found))
-    long = "漢字かな" * characters.MIN_CHARACTERS_MATCHED
-    assert characters.freeze(long) is long
-    assert characters.freeze(long + KAWI) == long + characters.STAND_IN
 
 
 @pytest.mark.slow
