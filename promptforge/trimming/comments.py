@@ -22,11 +22,19 @@ MAX_SLOW_WORD = 1_000
 """Characters of such a word, and of blanks in a row."""
 _HASH_AFTER_BLANK = ("bash", "fish", "ksh", "perl", "ruby", "sh", "shell", "zsh")
 """Languages in which `#` stands for many things without a blank before it."""
-_HEREDOC = late_pattern(r"""<<[-~]?([ \t]*)(?:(["'`])([^"'`\n]{1,80})\2|([A-Za-z_]\w{0,80}))""")
-"""`<<-'end;'` of Ruby, two in one line of a shell: a lexer loses them."""
+_TWO_HEREDOCS = r"""(?:<<[-~]?["'`]?[A-Za-z_].*){2}"""
+_NOT_TOLD = {
+    **dict.fromkeys(("dart", "kotlin"), late_pattern(r"/\*(?:(?!\*/)(?s:.))*?/\*")),
+    "php": late_pattern(r"(?m)^(?>.*?(?://|#)).*\?>"),
+    **dict.fromkeys(
+        _HASH_AFTER_BLANK,
+        late_pattern(rf"""{_TWO_HEREDOCS}|<<[-~]?(["'`])\w*[^\w"'`\n][^"'`\n]*\1"""),
+    ),
+}
+"""Language → what its lexer loses: a comment in a comment, `// a ?>`, and two texts of a line, or
+`<<-'end;'`."""
 _DOLLAR_QUOTE = late_pattern(r"\$\w{0,63}\$")
-MAX_OPEN_QUOTES = 100
-"""Words for the end of a text that never comes; each costs a search to the end of the file."""
+"""A text of SQL, which a lexer reads on in."""
 # What has no end is passed over as a whole, not looked for again from each of its characters.
 _STYLE_COMMENT = late_pattern(
     r"""(?s)"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|url\([^)\n]*\)?|\w://"""
@@ -35,8 +43,7 @@ _STYLE_COMMENT = late_pattern(
 _DIRECTIVE = late_pattern(r"(?:^[ \t]*#|\\\r?\n)[^\r\n]*\Z", re.MULTILINE)
 MAX_CHARS_BEFORE = 1 << 10
 _OPENING_BLANK_LINES = re.compile(r"\A(?:[ \t\f\v]*(?:\r\n|\r|\n))+")
-_NESTED = late_pattern(r"/\*|\*/")
-_LINE_END, _NO_LINE_END = re.compile(r"\r\n|\r|\n"), re.compile(r"[^\r\n]")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _SIGN = r"[-+*/<>=&|^!%:.~?#@$]"
 """Signs that would make another one together."""
 
@@ -52,13 +59,13 @@ def without_comments(
     name = language or ""
     held = set(text)
     hole = next((char for char in map(chr, range(0xE000, 0xF8FF)) if char not in held), None)
-    read = _without_quoted_texts(text, name)
-    if read is None or hole is None or _is_read_slowly(text, name):
+    lost = _DOLLAR_QUOTE if "sql" in name else _NOT_TOLD.get(name)
+    if hole is None or (lost and lost.search(text)) or _is_read_slowly(text, name):
         return None
     styles = name in _STYLES
     try:
         spans = (
-            _comments_of_styles(read) if styles else _comments_by_lexer(freeze(read), name, is_late)
+            _comments_of_styles(text) if styles else _comments_by_lexer(freeze(text), name, is_late)
         )
     except OptionError:
         raise
@@ -68,11 +75,9 @@ def without_comments(
         return None
     parts, shown = [], 0
     for begin, end in spans:
-        if is_late():  # `/*/**/` of Kotlin has its end looked for in all of the text
-            raise TimeoutError
         if begin < shown or _is_in_doubt(text, begin, end, name):
             continue
-        end = _end_of_comment(text, begin, end, name)
+        end = begin + len(text[begin:end].rstrip("\r\n"))  # the line end behind it stays
         before = text[max(0, begin - MAX_CHARS_BEFORE) : begin]
         # A directive of C goes on behind a comment of several lines.
         is_directive = text.startswith("/*", begin) and _DIRECTIVE.search(before)
@@ -126,38 +131,6 @@ def _comments_of_styles(text: str) -> list[tuple[int, int]]:
     return [match.span(1) for match in _STYLE_COMMENT.finditer(text) if match[1]]
 
 
-def _without_quoted_texts(text: str, language: str) -> str | None:
-    """Return a text with blanks between `<<END` and `END`, or from `$$` to `$$`, as it is long.
-
-    None: too many have no end.
-    """
-    is_sql = "sql" in language
-    if not is_sql and language not in _HASH_AFTER_BLANK:
-        return text
-    parts: list[str] = []
-    endless: set[str] = set()
-    start = shown = 0
-    for match in (_DOLLAR_QUOTE if is_sql else _HEREDOC).finditer(text):
-        word = match[0] if is_sql else match[3] or match[4]
-        is_inside = start <= match.start() < shown
-        if is_inside or word in endless or (language == "ruby" and match[1]):  # `found << word`
-            continue
-        # The second text of `cat <<A <<B` begins behind the end of the first.
-        line_end = text.find("\n", max(shown, match.end()))
-        begin = match.start() if is_sql else line_end + 1 or len(text)
-        closing = re.escape(word) if is_sql else rf"(?m:^[ \t]*{re.escape(word)}[ \t]*$)"
-        end = re.compile(closing).search(text, match.end() if is_sql else begin)
-        if end is None:
-            endless.add(word)
-            if len(endless) > MAX_OPEN_QUOTES:
-                return None
-            continue
-        parts.append(text[shown:begin])
-        start, shown = begin, end.end() if is_sql else end.start()
-        parts.append(_NO_LINE_END.sub(" ", text[start:shown]))
-    return "".join(parts) + text[shown:]
-
-
 def _is_in_doubt(text: str, begin: int, end: int, language: str) -> bool:
     """Tell whether what a lexer takes for a comment may be something else."""
     before = text[begin - 1] if begin else "\n"
@@ -171,20 +144,6 @@ def _is_in_doubt(text: str, begin: int, end: int, language: str) -> bool:
         line = text[text.rfind("\n", 0, begin) + 1 : begin]
         return bool(line.strip()) and "</" in text[begin:end]
     return False
-
-
-def _end_of_comment(text: str, begin: int, end: int, language: str) -> int:
-    """Return the end of a comment: the line end behind it stays."""
-    if language == "php" and not text.startswith("/*", begin):
-        found = text.find("?>", begin, end)
-        return found if found >= 0 else begin + len(text[begin:end].rstrip("\r\n"))
-    if language in ("dart", "kotlin") and text.startswith("/*", begin):
-        depth = 0
-        for mark in _NESTED.finditer(text, begin):
-            depth += 1 if mark[0] == "/*" else -1
-            if not depth:
-                return mark.end()
-    return begin + len(text[begin:end].rstrip("\r\n"))
 
 
 def _close_holes(text: str, hole: str) -> str:
