@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from ..text.characters import freeze
 from ..text.format import Marks, number_lines
-from ..text.words import late_pattern, late_property, unit_ends
+from ..text.words import late_pattern, unit_ends
 
 if TYPE_CHECKING:
     from .kinds import Trimmers
@@ -223,13 +223,17 @@ class Pieces:
         The head of a shortened text is made of the marker; none for no marker.
         `cuttable`: a piece may be cut at a word too, because nothing has to be closed.
         """
-        self.parts = parts if isinstance(parts, Slices) else tuple(parts)
         self.cuttable = cuttable
         self.under_query = under_query or UnderQuery()
         self._gap = gap
         self._marks = marks
         self._head = head
-        self._first_line: int | None = None
+        self._numbers: Sequence[int] = ()
+        """The numbers of the lines that the pieces begin in, where lines are numbered."""
+        self._take(parts)
+
+    def _take(self, parts: Sequence[Piece]) -> None:
+        self.parts = parts if isinstance(parts, Slices) else tuple(parts)
         # A long text is cut only once.
         facts = [(part.keep, part.closes, part.needs) for part in self.parts]
         self._facts = frozenset(
@@ -289,7 +293,7 @@ class Pieces:
         """
         staying = self.closed(kept, bare)
         everything = len(staying) == len(self.parts)
-        if everything and self._first_line is None:
+        if everything and not self._numbers:
             return "".join(part.text for part in self.parts)
         shown = {index: self.parts[index].text for index in staying}
         if beginning is not None:
@@ -354,14 +358,9 @@ class Pieces:
 
     def with_parts(self, parts: Sequence[Piece]) -> Self:
         """Return pieces of the same kind with other parts."""
-        return type(self)(
-            parts,
-            self._gap,
-            self._marks,
-            self._head,
-            cuttable=self.cuttable,
-            under_query=self.under_query,
-        )
+        other = copy.copy(self)
+        other._take(parts)
+        return other
 
     def of(self, text: str) -> Pieces:
         """Return the same cut of another text that is as long as this one."""
@@ -376,7 +375,8 @@ class Pieces:
     def numbered(self, first_line: int) -> Pieces:
         """Return the same pieces; their texts have the number of its line before each line."""
         other = copy.copy(self)
-        other._first_line = first_line
+        line_ends = (part.text.count("\n") for part in self.parts)
+        other._numbers = list(accumulate(line_ends, initial=first_line))
         return other
 
     def _numbered(self, text: str, index: int, before: Sequence[str], skipped: int = 0) -> str:
@@ -384,17 +384,12 @@ class Pieces:
 
         So many lines of it are `skipped`.
         """
-        if self._first_line is None or not text:
+        if not (self._numbers and text):
             return text
         last = next(filter(None, reversed(before)), "\n")
         begun = not last.endswith("\n")  # in the middle of a line there is no number
-        line = self._first_line + self._line_ends[index] + skipped
+        line = self._numbers[index] + skipped
         return number_lines(text, line, self._marks.line_number, begun=begun)
-
-    @late_property
-    def _line_ends(self) -> list[int]:
-        """The number of line ends before each piece."""
-        return list(accumulate((part.text.count("\n") for part in self.parts), initial=0))
 
     def variants(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
         """Return the variants made by leaving out one piece after another.

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from ..files.memory import recall
 from ..text.format import Marks
@@ -230,12 +230,6 @@ class _ProgramPieces(Pieces):
     """The end of a body that a mark leaves on its header's line: `f() {/*…*/}`, and in Ruby, where
     `…` is a name, `def f; … end`. Other languages have a line for the mark."""
 
-    def with_parts(self, parts: Sequence[Piece]) -> Self:
-        """Return pieces of the same language with other parts."""
-        other = super().with_parts(parts)
-        other.end = self.end
-        return other
-
     def in_outline(self, part: Piece) -> bool:
         """Tell whether an outline may have a piece: a signature, a docstring, a field."""
         return part.skeleton or part.kind == FIELD
@@ -279,10 +273,10 @@ class _ProgramPieces(Pieces):
                 if apart := _COMMENTS_APART.match(text):
                     text = text[apart.end() :].lstrip("\r\n")
                 skipped = part.text[: len(part.text) - len(text)].count("\n")
-                if self._first_line is None:
+                if not self._numbers:
                     text = _SAYS_LITTLE.sub("", text)
                 text = text.rstrip("\r\n") + line_end([part])
-                if text.strip() in _QUOTES and run and self._first_line is None:
+                if text.strip() in _QUOTES and run and not self._numbers:
                     out[-1] = f"{out[-1].rstrip()} {self._marks.gap}{text.lstrip()}"
                 elif closes_here:
                     out[-1] += text.lstrip()
@@ -293,7 +287,7 @@ class _ProgramPieces(Pieces):
 
     def _is_emptied(self, last: int, run: Sequence[Piece], after: Piece | None) -> bool:
         """Tell whether a run was all that the piece before it had under it."""
-        if after is not None and after.text.strip() in _QUOTES and self._first_line is None:
+        if after is not None and after.text.strip() in _QUOTES and not self._numbers:
             return False
         if all(part.parent != last for part in run):
             return False
@@ -323,7 +317,7 @@ class _ProgramPieces(Pieces):
             if self.end == "}" and line.endswith("{") and "//" not in line:
                 out[-1] = f"{header}/*{self._marks.gap.replace('*/', '')}*/"
                 return True
-            if self.end == "end" and "#" not in line and self._first_line is None:
+            if self.end == "end" and "#" not in line and not self._numbers:
                 out[-1] = f"{header}; {self._marks.gap} "
                 return True
         out.append(mark)
