@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from ..config.options import OPTION_VOCABULARY
 from ..errors import OptionError
@@ -106,18 +107,14 @@ def _plain(name: str, value: Any) -> Any:
             raise OptionError(
                 f"{message}; give a function of a module, by its name", option=name
             ) from None
-    if isinstance(value, tuple | list | set | frozenset):
-        return [_plain(name, one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(name, one) for key, one in value.items()}
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if hasattr(value, "__fspath__"):
-        return str(value)
-    if dataclasses.is_dataclass(value) or hasattr(value, "__struct_fields__"):
-        return _plain(name, {field: getattr(value, field) for field in value.__struct_fields__})
-    message = f"{name} cannot be written down: it is an object of type {type(value).__name__}"
-    raise OptionError(f"{message}; give its name", option=name)
+
+    def write(one: Any) -> str:
+        if hasattr(one, "__fspath__"):
+            return str(one)
+        message = f"{name} cannot be written down: it is an object of type {type(one).__name__}"
+        raise OptionError(f"{message}; give its name", option=name)
+
+    return msgspec.to_builtins(value, enc_hook=write, str_keys=True)
 
 
 def _handed_back(document: Document, kept: KeptDocument) -> Document:
