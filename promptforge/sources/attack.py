@@ -29,13 +29,6 @@ MAX_ATTACK_FILES = 200_000
 _Object = dict[str, Any]
 TechniqueIndex = dict[str, _Object]
 """Technique records by their id (`T1003.001`)."""
-# ATT&CK's tactics in order, for a collection without a matrix (attack.mitre.org/tactics).
-_TACTICS = (
-    *("reconnaissance", "resource-development", "initial-access", "execution", "persistence"),
-    *("privilege-escalation", "defense-evasion", "evasion", "credential-access", "discovery"),
-    *("lateral-movement", "collection", "command-and-control", "exfiltration"),
-    *("inhibit-response-function", "impair-process-control", "impact"),
-)
 _SMALL_WORDS = {"And": "and", "Or": "or", "Of": "of"}
 _METADATA = (
     *("technique_id", "full_name", "parent_id", "tactics", "tools", "mitigations", "platforms"),
@@ -255,7 +248,7 @@ class _Collection:
         self._objects = objects
         # ATT&CK's order of tactics is the matrix's; a bundle of one domain has one matrix.
         self._tactics = {_text(t.get("x_mitre_shortname")): t for t in self._of("x-mitre-tactic")}
-        self._order = {name: rank for rank, name in enumerate(_TACTICS)}
+        self._order: dict[str, int] = {}
         for matrix in self._of("x-mitre-matrix"):
             ranks = {_text(ref): n for n, ref in enumerate(_list(matrix.get("tactic_refs"))) if ref}
             for name, tactic in self._tactics.items():
@@ -311,7 +304,7 @@ class _Collection:
             for phase in _list(pattern.get("kill_chain_phases"))
             if isinstance(phase, dict) and str(phase.get("kill_chain_name", "")).startswith("mitre")
         }
-        # Tactics that the matrix does not know come last, by name.
+        # Tactics that the matrix does not know, or all without one, come last, by name.
         ordered = sorted(names - {""}, key=lambda n: (self._order.get(n, len(self._order)), n))
         return [
             _text(self._tactics.get(name, {}).get("name")) or _tactic_title(name)
