@@ -87,18 +87,16 @@ def read_history(
     where: str,
     diagnostics: Diagnostics,
     locate: Callable[[int], str] | None = None,
-    closed: bool = False,
 ) -> list[Message]:
     """Read a history; every call in the answer has its result and every result its call.
 
     `history` is an iterable of messages: mappings, or objects of an SDK or a framework. `where`
     names it in diagnostics, so the fourth message is `history[3]`; `locate` gives a better place.
-    `closed`: see `pair_calls`.
 
     Raises `ItemError` if it is no list of messages at all.
     """
     found = join_messages(read_messages(history, where, diagnostics, locate))
-    return join_messages(pair_calls(found, where, diagnostics, closed))
+    return join_messages(pair_calls(found, where, diagnostics, closed=False))
 
 
 def read_message(given: object, where: str, diagnostics: Diagnostics) -> list[Message]:
