@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 from itertools import count
 
 from . import characters, table_text
@@ -78,7 +79,7 @@ def fold(text: str) -> str:
         return text.translate(_FOLDED_CODES)
     # Most lines of most texts are ASCII.
     return "\n".join(
-        line.translate(_FOLDED_CODES) if line.isascii() else "".join(map(_FOLDED.__getitem__, line))
+        line.translate(_FOLDED_CODES) if line.isascii() else "".join(map(_fold_character, line))
         for line in text.split("\n")
     )
 
@@ -92,17 +93,10 @@ def readings(line: str) -> Iterator[str]:
         yield from filter(None, _MOVE.split(line)[1:])
 
 
-class _Folded(dict[str, str]):
-    """Character → its folded text, made when first met."""
-
-    def __missing__(self, char: str) -> str:
-        folded = _fold_character(char)
-        if len(self) < MAX_CHARACTERS_REMEMBERED:
-            self[char] = folded
-        return folded
-
-
+@lru_cache(MAX_CHARACTERS_REMEMBERED)
 def _fold_character(char: str) -> str:
+    if char == LONG_S:
+        return char
     if _IS_LINE_END.match(char):
         return "\n"
     category = characters.category(char)
@@ -133,8 +127,7 @@ def _fold_visible(char: str, category: str) -> str:
     return parts if parts == char else "".join(map(_fold_character, parts))
 
 
-_FOLDED = _Folded({LONG_S: LONG_S})
-_FOLDED_CODES = {code: _FOLDED[chr(code)] or None for code in range(128)}
+_FOLDED_CODES = {code: _fold_character(chr(code)) or None for code in range(128)}
 
 
 _LINE_END = late_pattern(f"([{LINE_END_CHARACTERS}])")

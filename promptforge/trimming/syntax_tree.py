@@ -183,16 +183,12 @@ def defined_names(text: str, language: str | None) -> set[str] | None:
     stack = [root]
     while stack:
         for node in stack.pop().named_children:
-            named: Node | None = node
-            for _ in range(_MAX_DECLARATORS):  # `int *pool_take(...)` names it two levels down
-                inner = named.child_by_field_name("declarator") if named else None
-                if inner is None:
-                    break
-                named = inner
-            name = named.child_by_field_name("name") if named else None
             function = _FUNCTION.search(node.type)
-            if named is not node and (function or named is None or "function" in node.type):
-                name = named
+            name = node.child_by_field_name("name")
+            for inner in _declarators(node):
+                name = inner.child_by_field_name("name")
+                if function or "function" in node.type:
+                    name = inner
             if name is not None and (function or _TYPE.search(node.type)):
                 # Not `name.text`: it reads by the parser's reader, which ends when its effort is
                 # spent, and then asks for ever (seen with 35 kB of TypeScript declarations).
@@ -426,9 +422,14 @@ def _is_signature(node: Node) -> bool:
         return True
     if node.type != "declaration":
         return False
-    named: Node | None = node
-    for _ in range(_MAX_DECLARATORS):  # `char *name(void);` of C
-        named = named.child_by_field_name("declarator") if named is not None else None
-        if named is not None and named.type == "function_declarator":
-            return True
-    return False
+    return any(inner.type == "function_declarator" for inner in _declarators(node))
+
+
+def _declarators(node: Node) -> Iterator[Node]:
+    """Yield what lies around the name in a declaration of C: `*name(void)`, `name(void)`."""
+    for _ in range(_MAX_DECLARATORS):
+        inner = node.child_by_field_name("declarator")
+        if inner is None:
+            return
+        yield inner
+        node = inner
