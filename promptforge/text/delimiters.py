@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
-from itertools import count
+from itertools import chain, count
 
 from . import characters, table_text
 from .escape import INVISIBLE_CHARACTER
-from .words import MAX_BLOCK_CHARS, late_pattern, split_blocks
+from .words import late_pattern, split_blocks
 
 LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """Anything that a reader may take for a line end, as the inside of a character class."""
@@ -277,7 +277,7 @@ def pick_nonce(texts: Iterable[str]) -> str:
     for digits in count(NONCE_DIGITS, 3):
         pattern = re.compile(rf"{_LETTER}([0-9]{{{digits}}})")
         held: set[str] = set()
-        for row in _rows(rows):
+        for row in chain.from_iterable(map(split_blocks, rows)):
             held.update(pattern.findall(row), pattern.findall(read_leniently(row)))
         # With one candidate more than nonces are held, one must be free.
         for number in range(min(len(held) + 1, 10**digits)):
@@ -285,22 +285,6 @@ def pick_nonce(texts: Iterable[str]) -> str:
             if nonce not in held:
                 return _LETTER + nonce
     raise AssertionError("no nonce is free")
-
-
-def _rows(texts: Sequence[str]) -> Iterator[str]:
-    """Yield many short texts as one, and a long one in blocks; no reader joins words over them."""
-    row: list[str] = []
-    size = 0
-    for text in texts:
-        if len(text) > MAX_BLOCK_CHARS:
-            yield from split_blocks(text)
-            continue
-        row.append(text)
-        size += len(text)
-        if size > MAX_BLOCK_CHARS:
-            yield "\n".join(row)
-            row, size = [], 0
-    yield "\n".join(row)
 
 
 def delimiter_name(word: str, nonce: str) -> str:
