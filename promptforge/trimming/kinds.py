@@ -94,10 +94,11 @@ class Trimmers(NamedTuple):
     def find_structure(
         self, kind: str, language: str | None, text: str, reach: int = 0
     ) -> Structure:
-        """Return the structure of the text of an item, as `find_structure` does.
+        """Return the structure of the text of an item, as far as it can be shortened by it.
 
-        With `reach` of a program only the first so many characters, or a few more; the rest is
-        one more piece.
+        None if it has no known structure, or is too long. With `reach` of a program only the first
+        so many characters, or a few more; the rest is one more piece. Raises `OptionError` if a
+        plug-in fails.
         """
         from .pieces import Pieces
 
@@ -109,7 +110,15 @@ class Trimmers(NamedTuple):
                 found = _divide_once(kind, language, text[: end.start()], self.marks, only=name)
                 if isinstance(found, Pieces):  # else it ends within a string, say
                     return found.followed_by(text[end.start() :])
-        return find_structure(kind, language, text, self.marks, tables=self.compacts)
+        if len(text) > MAX_CHARS_DIVIDED or max(map(text.count, "\n\r")) > MAX_LINES_DIVIDED:
+            return None
+        if kind not in _OWN_KINDS:
+            plugin = find_plugin("trimmers", kind, _refusal)
+            if plugin is not None:
+                return _ask_plugin(plugin, kind, language, text, self.marks.marker)
+        # A text at the edge of one budget is at the edge of the next budget too.
+        divide = _divide_once if len(text) <= MAX_CHARS_REMEMBERED else _divide
+        return divide(kind, language, text, self.marks, tables=self.compacts)
 
     def reach(self, kind: str, language: str | None, length: int, chars: float) -> int:
         """Return how much of a text is read for a variant of so many characters; 0: all.
@@ -152,24 +161,6 @@ def refuse_unknown_trimmer(name: str) -> str | None:
     if name in known or find_plugin("trimmers", name, _refusal):
         return None
     return f"trim_as: there is no way to shorten {quote(name)}{suggest_name(name, known)}"
-
-
-def find_structure(
-    kind: str, language: str | None, text: str, marks: Marks, *, tables: bool = True
-) -> Structure:
-    """Return the structure of the text of an item, as far as it can be shortened by it.
-
-    None if it has no known structure, or is too long. Raises `OptionError` if a plug-in fails.
-    """
-    if len(text) > MAX_CHARS_DIVIDED or max(map(text.count, "\n\r")) > MAX_LINES_DIVIDED:
-        return None
-    if kind not in _OWN_KINDS:
-        plugin = find_plugin("trimmers", kind, _refusal)
-        if plugin is not None:
-            return _ask_plugin(plugin, kind, language, text, marks.marker)
-    # A text at the edge of one budget is at the edge of the next budget too.
-    divide = _divide_once if len(text) <= MAX_CHARS_REMEMBERED else _divide
-    return divide(kind, language, text, marks, tables=tables)
 
 
 def _divide(

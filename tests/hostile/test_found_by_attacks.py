@@ -214,9 +214,10 @@ def test_a_file_that_cannot_be_begun_leaves_nothing(
 )
 def test_what_has_too_many_pieces_is_cut_as_one(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(kinds, "MAX_CHARS_REMEMBERED", 0)
-    assert kinds.find_structure("mitre_attack", None, text, marks("")) is not None
+    trimmers = kinds.Trimmers(marks(""))
+    assert trimmers.find_structure("mitre_attack", None, text) is not None
     monkeypatch.setattr(kinds, "MAX_LINES_DIVIDED", 10)
-    assert kinds.find_structure("mitre_attack", None, text, marks("")) is None
+    assert trimmers.find_structure("mitre_attack", None, text) is None
     assert (
         pf.render([{"content": text, "kind": "mitre_attack"}], max_tokens=25).items[0].status
         == "trimmed"

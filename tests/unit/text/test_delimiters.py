@@ -73,7 +73,6 @@ def test_a_long_text_is_searched_in_blocks(size: int, monkeypatch: pytest.Monkey
     texts = [f"a {taken[0]} b\n{unseen} &#107;{taken[2][1:]}", taken[3], f"{taken[4]} c d e f"]
     whole = pick_nonce(texts)
     monkeypatch.setattr("promptforge.text.words.MAX_BLOCK_CHARS", size)
-    monkeypatch.setattr(delimiters, "MAX_BLOCK_CHARS", size)
     assert pick_nonce(texts) == whole == taken[5]
 
 
