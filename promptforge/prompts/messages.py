@@ -298,7 +298,7 @@ def _has_fields(blocks: Iterable[MessageBlock | None]) -> bool:
 
 
 def keep_for(
-    family: str, messages: Sequence[Message], diagnostics: Diagnostics, images: Collection[str]
+    family: str, messages: Iterable[Message], diagnostics: Diagnostics, images: Collection[str]
 ) -> list[Message]:
     """Return the messages for one family of providers; losses are said (PF208).
 
@@ -320,8 +320,6 @@ def keep_for(
             made.append(message)
         elif kept:
             made.append(replace(message, blocks=tuple(kept)))
-    if len(made) == len(messages) and all(map(is_, made, messages)):
-        return made
     # What stood after a thought may have been for another family.
     joined = [(m.role, m.pinned, m.blocks) for m in join_messages(made)]
     return _drop_loose_thoughts(joined, "history", diagnostics)
@@ -369,12 +367,12 @@ class _Waiting(NamedTuple):
 
 
 def pair_calls(
-    messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool
+    messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool, first: int = 0
 ) -> list[Message]:
     """Drop calls without a result and results without a call (PF209); give every call an id.
 
     A late result moves to its call. A call of a provider's own tool may wait at the end, unless the
-    history is `closed`: something of the user follows.
+    history is `closed`: something of the user follows. `first` messages stand before these.
     """
     messages = _with_late_results(messages, where, diagnostics)
     waiting: dict[str, _Waiting] = {}
@@ -387,7 +385,7 @@ def pair_calls(
         for block in message.blocks
         if isinstance(block, ToolCall | ToolOutput)
     }
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages, first):
         row: list[MessageBlock | None] = []
         rows.append(row)
         # Providers refuse a call whose result does not follow at once.

@@ -657,9 +657,14 @@ def _read_messages(
     Leading system messages are the system text if none is given. `closed`: see `pair_calls`.
     """
     given = () if history is None else history
-    found = join_messages(read_messages(given, "history", diagnostics, read=memory.read))
-    paired = join_messages(pair_calls(found, "history", diagnostics, closed))
-    messages = memory.same(keep_for(shape.family, paired, diagnostics, shape.images))
+
+    def finish(found: list[Message], diagnostics: Diagnostics, first: int) -> list[Message]:
+        paired = join_messages(pair_calls(found, "history", diagnostics, closed, first))
+        return keep_for(shape.family, paired, diagnostics, shape.images)
+
+    found = read_messages(given, "history", diagnostics, read=memory.read)
+    about = shape.family, shape.images, closed
+    messages = memory.finish(found, about, diagnostics, finish)
     first = list(itertools.takewhile(lambda message: message.role in SYSTEM_ROLES, messages))
     text = "\n\n".join(message.text for message in first if message.text)
     if text and not texts["system"]:
