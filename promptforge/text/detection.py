@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from itertools import filterfalse
 from math import exp
@@ -33,6 +33,8 @@ lines of settings that are not indented, and of rows of one width in a table."""
 MAX_SENTENCES = 0.25
 """Share of lines that are sentences, above which a text is no program, and code within a line no
 sign of Markdown: each line of such notes answers for itself."""
+MIN_ALIKE, ALIKE_SHARE = 4, 0.5
+"""Lines that are alike but for their numbers, and the share of such in what a program printed."""
 MIN_ROWS = 3
 MAX_CHARS_SEARCHED = 1 << 16
 """Characters at the end of a text that are searched for a failure."""
@@ -153,21 +155,31 @@ def _table_of(text: str) -> str | None:
 @lru_cache(maxsize=1)
 def _line_pattern() -> re.Pattern[str]:
     # An empty group behind a pattern costs less than one around it, which is opened for each line.
-    rows = [f"(?:{pattern})(?P<{name}>)" for name, pattern in table_rows("lines")[2:]]
+    rows = [f"(?:{pattern})(?P<{name}>)" for name, pattern in table_rows("lines")[3:]]
     return re.compile("|".join(rows))
 
 
 @lru_cache(maxsize=1)
-def _failure_patterns() -> tuple[list[str], re.Pattern[str]]:
-    (_, signs), (_, lines) = table_rows("lines")[:2]
-    return signs.split("|"), re.compile(f"^(?:{lines})", re.MULTILINE)
+def _failure_patterns() -> tuple[list[str], list[str], re.Pattern[str]]:
+    (_, signs), (_, more), (_, lines) = table_rows("lines")[:3]
+    return signs.split("|"), more.split("|"), re.compile(f"^(?:{lines})", re.MULTILINE)
 
 
 def _count_failures(text: str) -> int:
     """Return the lines that tell of a failure: those of a program that builds or tests others."""
-    end, (signs, lines) = text[-MAX_CHARS_SEARCHED:], _failure_patterns()
+    end, (signs, _, lines) = text[-MAX_CHARS_SEARCHED:], _failure_patterns()
     is_likely = any(map(end.__contains__, signs)) and "```" not in end  # a search takes 50 µs a kB
     return len(lines.findall(end)) if is_likely else 0
+
+
+def _may_be_printed(text: str, lines: Collection[str]) -> bool:
+    """Tell whether a text has a word of failure, and half of its lines differ in numbers alone."""
+    signs, more, _ = _failure_patterns()
+    if not any(map(text[-MAX_CHARS_SEARCHED:].__contains__, [*signs, *more])):
+        return False
+    shapes = Counter(re.sub("[0-9]+", "0", "\n".join(lines)).split("\n"))
+    alike = sum(number for number in shapes.values() if number >= MIN_ALIKE)
+    return alike >= max(MIN_ALIKE, ALIKE_SHARE * len(lines))
 
 
 def _language_of_lines(text: str) -> str | None:
@@ -201,6 +213,12 @@ def _language_of_lines(text: str) -> str | None:
     settings = _settings_of(outer, len(lines) - len(outer), outside)
     if settings:
         return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
+    if (
+        not is_said
+        and language in (None, "code", "pem", "text")
+        and _may_be_printed(text, {*short})
+    ):
+        return "log"
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))

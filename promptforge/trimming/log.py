@@ -34,9 +34,11 @@ _TIME = late_pattern(
     r"(?:Z|[+-]\d\d:?\d\d)?[\])>]?"
 )
 _ERROR = late_pattern(
-    r"\b(?:FATAL|CRITICAL|CRIT|EMERG|ALERT|SEVERE|ERR)\b|^[EF]\d{4} \d\d:|\" 5\d\d "
-    r"|(?i:(?<!no )(?<!\b0 )\b(?:errors?|exception|panic|traceback|fail(?:ed|ure)|refused|denied"
-    r"|segfault|killed|aborted|timed out)\b(?!=(?:0|false|null|nil)\b))"
+    r"\b(?:FATAL|CRITICAL|CRIT|EMERG|ALERT|SEVERE|ERR|FAIL)\b|^[EF]\d{4} \d\d:|\" 5\d\d "
+    r"|^\s*(?:[✕✖✗●] |\d+\) |not ok \d|(?i:expected|received|actual): |Caused by: )"
+    r"|\w(?:Error|Exception)\b"
+    r"|(?i:(?<!no )(?<!\b0 )\b(?:errors?|exception|panic(?:ked)?|traceback|fail(?:ed|ure)|refused"
+    r"|denied|segfault|killed|aborted|timed out|not found)\b(?!=(?:0|false|null|nil)\b))"
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _WARNING = late_pattern(r"(?i:\bwarn(?:ing)?\b)|^W\d{4} \d\d:")
@@ -173,7 +175,9 @@ def _make_pieces(
         return
     yield Piece("".join(lines[record.start : middle]), keep)
     for start in range(middle, last, LINES_OF_A_HEAD):
-        end = min(start + LINES_OF_A_HEAD, last)
+        part = lines[start : min(start + LINES_OF_A_HEAD, last)]
         share = MIDDLE_SHARE * (1 - (start - middle) / len(lines))
-        yield Piece("".join(lines[start:end]), share * keep, number)
+        if any(_ERROR.search(line) for line in part if not line.lstrip().startswith("at ")):
+            share = 1.0  # `Caused by: …`
+        yield Piece("".join(part), share * keep, number)
     yield Piece("".join(lines[last : record.end]), keep, number)

@@ -65,7 +65,7 @@ def test_a_query_finds_its_record() -> None:
         ("E1126 10:00:00 7 x.cc] y", True),
         ('1.2.3.4 - - [26/Nov/2026:10:00:00] "GET / HTTP/1.1" 503 2', True),
         ('1.2.3.4 - - [26/Nov/2026:10:00:00] "GET / HTTP/1.1" 200 503', False),
-        ("10:00:00 java.lang.IllegalStateException: x", False),
+        ("10:00:00 java.lang.IllegalStateException: x", True),
         ("10:00:00 x: Connection refused", True),
     ],
 )
@@ -185,7 +185,11 @@ PRINTED = {
     ),
     "cargo": (
         [f"test case_{n} ... ok" for n in range(400)],
-        ["---- refund stdout ----", "thread 'refund' panicked at src/lib.rs:9:", "refund: 3 of 4"],
+        [
+            "---- refund stdout ----",
+            "thread 'refund' panicked at src/lib.rs:9:",
+            "assertion failed: refund",
+        ],
         ["test result: FAILED. 400 passed; 1 failed; 0 ignored"],
     ),
     "make": (
@@ -215,6 +219,21 @@ PRINTED = {
         ["./till.sh: line 88: refundctl: command not found"],
         [f"cleanup {n} done, 0 left" for n in range(100)],
     ),
+    "flake8": (
+        [f"shop/m{n}.py:2:5: F841 local variable 'x' is never used" for n in range(200)],
+        ["shop/till.py:2:12: F821 undefined name 'refund'"],
+        [f"shop/n{n}.py:2:5: F841 local variable 'x' is never used" for n in range(200)],
+    ),
+    "bash": (
+        [f"+ cp /dev/null part{n}" for n in range(400)],
+        ["+ mv refund.tar /srv", "mv: cannot stat 'refund.tar': No such file or directory"],
+        [],
+    ),
+    "vitest": (
+        [f" ✓ till.test.mjs > till > case {n} 0ms" for n in range(200)],
+        [" × till.test.mjs > till > refund 141ms"],
+        [f" ✓ till.test.mjs > till > row {n} 0ms" for n in range(200)],
+    ),
     "node": (
         [f"step {n} done, {n * 7 % 13} left" for n in range(400)],
         ["TypeError: refund is not a function", "    at pay (/shop/till.js:2:9)"],
@@ -223,16 +242,33 @@ PRINTED = {
 }
 
 
+@pytest.mark.parametrize("query", [None, "Why does it fail?", "How are the cases of a step done?"])
 @pytest.mark.parametrize("program", PRINTED)
-@pytest.mark.parametrize("named", [{}, {"path": "out.txt"}, {"kind": "document"}])
+@pytest.mark.parametrize("named", [{}, {"path": "out.txt"}])
 def test_what_a_program_that_failed_printed_is_cut_to_the_failure(
-    program: str, named: dict[str, str]
+    program: str, named: dict[str, str], query: str | None
 ) -> None:
     before, failure, after = PRINTED[program]
     text = "\n".join([*before, *failure, *after, ""])
-    result = pf.render([{"content": text, **named}], max_tokens=400)
-    telling = next(line for line in failure if "refund" in line and "FAIL" not in line)
+    result = pf.render([{"content": text, **named}], max_tokens=400, query=query)
+    telling = next(line for line in reversed(failure) if "refund" in line)
     assert telling in result.text and result.report.trimmed
+
+
+def test_a_cut_trace_of_java_keeps_its_cause() -> None:
+    frames = [f"\tat shop.Till{n}.pay(Till{n}.java:{n})\n" for n in range(60)]
+    lines = ['Exception in thread "main" shop.PayException: no\n', *frames]
+    text = "".join(
+        [*lines, "Caused by: java.io.IOException: disk full\n", *frames, "\t... 9 more\n"]
+    )
+    shown = pf.render([{"content": f"2026-11-05 10:00:01 ERROR {text}" * 3}], max_tokens=300).text
+    assert "Caused by: java.io.IOException: disk full" in shown
+
+
+def test_lines_alike_without_a_failure_are_cut_at_their_end() -> None:
+    text = "".join(f"row {n} of the table\n" for n in range(400))
+    assert detect_language(text) is None
+    assert "row 0 of the table\nrow 1 of" in pf.render([{"content": text}], max_tokens=90).text
 
 
 @pytest.mark.parametrize(
