@@ -1,6 +1,7 @@
 """Every state of the preview's page, one function each: no barrier, no overlap, nothing too wide.
 
-A state is looked at in three widths and two themes; with PROMPTFORGE_SCREENSHOTS its pictures stay.
+A state is looked at in three widths and two themes; with PROMPTFORGE_SCREENSHOTS its pictures stay,
+those in forced colors too.
 """
 
 from __future__ import annotations
@@ -254,6 +255,8 @@ def options(page: Page, running: Preview) -> None:
     opened(page, running, '?o.packing="drop_last"')
     page.keyboard.press("o")
     page.wait_for_selector("#options[open]")
+    fields = page.locator("#options .option input:not([type=checkbox])")
+    assert fields.first.bounding_box()["width"] > 150, "a value can be read"  # type: ignore[index]
 
 
 def share(page: Page, running: Preview) -> None:
@@ -288,6 +291,10 @@ def comparison_by_line(page: Page, running: Preview) -> None:
     opened(page, running, "?compare=1&b.budget=500")
     page.click("#by-line")
     page.wait_for_selector("#by-line[aria-pressed=true]")
+    page.emulate_media(forced_colors="active")  # the paint of other lines goes
+    edge = "each => getComputedStyle(each).borderLeftWidth"
+    assert page.eval_on_selector(".pair .minus", edge) == "4px"
+    page.emulate_media(forced_colors="none")
 
 
 def comparison_waits(page: Page, running: Preview) -> None:
@@ -379,6 +386,10 @@ def test_no_state_has_a_barrier_or_an_overlap(
             rules = RULES if theme == "light" else ["color-contrast"]
             if (wide, theme) in JUDGED:
                 found += [f"{wide} {theme}: {each}" for each in page.evaluate(AXE_RUN, rules)]
+        if os.environ.get("PROMPTFORGE_SCREENSHOTS"):
+            page.emulate_media(forced_colors="active")
+            page.screenshot(path=shots / f"{state.__name__}-{wide}-forced.png")
+            page.emulate_media(forced_colors="none")
     if state in OWN_ITEMS:
         give(bench, ITEMS)
     # The editor, and its list of completions, are scrolled by its own keys: its text has the focus.
