@@ -10,6 +10,7 @@ import codecs
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..errors import TokenizerError, call_foreign
@@ -257,9 +258,10 @@ class BytePairCounter(Counter):
 
     def decode(self, tokens: list[int]) -> bytes:
         """Return the bytes of tokens that `encode` gave."""
-        if self._encoding is not None:
-            return self._encoding.decode_bytes(tokens)
-        return self.lookup.decode(tokens) if self.lookup else b""
+        if self._encoding is None and self.lookup is not None:
+            with suppress(KeyError):  # a token of a long run of blanks
+                return self.lookup.decode(tokens)
+        return self.prepare().decode_bytes(tokens)
 
     def _count_stretch(self, text: str) -> int:
         """Count a stretch; remember a long one, as the same one comes again in other texts."""
