@@ -281,3 +281,18 @@ def test_lines_alike_without_a_failure_are_cut_at_their_end() -> None:
 )
 def test_a_text_about_failures_is_no_log(text: str) -> None:
     assert detect_language(text) != "log"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an error\n" + "\n" * 65_000,
+        "a\n=== " + "1 failed " * 7_000,
+        "a\n" + "Error." * 10_900,
+        "a: line 1: " + "a:" * 30_000 + " error",
+        "thread '" * 8_000 + "error",
+        "a:1:in " + "Error" * 12_000,
+    ],
+)
+def test_a_failure_is_looked_for_in_linear_time(text: str) -> None:
+    detect_language(text)
