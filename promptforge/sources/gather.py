@@ -383,9 +383,9 @@ def load_stream(
         telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
         language = detect_language(text)
         # `IOException: disk full` is no broken YAML.
-        is_said = language in ("log", "traceback")
+        is_printed = language in ("log", "traceback")
         is_data = _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text)
-        if is_data and not is_said:
+        if is_data and not is_printed:
             hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
             raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
         message = "read as text: it holds no items; --name app.py sets its language"

@@ -155,20 +155,20 @@ def _table_of(text: str) -> str | None:
 @lru_cache(maxsize=1)
 def _line_pattern() -> re.Pattern[str]:
     # An empty group behind a pattern costs less than one around it, which is opened for each line.
-    rows = [f"(?:{pattern})(?P<{name}>)" for name, pattern in table_rows("lines")[3:]]
+    rows = [f"(?:{row})(?P<{name}>)" for name, row in table_rows("lines") if " " not in name]
     return re.compile("|".join(rows))
 
 
 @lru_cache(maxsize=1)
 def _failure_patterns() -> tuple[list[str], list[str], re.Pattern[str]]:
-    (_, signs), (_, more), (_, lines) = table_rows("lines")[:3]
-    return signs.split("|"), more.split("|"), re.compile(f"^(?:{lines})", re.MULTILINE)
+    signs, words, lines = (value for name, value in table_rows("lines") if " " in name)
+    return signs.split("|"), words.split("|"), re.compile(f"^(?:{lines})", re.MULTILINE)
 
 
 def _count_failures(text: str) -> int:
     """Return the lines that tell of a failure: those of a program that builds or tests others."""
     end, (signs, _, lines) = text[-MAX_CHARS_SEARCHED:], _failure_patterns()
-    is_likely = any(map(end.__contains__, signs)) and "```" not in end  # a search takes 50 µs a kB
+    is_likely = any(map(end.__contains__, signs)) and "```" not in end  # the pattern takes longer
     return len(lines.findall(end)) if is_likely else 0
 
 

@@ -45,7 +45,7 @@ _WARNING = late_pattern(r"(?i:\bwarn(?:ing)?\b)|^W\d{4} \d\d:")
 _CHANGING = late_pattern(r"0x[0-9a-fA-F]++|\d[0-9a-fA-F-]*+")
 """Numbers, times and ids: two records that differ in them alone say the same."""
 MAX_CHARS_COMPARED = 200
-"""Characters of a record's first line that are compared with others."""
+"""Characters of a record's first lines that are compared with others."""
 LINES_OF_A_HEAD, LINES_OF_AN_END = 4, 3
 """Lines of a long record that stay first with it, and last: a traceback ends with its message."""
 MIDDLE_SHARE = 0.1
@@ -64,7 +64,7 @@ class _Record(NamedTuple):
     severity: int
     """0, 1 for a warning, 2 for an error."""
     shape: str
-    """Its first line without what changes."""
+    """Its first lines without what changes."""
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
@@ -155,14 +155,14 @@ def _read(lines: Sequence[str]) -> Iterator[_Record]:
 
 
 def _make_record(lines: Sequence[str], start: int, end: int) -> _Record:
-    said = "".join(lines[start:end])[:MAX_CHARS_COMPARED]
+    head = lines[start : min(end, start + LINES_OF_A_HEAD)]
     severity = 0
     # A stack trace says `error` in a line of its own.
-    if any(_ERROR.search(line) for line in lines[start : min(end, start + LINES_OF_A_HEAD)]):
+    if any(map(_ERROR.search, head)):
         severity = 2
     elif _WARNING.search(lines[start]):
         severity = 1
-    return _Record(start, end, severity, _CHANGING.sub("0", said))
+    return _Record(start, end, severity, _CHANGING.sub("0", "".join(head)[:MAX_CHARS_COMPARED]))
 
 
 def _make_pieces(
