@@ -116,8 +116,9 @@ def python() -> Iterator[str]:
     yield from ("# Python", "", MADE, "")
     yield "`import promptforge as pf`. Names that are not on this page may change at any time."
     yield ""
-    for name in sorted(pf.__all__, key=str.lower):
-        thing = getattr(pf, name)
+    # All first: a class that nobody has asked for yet says the module it lies in.
+    things = {name: getattr(pf, name) for name in sorted(pf.__all__, key=str.lower)}
+    for name, thing in things.items():
         yield from (f"## {name}", "")
         yield from signature(f"pf.{name}", thing)
         yield from prose(thing)
