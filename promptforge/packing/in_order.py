@@ -658,9 +658,12 @@ class Packer(PageState):
         An item that was shortened before changes only if it becomes longer.
         """
         before = self.chosen.get(index)
-        # An outline says more than the beginning of a program with as many characters.
-        least = len(before.text) * (1 + (before.name == "outline")) if before else -1
+        least = len(before.text) if before else -1
         free = limit[0] - self.cost[0]
+        if before and before.name == "outline":
+            # An outline says more than the beginning of a program with as many characters.
+            full = self.page.outline_within(index, UNLIMITED, UNLIMITED)
+            least = max(2 * least, len(full.text) if full else 0)
         if before and before.name == "outline" and len(before.text) > MAX_CHARS_PER_TOKEN * free:
             return False
         others = self._others(index)

@@ -37,6 +37,8 @@ FILE_OVERHEAD, MAX_CUTS = 30, 5
 """Tokens of a file beside its declarations, about; times that their number is put right."""
 IMPORTANT_SHARE = 0.03
 """Least share of the best one's rank that important items have: tests and data mostly have less."""
+PROGRAM_SHARE = 1e-4
+"""The same of programs that are no tests: what they declare comes before the texts of others."""
 MIN_OUTLINE_TOKENS = 100
 """Tokens that an outline may have; twice, four times as many … where all important items have room
 for it."""
@@ -66,23 +68,30 @@ def pack_repository(
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places, page = packer.free_places(step), packer.page
     if not packer.show_all(walk[:places], limit) and packer.shorten:
-        important: Sequence[int] = walk
+        important = programs = walk
         if step.ranks:
             second = step.ranks[step.walk[:2][-1]]  # the first is a README's
             important = [i for i in step.walk if step.ranks[i] >= IMPORTANT_SHARE * second]
+            programs = [i for i in walk if step.ranks[i] >= PROGRAM_SHARE * second]
         most = _outline_size(limit, len(important))
-        shown = _show_declarations(packer, step, walk, limit)
+        shown = _show_declarations(packer, step, programs, limit)
         shown += _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
         _show_longer(packer, shown, limit)
         shown += _show_outlines(packer, step, important, limit, 1, most)
-        shown += _show_outlines(packer, step, walk, limit, 1, most)
-        # These have their places. The first, a README perhaps, has had its share already.
+        _show_more_declarations(packer, step, shown, limit)
+        # These have their places. The first, where it is a README, has had its share already.
         # A comment that another one shows is not worth the room that their texts lack.
+        first = step.walk[0]
         longer = [
-            i for i in shown[1:] or shown if packer.chosen[i] != page.without_shared_comment(i)
+            i
+            for i in shown
+            if packer.chosen[i] != page.without_shared_comment(i)
+            and (i != first or page.declarations(i))
         ]
         _show_longer(packer, longer, limit, whole=True)
         packer.pack(step._replace(walk=longer, most=None), limit)
+        # The text of a program says more than the names of tests.
+        shown += _show_outlines(packer, step, walk, limit, 1, most)
         packer.step_down, stepping_down = not shown, packer.step_down
         packer.pack(step, limit)
         packer.step_down = stepping_down
@@ -109,6 +118,38 @@ def _show_declarations(
     if not ranks or not 0 < room < UNLIMITED:
         return []
     files = list(walk[: int(room / TOKENS_PER_FILE / scale) + 1][:places])
+    taken = _best_declarations(packer, step, files, room, unit)
+    costs = dict[int, Cost]()
+    for index, (variant, cost) in taken.items():
+        if cost[0] <= packer.allowance(index) and sum(c[unit] for c in costs.values()) <= room:
+            costs[index] = cost
+            packer.put(index, variant, packer.cost)
+    packer.take_back(costs, {index: n for n, index in enumerate(costs)}, limit)
+    if not costs:
+        packer.cost = page.measure(packer.chosen)
+    return list(costs)
+
+
+def _show_more_declarations(
+    packer: Packer, step: PackingStep, shown: Sequence[int], limit: Cost
+) -> None:
+    """Show more declarations of programs that are outlined, the best of all in the room left."""
+    page, unit, chosen = packer.page, budget_unit(limit), packer.chosen
+    outlined = [i for i in shown if chosen[i].name == "outline" and page.declarations(i)]
+    room = limit[unit] - packer.cost[unit]
+    room += sum(page.item_cost(index, chosen[index])[unit] for index in outlined)
+    if step.ranks and outlined:
+        taken = _best_declarations(packer, step, outlined, room, unit)
+        longer = {i: v for i, (v, _) in taken.items() if len(v.text) > len(chosen[i].text)}
+        packer.show_first(longer, limit)
+
+
+def _best_declarations(
+    packer: Packer, step: PackingStep, files: Sequence[int], room: float, unit: int
+) -> dict[int, tuple[Variant, Cost]]:
+    """Return the outlines of files with the best declarations that have room, and their costs."""
+    page, ranks, taken = packer.page, step.ranks, dict[int, tuple[Variant, Cost]]()
+    scale = CHARACTERS_PER_TOKEN if unit else 1
     rows = sorted(
         (-ranks[index] * worth, index, size)
         for index in files
@@ -116,7 +157,7 @@ def _show_declarations(
         for worth, size in page.declarations(index)
         if worth > 0
     )
-    target, taken = room, dict[int, tuple[Variant, Cost]]()
+    target = room
     for _ in range(MAX_CUTS):
         least = _least_worth(rows, target / scale)
         outlined = {index for value, index, _ in rows if -value >= least}
@@ -129,15 +170,7 @@ def _show_declarations(
         if used <= room:
             break
         target *= 0.97 * room / used
-    costs = dict[int, Cost]()
-    for index, (variant, cost) in taken.items():
-        if cost[0] <= packer.allowance(index) and sum(c[unit] for c in costs.values()) <= room:
-            costs[index] = cost
-            packer.put(index, variant, packer.cost)
-    packer.take_back(costs, {index: n for n, index in enumerate(costs)}, limit)
-    if not costs:
-        packer.cost = page.measure(packer.chosen)
-    return list(costs)
+    return taken
 
 
 def _least_worth(rows: Sequence[tuple[float, int, int]], tokens: float) -> float:
@@ -214,7 +247,7 @@ def _show_outlines(
         room_for_it = list(bounds)
         if index == step.walk[0] and most_of_outline < WHOLE_OF_LIMIT * limit[unit] < UNLIMITED:
             room_for_it[unit] = WHOLE_OF_LIMIT * limit[unit]
-        variant = page.outline_within(index, room_for_it[0], room_for_it[1])
+        variant = _outline_within(packer, index, (room_for_it[0], room_for_it[1]))
         if variant is None:
             variant = _whole_if_small(packer, index, (room_for_it[0], room_for_it[1]))
         if variant is None:
@@ -233,6 +266,16 @@ def _show_outlines(
     if not costs:
         packer.cost = page.measure(packer.chosen)
     return list(costs)
+
+
+def _outline_within(packer: Packer, index: int, room: Cost) -> Variant | None:
+    """Return the best declarations of a program, or headings, within about so much room."""
+    page, unit = packer.page, budget_unit(room)
+    rows = sorted((-worth, index, size) for worth, size in page.declarations(index))
+    if not rows or not room[unit] < UNLIMITED:
+        return page.outline_within(index, room[0], room[1])
+    scale = CHARACTERS_PER_TOKEN if unit else 1
+    return page.outline_of_worth(index, _least_worth(rows, room[unit] / scale))
 
 
 def _whole_if_small(packer: Packer, index: int, room: Cost) -> Variant | None:

@@ -74,6 +74,8 @@ DATA_WEIGHT = 0.1
 """Rank of a file that is no program beside that of a program."""
 TEST_WEIGHT = 0.1
 """The same of a test, an example, a program of the manual, a picture, or a file from elsewhere."""
+ASIDE_SHARE = 1e-3
+"""The share of its rank that such a file keeps: all programs come before it."""
 MAIN_WEIGHT = 3.0
 """The same of a program that a user starts: nothing imports it, and it says what the others do."""
 LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20
@@ -543,11 +545,14 @@ def _rank_files(
         _weight(item, role, _is_matter(item, language(item), is_book))
         for item, role in zip(items, roles, strict=True)
     ]
-    for number in find_asides(paths):
+    asides = find_asides(paths)
+    for number in asides:
         weights[number] *= TEST_WEIGHT
     ranks = _page_rank(links, weights)
     for number, (item, weight) in enumerate(zip(items, weights, strict=True)):
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
+        if number in asides:
+            ranks[number] *= ASIDE_SHARE
     most = max(ranks)
     for number, (item, role) in enumerate(zip(items, roles, strict=True)):
         if item.metadata.get("named") is True:

@@ -13,13 +13,16 @@ others' work. `manual`: a program that makes a manual. `log`: a list of changes.
 at the top."""
 
 _ASIDE = late_pattern(
-    r"(?:^|/)(?:(?i:tests?|__tests__|specs?|testing|test[-_]?(?:data|utils?|helpers?|cases?|suite)"
+    r"^(?:packages/[^/]+/)?dist/"
+    r"|(?:^|/)_?(?:(?i:tests?|__tests__|specs?|testing|test[-_]?(?:data|utils?|helpers?|cases?|suite)"
     r"|e2e|scripts|fixtures|__mocks__|mocks?|examples?|samples?|demos?|bench(?:mark)?s?"
+    r"|(?:\w+-)?playground|test-dts|\.(?:devcontainer|husky|storybook|vitepress|vscode)"
     r"|vendor(?:ed)?|bundled|third[-_]?party|3rd[-_]?party|externals?|extern|deps|subprojects|pods|carthage"
     r"|node_modules|bower_components|site-packages)"
     r"|[a-z]\w*(?:Tests?|Benchmarks?)|[\w.-]+[.-](?i:(?:unit|integration)?tests?|specs?|benchmarks?)"
     r"|[A-Z]\w*Tests?)/"
-    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py)$|(?i:[._-](?:test|tests|spec|bench)\.[^/.]+)$"
+    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py)$"
+    r"|(?i:[._-](?:test|tests|spec|bench|test-d)\.[^/.]+)$"
     r"|[a-z0-9](?:Tests?|TestCase|Spec|Specs|IT)\.(?:kts?|java|swift|cs|fs|scala|groovy|php|mm?|dart)$"
 )
 _LOG = late_pattern(
@@ -27,7 +30,7 @@ _LOG = late_pattern(
     r"(?:[-_][\w.-]*?)?(?:\.(?:md|markdown|rst|txt|adoc|html))?$"
     r"|(?:^|/)(?:changelogs?|\.?changesets?|release[-_]?notes)/"
 )
-_MANUAL = late_pattern(r"(?i)(?:docs?|documentation|website)/")
+_MANUAL = late_pattern(r"(?i)(?:packages/)?(?:docs?|documentation|website)/")
 _MAIN = late_pattern(
     r"(?i)(?:^|/)(?:(?:_*main_*|_?cli|app|server)\.\w+|(?:summary|toc|index)\.(?:md|rst|adoc|ipynb))$"
 )

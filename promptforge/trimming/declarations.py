@@ -23,6 +23,8 @@ INNER_SHARE = 0.8
 """Share of its worth that a declaration within another one has."""
 PLAIN_SHARE = 0.5
 """Share of its uses that count of a plain word, such as `name`: some of them are other names."""
+MIN_NAME = 3
+"""A shorter plain word is a variable in most files: its uses do not count."""
 CROWD = 10
 """Place among the declarations of a file, by worth, that halves it: so many files have some."""
 _SEAM = late_pattern(r"[^_]_[^_]|[A-Z]")
@@ -33,7 +35,8 @@ _TYPE = (
 _DECLARED = late_pattern(
     rf"(?m)^[ \t]*(?:pub\([^)\n]*\))?[^\n\"'=(#]*?\b(?P<word>{_TYPE}"
     r"|module|namespace|def|defp|defmacro|func|fun|fn|function"
-    r"|macro|sub|impl|extension)\b(?:[ \t]*\([^()\n]*\))?[ \t]*(?:<[^>\n]*>[ \t]*)?"
+    r"|macro|sub|impl|extension|callback|macrocallback)\b"
+    r"(?:[ \t]*\([^()\n]*\))?[ \t]*(?:<[^>\n]*>[ \t]*)?"
     r"(?:[A-Z][A-Z0-9_]+[ \t]+(?=\w))?(?:[\w.]+[.:])?(?P<name>[^\W\d]\w*+)"
     r"(?![ \t]*[*&]+[ \t]*\w+[ \t]*\()"  # `struct command *look_up(` is a function
     r"|^(?P<block>resource|data|variable|output|module)[ \t]+\"(?P<label>[\w-]+)"
@@ -44,7 +47,8 @@ _COMMENT = late_pattern(
     r"(?m)^[ \t]*(?://|#(?!\[|include|define)|/?\*|--).*\n?"
     # Attributes and decorators may take several lines.
     r"|^[ \t]*(?:#!?\[|\[(?=\w))(?:[^\[\]]|\[[^\[\]]*+\])*+\][ \t]*\n"
-    r"|^[ \t]*@[\w.]++(?:\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)[ \t]*\n|.*\n)"
+    r"|^[ \t]*@(?!(?:macro)?callback\b)[\w.]++"
+    r"(?:\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)[ \t]*\n|.*\n)"
 )
 _NO_NAMES = frozenset({
     *("if", "for", "while", "switch", "return", "else", "catch", "sizeof", "throw", "new", "await"),
@@ -54,6 +58,8 @@ _NO_NAMES = frozenset({
 _CONSTRUCTORS = frozenset({"__init__", "__construct", "initialize", "constructor", "init"})
 _PRIVATE = late_pattern(r"(?m)^[ \t]*(?:static[ \t]+)?(?:(?:file)?private|defp)\b")
 
+_TEST = late_pattern(r"(?:[ \t]*(?:(?:#\[|//).*)?\n)*?[ \t]*#\[(?:cfg\((?:all\()?test\b|test\])")
+"""Tests beside what they test, as Rust has them."""
 _GIVES_TRAIT = late_pattern(r"[ \t]*(?:unsafe[ \t]+)?impl\b[^\n{;]*?[ \t]for[ \t]")
 """`impl Clone for Pool`: says less than the pool's own methods."""
 
@@ -73,7 +79,10 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
         if part.skeleton and part.closes < 0 and part.kind != SAYS:
             below[part.parent].append(part)
     names: Counter[str] = Counter()
+    tests: set[int] = set()
     for number, part in enumerate(parts):
+        if part.parent in tests or _TEST.match(part.text):
+            tests.add(number)
         is_field = part.kind == FIELD
         if not (part.skeleton or is_field) or part.closes >= 0 or part.kind == IMPORTS:
             continue
@@ -91,7 +100,7 @@ def rate_declarations(parts: Sequence[Piece], holders: Mapping[str, int]) -> dic
             inner = INNER_SHARE if part.parent >= 0 else 1.0
             found[number] = inner * worth / (1 + names[name])  # overloads say little more
             names[name] += bool(name)
-    order = sorted(found, key=lambda number: -found[number])
+    order = sorted(found.keys() - tests, key=lambda number: (-found[number], number))
     return {
         number: found[number] / (1 + place / CROWD)
         for place, number in enumerate(order)
@@ -114,6 +123,8 @@ def _rate(text: str, holders: Mapping[str, int]) -> tuple[str, float]:
     if name in _NO_NAMES:
         return "", NAMELESS_WORTH
     used = math.sqrt(max(0, holders.get(name, 1) - 1))
+    if name.islower() and len(name) < MIN_NAME:  # `s` is a variable everywhere
+        used = 0.0
     worth = 1 + used * (1 if _SEAM.search(name) else PLAIN_SHARE)
     is_alias = declared["word"] == "type" and _ALIAS.match(code, declared.end())
     if declared["word"] and re.fullmatch(_TYPE, declared["word"]) and not is_alias:

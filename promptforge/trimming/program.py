@@ -326,9 +326,9 @@ class _ProgramPieces(Pieces):
 
 def _declares(part: Piece) -> bool:
     """Tell whether a reader of an outline would miss a piece: it declares something."""
-    if part.kind in (FIELD, LONG_FIELD):
-        return True
-    return part.skeleton and part.closes < 0 and part.kind not in (SAYS, IMPORTS)
+    if part.closes >= 0 or part.kind in (SAYS, IMPORTS) or _OF_NEXT.match(part.text):
+        return False
+    return part.skeleton or part.kind in (FIELD, LONG_FIELD)
 
 
 def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
@@ -382,6 +382,8 @@ _PRIVATE = late_pattern(
 _PRIVATE_DEPTH, _SAYS_DEPTH = 1.5, 0.75
 """Levels that such a signature counts as deeper in an outline, and those of a function's docstring
 below its signature. The docstring of a class counts a third of them."""
+_OF_NEXT = late_pattern(r"\s*@(?:spec|impl|doc|deprecated)\b")
+"""Attributes of Elixir that describe the function below them, which says more."""
 _CLASS = late_pattern(r"^[ \t]*class\b", re.MULTILINE)
 _CODE_LINE = late_pattern(r"^([ \t]*)[^\s#]", re.MULTILINE)
 _COMMENTS_APART = late_pattern(r"(?:[ \t]*(?:#[ #!]|//|--|;|%).*\n|[ \t]*\n)+\n(?=.)")

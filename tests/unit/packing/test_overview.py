@@ -57,6 +57,58 @@ def test_tiny_files_come_before_the_tail_of_a_big_one() -> None:
     assert text.count("### ") == 3
 
 
+def shop(*, steps: int) -> dict[str, str]:
+    """Return a program of a few files, and as many tests that say nothing but their names."""
+    files = {
+        f"lib/{name}.js": "".join(
+            f"exports.{name}{n} = function {name}{n}(cart) {{\n"
+            f"  const sum = cart.total * {n};\n  return require('./cart').cart{n % 3}(sum);\n}};\n\n"
+            for n in range(12)
+        )
+        for name in ("cart", "price", "order")
+    }
+    for n in range(steps):
+        files[f"test/step{n}.test.js"] = (
+            f"const lib = require('../lib/cart');\ndescribe('step {n}', function () {{\n"
+            f"  it('works', function () {{\n    lib.cart{n % 3}({n});\n  }});\n}});\n"
+        )
+    return files
+
+
+def test_the_text_of_a_program_comes_before_the_names_of_tests() -> None:
+    files = shop(steps=60)
+    text = overview(files, 1000)
+    assert text.count("### lib/") == 3
+    assert "const sum = cart.total * 1;" in text
+    assert text.count("### test/") <= 1
+    assert overview(files, 4000).count("### test/") > 9
+
+
+@pytest.mark.parametrize("tokens", [200, 300, 500])
+def test_an_outline_never_becomes_the_beginning_of_its_program(tokens: int) -> None:
+    """Imports and a long comment come first in many programs, and name nothing."""
+    imports = "".join(f"import shop.internal.part{n}.Helper{n}\n" for n in range(60))
+    says = "".join(f" * Line {n} of what a reader of the pool has to know.\n" for n in range(400))
+    methods = "".join(
+        f"  fun step{n}(first: Int, second: Int): Int {{\n    val sum = first + {n}\n"
+        f"    return sum * second\n  }}\n\n"
+        for n in range(30)
+    )
+    pool = f"class Pool(val size: Int) {{\n{methods}}}\n"
+    files = {"shop/Pool.kotlin": f"package shop\n\n{imports}\n/**\n{says} */\n{pool}"}
+    for n in range(30):
+        more = "".join(
+            f"  fun other{n}x{k}(a: Int): Int {{\n    val sum = a + {k}\n    return pool.size * sum\n  }}\n"
+            for k in range(3)
+        )
+        files[f"shop/Use{n}.kotlin"] = (
+            f"package shop\n\nimport shop.Pool\n\nclass Use{n}(val pool: Pool) {{\n"
+            f"  fun use{n}() {{\n    pool.step{n}({n}, 2)\n  }}\n{more}}}\n"
+        )
+    block = overview(files, tokens).partition("### shop/Pool.kotlin")[2].partition("###")[0]
+    assert "class Pool(" in block
+
+
 def test_a_query_that_no_file_has_a_word_of_ranks_files_as_without_one() -> None:
     used = "def total(prices):\n    return sum(prices)\n" + "# a step of the total\n" * 40
     files = {f"a{n}.py": f"def step{n}():\n    return total([{n}])\n" * 20 for n in range(9)}

@@ -10,10 +10,13 @@ ASIDE = """
 tests/a.py src/__tests__/a.ts spec/a_spec.rb pool/src/jvmTest/kotlin/Pool.kt app/src/androidTest/A.java
 Foo.Tests/Bar.cs core/FooTests.swift src/PoolTest.kt lib/FooSpec.scala src/tests.rs conftest.py
 pkg/a_test.go web/a.spec.ts e2e/login.ts deps/lua/lua.h third-party/zlib.c 3rdparty/a.c external/a.c
+packages/x/playground/App.vue online-playground/app.ts test-dts/a.ts src/a.test-d.ts _examples/a.go
+.devcontainer/start.sh docs/.vitepress/config.ts packages/x/dist/x.js dist/esm/x.js
 scripts/release.py packages/a/scripts/b.ts Pods/A/a.m Carthage/a.swift subprojects/glib/a.c vendor/a.go examples/a.py include/fmt/bundled/a.h
 """
 PROGRAMS = """
 src/pool.py lib/contest.py src/latest.ts src/Manifest.kt core/Attestation.java src/greatest/a.c
+src/playgrounds.py src/dist/a.js .github/release.py
 app/(group)/[slug]/page.tsx src/dependencies.py internal/depsolver.go src/Tester.cs
 """
 
@@ -56,5 +59,5 @@ def test_a_second_build_stands_aside() -> None:
 def test_a_folder_that_was_built_stands_behind_its_sources() -> None:
     paths = ["build/lib/pool/a.py", "pool/a.py", "build/lib.linux-x86_64/b/c.py", "src/b/c.py"]
     assert find_asides(paths) == {0, 2}
-    assert find_asides(["dist/a.js", "src/a.js", "dist/own.js", "src/dist/a.js"]) == {0}
+    assert find_asides(["dist/a.js", "src/a.js", "dist/own.js", "src/dist/a.js"]) == {0, 2}
     assert find_asides(["build/lib/only/a.py", "build/release.py", "src/other.py"]) == set()

@@ -34,6 +34,7 @@ HOLDERS = {"Engine": 40, "Refund": 40, "helper": 1, "look_up": 9, "name": 90}
             '#[diagnostic::on_unimplemented(\n    note = "see [it]",\n)]\npub trait Handler {\n',
             "Handler",
         ),
+        ("  @callback init(opts) :: opts\n", "init"),
         ("@Component({\n  selector: 'app-page',\n})\nexport class Page {\n", "Page"),
         ("[Route(\n  name = 1)]\npublic class Page\n", "Page"),
     ],
@@ -51,6 +52,7 @@ def test_types_and_used_names_are_worth_more() -> None:
     assert worth("def look_up():") > worth("def _look_up():")
     assert worth("pub trait Engine {") > worth("impl<T> Engine for Pool<T> {")
     assert worth("impl Engine {") > worth("impl Engine for Pool {")
+    assert _rate("fn s(text: &str) {", {"s": 40})[1] == worth("func helper() {")
     assert worth("interface Engine<T> {") > worth("type Engine<T> = Pick<T, 'a'>")
     assert worth("type Engine struct {") == worth("interface Engine {")
 
@@ -86,3 +88,15 @@ def test_a_constructor_is_worth_a_share_of_its_type() -> None:
     first = sorted(rated, key=lambda number: -rated[number])[:6]
     names = [pieces.parts[number].text.split("(")[0].split()[1] for number in first]
     assert names.count("__init__") == 3
+
+
+def test_tests_beside_a_program_are_worth_nothing() -> None:
+    text = (
+        "pub fn take(n: u8) -> u8 {\n    n + 1\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n"
+        "    struct Engine {\n        size: u8,\n    }\n\n    #[test]\n    fn takes() {\n"
+        "        assert_eq!(take(1), 2);\n    }\n}\n"
+    )
+    pieces = divide(text, marks=shipped_marks("[cut]"), language="rust")
+    assert pieces is not None
+    rated = rate_declarations(pieces.parts, HOLDERS)
+    assert [pieces.parts[number].text for number in rated] == ["pub fn take(n: u8) -> u8 {\n"]
