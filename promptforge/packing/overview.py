@@ -91,7 +91,9 @@ def pack_repository(
         _show_longer(packer, longer, limit, whole=True)
         packer.pack(step._replace(walk=longer, most=None), limit)
         # The text of a program says more than the names of tests.
-        shown += _show_outlines(packer, step, walk, limit, 1, most)
+        rest = _show_outlines(packer, step, walk, limit, 1, most)
+        _show_longer(packer, rest, limit, whole=True)
+        shown += rest
         packer.step_down, stepping_down = not shown, packer.step_down
         packer.pack(step, limit)
         packer.step_down = stepping_down
