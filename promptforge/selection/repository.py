@@ -548,11 +548,14 @@ def _rank_files(
     asides = find_asides(paths)
     for number in asides:
         weights[number] *= TEST_WEIGHT
-    ranks = _page_rank(links, weights)
+    ranks, seen = _page_rank(links, weights), Counter[str]()
     for number, (item, weight) in enumerate(zip(items, weights, strict=True)):
         ranks[number] *= min(1.0, weight) * (1 + _lately(item))
         if number in asides:
             ranks[number] *= ASIDE_SHARE
+        if paths[number]:  # the pages of a document: one of 500 would take all the room
+            ranks[number] /= 1 + seen[paths[number]]
+            seen[paths[number]] += 1
     most = max(ranks)
     for number, (item, role) in enumerate(zip(items, roles, strict=True)):
         if item.metadata.get("named") is True:

@@ -109,6 +109,20 @@ def test_an_outline_never_becomes_the_beginning_of_its_program(tokens: int) -> N
     assert "class Pool(" in block
 
 
+def test_a_long_document_leaves_room_for_the_others() -> None:
+    pages = {"manual.pdf": 60, "plan.pptx": 5, "prices.xlsx": 2}
+    items = [
+        pf.Item(kind="document", path=path, content=f"## Page {n}\n\n{path} says {n}. " * 9)
+        for path, number in pages.items()
+        for n in range(number)
+    ]
+    text = pf.render(items, packing="repository", max_tokens=800).text
+    assert text.count("### plan.pptx") >= 1
+    assert text.count("### prices.xlsx") >= 1
+    assert text.count("### manual.pdf") >= 2
+    assert text.index("## Page 0") < text.index("## Page 1")
+
+
 def test_a_query_that_no_file_has_a_word_of_ranks_files_as_without_one() -> None:
     used = "def total(prices):\n    return sum(prices)\n" + "# a step of the total\n" * 40
     files = {f"a{n}.py": f"def step{n}():\n    return total([{n}])\n" * 20 for n in range(9)}
