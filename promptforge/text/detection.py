@@ -61,6 +61,11 @@ _FENCED = late_pattern(r"^[ \t]*(```+|~~~+).*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MU
 _BLOCK = late_pattern(r"^(?:#{1,6} \S|```)", re.MULTILINE)
 _FRONT_MATTER = late_pattern(r"(?>---\s*\n(?s:.*?)\n---\s*\n)(?!(?:#.*\s++)*+[\w.-]++:\s)\s*+\S")
 """A page's settings; one of several documents of YAML has another one after it."""
+_CODE_SIGN = late_pattern(r"[=({;]")
+"""A sign that a program of any length has; a list of paths or hashes may have none."""
+_LETTERS = late_pattern(r"[^\W\d_]{2}")
+_HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
+"""A heading of Markdown: a comment of YAML stands above its key."""
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
@@ -178,7 +183,8 @@ def _may_be_printed(text: str, lines: Collection[str]) -> bool:
     if not any(map(text[-MAX_CHARS_SEARCHED:].__contains__, [*signs, *more])):
         return False
     shapes = Counter(re.sub("[0-9]+", "0", "\n".join(lines)).split("\n"))
-    alike = sum(number for number in shapes.values() if number >= MIN_ALIKE)
+    said = {shape: n for shape, n in shapes.items() if n >= MIN_ALIKE and _LETTERS.search(shape)}
+    alike = sum(said.values())  # a table of numbers is no message
     return alike >= max(MIN_ALIKE, ALIKE_SHARE * len(lines))
 
 
@@ -212,7 +218,7 @@ def _language_of_lines(text: str) -> str | None:
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
     settings = _settings_of(outer, len(lines) - len(outer), outside)
     if settings:
-        return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
+        return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
     if (
         not is_said
         and language in (None, "code", "pem", "text")
@@ -225,7 +231,22 @@ def _language_of_lines(text: str) -> str | None:
     # A list of code is YAML by its tokens, but its lines are no keys.
     if is_markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
         return markup
-    return None if language in ("pem", "text") else language
+    return _judge_by_tokens(language, text, sample)
+
+
+def _judge_by_tokens(language: str | None, text: str, sample: str) -> str | None:
+    """Return the language that tokens tell of a text that has no lines of its own kind."""
+    if language in (None, "yaml") and _FRONT_MATTER.match(text):
+        return "markdown"
+    is_list = language == "code" and not _CODE_SIGN.search(sample)
+    return None if is_list or language in ("pem", "text") else language
+
+
+def _is_page(text: str, lines: Sequence[str]) -> bool:
+    """Tell whether keys with values are of Markdown: its front matter, or headings with lists."""
+    if all(line.lstrip()[0] in "#-*" for line in lines):
+        return len(_HEADING.findall(text[: 2 * SAMPLE_CHARS])) > 1
+    return _FRONT_MATTER.match(text) is not None
 
 
 def tokens_of(sample: str) -> set[str]:

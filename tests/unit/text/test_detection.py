@@ -57,6 +57,9 @@ TEXTS = [
     ("vue", "<script setup lang=\"ts\">\nimport { ref } from 'vue'\n\nconst litres = ref(0)\nconst props = defineProps<{ name: string }>()\n</script>\n\n<template>\n  <p v-if=\"litres\" :key=\"props.name\" @click=\"litres++\">{{ litres }}</p>\n</template>\n"),
     ("svelte", "<script lang=\"ts\">\n  import Lid from './Lid.svelte'\n  let { litres = $bindable(0) } = $props()\n  $: full = litres > 2\n</script>\n\n{#if full}\n  <Lid on:click={() => (litres = 0)} bind:litres />\n{/if}\n"),
     ("erb", "<div class=\"row\">\n  <% @kettles.each do |kettle| %>\n    <%= link_to kettle.name, kettle_path(kettle) %>\n    <td><%= kettle.litres %></td>\n  <% end %>\n</div>\n"),
+    ("markdown", "---\nname: Bug report\nabout: A kettle that leaks\nlabels: ''\n---\n\n<!--\nSay which kettle\n-->\n"),
+    ("markdown", "# Changes\n\n## v2\n\n- History of changes: see the list of kettles\n- feat(lid): fits\n\n## v1\n\n- fix: boils\n"),
+    ("yaml", "# Kettles\n\n## of this house\n\n- name: tin\n  litres: 2\n# bought in May\n- name: copper\n  litres: 3\n"),
     ("toml", "# Kettles of this house.\n# Each has a lid.\n[kettle]\nname = \"tin\"\nsaid = \"\"\"\nIt boils water, and whistles\nuntil somebody comes\n\"\"\"\nlitres = 2\n# In May.\nbought = [\"tin\", \"copper\"]\nlids = { tin = 1 }\n\n[[lid]]\npath = \"lids/tin.txt\"\nfits = true\n"),
     ("yaml", "name: a\nsteps:\n  - run: b\n"),
     ("yaml", "---\nkind: Service\nname: a\n---\nkind: Job\nname: b\nports:\n  - 80\n"),
@@ -155,3 +158,16 @@ def test_tokens_are_those_of_plain_patterns(lines: list[str]) -> None:
 def test_a_text_of_many_foreign_letters_has_its_ascii_tokens() -> None:
     foreign = "".join(map(chr, range(0x4E00, 0x4E60)))
     assert {"name", "name:", "^name"} <= tokens_of(f"name: {foreign}\n“{foreign}”")
+
+
+def test_a_table_of_numbers_is_no_message_that_repeats() -> None:
+    rows = "".join(f"        ({n * 31}, {n * 37}, 0),\n" for n in range(60))
+    text = f"cells = Table(\n    [\n{rows}    ],\n    marks={{'\u2716', '\u2717'}},\n)\n"
+    assert detect_language(text) != "log"
+    alike = "".join(f"case {n}: value differs by {n * 7} \u2716\n" for n in range(9))
+    assert detect_language(alike) == "log"
+
+
+def test_a_list_of_paths_is_no_program() -> None:
+    text = "*.o\n*.a\n*.lo\n*.so.*\ntags\n\njq\n!tests/modules/lib/\n/build/\n*~\n.*.sw[a-p]\n*.gcda\n*.gcno\n"
+    assert detect_language(text * 3) is None
