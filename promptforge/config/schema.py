@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from ..errors import OptionError, ProfileError, did_you_mean, quote, show_value, suggest_name
-from ..text.escape import SURROGATE, to_label
+from ..text.escape import SURROGATE
 
 Where = Callable[[str], str | None]
 """A word → its `file:line`, or `None` for a word outside files."""
@@ -380,7 +380,7 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
         and (wrong := _wrong_inside(bare_type(rule.shape), value)) is not None
     ):
         inside, said = wrong
-        _fail(f"{rule.name}: {to_label(inside[0])}: {said}", rule.name, where, inside)
+        _fail(f"{rule.name}: {quote(inside[0])[1:-1]}: {said}", rule.name, where, inside)
     if isinstance(value, list) and rule.takes == "text" and where is not None:
         hint = f"; a text in brackets needs quotes: {rule.name}: '[…]'"  # YAML reads a list
     if text and not hint and not _encodable(text):

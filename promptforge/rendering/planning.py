@@ -38,7 +38,6 @@ from ..packing.types import (
 )
 from ..reasons import COMBINE, MERGED
 from ..selection.filter import Candidates, Columns, combine, reduce_items, select
-from ..selection.overrides import apply_overrides, find_overrides
 from ..syntax.syntax import TAGGED
 from ..syntax.syntaxes import unknown_syntax
 from ..templating.limits import START_FUEL
@@ -204,11 +203,15 @@ class Planner:
     ) -> tuple[list[Item], Candidates]:
         """Return the items, each reduced as the options ask, and the candidates among them."""
         trimmers = layout.trimmers(options.marker, options.compact)
-        overrides = find_overrides(request.items, options.overrides, diagnostics)
+        items, overrides = request.items, dict[int, str]()
+        if options.overrides:
+            from ..selection.overrides import apply_overrides, find_overrides
+
+            overrides = find_overrides(items, options.overrides, diagnostics)
+            items = apply_overrides(items, overrides)
         items = reduce_items(
-            apply_overrides(request.items, overrides), options, self._language, trimmers,
-            diagnostics, time.thread_time, overrides,
-        )  # fmt: skip
+            items, options, self._language, trimmers, diagnostics, time.thread_time, overrides
+        )
         reranker = None
         if callable(options.rerank):
             from ..selection.scoring import Reranker

@@ -31,7 +31,6 @@ from ..text.words import (
 )
 from ..trimming.kinds import Trimmers, without_empty_lines
 from .group import Entry, cut_apart, cut_near_equal, drop_duplicates, tail_of
-from .overrides import let_in
 
 if TYPE_CHECKING:
     from .query import Question, Relevance
@@ -367,7 +366,10 @@ def select(
     if options.min_score:
         kept = _still(range(len(left)), dropped)
         _drop_low_scores(left, kept, options, dropped, diagnostics)
-    let_in(columns.overrides, dropped)
+    if columns.overrides:
+        from .overrides import let_in
+
+        let_in(columns.overrides, dropped)
     kept = _still(range(len(left)), dropped)
     ranks = rank_items(columns, options.score_order)
     merged: dict[int, int] = {}

@@ -13,14 +13,12 @@ from ..reasons import NEVER, OUTLINE, WHOLE
 
 
 def find_overrides(
-    items: Sequence[Item], wanted: Mapping[str, str] | None, diagnostics: Diagnostics
+    items: Sequence[Item], wanted: Mapping[str, str], diagnostics: Diagnostics
 ) -> dict[int, str]:
     """Return the word on each item that has one, by index; a key that no item has is said.
 
     A key is an item's id, its path with its lines, or its path; the first of these decides.
     """
-    if not wanted:
-        return {}
     found: dict[int, str] = {}
     known: set[str] = set()
     for index, item in enumerate(items):
@@ -39,8 +37,6 @@ def find_overrides(
 
 def apply_overrides(items: list[Item], overrides: Mapping[int, str]) -> list[Item]:
     """Return the items; an overridden one says itself that it is named, or required."""
-    if not overrides:
-        return items
     made = list(items)
     for index, word in overrides.items():
         item = items[index]

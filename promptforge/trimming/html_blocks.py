@@ -248,7 +248,7 @@ def clean_page(text: str) -> str:
         else:
             shown.append(part.strip("\n") if block.name == "pre" else _clean(part))
     found = "\n".join(filter(None, shown))
-    return found if _SPEAKS.search(read_text(found)) else text
+    return found if _SPEAKS.match(read_text(found)) else text
 
 
 def _clean(part: str) -> str:

@@ -10,6 +10,9 @@ import pytest
 from generated import files
 from places import ROOT
 
+from promptforge.config.profiles import PROFILE_VOCABULARY, read_values
+from promptforge.errors import ProfileError
+
 MISTAKES = """
 import promptforge as pf
 
@@ -53,3 +56,9 @@ def test_a_type_checker_finds_wrong_options_and_nothing_else(tmp_path: Path) -> 
     assert [int(line) for line, _ in found] == [4, 5, 6, 7], ran.stdout + ran.stderr
     assert "program.py" not in ran.stdout
     assert all("arg-type" in said or "call-arg" in said for _, said in found)
+
+
+def test_a_name_that_cannot_be_seen_is_escaped_in_a_message() -> None:
+    with pytest.raises(ProfileError) as caught:
+        read_values(PROFILE_VOCABULARY, "kinds:\n  a\u00a0\u2800\ue000: word\n", "f.yaml")
+    assert str(caught.value).isprintable()

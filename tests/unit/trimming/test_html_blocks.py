@@ -8,7 +8,7 @@ import pytest
 from shipped_words import divided, marks
 
 from promptforge.trimming.html import divide
-from promptforge.trimming.html_blocks import read_text
+from promptforge.trimming.html_blocks import clean_page, read_text
 
 MARKS = marks("[cut]")
 
@@ -30,6 +30,11 @@ def test_text_is_not_taken_for_navigation(page: str) -> None:
 def test_text_of_a_part() -> None:
     assert read_text('a<!-- b --><td>c<td>d<b>e</b>&amp;<img alt="f">') == "a c de& "
     assert read_text("<script>if (a<b) c()</script><script src='d'></script>") == "if (a<b) c()  "
+
+
+def test_a_page_of_signs_is_read_once() -> None:
+    dots = "//" + "." * 300_000
+    assert clean_page(dots) == dots
 
 
 @pytest.mark.nightly
