@@ -95,7 +95,7 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     seen = packer.take_front(left, limit, packer.free_places(step))
     growing = [index for index in step.walk if index in shown.numbers and passages.may_grow(index)]
     rest = left[seen:]
-    if passages.of_files:  # a part of a file that says nothing of the query is worth no room
+    if passages.of_files and step.ranks:  # a part that says nothing of the query is worth no room
         rest = [index for index in rest if step.ranks[index]]
     packer.take_rest([*growing, *rest], limit, step)
     packer.take_rest(list(filter(is_left, left[seen:])), limit, step._replace(whole=True))

@@ -140,6 +140,18 @@ def test_a_query_that_no_file_has_a_word_of_ranks_files_as_without_one() -> None
     assert "PF128" in [each.code for each in asked.warnings]
 
 
+@pytest.mark.parametrize("tokens", range(10, 60, 5))
+def test_items_without_a_path_are_answered_from_beside_files(tokens: int) -> None:
+    long = "Traceback: needle failed. Source: man page 'tar'. Then he came. import needle. " * 9
+    items = [
+        pf.Item(kind="code", content=long, name="tar"),
+        pf.Item(kind="code", content="def needle(x):", path="b.md"),
+        pf.Item(kind="code", content=f"a: b {long}", name="tar2"),
+    ]
+    result = pf.render(items, packing="repository", query="needle", max_tokens=tokens)
+    assert result.tokens <= tokens
+
+
 def counted_calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[str]:
     """Return a list that gets the name of a method each time it is called."""
     calls: list[str] = []
