@@ -152,14 +152,16 @@ LOADED_WHEN_ASKED = {
         *("rendering.query_passages", "rendering.variants", "selection.file_tree"),
     },
     "rendering/context.py": {"text.control_tokens"},
-    "rendering/planning.py": {"selection.scoring", "text.control_tokens"},
+    "rendering/planning.py": {
+        *("selection.overrides", "selection.scoring", "text.control_tokens"),
+    },
     "rendering/renderer.py": {
         *("rendering.split", "sources.records", "templating.following"),
     },
     "rendering/report.py": {"rendering.decisions", "rendering.remedies", "rendering.source_map"},
     "selection/filter.py": {
         *("selection.query", "selection.repository", "selection.scoring", "trimming.comments"),
-        "trimming.pieces",
+        *("selection.overrides", "trimming.pieces"),
     },
     "syntax/yaml_syntax.py": {"yaml_reader"},
     "templating/autoescape.py": {"templating.failures"},
