@@ -250,7 +250,9 @@ def _compare(
     """Compare a text from a word on with the beginning of another, up to the end of one."""
     mine, theirs = texts[number][place:], texts[other]
     last = min(len(mine), len(theirs)) - 1
-    longer, shorter = (mine, theirs) if len(mine) > len(theirs) else (theirs, mine)
+    has_theirs = len(mine) > len(theirs)
+    has_theirs |= len(mine) == len(theirs) and mine[last].startswith(theirs[last])
+    longer, shorter = (mine, theirs) if has_theirs else (theirs, mine)
     same_first = mine[0].lstrip() == theirs[0].lstrip()
     same_last = mine[last] == theirs[last]
     if mine[1:last] != theirs[1:last]:
@@ -260,7 +262,7 @@ def _compare(
         return
     if not same_last and not longer[last].startswith(shorter[last]):
         return
-    has_theirs, has_mine = len(mine) >= len(theirs), not place and len(mine) <= len(theirs)
+    has_mine = not place and len(mine) <= len(theirs) and theirs[last].startswith(mine[last])
     held = has_theirs if other > number else has_mine
     if not held and (has_theirs or has_mine):
         return  # a worse text that has all of a better one says more

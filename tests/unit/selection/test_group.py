@@ -310,6 +310,16 @@ def test_a_part_of_a_sentence_stays_where_it_makes_the_sentence_whole() -> None:
     assert shown.count("boils at once") == 1
 
 
+def test_a_last_piece_that_is_longer_by_the_end_of_a_word_is_joined() -> None:
+    one = "It installs what it is sent. A socket-based logging receiver.\n\nEach request is a length, then the config file.\nIt does the wo"
+    other = "-based logging receiver.\n\nEach request is a length, then the config file.\nIt does the work."
+    for chunks in ((one, other), (other, one)):
+        shown = pf.render([{"content": each, "path": "a.py"} for each in chunks]).text
+        assert shown.count("Each request is a length, then the config file.") == 1
+        assert "It does the work." in shown
+        assert "It installs what it is sent." in shown
+
+
 PUMP = "the pump of station {} stops after {} seconds and {} start again before noon"
 DIFFERENT = [
     ("5 litres of water cost 3 euros at the counter", "15 litres of water cost 3 euros at the counter"),
