@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import log2
 
+from ..text.characters import freeze
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .entry_reader import DOCUMENT, HEADER, SECTION, DataEntry
@@ -74,7 +75,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         under_query=UnderQuery(
             _KEEP_OF_SECTIONS if language in (*SECTIONS, "dockerfile") else ALWAYS,
             facts_together=True,
-            label=lambda part: labels[part.text],
+            label=lambda part: labels.get(freeze(part.text), ""),
         ),
     )
 

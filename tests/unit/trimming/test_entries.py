@@ -6,6 +6,7 @@ import pytest
 from lxml import etree
 from shipped_words import marks
 
+import promptforge as pf
 from promptforge.trimming.entries import divide
 from promptforge.trimming.pieces import Pieces
 
@@ -124,3 +125,13 @@ def test_a_long_comment_on_data_is_cut_by_its_paragraphs(language: str) -> None:
     assert "".join(part.text for part in pieces.parts) == text
     (asked,) = (n for n, part in enumerate(pieces.parts) if "as it is" in part.text)
     assert "# …\n# sold as it is\n#\n# …\n" in pieces.text([asked])
+
+
+@pytest.mark.parametrize("letter", ["\U0001fae8", "\u1c89"])
+def test_data_with_a_letter_that_is_newer_than_the_tables_answer(letter: str) -> None:
+    rows = "".join(f"- name: kettle {n}\n  said: hot {letter} {n}\n" for n in range(40))
+    found = pf.render(
+        [{"content": rows, "path": "a.yaml"}, {"content": rows[:90], "path": "b.yaml"}],
+        query="kettle 31", max_tokens=100,
+    )  # fmt: skip
+    assert "kettle 31" in found.text
