@@ -8,6 +8,7 @@ import re
 from decimal import Decimal
 from typing import ClassVar
 
+from ..text.characters import freeze
 from ..text.escape import INVISIBLE_CHARACTER, SURROGATE, Content, Safe, code_of
 from ..text.format import to_text
 from ..text.words import late_pattern
@@ -35,7 +36,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _text(value: str) -> str:
-    if value.isprintable() and _BARE.fullmatch(value):
+    if freeze(value).isprintable() and _BARE.fullmatch(value):
         return value
     pattern = _ESCAPED_IN_LABEL
     if type(value) is Content:

@@ -18,6 +18,7 @@ from struct import unpack
 import msgspec
 
 from . import table_rows, table_text
+from .characters import freeze
 from .languages import is_code, language_of_script
 from .words import late_pattern
 
@@ -99,6 +100,7 @@ def detect_language(text: str) -> str | None:
     >>> detect_language('[{"id": 1}, {"id": 2}]'), detect_language("Two rows were found.")
     ('json', None)
     """
+    text = freeze(text)
     begin = text[: 2 * SAMPLE_CHARS].lstrip(_BLANKS)
     if begin[:1] in ("{", "[", '"') and _is_json(text):
         return "json"

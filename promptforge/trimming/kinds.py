@@ -67,6 +67,8 @@ MAX_CHARS_DIVIDED = 1 << 20
 """A longer text is not shortened by its structure."""
 MAX_LINES_DIVIDED = 20_000
 """Nor is a text of more lines or pieces: it would take seconds."""
+MAX_LINES_COUNTED = 100_000
+"""Lines of a log above which equal ones are not counted."""
 TIMES_READ, MIN_CHARS_READ = 8, 1 << 12
 """Times the room for a variant that a program is read, at least: the signatures in so much fill it.
 Of 150 long files in a hundredth of their size, reading all took 6 of 9 seconds."""
@@ -145,6 +147,8 @@ class Trimmers(NamedTuple):
         module = TRIMMERS_BY_KIND.get(kind) or TRIMMERS_BY_LANGUAGE.get(language or kind)
         module = "log" if module == "history" else module
         if module not in ("html", "json", "log") or len(text) > MAX_CHARS_DIVIDED:
+            return None
+        if module == "log" and text.count("\n") > MAX_LINES_COUNTED:
             return None
         make = import_module(f".{module}", __package__).compact
         found: CompactText | None = make(text, marks=self.marks, language=language)

@@ -299,7 +299,7 @@ def test_a_memory_that_breaks_nothing_as_its_control_is_told_of(
 
 @pytest.mark.slow
 def test_equal_bytes_on_the_pythons_that_are_named() -> None:
-    report = unicode.run(rounds(60), seed=MULTIPLIER)
+    report = unicode.run(rounds(1200), seed=MULTIPLIER)
     assert not report.broken
     assert report.figures["texts with a later character"]
 

@@ -119,6 +119,7 @@ def test_a_number_is_in_its_canonical_form(number: float, printed: str) -> None:
         ("", '""'),
         ("x\ny\t\x07", '"x\\ny\\t\\u0007"'),
         ("a\u202eb", '"a\\u202eb"'),
+        ("a\u1c8a", '"a\u1c8a"'),  # a letter since Unicode 16
         ("\U000e0041", '"\\\\U000e0041"'),
     ],
 )

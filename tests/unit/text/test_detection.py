@@ -171,3 +171,9 @@ def test_a_table_of_numbers_is_no_message_that_repeats() -> None:
 def test_a_list_of_paths_is_no_program() -> None:
     text = "*.o\n*.a\n*.lo\n*.so.*\ntags\n\njq\n!tests/modules/lib/\n/build/\n*~\n.*.sw[a-p]\n*.gcda\n*.gcno\n"
     assert detect_language(text * 3) is None
+
+
+def test_a_letter_that_only_a_later_python_knows_counts_as_unknown() -> None:
+    """U+1C8A is a letter since Unicode 16, the stand-in of `freeze` on no Python."""
+    text = "Traceback (most recent call last):\n  a\u1c8a b: 1\n\nneedle\u1c8a = 1\n"
+    assert detect_language(text) == detect_language(text.replace("\u1c8a", "\U0010fffd"))
