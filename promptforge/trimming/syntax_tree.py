@@ -33,13 +33,14 @@ GRAMMARS = {
 MIN_PARSER = (0, 26, 1)
 """An earlier tree-sitter ends the process where a function is told of the progress of a parse, as
 0.25.2 and 0.26.0 do on some tens of kilobytes of Java, or it has no such function."""
-MAX_BYTES_PARSED = 100_000
-"""A longer text is not parsed: 50,000 bytes of junk took over a second."""
+MAX_BYTES_PARSED = 500_000
+"""A longer text is not parsed."""
 _CHUNK_BYTES = 8192
-# Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk. Junk takes quadratic
-# time (`/*` unclosed, 100,000 times) or worse.
+# Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk, those above 200,000
+# bytes up to 90. Junk takes quadratic time (`/*` unclosed, 100,000 times) or worse.
 _MAX_READS_PER_CHUNK = 24
 _MAX_STEPS_PER_CHUNK = 200
+_MAX_CHUNKS_COUNTED = 20
 
 # Parts of the names that the grammars give to nodes.
 _FUNCTION = late_pattern(
@@ -76,6 +77,7 @@ _OPAQUE = late_pattern(
 _MACRO = late_pattern(
     r"\b((?:class|struct) )([A-Z][A-Z0-9_]{2,})(?= \w)|\n([ \t]*)((?:[A-Z0-9]+_)+"
     r"(?:API|EXPORTS?|INLINE|EXTERN|PUBLIC|CONSTEXPR\w*|DLL))(?=[ \t]+\w)"
+    r"|\n([ \t]*)([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\([^()\n]*\))?)(?=[ \t]*\n)"
 )
 """Macros that a grammar of C++ takes for a type or a name: `class ACME_API Pool {`."""
 _OPENING = {"}": "{", "done": "do", "end": "do", "#endif": "", ")": "("}
@@ -144,7 +146,7 @@ def parse_syntax(text: str, language: str | None) -> Node | None:
 def _blank_out(found: re.Match[str]) -> str:
     if found[1]:
         return found[1] + " " * len(found[2])
-    return "\n" + found[3] + " " * len(found[4])
+    return "\n" + " " * (len(found[0]) - 1)
 
 
 @lru_cache(maxsize=64)
@@ -203,7 +205,7 @@ class _Effort:
     """Hands a parser its text, and counts: by a clock, equal texts would give unequal answers."""
 
     def __init__(self, data: bytes) -> None:
-        chunks = len(data) // _CHUNK_BYTES + 2
+        chunks = min(len(data) // _CHUNK_BYTES + 2, _MAX_CHUNKS_COUNTED)
         self._data = data
         self._reads = chunks * _MAX_READS_PER_CHUNK
         self._steps = chunks * _MAX_STEPS_PER_CHUNK
