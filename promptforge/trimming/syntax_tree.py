@@ -33,14 +33,13 @@ GRAMMARS = {
 MIN_PARSER = (0, 26, 1)
 """An earlier tree-sitter ends the process where a function is told of the progress of a parse, as
 0.25.2 and 0.26.0 do on some tens of kilobytes of Java, or it has no such function."""
-MAX_BYTES_PARSED = 500_000
-"""A longer text is not parsed."""
+MAX_BYTES_PARSED = 100_000
+"""A longer text is not parsed: 200,000 bytes of junk took 12 s in as many steps as a program."""
 _CHUNK_BYTES = 8192
-# Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk, those above 200,000
-# bytes up to 90. Junk takes quadratic time (`/*` unclosed, 100,000 times) or worse.
+# Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk. Junk takes quadratic
+# time (`/*` unclosed, 100,000 times) or worse.
 _MAX_READS_PER_CHUNK = 24
 _MAX_STEPS_PER_CHUNK = 200
-_MAX_CHUNKS_COUNTED = 20
 
 # Parts of the names that the grammars give to nodes.
 _FUNCTION = late_pattern(
@@ -205,7 +204,7 @@ class _Effort:
     """Hands a parser its text, and counts: by a clock, equal texts would give unequal answers."""
 
     def __init__(self, data: bytes) -> None:
-        chunks = min(len(data) // _CHUNK_BYTES + 2, _MAX_CHUNKS_COUNTED)
+        chunks = len(data) // _CHUNK_BYTES + 2
         self._data = data
         self._reads = chunks * _MAX_READS_PER_CHUNK
         self._steps = chunks * _MAX_STEPS_PER_CHUNK

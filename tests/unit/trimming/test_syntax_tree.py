@@ -106,21 +106,6 @@ def test_a_macro_on_a_line_of_its_own_breaks_no_program() -> None:
     assert "class POOL_API Pool {" in outline and "POOL_INLINE int give(int n) {/*" in outline
 
 
-@pytest.mark.skipif(not find_spec("tree_sitter_c_sharp"), reason="needs the grammar of C#")
-def test_the_main_file_of_a_library_is_parsed_whole() -> None:
-    """Dapper's SqlMapper.cs has 216,000 characters; above 100,000 none was parsed."""
-    methods = "".join(
-        f"    /// <summary>Take {n}, or wait for one.</summary>\n    public static T Take{n}<T>(this Pool pool, int a = {n})\n"
-        f"    {{\n        return pool.Take<T>(a + {n});\n    }}\n\n"
-        for n in range(1300)
-    )
-    text = f"namespace Pools\n{{\n  public static class Taking\n  {{\n{methods}  }}\n}}\n"
-    assert len(text) > 200_000
-    names = syntax_tree.defined_names(text, "csharp")
-    assert names is not None and {"Taking", "Take0", "Take1299"} <= names
-    assert syntax_tree.parse_syntax(text * 3, "csharp") is None
-
-
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_no_outline_breaks_a_program(language: str) -> None:
     assert not errors(PROGRAMS[language], language)
