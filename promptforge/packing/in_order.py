@@ -311,12 +311,14 @@ class PageState:
         return low
 
     def _sections_allow(self, variants: Mapping[int, Variant]) -> bool:
-        spent = dict(self._spent)
+        spent, most = dict(self._spent), self._section_limits.most
         for index, variant in variants.items():
             section = self._section_limits.section.get(index)
-            if section is not None and index not in self.chosen:
+            if section is not None:
+                before = self.chosen.get(index)
                 spent[section] += self.page.item_cost(index, variant)[0]
-        return all(spent[section] <= most for section, most in self._section_limits.most.items())
+                spent[section] -= self.page.item_cost(index, before)[0] if before else 0
+        return all(spent[name] <= max(most[name], self._spent[name]) for name in most)
 
     def show_all(self, walk: Sequence[int], limit: Cost, again: bool = False) -> bool:
         """Show all of these whole, duplicates dropped, if they fit."""
@@ -659,13 +661,12 @@ class Packer(PageState):
         """
         before = self.chosen.get(index)
         least = len(before.text) if before else -1
-        free = limit[0] - self.cost[0]
         if before and before.name == "outline":
+            if least > MAX_CHARS_PER_TOKEN * (limit[0] - self.cost[0]):
+                return False
             # An outline says more than the beginning of a program with as many characters.
             full = self.page.outline_within(index, UNLIMITED, UNLIMITED)
             least = max(2 * least, len(full.text) if full else 0)
-        if before and before.name == "outline" and len(before.text) > MAX_CHARS_PER_TOKEN * free:
-            return False
         others = self._others(index)
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)

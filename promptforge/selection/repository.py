@@ -75,7 +75,8 @@ DATA_WEIGHT = 0.1
 TEST_WEIGHT = 0.1
 """The same of a test, an example, a program of the manual, a picture, or a file from elsewhere."""
 ASIDE_SHARE = 1e-3
-"""The share of its rank that such a file keeps: all programs come before it."""
+"""The share of its rank that a test, an example or others' work keeps: all programs come first.
+`PROGRAM_SHARE` of `packing/overview.py` lies between the two."""
 MAIN_WEIGHT = 3.0
 """The same of a program that a user starts: nothing imports it, and it says what the others do."""
 LATELY_WEIGHT, COMMITS_HALVED = 0.5, 20

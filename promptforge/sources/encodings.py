@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -23,7 +24,7 @@ _NAME = late_pattern(
     r"(?i)(latin|iso[-_]?8859|utf-16[bl]e|cp|windows|koi8|euc|shift|sjis|gb|big5|mac)[-\w]*"
 )
 _BRACES, MAX_PATTERNS = late_pattern(r"\{([^{}\n]*)\}"), 32
-MAX_SECTIONS = 64
+MAX_SECTIONS, MAX_CHARS_OF_SECTION = 64, 1_000
 _AFTER_SMALL = late_pattern(r"[a-zß-ÿа-яα-ω][A-Z]?(?=([^\x00-\x7f]))")
 
 
@@ -46,24 +47,20 @@ def _groups() -> list[_Group]:
 def encoding_of_git(path: StrPath) -> str | None:
     """Return the encoding that `.gitattributes` name for a real file; None for others."""
     file = Path(path)
-    with suppress(ItemError):
-        top = work_tree(file.parent) if file.name else None
-        for folder in file.parents:
-            if top is None or not is_inside(folder, top):
-                break
-            with suppress(OSError):  # git is asked only where one of them speaks of it
-                if b"encoding=" in read_bytes(folder / ".gitattributes", note=False):
-                    asked = "check-attr", "-z", "working-tree-encoding", "encoding", "--", file.name
-                    values = run_git(file.parent, *asked).split("\0")[2::3]
-                    return next(filter(_NAME.fullmatch, values), None)
+    for folder in _folders_above(file):
+        with suppress(OSError, ItemError):  # git is asked only where one of them speaks of it
+            if b"encoding=" in read_bytes(folder / ".gitattributes", note=False):
+                asked = "check-attr", "-z", "working-tree-encoding", "encoding", "--", file.name
+                values = run_git(file.parent, *asked).split("\0")[2::3]
+                return next(filter(_NAME.fullmatch, values), None)
     return None
 
 
 def encoding_of_editors(path: StrPath) -> str | None:
     """Return the `charset` that the nearest `.editorconfig` gives a real file; None for others."""
     file = Path(path)
-    for folder in file.parents if file.name else ():
-        with suppress(OSError, ItemError):
+    for folder in _folders_above(file):
+        with suppress(OSError):
             read = read_bytes(folder / ".editorconfig", note=False)[:MAX_BYTES_GUESSED]
             rows, is_root = _read_charsets(read)
             name = file.relative_to(folder).as_posix()
@@ -71,6 +68,14 @@ def encoding_of_editors(path: StrPath) -> str | None:
             if found or is_root:
                 return next(filter(_NAME.fullmatch, found[-1:]), None)
     return None
+
+
+def _folders_above(file: Path) -> Iterator[Path]:
+    """Yield the folders that a file is in, up to the top of its work tree: none without git."""
+    with suppress(ItemError):
+        top = work_tree(file.parent) if file.name else None
+        if top is not None:
+            yield from (folder for folder in file.parents if is_inside(folder, top))
 
 
 @lru_cache(maxsize=16)
@@ -84,7 +89,7 @@ def _read_charsets(data: bytes) -> tuple[list[tuple[Any, str]], bool]:
         text = line.strip()
         name, _, value = (part.strip().lower() for part in text.partition("="))
         if text[:1] == "[" and text[-1] == "]":
-            section = text[1:-1]
+            section = text[1:-1] * (len(text) <= MAX_CHARS_OF_SECTION)
         elif name == "charset" and section and len(rows) < MAX_SECTIONS:
             rows.append((read_patterns(_without_braces(section)), value))
         is_root |= (name, value, section) == ("root", "true", "")

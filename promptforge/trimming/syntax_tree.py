@@ -74,9 +74,9 @@ _OPAQUE = late_pattern(
     r"substitution|regex"
 )
 _MACRO = late_pattern(
-    r"\b((?:class|struct) )([A-Z][A-Z0-9_]{2,})(?= \w)|\n([ \t]*)((?:[A-Z0-9]+_)+"
-    r"(?:API|EXPORTS?|INLINE|EXTERN|PUBLIC|CONSTEXPR\w*|DLL))(?=[ \t]+\w)"
-    r"|\n([ \t]*)([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\([^()\n]*\))?)(?=[ \t]*\n)"
+    r"\b((?:class|struct) )([A-Z][A-Z0-9_]{2,})(?= \w)|\n[ \t]*(?:[A-Z0-9]+_)+"
+    r"(?:API|EXPORTS?|INLINE|EXTERN|PUBLIC|CONSTEXPR\w*|DLL)(?=[ \t]+\w)"
+    r"|\n[ \t]*[A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\([^()\n]*\))?(?=[ \t]*\n)"
 )
 """Macros that a grammar of C++ takes for a type or a name: `class ACME_API Pool {`."""
 _OPENING = {"}": "{", "done": "do", "end": "do", "#endif": "", ")": "("}

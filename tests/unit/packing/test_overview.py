@@ -109,6 +109,23 @@ def test_an_outline_never_becomes_the_beginning_of_its_program(tokens: int) -> N
     assert "class Pool(" in block
 
 
+@pytest.mark.parametrize("most", range(60, 600, 90))
+@pytest.mark.parametrize("tokens", [700, 1500, 2500])
+def test_outlines_that_grow_keep_the_maximum_of_their_section(tokens: int, most: int) -> None:
+    items = [
+        pf.Item(
+            kind="code", path=f"{'ab'[n % 2]}/m{n}.py", content=program(n, 1 + n * 5 % 13),
+            language="python", metadata={"team": "ab"[n % 2]},
+        )
+        for n in range(24)
+    ]  # fmt: skip
+    result = pf.render(
+        items, packing="repository", max_tokens=tokens, group_by="team",
+        section_budgets={"a": {"max_tokens": most}},
+    )  # fmt: skip
+    assert all(each.tokens <= most for each in result.sections if each.key == "a")
+
+
 def test_a_long_document_leaves_room_for_the_others() -> None:
     pages = {"manual.pdf": 60, "plan.pptx": 5, "prices.xlsx": 2}
     items = [
