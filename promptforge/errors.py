@@ -94,7 +94,8 @@ class Diagnostics:
     def __iter__(self) -> Iterator[Diagnostic]:
         yield from self._kept
         for code, count in self._count.items():
-            if (more := count - MAX_DIAGNOSTICS_PER_CODE) > 0:
+            more = count - MAX_DIAGNOSTICS_PER_CODE
+            if more > 0:
                 severity = next(d.severity for d in self._kept if d.code == code)
                 yield Diagnostic(code, severity, f"{more} more like this")
 
@@ -171,7 +172,8 @@ def _command_for(extra: str, origin: Mapping[str, Any]) -> str:
 def suggest_name(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the closest known name, else a list of all of them."""
     names = sorted(set(known))
-    if guess := did_you_mean(word, names):
+    guess = did_you_mean(word, names)
+    if guess:
         return guess
     if names:
         return f"; there are: {list_names(names)}"
@@ -203,7 +205,8 @@ def _is_alike(word: str, name: str) -> bool:
 def list_names(names: Sequence[str]) -> str:
     """Return names with commas between them: the first 60, then the number of the others."""
     listed = ", ".join(names[:MAX_NAMES_LISTED])
-    if (more := len(names) - MAX_NAMES_LISTED) > 0:
+    more = len(names) - MAX_NAMES_LISTED
+    if more > 0:
         listed += f" and {more} more"
     return listed
 

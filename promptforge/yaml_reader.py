@@ -143,7 +143,8 @@ def _reworded(problem: str) -> str | None:
         return "a tab; indent with blanks"
     if problem.startswith("mapping values"):
         return "a text with a colon and a blank in it goes into double quotes"
-    if found := re.match(r"found unknown escape character '(.*)'", problem):
+    found = re.match(r"found unknown escape character '(.*)'", problem)
+    if found:
         escape = ascii(f"\\{found[1]}")[1:-1].replace("\\\\", "\\")
         return f"{escape} means nothing in double quotes; write two backslashes"
     if problem.startswith("expected <block end>"):

@@ -220,7 +220,8 @@ def copy_item_template(
             raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')
         text = templates.source(original)[0]
         # Of the first comment, the list of uses is true of the copy too.
-        if comment := _FIRST_COMMENT.match(text):
+        comment = _FIRST_COMMENT.match(text)
+        if comment:
             uses = re.search(r"Uses:.*", comment[0], re.DOTALL)
             about = f'{{# One item of the kind "{name}". {uses[0] if uses else "#}"}'
             text = about + text[comment.end() :]

@@ -518,7 +518,8 @@ class LocalWorker:
         if self._stopped:  # looked at after the process is known to `stop`: one of the two kills it
             self._end()
             raise PromptForgeError("the run was stopped")
-        if refusal := self.render(self._settings):
+        refusal = self.render(self._settings)
+        if refusal:
             raise PromptForgeError(refusal.decode())
 
     def render(self, task: bytes) -> bytes:
@@ -726,7 +727,8 @@ class RayWorker:
                 f"Ray began no worker within {MAX_ACTOR_START_SECONDS:g} s: see `ray status`; give"
                 " fewer --workers, or run the same command again later: it goes on"
             )
-        if refusal := self._get(begun):
+        refusal = self._get(begun)
+        if refusal:
             raise PromptForgeError(refusal)
 
     def render(self, task: bytes) -> bytes:

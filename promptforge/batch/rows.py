@@ -195,7 +195,8 @@ def _given_rows(source: Any) -> Iterable[object]:
     """Return the rows of a table, or the mappings themselves; raises `ItemError` for neither."""
     names = source.columns if hasattr(source, "iterrows") else getattr(source, "column_names", ())
     _refuse_repeated_names(names, "the table")
-    if (rows := table_rows(source)) is not None:
+    rows = table_rows(source)
+    if rows is not None:
         return rows
     if isinstance(source, Mapping | bytes | bytearray) or not isinstance(source, Iterable):
         message = "expected a file, folder, pattern or URL, a list of mappings, or a table; found"

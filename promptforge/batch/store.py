@@ -345,7 +345,8 @@ class ErrorLines:
     def add(self, line: bytes) -> None:
         """Write one record; of several input files, it names the row's own."""
         record = msgspec.json.decode(line)
-        if place := self._place_of(record["line"]):
+        place = self._place_of(record["line"])
+        if place:
             record["file"], record["file_line"] = place
             line = msgspec.json.encode(record)
         self._file.write(line + b"\n")

@@ -213,7 +213,8 @@ def _summary(report: LintReport) -> str:
     grave = [finding for finding in report.findings if not _is_note(finding)]
     if grave:
         summary += f"; `promptforge rule {grave[0].code}` explains the first"
-    if fixable := sum(finding.edit is not None for finding in report.findings):
+    fixable = sum(finding.edit is not None for finding in report.findings)
+    if fixable:
         summary += f"; --fix corrects {fixable}"
     return summary
 
@@ -296,7 +297,8 @@ def rule_command(codes: tuple[str, ...], as_json: bool) -> None:
     for code in wanted:
         if code not in known:
             hint = "; `promptforge rule` lists them"
-            if near := certain_correction(code, known):
+            near = certain_correction(code, known)
+            if near:
                 hint = f'; did you mean "{near}"?'
             raise click.UsageError(f"there is no code {quote(code)}{hint}")
     if as_json:
@@ -387,7 +389,8 @@ def _case_files(paths: tuple[Path, ...]) -> list[Path]:
         # The folder of a project has them in its `tests`.
         for folder in filter(Path.is_dir, (path, path / "tests")):
             files = sorted(each for each in folder.iterdir() if each.suffix in YAML_SUFFIXES)
-            if cases := [each for each in files if is_cases_file(each)]:
+            cases = [each for each in files if is_cases_file(each)]
+            if cases:
                 break
         else:
             name = quote(str(path))

@@ -345,7 +345,8 @@ def _cost_lines(result: Result) -> Iterator[str]:
     ]
     if explanation.left:
         figures.append(("left", f"{explanation.left:,}", ""))
-    if (max_chars := result.manifest["options"]["max_chars"]) is not None:
+    max_chars = result.manifest["options"]["max_chars"]
+    if max_chars is not None:
         figures.append(("characters", f"{result.chars:,}", f"of {max_chars:,}"))
     wide = max(len(figure) for _, figure, _ in figures)
     for name, figure, rest in figures:

@@ -307,7 +307,8 @@ class GroupedCommand(click.Command):
         for heading, names in (*HELP_GROUPS.items(), ("Output", " ".join(filter(None, left)))):
             names = names.replace("{options}", OPTION_GROUPS.get(heading, ""))
             found = (left.pop(name, None) for name in names.split())
-            if records := list(filter(None, found)):
+            records = list(filter(None, found))
+            if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
 
@@ -489,7 +490,8 @@ class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the 
         from click.shell_completion import CompletionItem
 
         known: Iterable[str] = self.rule.words
-        if complete := COMPLETIONS.get(self.rule.name):
+        complete = COMPLETIONS.get(self.rule.name)
+        if complete:
             known = complete(ctx, param, incomplete)
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 

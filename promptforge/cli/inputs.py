@@ -127,7 +127,8 @@ def take_settings(
         options = dict(project.settings)
         places = {name: project.where(name) for name in options}
     for name, variable in OPTION_VARIABLES.items():
-        if text := os.environ.get(variable):
+        text = os.environ.get(variable)
+        if text:
             options[name], places[name] = _read_variable(name, text, variable), variable
     profile = options.pop("profile", None)
     allowed = () if project is None else project.secret_allowlist
@@ -147,7 +148,8 @@ def take_options(
     """
     settings = take_settings(given, workspace, diagnostics)
     places = {**settings.places, **job[1], **flag_names(given)}
-    if (context := click.get_current_context(silent=True)) and context.obj is not None:
+    context = click.get_current_context(silent=True)
+    if context and context.obj is not None:
         context.obj.update(places)
     options = {**settings.options, **job[0], **given_options(given)}
     named = options.pop("profile", None)
@@ -180,7 +182,8 @@ def _trusted_project(
 
     place, own, project = None, False, None
     try:
-        if (place := projects.locate_project(workspace)) is None:
+        place = projects.locate_project(workspace)
+        if place is None:
             return None
         own = projects.is_own(place)
         outside = given.get("allow_outside", False)
@@ -198,7 +201,8 @@ def _trusted_project(
         message += f" {TRUST_STATES[state]}; {_way_to_trust(workspace)}"
         if plain:
             message += f"; {', '.join(plain)} is used anyway, as a plain value"
-        if (context := click.get_current_context(silent=True)) and context.obj is not None:
+        context = click.get_current_context(silent=True)
+        if context and context.obj is not None:
             context.obj[UNTRUSTED] = f"the project's files are {TRUST_STATES[state]}"
             context.obj[UNTRUSTED] += f"; {_way_to_trust(workspace)}"
             context.obj[UNTRUSTED_FILES] = "\n".join(file.name for file in project.files)
@@ -244,7 +248,8 @@ def _say_unknown_variables(diagnostics: Diagnostics) -> None:
         if not name.startswith(VARIABLE_PREFIX) or name in known:
             continue
         words = {each.removeprefix(VARIABLE_PREFIX) for each in known}
-        if near := certain_correction(name.removeprefix(VARIABLE_PREFIX), words):
+        near = certain_correction(name.removeprefix(VARIABLE_PREFIX), words)
+        if near:
             message = f'sets nothing; did you mean "{VARIABLE_PREFIX}{near}"?'
             diagnostics.add("PF124", message, where=printable(name))
 
@@ -366,7 +371,8 @@ class CommandRequest(NamedTuple):
         said = []
         if not chosen & {"max_tokens", "max_chars"}:
             said.append(f"the budget is {result.max_tokens:,} tokens")
-            if window := result.report.page.options.context_window:
+            window = result.report.page.options.context_window
+            if window:
                 said[0] += f", and the window of the LLM {window:,}"
         if self.places.get("packing") == _FILES_PLACE:
             said += ["the most important files come first", '--query "…" asks for others']

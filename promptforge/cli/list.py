@@ -178,7 +178,8 @@ def _layout(templates: Templates, name: str) -> dict[str, Any]:
 def _formats(templates: Templates) -> list[dict[str, Any]]:
     from ..engine import TemplateName
 
-    rows = [row for name in templates.layouts() if (row := _layout(templates, name))["formats"]]
+    described = (_layout(templates, name) for name in templates.layouts())
+    rows = [layout for layout in described if layout["formats"]]
     pages = [parts for parts in map(TemplateName.parse, templates.names()) if parts is not None]
     found_pages = {format_of(page.ending): page for page in pages if page.stem == "layout"}
     found = []
@@ -262,7 +263,7 @@ def _files_of(templates: Templates, folder: str) -> list[str]:
 def _folder_owner(templates: Templates, folder: str) -> str:
     """Return "yours", "2 of 6 files yours", or "" for a folder that is all shipped."""
     files = _files_of(templates, folder)
-    own = [name for name in files if (f := templates.find(name)) is not None and not f.shipped]
+    own = [found for found in map(templates.find, files) if found is not None and not found.shipped]
     if not own:
         return ""
     if any(templates.find(f"shipped/{name}") is not None for name in files):
@@ -300,7 +301,8 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     shipped: Path | None = None
     if found is not None:
         path, text, original = found.path, templates.source(found.name)[0], found.name
-        if hidden := templates.find(f"shipped/{found.name}"):
+        hidden = templates.find(f"shipped/{found.name}")
+        if hidden:
             shipped = hidden.path
     elif path is not None:
         text, original = read_utf8(path), path.stem
@@ -334,7 +336,8 @@ def _first_template(templates: Templates, leads: Iterable[str]) -> FoundTemplate
         prefix = lead.removesuffix(own)
         files = [name for name in templates.names() if name.startswith(own)]
         for file in sorted(files, key=lambda name: (not name.endswith(".yaml"), name)):
-            if found := templates.find(prefix + file):
+            found = templates.find(prefix + file)
+            if found:
                 return found
     return None
 

@@ -272,7 +272,8 @@ def painter(*rules: tuple[str, str]) -> Paint:
 
     def paint(line: str) -> str:
         for pattern, color in compiled:
-            if match := pattern.match(line):
+            match = pattern.match(line)
+            if match:
                 start, end = match.span(match.lastindex or 0)
                 style = {color: True} if color in ("bold", "dim") else {"fg": color}
                 shown = click.style(line[start:end], **style)
@@ -652,7 +653,7 @@ def unused_folder_hint(name: str, arguments: Sequence[str]) -> str:
         ("templates", (name, f"prompt/{name}")),
         ("profiles", (f"{name}.yaml", f"{name}.yml")),
     ):
-        paths = [path for place in places if os.path.exists(path := Path(folder, place))]
+        paths = list(filter(os.path.exists, (Path(folder, place) for place in places)))
         named = any(word.partition("=")[0] == f"--{folder}" for word in arguments)
         named = named or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))
         if paths and not named:

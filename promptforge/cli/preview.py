@@ -205,7 +205,7 @@ def _named_files(request: CommandRequest) -> list[Path]:
     if "-" in wanted.items:
         return []
     names = (*wanted.items, *wanted.documents, *wanted.files)
-    return [path for name in names if (path := Path(wanted.workspace, name)).is_file()]
+    return list(filter(Path.is_file, (Path(wanted.workspace, name) for name in names)))
 
 
 def _only_item_file(request: CommandRequest) -> Path | None:

@@ -236,7 +236,8 @@ def _tree_lines(rows: Sequence[dict[str, Any]], depth: int) -> Iterator[str]:
             bar = "█" * full + "░" * (TREE_BAR - full)
             name = printable(entry.name) + "/" * entry.folder
             yield f"{entry.tokens:>9,}  {bar}  {'  ' * entry.depth}{name}"
-    if below := sum(entry.depth >= depth for entry in entries):
+    below = sum(entry.depth >= depth for entry in entries)
+    if below:
         deepest = 1 + max(entry.depth for entry in entries)
         yield f"{'…':>9}  {plural(below, 'name', 'names')} below; --depth {deepest} shows all"
 

@@ -187,7 +187,8 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
             where=place("group_by"),
             option="group_by",
         )
-    if (wrong := wrong_words(values.get("words", {}))) is not None:
+    wrong = wrong_words(values.get("words", {}))
+    if wrong is not None:
         raise ProfileError(
             f"words: {wrong[1]}", where=place("words"), option="words", inside=(wrong[0],)
         )

@@ -331,7 +331,8 @@ def _is_there(path: Path) -> bool:
 
 
 def _read(path: Path) -> _Layer:
-    if problem := link_problem(path, path.parent):
+    problem = link_problem(path, path.parent)
+    if problem:
         raise ProfileError(problem, where=str(path))
     try:
         text = read_utf8(path, _MAX_PROFILE_BYTES)

@@ -351,7 +351,8 @@ def _describe(shape: Any) -> str:
     origin = typing.get_origin(shape)
     if origin is typing.Literal:
         return " | ".join(typing.get_args(shape))
-    if member := _member(shape):
+    member = _member(shape)
+    if member:
         ending = "s" * (typing.get_origin(member) is not typing.Literal)
         return f"a list of {_describe(member)}{ending}"
     if origin is dict:

@@ -171,7 +171,8 @@ class Access:
             message = f"cannot read {quote(name)}: {system_reason(exc)}"
             raise ItemError(message, where=show_path(name)) from None
         if self.root is not None:
-            if reason := leads_outside(name, self.root, self.folder):
+            reason = leads_outside(name, self.root, self.folder)
+            if reason:
                 raise ItemError(f"{reason}; {ALLOW_OUTSIDE}", where=show_path(name))
         elif border is not None and not is_inside(real, border):
             hint = "use an absolute path or --workspace DIR"

@@ -71,7 +71,8 @@ class MemoryFile:
 
     def recall(self, key: bytes, make: Callable[[], Fact], kind: type[Fact]) -> Fact:
         """Return a fact, made where it is not known."""
-        if (found := self.get(key)) is not None:
+        found = self.get(key)
+        if found is not None:
             return msgspec.msgpack.decode(found, type=kind)
         made = make()
         with contextlib.suppress(UnicodeEncodeError):  # of half of a surrogate pair

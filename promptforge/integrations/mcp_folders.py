@@ -33,7 +33,7 @@ def open_folders(named: Sequence[str], roots: Iterable[str] | None) -> list[str]
     mine = [os.path.realpath(folder) for folder in named]
     found = mine
     if roots is not None:
-        theirs = [folder for uri in roots if (folder := _folder_of(uri))]
+        theirs = list(filter(None, map(_folder_of, roots)))
         found = [a for a in theirs if not mine or any(is_inside(a, b) for b in mine)]
         found += [b for b in mine if any(is_inside(b, a) for a in theirs)]
     if not found:

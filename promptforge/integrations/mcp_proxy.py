@@ -438,7 +438,8 @@ async def reach_url(url: str, relay: Relay) -> AsyncIterator[Send]:
         own = _mapping(params.get("_meta")).get(PROTOCOL_VERSION_META_KEY)
         if isinstance(own, str):  # of 2026-07-28: servers compare the headers with the message
             headers = {MCP_PROTOCOL_VERSION_HEADER: own, MCP_METHOD_HEADER: message.method}
-            if name := params.get("name") or params.get("uri"):
+            name = params.get("name") or params.get("uri")
+            if name:
                 headers[MCP_NAME_HEADER] = encode_header_value(str(name))
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # it ends
             await write.send(SessionMessage(message, ClientMessageMetadata(headers=headers)))
@@ -560,7 +561,8 @@ class _HttpFront(_Server):
             raise
         finally:
             del self._open[id_]
-        if error := answer.get("error"):
+        error = answer.get("error")
+        if error:
             raise MCPError(error["code"], error["message"], error.get("data"))
         result: dict[str, Any] = answer["result"]
         return result

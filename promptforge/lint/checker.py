@@ -374,7 +374,8 @@ class _Check:
                 message += " add it, or a base in layout.yaml"
                 self.found.append(about_file(self.asked[layout.page], "PF822", message))
         for name in self.asked:
-            if (part := prompt_part(name)) is not None:
+            part = prompt_part(name)
+            if part is not None:
                 self.library.walk(name, PROMPT_VARIABLES[part])
                 self._used |= self.library.reached(name)
         for name in self.asked:  # a template that no page reaches has its mistakes all the same
@@ -413,7 +414,8 @@ class _Check:
         if ending != parts.ending:
             call = f'call it "{parts.stem}.{ending}.j2"'
             return f'the format {parts.ending} ends in "{ending}": {call}'
-        if longer := [each for each in have if each.startswith(f"{ending}.")]:
+        longer = [each for each in have if each.startswith(f"{ending}.")]
+        if longer:
             call = f'call it "{parts.stem}.{longer[0]}.j2"'
             return f'the format {ending} ends in "{longer[0]}" here: {call}'
         hint = suggest_name(ending, have)
@@ -428,7 +430,8 @@ class _Check:
                 name in self._used or self._layouts.settings(parts.layout) is None
             ):
                 named = self._layouts.named_kinds(parts.layout)
-                if (near := misspelt_kind(parts.stem, named)) is not None:
+                near = misspelt_kind(parts.stem, named)
+                if near is not None:
                     message = f'shows items of the kind "{parts.stem}"; did you mean "{near}"?'
                     yield about_file(path, "PF821", message)
             if name.endswith(".j2") and shipped and shipped.resolve() != path.resolve():

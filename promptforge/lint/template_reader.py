@@ -500,7 +500,8 @@ class _ScopeWalk(NodeVisitor):
         if not keys or name in keys or name in KNOWN_METADATA_KEYS:
             return
         message = f'no item of the cases in tests has metadata "{name}"'
-        if near := did_you_mean(name, keys):
+        near = did_you_mean(name, keys)
+        if near:
             new = certain_correction(name, keys)
             self.problems.append(TemplateMistake(*place, message + near, new, "PF839"))
         else:
@@ -548,7 +549,8 @@ def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, st
     hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
     if not near:
         return hint, None
-    if (new := certain_correction(name, fields)) is not None:
+    new = certain_correction(name, fields)
+    if new is not None:
         return near, new
     return f"{hint}; or {near.removeprefix('; ')}", None
 

@@ -297,7 +297,8 @@ def _without_effect(
 
 
 def _words_and_kinds(keys: YamlKeys) -> Iterator[Finding]:
-    if (wrong := wrong_words(keys.values.get("words", {}))) is not None:
+    wrong = wrong_words(keys.values.get("words", {}))
+    if wrong is not None:
         yield keys.value("words", "PF832", f"words: {wrong[1]}", (wrong[0],))
     for kind, settings in keys.values.get("kinds", {}).items():
         if settings.trim_as and (message := refuse_unknown_trimmer(settings.trim_as)):
@@ -311,7 +312,8 @@ def check_profile(
     path: Path, folders: Sequence[Path], known: LayoutFiles, templates: Templates
 ) -> Iterator[Finding]:
     """Yield findings about a profile."""
-    if problem := link_problem(path, path.parent):
+    problem = link_problem(path, path.parent)
+    if problem:
         yield about_file(path, "PF825", problem)
         return
     try:
@@ -390,8 +392,10 @@ def _absent_names(
         yield keys.value("prompt", "PF836", message)
     tokenizer = keys.values.get("tokenizer")
     folder = Path(keys.text.path).parent
-    if (file := tokenizer_file(tokenizer)) is not None:
-        if (reason := leads_outside(file, folder)) is not None:
+    file = tokenizer_file(tokenizer)
+    if file is not None:
+        reason = leads_outside(file, folder)
+        if reason is not None:
             yield keys.value("tokenizer", "PF847", f"{reason}; {ALLOW_OUTSIDE}")
         if not (folder / file).is_file():
             yield keys.value("tokenizer", "PF836", f"there is no file {quote(file)}")
@@ -401,7 +405,8 @@ def _absent_names(
 
 def _absent_tokenizer(name: str) -> str | None:
     base = strip_factor(name)
-    if (meant := suggest_spelling(name)) is not None:
+    meant = suggest_spelling(name)
+    if meant is not None:
         return f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?"
     known = [each for each, _ in (*list_tokenizers(), *plugin_names("tokenizers"))]
     if base in known:
@@ -490,7 +495,8 @@ def _modeline(text: LintedText, schema: str) -> Iterator[Finding]:
 def _misspelt_sections(keys: YamlKeys, key: str, kinds: set[str]) -> Iterator[Finding]:
     """Yield the sections of a key that are nearly one of `kinds`."""
     for name in keys.values.get(key) or ():
-        if (near := misspelt_kind(name, kinds)) is not None:
+        near = misspelt_kind(name, kinds)
+        if near is not None:
             message = f'no kind and no template is called {quote(name)}; did you mean "{near}"?'
             yield keys.word(key, name, "PF821", message)
 

@@ -224,8 +224,8 @@ class PageState:
         room = subtract_costs(limit, self.cost) if limit else None
         for index in self.unsettled(walk):
             whole = self.page.variants(index)[0]
-            left = room
-            if room is not None and (left := self._room_after(index, whole, room)) is None:
+            left = None if room is None else self._room_after(index, whole, room)
+            if room is not None and left is None:
                 break
             holder, held = self.page.duplicates(index, beside)
             if holder is not None:

@@ -606,7 +606,8 @@ class RenderQueue:
 def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
     """Return kind, message and place of an error for the page, without a path of this machine."""
     name, line = error.where or "", None
-    if found := re.fullmatch(r"(.*?):(\d+)", name, re.DOTALL):
+    found = re.fullmatch(r"(.*?):(\d+)", name, re.DOTALL)
+    if found:
         name, line = found[1], int(found[2])
     name, message = (_without_roots(text, session) for text in (name, error.bare))
     kind = type(error).__name__.removesuffix("Error").lower()

@@ -325,7 +325,7 @@ def _files(result: Result) -> list[list[str]]:
     for name in named:
         _gather(templates, name, drawn)
     layouts = dict.fromkeys([result.layout, *(name.partition("/")[0] for name in named)])
-    settings = [name for layout in layouts if templates.find(name := f"{layout}/layout.yaml")]
+    settings = filter(templates.find, (f"{layout}/layout.yaml" for layout in layouts))
     every = dict.fromkeys((*named, *settings, *drawn))
     return [["templates", name] for name in every] + [
         ["profiles", file.name.removeprefix("shipped/")] for file in reversed(profile.chain)

@@ -289,7 +289,8 @@ class Session:
             self._known = Templates(self.templates)
             files = {}
             for name in self._known.names():
-                if at := self._known.find(name):
+                at = self._known.find(name)
+                if at:
                     file = _editable_file("templates", name, at.path, self.templates)
                     files[file.id] = file
             for name, _, path in find_profiles(self.profiles):

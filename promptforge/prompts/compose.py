@@ -698,7 +698,8 @@ class _Delimiters(NamedTuple):
         for text, callers in texts:
             if self.tags and "<" in text and (found := (close if callers else tag).search(text)):
                 return found[0].strip()
-            if line := lines.first(text):
+            line = lines.first(text)
+            if line:
                 return line.strip()
         return None
 

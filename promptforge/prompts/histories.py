@@ -341,7 +341,8 @@ class _MessageReader:
                 kept = {"original": _unmarked(call), "family": "openai"}
             call = {"id": call.get("id"), **function}
         block = self._call(call)
-        if signature := signatures.get(block.id):
+        signature = signatures.get(block.id)
+        if signature:
             part = {"name": block.name, "args": json.loads(block.arguments)}
             original = {"function_call": part, "thought_signature": signature}
             kept = {"original": original, "family": "gemini"}
@@ -352,7 +353,8 @@ class _MessageReader:
     ) -> list[MessageBlock]:
         """Add what stands beside the content in OpenAI's chat, and in servers like it."""
         thoughts: list[MessageBlock] = []
-        if isinstance(refusal := message.get("refusal"), str):
+        refusal = message.get("refusal")
+        if isinstance(refusal, str):
             kept: dict[str, Any] = {"original": {"refusal": refusal}, "family": "openai"}
             blocks = [*blocks, TextBlock(refusal, **kept)]
         if message.get("annotations") and "parts" not in message:
@@ -360,7 +362,8 @@ class _MessageReader:
         fields: dict[str, Any] = {}
         if "parts" not in message and message.keys() & {"content", "tool_calls"}:
             fields = {k: message[k] for k in _CHAT_FIELDS if _is_chat_field(k, message.get(k))}
-            if "id" in (audio := inner(message, "audio")):
+            audio = inner(message, "audio")
+            if "id" in audio:
                 fields["audio"] = {"id": audio["id"]}  # the documented form of a request
         self._say_lost(message, fields)
         # LiteLLM keeps Anthropic's thoughts in fields, and sends them on from there.
@@ -378,7 +381,8 @@ class _MessageReader:
 
     def _say_lost(self, message: dict[str, Any], kept: Iterable[str]) -> None:
         given = {key for key, value in message.items() if value}
-        if lost := sorted(given - _KNOWN_FIELDS - {*kept}):
+        lost = sorted(given - _KNOWN_FIELDS - {*kept})
+        if lost:
             self.say(_fields_lost(lost), "info")
 
     def _fields_block(self, fields: dict[str, Any], spared: str | None = None) -> OpaqueBlock:
@@ -413,7 +417,8 @@ class _MessageReader:
         if isinstance(part.get("text"), str):
             return _text(part["text"])
         kind = str(part.get("block_type") or next(iter(part), ""))
-        if image := image_of(inner(part, kind) or part):
+        image = image_of(inner(part, kind) or part)
+        if image:
             return [ImageBlock(*image, loss=self._loss(_not_text(quote(kind))))]
         return self._unread(quote(kind))
 
@@ -470,7 +475,8 @@ class _MessageReader:
         if kind == "thinking" and self._maker == "gemini":
             family = ""  # LangChain writes Gemini's thoughts as Anthropic's
         kept: dict[str, Any] = {"original": part, "family": family} if family else {}
-        if image := image_of(part):
+        image = image_of(part)
+        if image:
             return [ImageBlock(*image, **kept, loss=loss)]
         if not family:
             self.say(loss.message, loss.severity)
@@ -643,7 +649,8 @@ def _fields_lost(fields: Iterable[str]) -> str:
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
     """Return a block without the marks of a cache, its own and those of the blocks in it."""
     kept = {key: value for key, value in part.items() if key not in (*_CACHE_MARKS, *_STREAM_KEYS)}
-    if isinstance(content := kept.get("content"), list):
+    content = kept.get("content")
+    if isinstance(content, list):
         kept["content"] = [
             {key: value for key, value in each.items() if key not in _CACHE_MARKS}
             if isinstance(each, dict)
@@ -731,7 +738,8 @@ def _role(message: dict[str, Any]) -> Role:
         found, hint = "missing", ""
         if given is not None:
             found = f"found {type_name_of(given)}"
-        if isinstance(kind := message.get("type"), str):
+        kind = message.get("type")
+        if isinstance(kind, str):
             hint = f"; an item of type {quote(kind)} is not read"
         raise _Refusal(f"role: {found}{hint}")
     role = _ROLES.get(given.lower())

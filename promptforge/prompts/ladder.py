@@ -377,7 +377,7 @@ class _Replay:
     def _level(self, places: Sequence[Place], room: int, least: int) -> None:
         """Shorten the longest of these results, all to one length, until the total has room."""
         while self.total > room:
-            sizes = sorted(size for place in places if (size := self._size(place)) > least)
+            sizes = sorted(size for size in map(self._size, places) if size > least)
             if not sizes:
                 return
             # What the smaller ones leave, the longest share.
@@ -507,9 +507,11 @@ def with_text(block: ToolOutput, text: str) -> ToolOutput:
 def with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
     """Return a result in the shape of its family with another text."""
     for key in ("function_response", "functionResponse"):
-        if isinstance(given := original.get(key), dict):
+        given = original.get(key)
+        if isinstance(given, dict):
             return {**original, key: {**given, "response": {"output": text}}}
-    if isinstance(given := original.get("toolResult"), dict):
+    given = original.get("toolResult")
+    if isinstance(given, dict):
         return {**original, "toolResult": {**given, "content": [{"text": text}]}}
     key = "output" if "output" in original else "content"
     return {**original, key: text}

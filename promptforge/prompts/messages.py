@@ -445,7 +445,8 @@ def _with_late_results(
                     row[:] = [one for one in row if not is_bound_thought(one)]
             results.append(block)
         made.append((message, kept))
-        if calls := [b.id for b in kept if isinstance(b, ToolCall) and b.id]:
+        calls = [b.id for b in kept if isinstance(b, ToolCall) and b.id]
+        if calls:
             places |= dict.fromkeys(calls, len(made))
             made.append((Message("tool", ()), []))
     moved = (replace(message, blocks=tuple(row)) for message, row in made if row)

@@ -419,7 +419,8 @@ class _PromptMaker:
         plain = plain and not self.tools.texts
         request = self.make_request(composed.messages)
         diagnostics = self._report(fitted, history)
-        if unsigned := stand_ins(request):
+        unsigned = stand_ins(request)
+        if unsigned:
             message = (
                 f"calls without a signature of Gemini, in {plural(unsigned, 'answer', 'answers')}"
                 f" of the newest turn, carry {GEMINI_STAND_IN} in its place: Gemini 3 refuses them"

@@ -132,7 +132,8 @@ def _chat_content(message: Message) -> str | list[dict[str, Any]]:
     parts = list(map(_chat_part, (block for _, block in shown)))
     for end in message.breaks:
         # A call of a tool takes no mark, so the text before it carries the mark.
-        if before := [part for (n, _), part in zip(shown, parts, strict=True) if n <= end]:
+        before = [part for (n, _), part in zip(shown, parts, strict=True) if n <= end]
+        if before:
             before[-1] |= _OPENAI_CACHE_MARK
     return parts
 
@@ -298,7 +299,8 @@ def _running_calls(turns: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, A
         parts = turn["parts"]
         if turn["role"] == "user" and not any(part.keys() & _GEMINI_RESULTS for part in parts):
             return
-        if calls := [part for part in parts if part.keys() & _GEMINI_CALLS]:
+        calls = [part for part in parts if part.keys() & _GEMINI_CALLS]
+        if calls:
             yield calls
 
 
@@ -469,7 +471,8 @@ def with_one_call_each(messages: Sequence[Message]) -> list[Message]:
     calls: dict[str, ToolCall] = {}
     for message in messages:
         own = {b.id: b for b in message.blocks if isinstance(b, ToolCall | ToolOutput)}
-        if rest := tuple(b for b in message.blocks if not isinstance(b, ToolCall | ToolOutput)):
+        rest = tuple(b for b in message.blocks if not isinstance(b, ToolCall | ToolOutput))
+        if rest:
             made.append(replace(message, blocks=rest))
         if message.role != "tool":
             calls = {id_: block for id_, block in own.items() if isinstance(block, ToolCall)}

@@ -119,7 +119,8 @@ class HistoryMemory:
         made = None
         if known is not None:
             made = known
-            if rest := found[len(known.found) :]:
+            rest = found[len(known.found) :]
+            if rest:
                 more = _finish(rest, about, finish, known.joined)
                 made = None
                 if known.joins(more):

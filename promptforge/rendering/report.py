@@ -541,8 +541,9 @@ def _say_all_dropped(
         severity = "info"
     field = REASONS[next(iter(reasons))].field if len(reasons) == 1 else None
     # Gathering values takes time with many items, so only where a filter is the only reason.
-    if field and (values := {value for item in items if (value := getattr(item, field))}):
-        message += f"; the {field}s there are: {list_names([quote(v) for v in sorted(values)])}"
+    values = sorted({getattr(item, field) for item in items} - {None, ""}) if field else None
+    if values:
+        message += f"; the {field}s there are: {list_names([quote(value) for value in values])}"
     diagnostics.add("PF114", message, severity=severity)
 
 
@@ -577,7 +578,8 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
             if number:
                 said.append(f"{verb} {number:,}")
         message = f"{' and '.join(said)} of {plural(total, 'item', 'items')} to fit the budget"
-        if left_out := _named_left_out(report):
+        left_out = _named_left_out(report)
+        if left_out:
             message += f"; dropped although named: {left_out}"
         diagnostics.add("PF111", message, severity="info")
         asked = report.page.candidates.asked

@@ -125,7 +125,8 @@ class Shortener:
         empty = page.item_cost(index, EMPTY_VARIANT)
         if not fits_within(empty, left):
             return None
-        if whole := self._whole(index, chosen, limit, left):
+        whole = self._whole(index, chosen, limit, left)
+        if whole:
             return whole
         # The first guess is that content costs on the page what it costs alone. Then the bounds
         # grow by what was left over, or shrink by what was too much.
@@ -305,7 +306,8 @@ class Shortener:
                 self._skeletons[index] = TrimmedVariants(0, lambda _: _NO_TEXT)
                 if pieces is not None:
                     self._skeletons[index] = self._page.numbered(index, pieces).outlines()
-            if outlines := self._skeletons[index]:
+            outlines = self._skeletons[index]
+            if outlines:
                 self._outlines[key] = self._longest_of({}, outlines, tokens, chars)
             else:
                 self._outlines[key] = self.longest_within(index, tokens, chars)

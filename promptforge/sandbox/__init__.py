@@ -202,7 +202,8 @@ class Sandbox:
         """End the worker; a call under way fails."""
         self._closed = True
         # Killed before the lock is taken, because a call under way holds the lock.
-        if (worker := self._worker) is not None:
+        worker = self._worker
+        if worker is not None:
             worker.kill()
         with self._lock:
             if self._worker is not None:

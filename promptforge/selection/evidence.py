@@ -319,7 +319,8 @@ class Evidence:
             words = split_words(block)
             size += len(words)
             # The innermost loop of all: no step of it is Python's.
-            if told := self._occurrences.tell(words):
+            told = self._occurrences.tell(words)
+            if told:
                 held = map(self._occurrences.__getitem__, filter(told.__contains__, words))
                 counts.update(chain.from_iterable(map(_FIRST, held)))
         length = size / self._window_length
@@ -328,7 +329,8 @@ class Evidence:
     def _with_defined(self, shares: Iterable[tuple[int, float]], names: Iterable[str]) -> _Shares:
         gains = dict[int, float]()
         for name in dict.fromkeys(names):
-            if terms := self._terms(name):
+            terms = self._terms(name)
+            if terms:
                 gain = DEFINED_WEIGHT * len(terms) / len(set(terms_of_word(name)))
                 gains |= {t: max(gain, gains.get(t, 0.0)) for t in terms}
         return sorted((t, share + gains.get(t, 0.0)) for t, share in shares)

@@ -146,7 +146,8 @@ class QueryRelevance(Relevance):
         if asked.reranker is not None:
             items = [asked.items[index] for index in read]
             texts = [_with_title(item, readable_text(item)) for item in items]
-            if found := asked.reranker.scores(texts):
+            found = asked.reranker.scores(texts)
+            if found:
                 scores = dict(zip(read, found, strict=True))
                 read.sort(key=scores.__getitem__, reverse=True)
         self._scores: Mapping[int, float] = scores

@@ -736,7 +736,8 @@ class _Files:
             return self._by_path.get("" if place == "." else place, ())
         # The last parts may be names within a file: `use crate::store::Shard`.
         for end in range(len(parts), max(0, len(parts) - 2), -1):
-            if held := self._find_path(parts[:end], folder):
+            held = self._find_path(parts[:end], folder)
+            if held:
                 return held
         return ()
 

@@ -128,7 +128,8 @@ def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
         count = plural(len(texts), "text", "texts")
         message = f"embed failed on {count}: {type(error).__name__}: {quote(str(error))}"
         raise OptionError(message, option="embed") from error
-    if wrong := _wrong_vectors(vectors, len(texts)):
+    wrong = _wrong_vectors(vectors, len(texts))
+    if wrong:
         expected = "it must return one for each text, all of one length, of finite numbers"
         raise OptionError(f"embed returned {wrong}; {expected}", option="embed")
     return vectors

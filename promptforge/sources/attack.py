@@ -252,7 +252,8 @@ class _Collection:
         for matrix in self._of("x-mitre-matrix"):
             ranks = {_text(ref): n for n, ref in enumerate(_list(matrix.get("tactic_refs"))) if ref}
             for name, tactic in self._tactics.items():
-                if (known := _text(tactic.get("id"))) in ranks:
+                known = _text(tactic.get("id"))
+                if known in ranks:
                     self._order[name] = ranks[known]
 
     def _of(self, kind: str) -> Iterator[_Object]:

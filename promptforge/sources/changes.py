@@ -131,7 +131,8 @@ def load_changed(
     if not wanted.include and not wanted.ignored:
         packed = _packed_of_tracked(top, new)
         for name in sorted(names):
-            if reason := PACKED if name in packed else unwanted_name(name):
+            reason = PACKED if name in packed else unwanted_name(name)
+            if reason:
                 left_out[reason].append(name)
                 names.remove(name)
                 if name not in named:
@@ -175,7 +176,8 @@ def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bo
     the repository's settings names, so it is not run where there are any.
     """
     # Git follows whatever names its index holds, such as ../../notes.
-    if outside := _OUTSIDE.search(run_git(folder, "ls-files", "-z", names=True)):
+    outside = _OUTSIDE.search(run_git(folder, "ls-files", "-z", names=True))
+    if outside:
         message = f"the index names a file outside of the repository: {quote(outside[1])}"
         raise ItemError(f"{message}; git reset makes another index", where="git diff")
     # As names: of a filter called b"\xff" the setting must be found again.
@@ -200,7 +202,8 @@ def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bo
         if not name.endswith(".required"):
             idle[name] = None
     idle = {name: None for name in idle if not users.get(name)}
-    if named := ", ".join(dict.fromkeys(quote(name[7:].rpartition(".")[0]) for name in idle)):
+    named = ", ".join(dict.fromkeys(quote(name[7:].rpartition(".")[0]) for name in idle))
+    if named:
         message = f"not run: filters of the repository's own settings: {named}; changes show as"
         message += (
             " without them. To run one, set it in your own settings alone (git config --global)"

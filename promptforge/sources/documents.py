@@ -155,7 +155,8 @@ def _check_archive(data: bytes, warn: _Warn) -> int:
                 unknown += len(_NO_VALUE.findall(sheet))
     if cells > MAX_CELLS:
         raise ItemError(f"its sheets have {cells:,} cells; export the part you need as CSV")
-    if pictures := sum("/media/" in file.filename for file in files):
+    pictures = sum("/media/" in file.filename for file in files)
+    if pictures:
         warn(f"{plural(pictures, 'picture is', 'pictures are')} not shown")
     if unknown:
         count = plural(unknown, "formula has", "formulas have")

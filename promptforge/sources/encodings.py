@@ -101,7 +101,8 @@ def _without_braces(pattern: str) -> list[str]:
     found, left = list[str](), [pattern]
     while left and len(found) < MAX_PATTERNS:
         each = left.pop()
-        if braces := _BRACES.search(each):
+        braces = _BRACES.search(each)
+        if braces:
             left += [each.replace(braces[0], part, 1) for part in braces[1].split(",")]
         else:
             found.append(each)

@@ -590,7 +590,8 @@ def _refuse_unusable(flag: str, patterns: Sequence[str], names: Sequence[str]) -
         if "," not in pattern:
             continue
         parts = pattern.split(",")
-        if braces := _BRACES.search(pattern):
+        braces = _BRACES.search(pattern)
+        if braces:
             start, end = braces.span()
             parts = [f"{pattern[:start]}{part}{pattern[end:]}" for part in braces[1].split(",")]
         whole, each = read_patterns([pattern]), read_patterns([part.strip() for part in parts])

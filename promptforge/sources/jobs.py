@@ -141,7 +141,8 @@ def _file_names(
     profile = job.options.get("profile")
     if isinstance(profile, str) and profile.endswith(YAML_SUFFIXES):
         yield ("profile", 0), profile, os.curdir
-    if (file := tokenizer_file(job.options.get("tokenizer"))) is not None:
+    file = tokenizer_file(job.options.get("tokenizer"))
+    if file is not None:
         yield ("tokenizer", 0), file, os.curdir
 
 
@@ -288,7 +289,8 @@ def _read_xml(text: str, where: str, diagnostics: Diagnostics) -> Job:
         named = ", ".join(f"<{name}>" for name in KNOWLEDGE_LISTS)
         raise ItemError(f"no <context> element; expected one with {named}", where=f"{where}:1")
     for element in (each for context in contexts for each in (context, *context)):
-        if options := element.get("attributes"):
+        options = element.get("attributes")
+        if options:
             message = f"attributes of <{element.tag}>, {options}; left out: give options as flags"
             diagnostics.add("PF606", message, where=f"{where}:{element.get('line')}")
     for block in (block for context in contexts for block in context):
@@ -300,7 +302,8 @@ def _read_xml(text: str, where: str, diagnostics: Diagnostics) -> Job:
             lists.setdefault(block.tag, []).extend(filter(None, entries))
             continue
         message, place = f"unknown element {quote(block.tag)}", f"{where}:{block.get('line')}"
-        if hint := did_you_mean(block.tag, KNOWLEDGE_LISTS):
+        hint = did_you_mean(block.tag, KNOWLEDGE_LISTS)
+        if hint:
             raise ItemError(f"{message}{hint}", where=place)
         message += f"; left out: a context has {', '.join(KNOWLEDGE_LISTS)}; give options as flags"
         diagnostics.add("PF606", message, where=place)

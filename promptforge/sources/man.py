@@ -65,13 +65,15 @@ def load_man_page(spec: str) -> Item:
     localized = _LOCALIZED.fullmatch(spec)
     locale = localized[1] if localized else ""
     for name, section in _readings(localized[2] if localized else spec):
-        if (page := _find(name, section, locale)) is not None:
+        page = _find(name, section, locale)
+        if page is not None:
             break
     else:
         # Images of containers often leave all man pages out.
         installed = "is the package installed, and are its man pages (some systems leave them out)?"
         hint = did_you_mean(name, _near(name)) or f"; {installed}"
-        if swapped := _SECTION_FIRST.fullmatch(spec):
+        swapped = _SECTION_FIRST.fullmatch(spec)
+        if swapped:
             hint = f"; did you mean {quote(f'{swapped[2]}.{swapped[1]}')}?"
         if locale:
             hint = f" in {locale}; leave {locale}: out for the English one"
@@ -179,7 +181,8 @@ def _typeset(page: Path, name: str, section: str | None, locale: str) -> str:
         text = _run("mandoc", "-T", "utf8", "-O", width, os.fspath(page), folder=root)
         if _sections(_body(text)):
             return text
-    if text := _run("man", "-P", "cat", *_page_arguments(name, section, locale)):
+    text = _run("man", "-P", "cat", *_page_arguments(name, section, locale))
+    if text:
         return text
     source = _unpack(page)
     width = f"-rLL={PAGE_WIDTH_COLUMNS}n"

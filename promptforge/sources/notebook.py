@@ -103,13 +103,15 @@ def _dicts(values: object) -> Iterator[dict[str, Any]]:
 
 def _texts(output: dict[str, Any]) -> Iterator[str]:
     """Yield the texts of an output, without colours; none for a picture and its name."""
-    if traceback := output.get("traceback"):
+    traceback = output.get("traceback")
+    if traceback:
         lines = traceback if isinstance(traceback, list) else [traceback]
         yield _COLOUR.sub("", "\n".join(map(_joined, lines))).strip("\n")
     yield _COLOUR.sub("", _joined(output.get("text"))).strip("\n")
     data = output.get("data")
     if isinstance(data, dict) and not any(key.startswith("image/") for key in data):
         for kind in ("text/markdown", "text/plain"):
-            if said := _joined(data.get(kind)).strip("\n"):
+            said = _joined(data.get(kind)).strip("\n")
+            if said:
                 yield said
                 return

@@ -97,9 +97,11 @@ def fields_of(value: object) -> Fields | None:
 
 def _attributes(value: Any) -> Fields:
     """Return what an object of a client holds: rows of databases, models, dataclasses."""
-    if (row := getattr(value, "_mapping", None)) is not None:  # SQLAlchemy
+    row = getattr(value, "_mapping", None)  # SQLAlchemy
+    if row is not None:
         return text_keys(row)
-    if (mapper := getattr(value, "__mapper__", None)) is not None:  # SQLAlchemy's declared classes
+    mapper = getattr(value, "__mapper__", None)  # SQLAlchemy's declared classes
+    if mapper is not None:
         return {name: getattr(value, name) for name in list(mapper.column_attrs.keys())}
     if type(getattr(value, "__data__", None)) is dict:  # Peewee
         return text_keys(value.__data__)

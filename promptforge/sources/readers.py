@@ -36,7 +36,8 @@ def read_shape(record: Fields, notes: Any) -> Fields:
 
     Raises nothing: the builder of items judges wrong types, under the native name of the field.
     """
-    if (plain := plain_values(record)) is not None:
+    plain = plain_values(record)
+    if plain is not None:
         record = Row(plain)
     shape = find_shape(record)
     is_result = type(record) is Row

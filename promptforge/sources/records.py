@@ -291,7 +291,8 @@ def _silent(change: str) -> None:
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records; an iterable that fails half way ends there, and that is said."""
-    if (page := read_page(records)) is not None:
+    page = read_page(records)
+    if page is not None:
         records = page
     elif not _is_plain(records) and (searches := open_answer(records)) is not None:
         records = [Inside("", searches)]  # a reader of a table gives its rows once only
@@ -398,7 +399,8 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
             expected += ", such as a dict, or a pair (text, number)"
         elif found := read_document(given):
             return found
-        if fields := fields_of(given):
+        fields = fields_of(given)
+        if fields:
             # A document is a result of a search, and so is an object with no native text.
             about = {"meta", "metadata"} & fields.keys() and fields.keys() - ITEM_FIELDS
             return fields if CONTENT_FIELDS & fields.keys() and not about else Row(fields)
@@ -449,7 +451,8 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
     if texts["content"] is None and texts["summary"] is None:
         message = "missing; an item needs content or summary, as text"
         message += next(filter(None, map(_hint, sorted(fields.keys() - ITEM_FIELDS))), "")
-        if (given := fields.get("content")) is not None:
+        given = fields.get("content")
+        if given is not None:
             message = f"expected text, found {type_name_of(given)}"
         raise notes.refusal("content", message)
     start = _line(fields.get("start_line"), "start_line", notes)

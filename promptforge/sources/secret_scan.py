@@ -216,7 +216,8 @@ def _mask_file_for_passwords(text: str, place: str) -> str | None:
         elif bare.startswith("#"):  # may be a password of another day
             lines.append(f"# {MASK}")
         elif form is not None:
-            if not (found := re.fullmatch(form, bare)):
+            found = re.fullmatch(form, bare)
+            if not found:
                 return None
             lines.append(f"{found[1]}{MASK}{found[2]}")
         else:

@@ -160,7 +160,8 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     found: Fields = {}
     metadata = respell(dict(metadata))
     names = [metadata[key] for key in KEYS["name"] if key in metadata]
-    if name := next(filter(None, map(_name_of, names)), None):
+    name = next(filter(None, map(_name_of, names)), None)
+    if name:
         found["name"] = name
     for key in KEYS["place"]:
         place = _place_of(metadata[key]) if key in metadata else None
@@ -301,7 +302,8 @@ def find_text(body: Fields) -> tuple[str | None, Any]:
     for key in ("_node_content", "json"):  # LlamaIndex and Redis write a whole object as JSON
         if type(body.get(key)) is str:
             inner = mapping(guarded(json.loads)(body[key]))
-            if (text := find_text(inner)[1]) is not None:
+            text = find_text(inner)[1]
+            if text is not None:
                 return key, text
     return None, None
 
@@ -437,7 +439,8 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
         and list not in map(type, value.values())
     ):
         return None  # the usual record: its text is no column
-    if (rows := table_rows(value)) is not None:
+    rows = table_rows(value)
+    if rows is not None:
         return [rows]
     if issubclass(type(value), list):
         value = _members(value)
@@ -454,9 +457,11 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
     files = found.get("files")
     if type(files) is dict and files and {*map(type, files.values())} == {str}:
         return [[{"path": path, "content": text} for path, text in files.items()]]  # repomix's JSON
-    if (columns := _read_columns(found)) is not None:
+    columns = _read_columns(found)
+    if columns is not None:
         return columns
-    if (rows := _read_matrix(found)) is not None:
+    rows = _read_matrix(found)
+    if rows is not None:
         return [rows]
     return None if _ANSWER_KEYS.isdisjoint(found) else _open_known(found, inner)
 
@@ -731,7 +736,7 @@ def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside |
         return Inside(where, searches) if searches and None not in opened else None
     if any(map(_labels, members)) or not _labels(fields):
         return Inside(where, [[Row({**about, **each}) for each in members]])
-    texts = [text for each in members if isinstance(text := _text_in(each), str)]
+    texts = [text for text in map(_text_in, members) if isinstance(text, str)]
     whole = {name: inner for name, inner in fields.items() if name != key}
     return Inside(where, [[Row({**whole, "text": "\n\n".join(texts)})]])
 

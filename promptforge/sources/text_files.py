@@ -217,7 +217,8 @@ def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | N
     """Return path, first and last line (`None`: to the end); a file of the whole name wins."""
     found = _RANGE.fullmatch(spec)
     if found is None or _exists(spec, workspace):
-        if (several := _SEVERAL.fullmatch(spec)) and not _exists(spec, workspace):
+        several = _SEVERAL.fullmatch(spec)
+        if several and not _exists(spec, workspace):
             message = f"one range each: {several[1]}:{several[2]} and {several[1]}:{several[3]}"
             raise ItemError(message, where=show_path(spec))
         return spec, None, None

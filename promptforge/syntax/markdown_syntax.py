@@ -321,7 +321,8 @@ class Markdown(Syntax):
     _attribute = re.compile(r"<[A-Za-z][^<>]*\s[\w:.-]+\s*=\s*\"[^\"<>]*\Z")
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
-        if hidden := self._raw.search(text):
+        hidden = self._raw.search(text)
+        if hidden:
             opens = f'"{hidden[0].strip()}" opens a block of HTML'
             raise PlacementError(f"{opens}, and a fence in it is not one")
         first, *rest = text.split("\n")
@@ -347,9 +348,11 @@ class Markdown(Syntax):
 
     def place(self, mode: str, line: LineParts) -> str:
         before = static_text(line)
-        if refusal := self._refusal(mode, before):
+        refusal = self._refusal(mode, before)
+        if refusal:
             raise PlacementError(refusal)
-        if linked := self._link_place(with_marks(line)):
+        linked = self._link_place(with_marks(line))
+        if linked:
             return linked
         if ends_with_value(line):  # two values could make a link or an entity together
             return "joined"
@@ -366,11 +369,13 @@ class Markdown(Syntax):
 
     def _link_place(self, before: str) -> str | None:
         """Return the place in a link, an autolink or a tag of HTML; None outside of these."""
-        if address := self._address.search(before):
+        address = self._address.search(before)
+        if address:
             return url_place(address[1])
         if self._title.search(before) or self._attribute.search(before):
             return "title"
-        if autolink := self._autolink.search(before):
+        autolink = self._autolink.search(before)
+        if autolink:
             return url_place(autolink[1]) if autolink[1] else "autolink"
         return None
 

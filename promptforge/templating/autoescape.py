@@ -287,7 +287,8 @@ def _not_allowed(node: nodes.Node) -> str | None:
     from .failures import OPERATOR_SIGNS
 
     kind = type(node).__name__
-    if (sign := OPERATOR_SIGNS.get(kind)) is not None:
+    sign = OPERATOR_SIGNS.get(kind)
+    if sign is not None:
         has = "+ and - alone, and filters"
         return f'"{sign}" is not part of the template language; it has {has}'
     return f'"{kind.lower()}" is not part of the template language; it has {_TAGS} and filters'

@@ -117,7 +117,8 @@ def locate_node(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
     if "in double quotes" in message:
         return max(text.find("'", start), start), 1
     # A message about the template's own text quotes the part it means.
-    if (quoted := re.match(r'"(.+?)" ', message)) and quoted[1] in text[start:]:
+    quoted = re.match(r'"(.+?)" ', message)
+    if quoted and quoted[1] in text[start:]:
         return text.find(quoted[1], start), len(quoted[1])
     return start, 1
 
@@ -184,7 +185,8 @@ class TagSpan(NamedTuple):
 def locate_mistake(text: str, error: jinja2.TemplateSyntaxError) -> TemplateMistake:
     """Return the mistake that made reading `text` fail with `error`."""
     message = str(error.message or "cannot be read").rstrip(".")
-    if found := re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL):
+    found = re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL)
+    if found:
         return find_mistake(text, found[1], int(found[2]))
     offset = getattr(error.lineno, "offset", None)
     if offset is not None:
@@ -271,7 +273,8 @@ def _follow(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake
             return _wrong_end(source, tag, opened)
         opened.pop()
     elif tag.word in ("else", "elif"):
-        if other := re.search(r"else\s+if\b", inside):
+        other = re.search(r"else\s+if\b", inside)
+        if other:
             start, length = tag.start + other.start(), len(other[0])
             return TemplateMistake(start, length, "write elif for else if", "elif")
         owners = ("if", "for") if tag.word == "else" else ("if",)
@@ -291,9 +294,11 @@ def _unclosed(source: str, tag: TagSpan) -> TemplateMistake:
     rest = source[tag.start + 2 : tag.end]
     # A quote that is left after all whole texts are blanked out has no end.
     bare = _QUOTED_TEXT.sub(lambda quoted: "_" * len(quoted[0]), rest)
-    if quote := re.search(r"[\"']", bare):
+    quote = re.search(r"[\"']", bare)
+    if quote:
         return _quote(tag.start + 2 + quote.start(), quote[0])
-    if wrong := re.search(r"%\s*\}|\}\s*\}|\}|%(?=\s*$)", bare):
+    wrong = re.search(r"%\s*\}|\}\s*\}|\}|%(?=\s*$)", bare)
+    if wrong:
         message = f"{tag.open} ends with {wrong[0]} here; write {close}"
         return TemplateMistake(tag.start, 2 + wrong.end(), message)
     message = f"{tag.open} is not closed; write {close} where it ends"
@@ -352,7 +357,8 @@ def _inside(source: str, tag: TagSpan | None, message: str, at: int) -> Template
     here = _WORD.match(source, at)
     word = here[0] if here else ""
     length = max(1, len(word))
-    if found := re.match(r"block '(.*)' defined twice", message):
+    found = re.match(r"block '(.*)' defined twice", message)
+    if found:
         twice = f'the block "{found[1]}" is there twice; a name stands for one place'
         return TemplateMistake(at, length, twice)
     if tag is None:
@@ -360,7 +366,8 @@ def _inside(source: str, tag: TagSpan | None, message: str, at: int) -> Template
     brackets = r"unexpected '[%}]'|expected token '[,)\]]|expected '[)\]]"
     if re.search(brackets, message) and (bracket := _bracket(source, tag)) is not None:
         return bracket
-    if (mistake := _sign(source, tag, at, word)) is not None:
+    mistake = _sign(source, tag, at, word)
+    if mistake is not None:
         return mistake
     if tag.word == "for" and "expected token 'in'" in message:
         example = "{% for item in items %}"
@@ -410,7 +417,8 @@ def _plain(message: str) -> str:
     message = message.rstrip(".")
     for name, mark in _JINJA_NAMES.items():
         message = message.replace(f"'{name}'", f"'{mark}'").replace(name, mark)
-    if found := re.match(r"expected token '(.*)', got '(.*)'$", message):
+    found = re.match(r"expected token '(.*)', got '(.*)'$", message)
+    if found:
         return f'"{found[2]}" stands where {found[1]} belongs'
     return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
 
@@ -466,7 +474,8 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
         return fuel_spent_error(error, where)
     if isinstance(error, jinja2.UndefinedError):
         message = str(error.message)
-        if match := re.match(r'unknown variable "(.*)"$', message):
+        match = re.match(r'unknown variable "(.*)"$', message)
+        if match:
             message += suggest_name(match[1], variables)
     elif isinstance(error, jinja2.TemplateNotFound):
         message = f'there is no template "{error.name}"'

@@ -179,7 +179,8 @@ class Templates:
 
     def check_prompt(self, name: str) -> None:
         """Raise `OptionError` for a set of prompt templates that is not there."""
-        if name.removeprefix("shipped/") not in (known := self.prompts()):
+        known = self.prompts()
+        if name.removeprefix("shipped/") not in known:
             hint = suggest_name(name, known)
             message = f"there is no set of prompt templates {quote(name)}{hint}"
             raise OptionError(message, option="prompt", absent=name)
@@ -214,7 +215,8 @@ class Templates:
         for folder in reversed(self._chain(layout)):
             merged = self.folder_settings(folder).over(merged)
         for name in merged.of_kinds("trim_as").values():
-            if (problem := refuse_unknown_trimmer(name)) is not None:
+            problem = refuse_unknown_trimmer(name)
+            if problem is not None:
                 raise TemplateError(problem, where=self._settings_place(layout))
         return merged
 
@@ -267,7 +269,8 @@ class Templates:
         name = f"{folder.removeprefix(SHIPPED)}/layout.yaml".removeprefix("/")
         merged = LayoutSettings()
         for files in (self._shipped, *reversed(own)):
-            if (file := files.get(name)) is not None:
+            file = files.get(name)
+            if file is not None:
                 if file.problem:
                     raise TemplateError(file.problem, where=str(file.path))
                 merged = load_layout_settings(file.text, str(file.path)).over(merged)

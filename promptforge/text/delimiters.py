@@ -114,11 +114,13 @@ def _fold_visible(char: str, category: str) -> str:
         return char.translate(_ASCII)
     # In small letters some look like their capitals: т, н, к.
     for letter in (char, char.lower(), char.upper()):
-        if look := _TO_ASCII.get(letter):
+        look = _TO_ASCII.get(letter)
+        if look:
             return look.translate(_ASCII)
     if category == "Pd":
         return "-"
-    if named := _NAMED_LETTER.fullmatch(unicodedata.name(char, "")):
+    named = _NAMED_LETTER.fullmatch(unicodedata.name(char, ""))
+    if named:
         return named[1].translate(_ASCII)
     parts = unicodedata.normalize("NFKD", char)
     if parts == char:
@@ -324,7 +326,8 @@ def check_delimiters(text: str, word: str, nonce: str, printed: Iterable[Set[str
     name = re.escape(delimiter_name(word.casefold(), _LETTER))
     pattern = re.compile(rf"(?m)^[ \t]*<\s*/?\s*{name}[0-9]+\s*/?\s*>[ \t]*$")
     for part in outside:
-        if alike := pattern.search(read_leniently(part)):
+        alike = pattern.search(read_leniently(part))
+        if alike:
             raise BrokenDelimiterError(alike[0].strip())
 
 

@@ -102,7 +102,8 @@ def take_folders_back(patterns: Iterable[str]) -> list[str]:
     """
     found: list[str] = []
     for pattern in patterns:
-        if match := _FOLDER_TAKEN_BACK.fullmatch(pattern):
+        match = _FOLDER_TAKEN_BACK.fullmatch(pattern)
+        if match:
             root, folder = match.groups()
             anywhere = "" if root or "/" in folder else "**/"
             pattern = f"!{anywhere}{folder}/**"

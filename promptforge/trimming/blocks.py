@@ -85,7 +85,8 @@ class _DocumentPieces(Pieces):
         out = [self._beginning(staying)]
         following = 0
         for index in [*staying, len(self.parts)]:
-            if run := self.parts[following:index]:
+            run = self.parts[following:index]
+            if run:
                 if run[0].kind.endswith(_WITHIN_BLOCKS):
                     out.append(self._gap(run, self._marks))
                 elif not out[-1].endswith(("\n\n", "\r\r", "\r\n\r\n")):

@@ -591,7 +591,8 @@ class _Writer:
                 shown = sorted({*range(first), *self._places.get(id(value), ()), count - 1})
         before = -1
         for place in shown:
-            if left := place - before - 1:
+            left = place - before - 1
+            if left:
                 yield f'"{self._say(self._marks.more_items, left)}",'
             writer = self._wide if (id(value), place) in self._whole else self
             yield writer._value(value[place], depth + 1) + ","

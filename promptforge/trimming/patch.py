@@ -25,7 +25,8 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     number = 0
     found = False
     while number < len(lines):
-        if hunk_head := _HUNK.match(lines[number]):
+        hunk_head = _HUNK.match(lines[number])
+        if hunk_head:
             found = True
             hunk = len(parts)
             parts.append(Piece(lines[number], _CHANGED, file, skeleton=True))

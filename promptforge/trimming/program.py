@@ -270,7 +270,8 @@ class _ProgramPieces(Pieces):
             following = index + 1
             if part is not None:
                 text = part.text.lstrip("\r\n")
-                if apart := _COMMENTS_APART.match(text):
+                apart = _COMMENTS_APART.match(text)
+                if apart:
                     text = text[apart.end() :].lstrip("\r\n")
                 skipped = part.text[: len(part.text) - len(text)].count("\n")
                 if not self._numbers:
@@ -440,7 +441,8 @@ def code_gap(language: str | None) -> Gap:
             # Depth has a meaning here, and a comment may stand at any depth: the first line of
             # code tells how deep the mark must be.
             for part in run:
-                if code := code_line.search(part.text):
+                code = code_line.search(part.text)
+                if code:
                     margin = _margin(code[0])
                     if part.parent >= 0 and part.kind != COMMENT_ONLY:
                         filler = no_op

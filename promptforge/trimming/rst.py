@@ -135,7 +135,8 @@ class _Blocks(LineReader):
         """Return the pieces."""
         levels = [level for level, _ in self._titles.values()]
         self._has_title = levels.count(0) == 1
-        links = sum(len(line) for line in self._lines if (e := _EXPLICIT.match(line)) and e["link"])
+        explicit = filter(None, map(_EXPLICIT.match, self._lines))
+        links = sum(len(found.string) for found in explicit if found["link"])
         if links > MAX_CHARS_KEPT:
             self._link_keep = 1.0
         self._read(0, len(self._lines))

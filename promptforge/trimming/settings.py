@@ -57,7 +57,8 @@ def read_sections(text: str, lines: Sequence[str], language: str | None) -> list
         if not bare.strip() or bare[0] in "#;!":
             number += 1  # it goes with the next entry
             continue
-        if head := section.match(line):
+        head = section.match(line)
+        if head:
             # `[[b]]` is under `[a]` in some INI files.
             depth = len(line) - len(line.lstrip("[")) if language == "ini" else 1
             reader.add(number, 1.0 - 0.5 ** (depth - 1), head[1].strip("[] "), SECTION)

@@ -84,7 +84,8 @@ def _read_tags(text: str) -> Iterator[_Tag]:
                 end = found.end() if found else None
                 break
         else:
-            if match := _TAG.match(text, place):
+            match = _TAG.match(text, place)
+            if match:
                 end = match.end()
                 opens = -1 if match[1] else int(not match[2])
         yield _Tag(place, end, opens)

@@ -50,7 +50,8 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
     number = 0
     while number < len(lines):
         line = lines[number]
-        if document := DOCUMENT_LINE.match(line):
+        document = DOCUMENT_LINE.match(line)
+        if document:
             before = len(reader.entries) - 1
             entry = reader.add(number, -1.0, kind=DOCUMENT)
             if before >= 0 and line.startswith("..."):
@@ -138,7 +139,8 @@ def _read_value(
     """
     value, number = lines[entry.code][place:], entry.code + 1
     entry.anchored = bool(_ANCHOR.match(value))
-    if text := _TEXT_FOLLOWS.match(value):
+    text = _TEXT_FOLLOWS.match(value)
+    if text:
         if not any(map(str.isdigit, text[1])):
             column = max(column, _depth_of_text(lines, number) - 1)
         stop = end_of_deeper(lines, number, column)
