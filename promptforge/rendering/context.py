@@ -279,7 +279,10 @@ class ItemViews:
     def _make(
         self, item: Item, variant: Variant, language: str | None
     ) -> tuple[Fields, CleaningNotes]:
-        content, notes, broken = self._clean(variant.text)
+        # A trimmer begins with the marker; in any other text it is an imitation.
+        is_shortened = variant.name in ("trimmed", "outline") and self._options.marker
+        head = f"{self._options.marker}\n" if is_shortened else ""
+        content, notes, broken = self._clean(variant.text, head)
         if variant.cut:
             marked = append_marker(content, self._options.marker)
             if isinstance(content, VerbatimContent):
@@ -347,9 +350,9 @@ class ItemViews:
             view["score"] = closeness(item.score)
         return view, chars
 
-    def _clean(self, text: str) -> CleanedContent:
+    def _clean(self, text: str, head: str = "") -> CleanedContent:
         if self._nonce is None:
-            return clean_content(text, self._layout.syntax, self._own_lines, self._controls)
+            return clean_content(text, self._layout.syntax, self._own_lines, self._controls, head)
         cleaned = clean_content(text, VERBATIM, None, self._controls)
         return cleaned._replace(text=VerbatimContent(cleaned.text, self._delimiter))
 

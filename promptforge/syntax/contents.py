@@ -48,12 +48,14 @@ def clean_content(
     syntax: Syntax,
     template_lines: TemplateLines | None = None,
     controls: ControlTokens | None = None,
+    head: str = "",
 ) -> CleanedContent:
     """Return `text` as content of `syntax`, with a note for each change.
 
     Characters that the syntax cannot carry become U+FFFD. A lone carriage return becomes a line
     feed, because Markdown and XML read it as one. In plain text, a line that could be taken for one
-    of `template_lines` gets the prefix `| `. With `controls`, control tokens are broken up.
+    of `template_lines` gets the prefix `| `, but for a `head` that the text begins with: the marker
+    of a text that is shortened. With `controls`, control tokens are broken up.
     """
     notes: list[tuple[str, str]] = []
     body = _carriable(text, syntax, notes)
@@ -75,7 +77,9 @@ def clean_content(
         notes.append(("PF305", "each line is prefixed with '| ': no fence is long enough"))
         body = re.sub("(?m)^", "| ", body)
     elif template_lines is not None:
-        body, count, unusual = template_lines.mark(body)
+        start = len(head) if head and body.startswith(head) else 0
+        rest, count, unusual = template_lines.mark(body[start:])
+        body = body[:start] + rest
         if count:
             said = plural(count, "line looks like a line", "lines look like lines")
             said += " of the template; prefixed with '| '"
