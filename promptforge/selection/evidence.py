@@ -182,7 +182,8 @@ class Evidence:
         # Rarity is counted in windows of a sentence, so that one long document is not one text.
         windows = sum(-(-size // WINDOW_WORDS) for size in sizes)
         self._window_length = max(1.0, sum(sizes) / max(1, windows))
-        held_by_query = [[wanted.index(term) for term in terms] for terms in asked]
+        place = {term: number for number, term in enumerate(wanted)}
+        held_by_query = [[place[term] for term in terms] for terms in asked]
         self.weights = _weigh(
             self._occurrences.windows, windows, set(chain(*counts)), held_by_query
         )
