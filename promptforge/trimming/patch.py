@@ -1,4 +1,7 @@
-"""Trimming of diffs: lines around a change go first, then changes, file by file from the end."""
+"""Trimming of diffs: lines around a change go first, then changes, file by file from the end.
+
+Of a file with many changes the later ones go before those of other files: a lock file hides none.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
-_AROUND, _CHANGED, _ABOVE = range(3)
+_AROUND, _LATER, _CHANGED, _ABOVE = range(4)
 """The order of leaving: lines around a change, changed lines, then lines above the first file."""
+MAX_FIRST_CHANGES = 40
+"""Changed lines of a file before its later ones."""
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
@@ -22,7 +27,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     lines = split_lines(text)
     parts: list[Piece] = []
     file = hunk = -1
-    number = 0
+    number = changed = 0
     found = False
     while number < len(lines):
         hunk_head = _HUNK.match(lines[number])
@@ -32,7 +37,10 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
             parts.append(Piece(lines[number], _CHANGED, file, skeleton=True))
             end = _end_of_hunk(lines, number, hunk_head)
             for line in lines[number + 1 : end]:
-                keep = _CHANGED if line[0] in "+-" else _AROUND
+                keep = _AROUND
+                if line[0] in "+-":
+                    changed += 1
+                    keep = _CHANGED if changed <= MAX_FIRST_CHANGES else _LATER
                 parts.append(Piece(line, keep, hunk))
             number = end
         elif _begins_file(lines, number):
@@ -41,7 +49,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
                 if _begins_file(lines, end) and not lines[end].startswith("--- "):
                     break
                 end += 1
-            file = len(parts)
+            file, changed = len(parts), 0
             parts.append(Piece("".join(lines[number:end]), _CHANGED, skeleton=True))
             number = end
         else:

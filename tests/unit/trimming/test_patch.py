@@ -62,6 +62,14 @@ def test_lines_around_a_change_go_first_then_changes_from_the_end() -> None:
     assert "b.md" not in later and "@@ -1,4 +1,4 @@ create\n" in later
 
 
+def test_later_changes_of_a_file_go_before_those_of_another() -> None:
+    many = "".join(f"-old {n}\n+new {n}\n" for n in range(400))
+    text = f"--- a/lock\n+++ b/lock\n@@ -1,400 +1,400 @@\n{many}--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+    found = [variant.text for variant in divided(text).variants()]
+    half = next(text for text in found if "+new 200\n" not in text)
+    assert half.endswith("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
+
+
 def test_no_line_stays_without_its_hunk_and_its_file() -> None:
     for variant in divided(GIT).variants():
         for changed, head, file in (
