@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 MIN_CHARACTERS_CUT = 8
 """Characters that are kept at least where a cut is in a word: a letter says nothing."""
+MIN_SHARE_USED = 0.5
+"""Share of the room below which another way is tried: words alone, or pieces from the end alone,
+leave most of it empty before or behind one long stretch."""
 MAX_PAGES_PER_ITEM = 12
 """Pages measured to shorten one item."""
 MIN_PAGES_LEARNED_FROM = 4
@@ -442,6 +445,12 @@ class Shortener:
         if best < 0:
             return None
         variant = made.get(best) or structure[best]
+        if not self._fills(variant.text, tokens, chars, MIN_SHARE_USED):
+
+            def fits(text: str) -> bool:
+                return self._size(text, tokens, chars).within(tokens, chars)
+
+            variant = structure.refilled(best, fits)
         return Variant(variant.name, variant.text) if variant.text else None
 
     def _size(self, text: str, tokens: float, chars: float) -> _Size:
@@ -455,7 +464,8 @@ class Shortener:
         """Return the beginning of `text` within both bounds, up to the neatest end."""
         best = ""
         for unit in UNITS:
-            if unit == "character" and best:
+            # After a long run without blanks, letters fill what words left empty.
+            if unit == "character" and best and self._fills(best, tokens, chars, MIN_SHARE_USED):
                 break
             prefix = text
             if tokens < UNLIMITED:
@@ -476,3 +486,7 @@ class Shortener:
             if chars < UNLIMITED and chars - len(best) <= MAX_UNUSED_TOKENS:
                 break
         return best
+
+    def _fills(self, text: str, tokens: float, chars: float, share: float) -> bool:
+        """Tell whether a text takes such a share of one of two bounds."""
+        return len(text) >= share * chars or self._counter.count(text) >= share * tokens

@@ -368,11 +368,14 @@ _LETTER = "0-9A-Za-zÀ-ÖØ-öø-ÿΑ-ΡΣ-Ωα-ωА-яא-תぁ-ゖァ-ヺ一-�
 _JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
 _NEXT_JOIN, _LAST_JOIN = late_pattern(_JOIN), late_pattern("(?s:.*)" + _JOIN)
 _BLANK_OR_END = late_pattern("[ \t\r\n]")
+FULL_STOPS = "।॥۔؟։።။។"
+"""Ends of sentences beside those of Latin scripts and the East: Hindi, Urdu, Arabic, Armenian,
+Amharic, Burmese, Khmer."""
 _EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _ENDS: dict[Unit, str] = {
     "line": r"\n(?=(?s:.))",
     # Before a blank line too: a heading or an item of a list ends there without a full stop.
-    "sentence": r"""(?:[.!?…][)\]"'’”»]*(?=\s)"""
+    "sentence": rf"""(?:[.!?…{FULL_STOPS}][)\]"'’”»]*(?=\s)"""
     r"|[。！？｡][」』”’）]*(?=[^」』”’）])|\n(?=[ \t\r]*\n))",
     "word": rf"(?:\S(?=\s)|[{_EAST}](?=(?s:.)))",
     # Not inside CR LF, a surrogate pair or a row of flags, not before a combining character, not

@@ -72,7 +72,7 @@ class _DocumentPieces(Pieces):
 
     def outlines(self) -> TrimmedVariants:
         """Return the document as it is shortened, with marks only within paragraphs and tables."""
-        order = self._order({})
+        order = self.order({})
 
         def make(number: int) -> TrimmedText:
             return TrimmedText(self.outline_text(order[number + 1 :]))
@@ -154,9 +154,12 @@ class BlockReader:
 
     def _add_lines(self, lines: Sequence[str], place: Place, line_kind: str = "line") -> None:
         """Add a fence, a table or the like: its header, lines that go one by one, and its end."""
-        head, (keep, under, kind) = "".join(lines[:LINES_OF_HEADER]), place
-        index = self._add(head, keep, under, kind)
-        for line in lines[LINES_OF_HEADER:-1]:
+        keep, under, kind = place
+        count = LINES_OF_HEADER
+        while count > 2 and len(lines[count - 1]) > MAX_CHARS_KEPT:  # a table's long first row
+            count -= 1
+        index = self._add("".join(lines[:count]), keep, under, kind)
+        for line in lines[count:-1]:
             self._add(line, keep, index, line_kind)
         self._add(lines[-1], keep, index, closes=index)
 

@@ -30,7 +30,8 @@ MANY = 8
 """Entries beside each other up to which they are equals; of twice as many, the last count as one
 level deeper, and so on: a list of hundreds leaves room for what else is there."""
 MAX_CHARS_OF_A_LINE = 400
-"""Characters of a line of XML, on average, up to which elements are told by lines."""
+"""Characters of a line of XML, on average, up to which elements are told by lines; and of the
+longest line of an entry that is one piece: a long value goes alone."""
 _BETWEEN_TAGS = late_pattern(r"(?<=>)(?=<)|(?<=\n)")
 _NAME_LIFT = 0.5
 """Levels that the name of a thing counts as less deep."""
@@ -155,8 +156,9 @@ def _held_by_head(lines: Sequence[str], entries: Sequence[DataEntry], number: in
     most = MAX_LINES_OF_A_PIECE
     if entry.children and entries[entry.children[-1]].closes == number:
         most += 2  # `<name>` and `</name>`
-    few = range(entry.first, min(entry.last, entry.first + 2 * most + 1))
-    if few.stop == entry.last and sum(not lines[i].isspace() for i in few) <= most:
+    few = lines[entry.first : min(entry.last, entry.first + 2 * most + 1)]
+    is_all = entry.first + len(few) == entry.last and max(map(len, few)) <= MAX_CHARS_OF_A_LINE
+    if is_all and sum(not line.isspace() for line in few) <= most:
         yield from _all_under(entries, number)
         return
     is_document = entry.kind == DOCUMENT or (entry.parent < 0 and entry.key in _NAMING)

@@ -5,8 +5,9 @@ array of like objects. Texts in it tell what is left out: `"… 97 more"` betwee
 elements of an array and its last, ` … 1,204 characters more` at the end of a text,
 `"… {12 keys}"` or `"… [12 items]"` for an object or array that lies too deep, and
 `"…":"… 40 more keys"` at the end of an object. Keys keep their order, numbers their spelling.
-JSON in a text of JSON is cut by the same limits, and stays JSON. Data as Python prints them
-(`repr`) stay an expression of Python; tuples and sets become lists.
+JSON in a text of JSON is cut by the same limits, and stays JSON. A long text is cut by its own
+structure: a log keeps what failed, and what answers stays. Data as Python prints them (`repr`) stay
+an expression of Python; tuples and sets become lists.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ import json
 import math
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn
 
 from ..text.escape import SURROGATE
 from ..text.format import Marks
 from ..text.words import last_unit_end
-from .pieces import CompactText, TrimmedText, TrimmedVariants
+from .pieces import CompactText, Pieces, TrimmedText, TrimmedVariants
 from .python import parse_python
 
 MAX_JSON_DEPTH = 100
@@ -83,6 +84,8 @@ _flat = chain.from_iterable  # keys and values of an object, one after the other
 
 MAX_CHARS_OF_A_RECORD = 2_000
 """Characters of a value up to which it may answer as a whole."""
+MAX_CHARS_OF_TEXTS = 1 << 20
+"""Characters of the longer texts that are cut by their own structure; others keep their start."""
 MAX_NODES, NODES_AT_ONCE = 20_000, 500
 """Values that are looked at for an answer, without those passed over: of a text with so many at
 once that together have no word of the query, none is looked at alone."""
@@ -105,6 +108,33 @@ class _Number(str):
 
 class _Embedded(list[Any]):
     """The value of a text that is JSON."""
+
+
+class _Text(list[str]):
+    """A long text: its pieces, with a mark for each gap."""
+
+    def __init__(self, text: str, pieces: Pieces) -> None:
+        super().__init__(part.text for part in pieces.parts)
+        self.text, self.pieces = text, pieces
+
+    def within(self, chars: int, wanted: Collection[int]) -> str:
+        """Return the text of the pieces that stay longest, of about so many characters.
+
+        Pieces that are `wanted` stay in any case.
+        """
+        room = chars - sum(len(self[number]) for number in wanted)
+        kept = set(wanted)
+        for number in reversed(self.order):
+            room -= len(self[number])
+            if room < 0:
+                break
+            kept.add(number)
+        return self.pieces.text(kept)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The pieces that may go, the first to go first."""
+        return self.pieces.order()
 
 
 class _Table(list[Any]):
@@ -131,8 +161,11 @@ def divide(
     array of like objects is a table, if that is clearly shorter. The marker replaces the first `…`.
     """
     read = _read(text, language, tables)
-    most = _extent(read.values) if read else None
-    return _JsonVariants(read, most, marks) if read and most else None
+    if read is None:
+        return None
+    _open_texts(read.values, marks)
+    most = _extent(read.values)
+    return _JsonVariants(read, most, marks) if most else None
 
 
 def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactText | None:
@@ -376,6 +409,33 @@ def _open_embedded(values: list[Any]) -> None:
                 waiting.append((container[place], level + 1))
 
 
+def _open_texts(values: list[Any], marks: Marks) -> None:
+    """Put the pieces of long texts in the place of these texts."""
+    from .kinds import Trimmers, language_by_content
+    from .pieces import divide_prose
+
+    # The writer tells its own marks from what the texts hold.
+    trimmers = Trimmers(marks._replace(marker="", gap=_MARK))
+    room = MAX_CHARS_OF_TEXTS
+    waiting: list[Any] = [values]
+    while waiting:
+        container = waiting.pop()
+        pairs = container.items() if isinstance(container, dict) else enumerate(container)
+        for place, value in list(pairs):
+            if isinstance(value, (dict, list)):
+                waiting.append(value)
+            if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD:
+                continue
+            room -= len(value)
+            if room < 0 or _MARKS.search(value):
+                continue
+            found = trimmers.find_structure("", language_by_content("", value), value)
+            if not isinstance(found, Pieces):
+                found = divide_prose(value, trimmers.marks)
+            if found is not None:
+                container[place] = _Text(value, found)
+
+
 def _put_in_tables(value: Any) -> Any:
     """Return a value with a table for each array of like objects."""
     if isinstance(value, dict):
@@ -465,7 +525,9 @@ def _extent(values: Iterable[Any]) -> Limits | None:
     while level:
         below: list[Any] = []
         for value in level:
-            if isinstance(value, dict):
+            if isinstance(value, _Text):
+                string = max(string, len(value.text))
+            elif isinstance(value, dict):
                 keys = max(keys, len(value))
                 below.extend(value.values())
             elif isinstance(value, list):
@@ -473,7 +535,7 @@ def _extent(values: Iterable[Any]) -> Limits | None:
                 below.extend(value)
             elif isinstance(value, str):
                 string = max(string, len(value))
-        depth += any(isinstance(value, (dict, list)) for value in level)
+        depth += any(isinstance(each, (dict, list)) and type(each) is not _Text for each in level)
         if depth >= MAX_JSON_DEPTH:
             return None
         level = below
@@ -542,9 +604,19 @@ class _Writer:
             kept = last_unit_end(value, "character", most) or most
             mark = self._say(self._marks.more_characters, len(value) - kept)
             return f'{_quote(value[:kept])[:-1]} {mark}"'
+        if isinstance(value, _Text):
+            return self._text(value)
         if isinstance(value, (dict, list)):
             return self._container(value, depth)
         return _WORDS[value]
+
+    def _text(self, value: _Text) -> str:
+        most = self._limits.string
+        if len(value.text) <= most + MIN_CHARS_CUT:
+            return _quote(value.text)
+        parts = _MARKS.split(value.within(most, self._places.get(id(value), ())))
+        parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
+        return f'"{"".join(parts)}"'
 
     def _container(self, value: dict[str, Any] | list[Any], depth: int) -> str:
         ends = ("[", "]") if isinstance(value, list) else ("{", "}")

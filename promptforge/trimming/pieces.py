@@ -11,14 +11,13 @@ import copy
 import math
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from ..text.characters import freeze
 from ..text.format import Marks, number_lines
-from ..text.words import late_pattern, unit_ends
+from ..text.words import FULL_STOPS, late_pattern, unit_ends
 
 if TYPE_CHECKING:
     from .kinds import Trimmers
@@ -27,6 +26,8 @@ Slice = TypeVar("Slice")
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
 _LONG_RUN = late_pattern(r"[A-Za-z0-9+/=_%\\-]{400,}")
+MAX_REFILLS = 40
+"""Times that pieces are tried where one long piece left room."""
 CHARS_KEPT_OF_RUN, MIN_LETTERS_OF_DATA = 24, 8
 """Characters kept of such data, and different ones that it has at least."""
 
@@ -56,12 +57,17 @@ class TrimmedVariants:
         make: Callable[[int], TrimmedText],
         least: Sequence[int] | None = None,
         about: Sequence[int] = (),
+        refill: Callable[[int, Callable[[str], bool]], TrimmedText] | None = None,
     ) -> None:
-        """Take the characters that each has at `least` and `about`, from long to short."""
+        """Take the characters that each has at `least` and `about`, from long to short.
+
+        `refill` returns a variant with pieces that went before it and still fit.
+        """
         self._numbers = range(count)
         self._make = make
         self._least = least
         self._about = about
+        self._refill = refill
 
     def under_query(
         self, match: Callable[[Sequence[str], Sequence[str]], Sequence[float]]
@@ -89,6 +95,10 @@ class TrimmedVariants:
         It is -1 where no size is known.
         """
         return bisect_left(self._about, -chars, key=lambda about: -about) if self._about else -1
+
+    def refilled(self, number: int, fits: Callable[[str], bool]) -> TrimmedText:
+        """Return a variant with what else `fits`: one long piece makes all before it go, too."""
+        return self[number] if self._refill is None else self._refill(number, fits)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -396,21 +406,37 @@ class Pieces:
 
         `worth` (of pieces, by a query) goes before `keep`, but for facts.
         """
-        order = self._order(worth or {})
+        order = self.order(worth or {})
         count = self._most_left_out(order)
 
         def make(number: int) -> TrimmedText:
-            left = order[number + 1 :]
-            text = self.text(left)
-            if left and all(self.parts[i].skeleton for i in left):
-                return TrimmedText(text, "outline")
-            return TrimmedText(text)
+            return self._named(order[number + 1 :])
+
+        def refill(number: int, fits: Callable[[str], bool]) -> TrimmedText:
+            kept, waiting = order[number + 1 :], order[:number][::-1]
+            start, size = 0, 1
+            for _ in range(MAX_REFILLS):
+                more = waiting[start : start + size]
+                if more and fits(self.text([*kept, *more])):
+                    kept += more
+                    start, size = start + size, 2 * size
+                elif size > 1:
+                    size //= 2
+                else:
+                    start += 1
+            return self._named(kept)
 
         # Sums from the short end: so the length of each variant, without marks, is known before any
         # is made, and a search makes few of them.
         sizes = [len(self.parts[i].text) for i in reversed(order)]
         least = [0, *accumulate(sizes)][-2::-1]  # the texts of `order[number + 1 :]`
-        return TrimmedVariants(count, make, least[:count])
+        return TrimmedVariants(count, make, least[:count], refill=refill)
+
+    def _named(self, kept: Sequence[int]) -> TrimmedText:
+        text = self.text(kept)
+        if kept and all(self.parts[i].skeleton for i in kept):
+            return TrimmedText(text, "outline")
+        return TrimmedText(text)
 
     def outlines(self) -> TrimmedVariants:
         """Return the headings and signatures alone, from all of them to few.
@@ -495,7 +521,7 @@ class Pieces:
         """
         if not self._facts:
             return set()
-        order = self._order({})
+        order = self.order({})
         low, high = 0, len(order)
         while low < high:  # a variant is shorter than the one before, give or take a mark
             middle = (low + high) // 2
@@ -508,7 +534,7 @@ class Pieces:
             return set()
         return set(kept)
 
-    def _order(self, worth: Mapping[int, float]) -> list[int]:
+    def order(self, worth: Mapping[int, float] = {}) -> list[int]:
         """Return the pieces that may go, the first to go first; a heading goes after its text."""
         value = [(False, worth.get(i, 0.0), part.keep) for i, part in enumerate(self.parts)]
         if worth and not self.under_query.facts_together:
@@ -575,11 +601,11 @@ MAX_PIECE_CHARS = 4_096
 _STOP = late_pattern(
     # before a capital, a digit, or a letter of a script without cases
     r"""(?<=[.!?…])[)\]"'’”»]*+\s++(?=[("'‘“«\[]?[^\W_a-zß-ÿ])"""
-    r"""|[。！？｡][」』”’）]*+\s*+"""
+    rf"""|[。！？｡{FULL_STOPS}][」』”’）]*+\s*+"""
     r"""|(?P<line>\n(?:[^\S\n]*+\n)*+)"""  # blank lines too, not the indentation of the next
     r"""|\\n"""  # an escaped line end: text inside a string of JSON or of code
 )
-_STOP_SIGNS = frozenset(""")]"'’”»』」）。！？｡\\n""")
+_STOP_SIGNS = frozenset(f""")]"'’”»』」）。！？｡{FULL_STOPS}\\n""")
 """Characters of a stop; white space too."""
 _ABBREVIATION = late_pattern(
     r"(?:^|[\s(\[\"'“‘])(?:\w|Mr|Mrs|Ms|Dr|St|Prof|Rev|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Hon|Jr|Sr"
@@ -606,6 +632,7 @@ def split_prose(text: str) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are it."""
     start, fair = 0, min(len(text) // MAX_PROSE_PIECES, MAX_PIECE_CHARS)
     least, least_line = max(MIN_PIECE_CHARS, fair), max(MIN_LINE_PIECE_CHARS, fair)
+    longest = max(MAX_SENTENCE_CHARS, 2 * fair)
     end = 0
     while True:
         # Of the stops before the least only one that lasts till there counts.
@@ -622,10 +649,10 @@ def split_prose(text: str) -> Iterator[str]:
         stop = found.start()
         if text[stop - 1] == "." and _ABBREVIATION.search(text, max(start, stop - 12), stop):
             continue
-        yield text[start:end]
+        yield from split_long(text, start, end, most=longest)
         start = end
     if start < len(text):
-        yield text[start:]
+        yield from split_long(text, start, len(text), most=longest)
 
 
 def _prose_gap(run: Sequence[Piece], marks: Marks) -> str:
@@ -647,35 +674,98 @@ _SHORT = late_pattern(
 # Underscores within words (`snake_case`) and `<` before a blank open nothing.
 _SIGNS = late_pattern(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)
 _CLOSES = {"]": "[", ")": "(", ">": "<"}
+MAX_CHARS_IN_SIGNS = 400
+"""Characters between two signs that belong together; two that are further apart stand alone."""
+MAX_SENTENCE_CHARS = 600
+"""A longer part of a text has ends that are no sentence's: notes without a full stop, a run of
+numbers, a script that has no such sign."""
+_LOOSE_ENDS = (
+    late_pattern(rf"[.!?…{FULL_STOPS}][)\]\"'’”»]*+\s++"),
+    late_pattern(r"[,;:،؛၊፣][)\]\"'’”»]*+\s++|[，、；：]\s*+"),
+    late_pattern(r"\s++"),
+)
+"""Ends of a part that is too long, the best first; after them, any letter."""
 
 
 def split_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, each with the white space after it."""
-    start = seen = stop = 0
-    open_signs: Counter[str] = Counter()
+    start = stop = 0
+    held = _spans_of_signs(text)
     for end in unit_ends(text, "sentence", 0, len(text)):
         if end < stop:  # one of many blank lines
             continue
-        for found in _SIGNS.finditer(text, seen, end):
-            _count_sign(found[0], open_signs)
-        seen = stop = end
+        stop = end
         while stop < len(text) and text[stop].isspace():
             stop += 1
-        if stop == len(text) or stop - start < MIN_SENTENCE_CHARS or any(open_signs.values()):
+        if stop == len(text) or stop - start < MIN_SENTENCE_CHARS or _is_within(end, held):
             continue
         # A small letter goes on with the sentence: `the file .bashrc is read.`
         if text[stop] == text[stop].upper() and not _SHORT.search(text, max(start, end - 8), end):
-            yield text[start:stop]
+            yield from split_long(text, start, stop, held)
             start = stop
     if start < len(text):
-        yield text[start:]
+        yield from split_long(text, start, len(text), held)
 
 
-def _count_sign(sign: str, open_signs: Counter[str]) -> None:
-    """Count how often each sign is open: brackets nest, all others open and close in turn."""
-    if sign in "[(<":
-        open_signs[sign] += 1
-    elif sign in _CLOSES:
-        open_signs[_CLOSES[sign]] = max(0, open_signs[_CLOSES[sign]] - 1)
-    elif sign[0] != "\\":
-        open_signs[sign] = 1 - open_signs[sign]
+def split_long(
+    text: str,
+    start: int,
+    stop: int,
+    held: Sequence[tuple[int, int]] = (),
+    most: int = MAX_SENTENCE_CHARS,
+) -> Iterator[str]:
+    """Yield `text[start:stop]`, in several parts if it has more than `most` characters.
+
+    No part ends within a stretch of `held`, as far as that can be.
+    """
+    while stop - start > most:
+        least, last = start + most // 4, start + 2 * most // 3
+        places = _loose_ends(text, least, last)
+        end = next((place for place in places if not _is_within(place, held)), None)
+        if end is None:  # one word, or all of it between signs
+            end = max(unit_ends(text, "character", least, last), default=last)
+        yield text[start:end]
+        start = end
+    yield text[start:stop]
+
+
+def _loose_ends(text: str, start: int, stop: int) -> Iterator[int]:
+    """Yield the places between two others where a part may end, the best first."""
+    for pattern in _LOOSE_ENDS:
+        found = [each.end() for each in pattern.finditer(text, start, stop)]
+        yield from reversed(found)
+
+
+def _spans_of_signs(text: str) -> list[tuple[int, int]]:
+    """Return the stretches between two signs that belong together, in order, joined.
+
+    A sign without another one holds nothing: `:(`, `5* 3`, `[0, 1)`.
+    """
+    opened: dict[str, list[int]] = {}
+    spans: list[tuple[int, int]] = []
+    for found in _SIGNS.finditer(text):
+        sign = found[0]
+        if sign[0] == "\\":
+            continue
+        places = opened.setdefault(_CLOSES.get(sign, sign), [])
+        if sign in "[(<" or not (places or sign in _CLOSES):
+            places.append(found.start())
+        elif places:
+            begin = places.pop()
+            if found.end() - begin <= MAX_CHARS_IN_SIGNS:
+                spans.append((begin, found.end()))
+            elif sign not in _CLOSES:  # the one before stood alone
+                places.append(found.start())
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if joined and begin < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether a place lies within one of these stretches."""
+    at = bisect_left(spans, (place, 0)) - 1
+    return at >= 0 and spans[at][0] < place < spans[at][1]

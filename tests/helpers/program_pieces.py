@@ -40,7 +40,7 @@ PROGRAMS = {
 
 def kept(pieces: Pieces) -> list[int]:
     """Return how many lines of the text itself each variant keeps."""
-    order = pieces._order({})
+    order = pieces.order({})
     found = []
     for number in range(len(order)):
         staying = pieces.closed(order[number + 1 :])

@@ -35,7 +35,7 @@ def divided(divide: Callable[..., Any], text: str, marker: str = "[cut]", **give
 
 def assert_lines_fall(pieces: Pieces) -> list[int]:
     """Assert that no variant has more lines of the text than one before; return the order."""
-    order = pieces._order({})
+    order = pieces.order({})
     lines = [
         sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:]))
         for n in range(len(order) + 1)

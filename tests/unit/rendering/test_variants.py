@@ -129,3 +129,65 @@ def test_lines_of_signs_and_data_with_numbered_lines_stay() -> None:
     assert "=" * 900 in pf.render([{"content": text}], max_tokens=200).text
     text = f"a\n{DATA}\nb\n"
     assert pf.render([{"content": text}], max_tokens=100, lines="each").tokens <= 100
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "HTTP 500 response body: " + "QUJD,1234," * 300),
+        ("a.txt", "Found 300 rows.\n\n" + '{"id":1,"name":"item"},' * 100 + "\n\nDone."),
+        ("a.sql", "INSERT INTO t VALUES " + ",".join(f"({n},'v{n}')" for n in range(500)) + ";"),
+        ("a.js", "/* licence */\n" + "".join(f"var a{n}=b({n});" for n in range(300))),
+        ("a.txt", "Thai: " + "\u0e40\u0e23\u0e32\u0e44\u0e14\u0e49" * 200),
+    ],
+)
+def test_a_long_run_without_blanks_fills_the_room(name: str, text: str) -> None:
+    result = RENDERER.render([pf.Item(path=name, content=text)], max_tokens=150)
+    assert 130 < result.tokens <= 150
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        (
+            "a.yaml",
+            "first: 1\ncert: " + "lorem ipsum " * 300 + "\nanswer: 42\nb: 1\n",
+            "answer: 42",
+        ),
+        ("a.xml", "<r><a>" + "lorem ipsum " * 300 + "</a><answer>42</answer></r>", ">42<"),
+        (
+            "a.md",
+            "# Head\n\nIntro.\n\n| a | b |\n|---|---|\n| " + "long cell " * 200 + "| 1 |\n"
+            "" + "".join(f"| short {n} | {n} |\n" for n in range(9)) + "\n## Next\n\nThe end.\n",
+            "The end.",
+        ),
+        (
+            "a.diff",
+            "--- a/min.js\n+++ b/min.js\n@@ -1 +1 @@\n-"
+            + "a=1;" * 900
+            + "\n+"
+            + "a=2;" * 900
+            + "\n"
+            "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n",
+            "+a = 2",
+        ),
+    ],
+)
+def test_what_stands_behind_a_long_part_is_shown(name: str, text: str, shown: str) -> None:
+    result = RENDERER.render([pf.Item(path=name, content=text)], max_tokens=200)
+    assert shown in result.text and result.tokens <= 200
+
+
+@pytest.mark.parametrize("text", ["step {}\n", "2026-01-01 INFO step {} ok\n", "Step {} is done. "])
+def test_the_marker_of_plain_text_is_no_line_of_the_content(text: str) -> None:
+    content = "".join(map(text.format, range(400)))
+    for kind in ("log", "document", "man_page"):
+        item = pf.Item(kind=kind, name="a", content=content)
+        result = RENDERER.render([item], format="plain", max_tokens=60)
+        assert f"| {MARKER}" not in result.text and MARKER in result.text
+        assert "PF304" not in {each.code for each in result.warnings}
+
+
+def test_a_line_like_the_marker_in_a_whole_text_is_prefixed() -> None:
+    item = pf.Item(name="a", content=f"{MARKER}\nText.\n{MARKER}")
+    assert RENDERER.render([item], format="plain").text.count(f"| {MARKER}") == 2

@@ -524,3 +524,34 @@ def test_a_record_behind_thousands_of_others_answers() -> None:
     rows[3_800]["note"] = "the pump is oiled every eleven days"
     item = pf.Item(language="json", content=json.dumps(rows))
     assert "oiled every eleven days" in pf.render([item], query="oiled pump", max_tokens=300).text
+
+
+LOG = "".join(f"job {n} done\n" for n in range(2000)).replace("1200 done", "1200 FAILED: no quota")
+BOOK = "# Title\n\n" + "".join(
+    f"## Part {n}\n\nThis part tells about subject {n}. Its torque is {n} Nm.\n\n"
+    for n in range(80)
+).replace("subject 50", "the flux capacitor")
+
+
+@pytest.mark.parametrize("query", [None, "why did job 1200 fail?"])
+@pytest.mark.parametrize(
+    "data", [{"stdout": LOG, "exit_code": 0}, [{"type": "text", "text": LOG}], {"a": {"b": [LOG]}}]
+)
+def test_a_long_text_within_is_cut_by_its_own_structure(data: Any, query: str | None) -> None:
+    item = pf.Item(content=json.dumps(data))
+    result = pf.render([item], query=query, layout="cited", format="plain", max_tokens=300)
+    text = result.text[result.text.index("[{"[isinstance(data, dict)]) :]
+    assert "no quota" in str(json.loads(text)) and result.tokens <= 300
+
+
+def test_what_answers_stays_in_a_long_text_within() -> None:
+    rows = [{"id": n, "text": BOOK if n == 7 else BOOK.replace("flux", "other")} for n in range(20)]
+    item = pf.Item(content=json.dumps({"results": rows}))
+    result = pf.render([item], query="torque of the flux capacitor", max_tokens=600)
+    assert "the flux capacitor" in result.text
+
+
+def test_a_text_with_control_characters_within_is_written_again() -> None:
+    item = pf.Item(content=json.dumps({"a": "\0 \1 " + LOG}))
+    result = pf.render([item], layout="cited", format="plain", max_tokens=100)
+    assert json.loads(result.text[result.text.index("{") :])["a"].startswith("\0 \1 job 0")

@@ -12,11 +12,15 @@ from shipped_words import marks
 from promptforge.trimming import pieces as trimming_pieces
 from promptforge.trimming.pieces import (
     MAX_PROSE_PIECES,
+    MAX_SENTENCE_CHARS,
     MIN_LINE_PIECE_CHARS,
     MIN_PIECE_CHARS,
+    Piece,
     Pieces,
     divide_prose,
+    line_gap,
     split_prose,
+    split_sentences,
 )
 
 TEXT = (
@@ -122,7 +126,7 @@ def test_gaps_are_marked_and_keep_the_line_ends() -> None:
     assert pieces.text(range(4)) == TEXT
 
 
-@pytest.mark.parametrize("text", ["", "One sentence only.", "Short. Too short.", "x" * 1000])
+@pytest.mark.parametrize("text", ["", "One sentence only.", "Short. Too short.", "x" * 500])
 def test_what_is_one_piece_is_not_divided(text: str) -> None:
     assert divide_prose(text, marks("[…]")) is None
 
@@ -149,3 +153,61 @@ def test_what_is_left_is_verbatim(text: str, data: st.DataObject) -> None:
         for index in range(len(pieces.parts))
     )
     assert left.count("…") == runs
+
+
+SENTENCES = [f"Sentence number {n} tells about the team. " for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    "sign", [":(", "5* 3", "[0, 1)", "a<b", "<Foo", "**", "_private", "`", "~~", "(see 2", "]"]
+)
+def test_a_sign_that_stands_alone_holds_no_sentences_together(sign: str) -> None:
+    text = f"We were sad {sign} about all of it. " + "".join(SENTENCES)
+    assert list(split_sentences(text))[1:] == SENTENCES
+
+
+@pytest.mark.parametrize("signs", ["()", "[]", "``", "**", "<b>"])
+def test_no_sentence_ends_between_two_signs(signs: str) -> None:
+    inside = f"This is a sentence {signs[0]}with two in it. And this one.{signs[-1]} of its own. "
+    assert list(split_sentences(SENTENCES[0] + inside + SENTENCES[1])) == [
+        SENTENCES[0],
+        inside,
+        SENTENCES[1],
+    ]
+
+
+@pytest.mark.parametrize("stop", ["।", "۔", "؟", "։", "።", "။", "។", "。"])
+def test_sentences_of_other_scripts_end_with_their_own_signs(stop: str) -> None:
+    sentence = "\u0905" * 30 + f"{stop} "
+    assert len(list(split_sentences(5 * sentence))) == 5
+    assert len(list(split_prose(5 * sentence))) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "so we talked about the budget. " * 60,
+        "one clause, another clause and a third, " * 60,
+        "and then the server went down " * 60,
+        "\u0e40\u0e23\u0e32\u0e44\u0e14\u0e49" * 300,
+        "`" + "a long span of code. " * 60 + "`",
+    ],
+    ids=["small letters", "clauses", "words", "no blanks", "between signs"],
+)
+def test_a_long_text_without_sentences_is_in_parts_all_the_same(text: str) -> None:
+    for split in (split_sentences, split_prose):
+        parts = list(split(text))
+        assert "".join(parts) == text
+        assert max(map(len, parts)) <= MAX_SENTENCE_CHARS
+        if " " in text:
+            assert all(part.endswith((" ", "`")) for part in parts)
+
+
+def test_what_follows_a_long_piece_fills_the_room_that_it_leaves() -> None:
+    parts = [Piece("head\n", keep=3), Piece("x" * 500 + "\n", keep=2)]
+    parts += [Piece(f"line {n}\n", keep=1) for n in range(50)]
+    variants = Pieces(parts, line_gap, marks("")).variants()
+    shortest = len(variants) - 1
+    found = variants.refilled(shortest, lambda text: len(text) <= 200).text
+    assert found.startswith("head\n…\nline 0\nline 1\n")
+    assert 190 < len(found) <= 200
