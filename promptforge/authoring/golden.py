@@ -7,7 +7,6 @@ The expected text of a case can be written anew, and a new case added; all other
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 from collections import Counter
@@ -19,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from ..config.options import OPTION_VOCABULARY, YAML_WORDS
+from ..config.options import OPTION_VOCABULARY, yaml_value
 from ..config.schema import Vocabulary, rules_of
 from ..engine import ContextRenderer
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
@@ -70,8 +69,6 @@ _TOP = Vocabulary(
 )
 _EXPECTATIONS = CASE_KEYS.rules.keys() - {"name", *_SHARED}
 _NEW_FILE = "# Cases to be compared by `promptforge test`.\ncases:\n"
-# Strings that YAML reads as themselves without quotes, but for its words.
-_BARE = re.compile(r"(?:\.\./)*[A-Za-z][A-Za-z0-9_./-]*")
 
 
 class GoldenCase(NamedTuple):
@@ -523,11 +520,11 @@ def _value_lines(name: str, value: Any, margin: int) -> list[str]:
         first, *more = _block_lines(value.rstrip("\n"), margin + 2)
         return [f" {first}", *more]
     if name == "items" and isinstance(value, list):
-        return ["", *(f"{' ' * margin}    - {_inline(record)}" for record in value)]
+        return ["", *(f"{' ' * margin}    - {yaml_value(record)}" for record in value)]
     if isinstance(value, Mapping):
-        pairs = ", ".join(f"{_inline(key)}: {_inline(each)}" for key, each in value.items())
+        pairs = ", ".join(f"{yaml_value(key)}: {yaml_value(each)}" for key, each in value.items())
         return [f" {{{pairs}}}"]
-    return [f" {_inline(value)}"]
+    return [f" {yaml_value(value)}"]
 
 
 def _margin(row: str) -> int:
@@ -537,18 +534,8 @@ def _margin(row: str) -> int:
 def _block_lines(text: str, margin: int) -> list[str]:
     """Return the lines of a text as the value of a YAML key indented by `margin` blanks."""
     if not text or any(not char.isprintable() and char not in "\n\t" for char in text):
-        return [_inline(text)]
+        return [yaml_value(text)]
     indent = " " * (margin + 2)
     # Without the digit, YAML would take blanks of the first line for indentation.
     head = "|2" if text[0] in " \n\t" else "|"
     return [head, *(indent + line if line else "" for line in text.split("\n"))]
-
-
-def _inline(value: object) -> str:
-    """Return plain data on one line of YAML, with unprintable characters escaped."""
-    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in YAML_WORDS:
-        return value
-    shown = json.dumps(value, ensure_ascii=False)
-    if not shown.isprintable():
-        shown = json.dumps(value).replace("\x7f", "\\u007f")
-    return shown

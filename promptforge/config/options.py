@@ -482,8 +482,8 @@ def apply_options(base: Options, changes: Mapping[str, Any]) -> Options:
 
 # --- options written down -------------------------------------------------------------------------
 
-_PLAIN_SCALAR = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
-YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
+_PLAIN_SCALAR = re.compile(r"(?:\.\./)*[A-Za-z][A-Za-z0-9_./+-]*")
+_YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
 """Words that a reader of YAML, or promptforge, does not take for a text."""
 
 
@@ -532,15 +532,14 @@ def as_command(words: Sequence[str], options: Mapping[str, Any]) -> str:
 def as_profile(extends: str | None, options: Mapping[str, Any]) -> str:
     """Return options as a profile that extends another."""
     values = {"extends": extends, **options} if extends else options
-    return "".join(f"{name}: {_scalar(value)}\n" for name, value in values.items())
+    shown = {name: "none" if v is None else yaml_value(v) for name, v in values.items()}
+    return "".join(f"{name}: {value}\n" for name, value in shown.items())
 
 
-def _scalar(value: object) -> str:
-    if value is None:
-        return "none"
-    text = str(value)
-    is_plain = _PLAIN_SCALAR.fullmatch(text) and text.lower() not in YAML_WORDS
-    if isinstance(value, str) and is_plain:
+def yaml_value(value: object) -> str:
+    """Return plain data on one line of YAML, with unprintable characters escaped."""
+    text = value if isinstance(value, str) else ""
+    if _PLAIN_SCALAR.fullmatch(text) and text.lower() not in _YAML_WORDS:
         return text
     # A value of JSON is one of YAML, but for characters that YAML wants escaped.
     text = json.dumps(value, ensure_ascii=False)
