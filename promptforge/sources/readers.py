@@ -41,8 +41,8 @@ def read_shape(record: Fields, notes: Any) -> Fields:
         record = Row(plain)
     shape = find_shape(record)
     is_result = type(record) is Row
-    if shape is None and CONTENT_FIELDS.isdisjoint(record):
-        is_result = is_result or find_text(record)[0] is not None  # such as a row of a CSV file
+    if shape is None and not is_result:
+        is_result = _has_body(record)
     if is_result and (shape is None or shape.read == "lisp"):
         shape = _ROW
     if shape is None:
@@ -52,6 +52,22 @@ def read_shape(record: Fields, notes: Any) -> Fields:
     if shape.read:
         return _READERS[shape.read](record, notes)
     return read_hit(record, shape, notes)
+
+
+def _has_body(record: Fields) -> bool:
+    """Tell whether a record without a content has its text under another usual key.
+
+    Of `{"summary": "Sales rose.", "document": "q3.pdf"}` the summary is the text: a body is longer,
+    unless its key is that of a body alone.
+    """
+    content = record.get("content")
+    if content is not None and not (isinstance(content, str) and not content.strip()):
+        return False
+    key, text = find_text(record)
+    if text is None or key in KEYS["body"]:
+        return text is not None
+    summary = text_of(record.get("summary"))
+    return summary is None or len(text) > len(summary)
 
 
 def read_document(record: Fields, shape: RecordShape) -> Fields:

@@ -35,6 +35,8 @@ MIN_GUESSED_CHARACTERS = 20
 """Characters of a text under a key of no known name: a date or a label is shorter."""
 MAX_KEY_CHARACTERS = 5_000
 """Characters of all keys of an object that are read in any spelling; more is no record."""
+_OWN_FIELDS = ("kind", "required", "origin", "named", "score_order")
+"""Fields of an item that a flat record may set; in the body of a store's hit they are its own."""
 _LABEL_KEYS = (*KEYS["id"], *KEYS["name"], *KEYS["place"], *KEYS["number"])
 URL_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATH = re.compile(r"[./\\]")
@@ -270,9 +272,9 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     if shape.name == "Vespa hit" and outer.get("source") is known.get("source"):
         known.pop("source", None)  # the name of its cluster
     fields: Fields = {"origin": "similarity", **place_of(known)}
-    own = {"kind", "summary", "expanded", "required", "origin"}
-    if not shape.body:
-        fields |= {k: v for k, v in record.items() if k in own and v is not None}
+    own = {} if shape.body else {key: record.get(key) for key in _OWN_FIELDS}
+    own |= {key: body.get(key) for key in ("summary", "expanded")}  # they stand beside the text
+    own = {k: v for k, v in own.items() if v is not None}
     number, order, number_key = find_number(record, shape)
     gone = {text_key, number_key, *within, *KEYS["metadata"], "_node_content", *own}
     gone |= {"id", "_id", "_additional"}
@@ -290,6 +292,7 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
         "id": find_id(record) or find_id(mapping(record.get("_additional"))) or find_id(body),
         "score_order": order,
         "metadata": metadata,
+        **own,
     }
 
 

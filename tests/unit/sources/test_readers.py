@@ -220,3 +220,35 @@ def test_missing_parts_of_a_rag_document_are_said() -> None:
     item, said = read({"content": "c", "metadata": {"source_type": 5, "source": "a"}})
     assert item.kind == "text"
     assert said == ["PF201 metadata.source_type is no text; the item is of kind text"]
+
+
+BODY = "Refunds are paid within a week."
+
+
+@pytest.mark.parametrize("key", ["text", "body", "page_content", "chunk", "document", "snippet"])
+@pytest.mark.parametrize("given", [
+    {"summary": "s"},
+    {"expanded": f"{BODY} Twice."},
+    {"summary": "s", "content": None, "kind": "code", "path": "a.md"},
+    {"summary": "s", "content": ""},
+    {"summary": "s", "named": True, "score": 2.0, "score_order": "lower"},
+])  # fmt: skip
+def test_a_body_beside_a_summary_is_the_content(key: str, given: dict[str, object]) -> None:
+    item, _ = read({key: BODY, **given})
+    assert item.content == BODY
+    fields = {name: value for name, value in given.items() if name != "content"}
+    assert {name: getattr(item, name) for name in fields} == fields
+
+
+def test_a_name_beside_a_summary_is_no_body() -> None:
+    item, said = read({"summary": "Sales rose in spring.", "document": "q3.pdf"})
+    assert (item.content, item.metadata) == (None, {"document": "q3.pdf"})
+    assert said == ['PF201 unknown key "document"; did you mean "content"?; kept as metadata']
+    assert clean({"summary": "Sales rose.", "text": "Up."}).content == "Up."
+
+
+def test_a_kind_of_source_in_metadata_hides_no_body() -> None:
+    about = {"source_type": "web", "source": "x.md"}
+    hit = {"id": "1", "document": BODY, "metadata": about, "distance": 0.3}
+    assert (clean(hit).content, clean(hit).score_order) == (BODY, "lower")
+    assert clean({"summary": "s", "metadata": about}).kind == "web"

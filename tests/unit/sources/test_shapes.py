@@ -825,6 +825,18 @@ def test_a_source_beside_a_body_is_the_place() -> None:
     assert item.path == "docs/a.md"
 
 
+def test_a_body_of_a_store_keeps_its_summary_and_its_kind() -> None:
+    body = {"text": TAR, "summary": "archives", "kind": "faq", "required": True}
+    (item,) = load([{"id": "1", "payload": body, "score": 0.5}])
+    assert (item.content, item.summary, item.kind, item.required) == (
+        TAR,
+        "archives",
+        "text",
+        False,
+    )
+    assert item.metadata == {"kind": "faq", "required": True, "score": 0.5}
+
+
 def test_a_response_deep_in_others_takes_no_time() -> None:
     deep: dict[str, Any] = {"x": 1}
     for _ in range(200):
