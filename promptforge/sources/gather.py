@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
+from ..errors import Diagnostic, Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
 from ..files import is_pattern, is_url
 from ..files.access import StrPath, show_path
 from ..files.stores import list_url, local_copy
@@ -38,10 +38,11 @@ from .folders import (
     narrow_down,
     without_secrets,
 )
-from .item_files import NoItemsError, load_items, load_table, parse_items
+from .item_files import NoItemsError, load_items, parse_items
 from .man import load_man_page
 from .records import interleave, load_records
 from .secret_scan import SecretScan
+from .tables import TABLE_SUFFIXES, load_table, parse_table
 from .text_files import Search, file_item, is_text_source, load_documents, load_files, search_files
 from .workspace import BinaryFileError, is_stream, read_named, read_text
 
@@ -304,9 +305,12 @@ def _named(load: Callable[[], list[Item] | Item], most: int = 1) -> list[Item]:
 
 def _load_texts(path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]) -> list[Item]:
     """Return a file of text, or the records of a table of them."""
-    if path.lower().endswith((".csv", ".tsv")) and (items := load_table(path, **near)) is not None:
-        return items
-    return read()
+    items = _rows_of_file(path, near)
+    return read() if items is None else items
+
+
+def _rows_of_file(path: str, near: Mapping[str, Any]) -> list[Item] | None:
+    return load_table(path, **near) if path.lower().endswith(TABLE_SUFFIXES) else None
 
 
 def _load_items_or_text(
@@ -366,44 +370,63 @@ def load_stream(
 
     A diff of git becomes one item a file, and its commits one item each. Broken JSON or YAML and a
     list of files are no text: the message says the flags by which each is read. Under a name of a
-    text, such as `app.py`, all is text.
+    text, such as `app.py`, all is text; under one of a table, and where the rows look like one, a
+    table of records is read as from a file.
     """
     text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
+    if stream_name is not None and stream_name.lower().endswith(TABLE_SUFFIXES):
+        table = parse_table(text, where=where, diagnostics=diagnostics)
+        return [file_item(stream_name, text, said=diagnostics)] if table is None else table
     if stream_name is not None and language_of(stream_name) not in DATA_LANGUAGES:
         return [file_item(stream_name, text, said=diagnostics)]
     said = Diagnostics()
     try:
         items = parse_items(text, where=where, diagnostics=said)
     except ItemError as error:
-        lines = text.splitlines()
-        # As of `git ls-files`: a name that is a sentence by chance is not followed by others.
-        if all(os.path.lexists(os.path.join(workspace, line)) for line in lines):
-            message = "a list of files; `--files-from -` reads them, `--file -` takes the list"
-            raise ItemError(message, where=where) from None
-        telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
-        language = detect_language(text)
-        # `IOException: disk full` is no broken YAML.
-        is_printed = language in ("log", "traceback")
-        is_data = _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text)
-        if is_data and not is_printed:
-            hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
-            raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
-        message = "read as text: it holds no items; --name app.py sets its language"
-        if language:
-            message = (
-                f"read as {language} by its content, for it holds no items; --name FILE decides"
-            )
+        items = _rows_of_stream(text, where, diagnostics) if stream_name is None else []
+        if items:
+            return items
+        _refuse_data(text, error, where, workspace)
         items = _named(partial(change_items, text))
-        if not items:
-            items = [file_item(stream_name or "standard input", text)]
-        elif items[0].kind == "commit":
+        language = detect_language(text)
+        if items and items[0].kind == "commit":
             message = f"read as {plural(len(items), 'commit', 'commits')}"
-        else:
+        elif items:
             message = f"read as a diff of {plural(len(items), 'file', 'files')}"
+        elif language:
+            message = f"read as {language} by its content, for it holds no items"
+            message += "; --name FILE decides"
+        else:
+            message = "read as text: it holds no items; --name app.py sets its language"
         diagnostics.add("PF201", message, where=where, severity="info")
-        return items
+        return items or [file_item(stream_name or "standard input", text)]
     diagnostics.extend(said)
     return items
+
+
+def _rows_of_stream(text: str, where: str, diagnostics: Diagnostics) -> list[Item]:
+    """Return the rows of a table of records; of prose nobody asks why it is none."""
+    said = Diagnostics()
+    items = parse_table(text, where=where, diagnostics=said, is_named=False)
+    if items or detect_language(text) in ("csv", "tsv"):
+        diagnostics.extend(said)
+    return items or []
+
+
+def _refuse_data(text: str, error: ItemError, where: str, workspace: StrPath) -> None:
+    """Raise an `ItemError` for a list of files and for broken JSON or YAML, with the way out."""
+    lines = text.splitlines()
+    # As of `git ls-files`: a name that is a sentence by chance is not followed by others.
+    if all(os.path.lexists(os.path.join(workspace, line)) for line in lines):
+        message = "a list of files; `--files-from -` reads them, `--file -` takes the list"
+        raise ItemError(message, where=where) from None
+    telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
+    # `IOException: disk full` is no broken YAML.
+    is_printed = detect_language(text) in ("log", "traceback")
+    is_data = _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text)
+    if is_data and not is_printed:
+        hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
+        raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
 
 
 def _loaders(
@@ -475,7 +498,10 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
             with local_copy(name) as path:
                 folder = os.path.dirname(path)
                 near: dict[str, Any] = {"workspace": folder, "diagnostics": said}
-                if is_text_source(path, folder):
+                table = None if is_folder else _rows_of_file(path, near)
+                if table is not None:
+                    found += table
+                elif is_text_source(path, folder):
                     items = _named(partial(load_files, path, **near), int(len(names) == 1))
                     place = name.partition("://")[2].lstrip("/")
                     clean = _clean_items(items, name, diagnostics, wanted if is_folder else None)
@@ -485,15 +511,17 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
                     found += parse_items(text, where=name, diagnostics=said)
         except ItemError as error:
             failed.append(ItemError(error.bare, where=name))
-        # A place in the copy, which is gone, is no place.
-        for one in said:
-            where = one.where and one.where.replace(path, name)
-            diagnostics.extend([dataclasses.replace(one, where=where)])
+        diagnostics.extend(_place_in_store(one, path, name) for one in said)
     if failed and not found:
         raise failed[0]
     for failure in failed:
         diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
     return found
+
+
+def _place_in_store(said: Diagnostic, path: str, url: str) -> Diagnostic:
+    """Return what is said of a copy as said of the file in its store; the copy is gone."""
+    return dataclasses.replace(said, where=said.where and said.where.replace(path, url))
 
 
 def _clean_items(

@@ -8,8 +8,6 @@ Codes: PF201 keys beside the list, PF204 a line left out, PF211 a key that an ob
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -23,10 +21,8 @@ from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import YAML_SUFFIXES
 from ..files.access import StrPath
 from ..model import Item
-from ..text.format import plural
-from .objects import Row
 from .records import load_records
-from .shapes import ITEM_FIELDS, are_columns, find_shape, open_answer, search_inside
+from .shapes import ITEM_FIELDS, find_shape, open_answer, search_inside, unknown_columns
 from .workspace import BinaryFileError, read_named
 
 MAX_KEYS_SHOWN = 3
@@ -78,47 +74,6 @@ def load_items(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> li
     return parse_items(text, where=where, diagnostics=diagnostics)
 
 
-def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> list[Item] | None:
-    """Return the rows of a CSV file as items if all its columns are of records, else `None`.
-
-    The delimiter is the header's: comma, semicolon, tab or `|`, or the one that Excel's line
-    `sep=;` names. A table with any other column is a text: its values would be lost.
-    """
-    read = Diagnostics()  # said by the other reader, if this is a text
-    text, where = read_named(path, workspace=workspace, diagnostics=read, whole=True)
-    # Not `splitlines`: a form feed or U+2028 in a cell ends no row.
-    lines = list(io.StringIO(text.removeprefix("\ufeff"), newline=""))
-    first = 1 if lines and lines[0].lower().startswith("sep=") else 0
-    header = lines[first] if len(lines) > first else ""
-    delimiter = lines[0][4:5] if first else max(",;\t|", key=header.count)
-    if not delimiter.strip(" \r\n") or header.count(delimiter) < 1:
-        return None
-    rows: list[Any] = []
-    places: list[int] = []
-    before = 0
-    try:
-        reader = csv.DictReader(lines[first:], delimiter=delimiter, strict=True)
-        if not are_columns(reader.fieldnames or ()):
-            return None
-        before = reader.line_num
-        for row in reader:
-            if None in row:
-                raise csv.Error("more cells than columns")
-            rows.append(Row({key: cell for key, cell in row.items() if cell}))
-            places.append(first + before + 1)
-            before = reader.line_num
-    except csv.Error as error:
-        place = f"{where}:{first + before + 1}"
-        diagnostics.add("PF201", f"read as text: it is not a table: {error}", where=place)
-        return None
-    diagnostics.extend(read)
-    said = f"read as a table of {plural(len(rows), 'record', 'records')}; --file shows it as text"
-    diagnostics.add("PF201", said, where=where, severity="info")
-    return load_records(
-        rows, where=where, diagnostics=diagnostics, locate=lambda at: f"{where}:{places[at]}"
-    )
-
-
 def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
     """Return the items in a text; the ending of its name, `where`, is a hint.
 
@@ -145,7 +100,7 @@ def _is_no_record(record: dict[str, Any]) -> bool:
     """
     if not record.keys().isdisjoint(_TEXT_FIELDS):
         return False
-    if ITEM_FIELDS.issuperset(record) or are_columns(map(str, record)):
+    if ITEM_FIELDS.issuperset(record) or unknown_columns(list(map(str, record))) == []:
         return False
     if find_shape(record) is not None or open_answer(record) is not None:
         return False

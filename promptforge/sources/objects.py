@@ -6,6 +6,7 @@ looked at: `guarded` turns that into `None`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
@@ -154,7 +155,7 @@ def table_rows(value: Any) -> list[Any] | None:
         return list(map(Row, value.named_results()))
     marks = ("__arrow_c_stream__", "to_pylist", "iterrows")
     if hasattr(kind, "fetchall") and not hasattr(kind, marks[0]):  # a cursor of a database
-        names = _distinct(column[0] for column in value.description or ())
+        names = distinct(column[0] for column in value.description or ())
         rows = value.fetchall()
         return [Row(zip(names, row, strict=False)) if type(row) is tuple else row for row in rows]
     if not any(hasattr(kind, mark) for mark in marks):
@@ -162,14 +163,14 @@ def table_rows(value: Any) -> list[Any] | None:
     if hasattr(kind, "to_dicts"):
         rows = value.to_dicts()
     elif hasattr(kind, "iterrows"):
-        rows = value.set_axis(_distinct(value.columns), axis=1).to_dict("records")
+        rows = value.set_axis(distinct(value.columns), axis=1).to_dict("records")
     else:
         if not hasattr(kind, "to_pylist"):
             import pyarrow
 
             value = pyarrow.table(value)
         if hasattr(type(value), "rename_columns"):
-            value = value.rename_columns(_distinct(value.column_names))
+            value = value.rename_columns(distinct(value.column_names))
         rows = value.to_pylist()
     return [
         Row({str(k): v for k, v in row.items() if is_there(v)}) if type(row) is dict else row
@@ -177,12 +178,16 @@ def table_rows(value: Any) -> list[Any] | None:
     ]
 
 
-def _distinct(names: Iterable[object]) -> list[str]:
+def distinct(names: Iterable[object]) -> list[str]:
+    """Return names of columns, each of several equal ones with its number behind it."""
     # A join of two tables has two columns of one name; in a mapping only the last would stay.
     found: dict[str, None] = {}
-    for name in map(str, names):
+    count: Counter[str] = Counter()
+    for given in map(str, names):
+        name = given
         while name in found:
-            name += "_2"
+            count[given] += 1
+            name = f"{given}_{count[given] + 1}"
         found[name] = None
     return list(found)
 

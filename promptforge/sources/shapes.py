@@ -53,13 +53,16 @@ def _fold(key: str) -> str:
 
 
 _USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *KEYS["metadata"][1:]))}
+_TEXT_COLUMNS = frozenset(map(_fold, TEXT_KEYS))
 _COLUMN_NAMES = {*_USUAL, *map(_fold, ITEM_FIELDS)}
 
 
-def are_columns(names: Iterable[str]) -> bool:
-    """Tell whether columns are all of records, in any spelling, one of them that of the text."""
-    folded = {_fold(name) for name in names}
-    return folded <= _COLUMN_NAMES and not folded.isdisjoint(map(_fold, TEXT_KEYS))
+def unknown_columns(names: Sequence[str]) -> list[str] | None:
+    """Return the columns that no record has in any spelling, `None` without a column of a text."""
+    folded = list(map(_fold, names))
+    if _TEXT_COLUMNS.isdisjoint(folded):
+        return None
+    return [name for name, key in zip(names, folded, strict=True) if key not in _COLUMN_NAMES]
 
 
 def respell(fields: Fields) -> Fields:

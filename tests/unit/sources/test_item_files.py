@@ -6,7 +6,6 @@ import importlib.util
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -233,67 +232,12 @@ def test_a_number_that_is_none_costs_itself_alone() -> None:
     assert parse('{"content": "a", "name": NaN}', "f.jsonl") == (["a"], [])
 
 
-_ROWS = [
-    "title;url;text;score;start_line",
-    'T1;https://e.org/1;"tar; many\nfiles";0,9;3',
-    'T2;https://e.org/2;"find ""walks""";0,5;',
-]
-
-
-@pytest.mark.parametrize("change", [
-    lambda text: text,
-    lambda text: "\ufeff" + text.replace("\n", "\r\n"),
-    lambda text: "sep=;\n" + text,
-    lambda text: text.replace(";", "\t"),
-    lambda text: text.replace(";", "|"),
-])  # fmt: skip
-def test_a_table_of_records(change: Callable[[str], str], tmp_path: Path) -> None:
-    text = change("\n".join(_ROWS))
-    (tmp_path / "hits.csv").write_text(text, encoding="utf-8", newline="")
-    said = Diagnostics()
-    items = item_files.load_table("hits.csv", workspace=tmp_path, diagnostics=said)
-    assert items is not None
-    first, second = items
-    assert (first.name, first.url, first.score, first.start_line) == (
-        "T1", "https://e.org/1", 0.9, 3
-    )  # fmt: skip
-    assert str(first.content).split()[0].startswith("tar") and second.content == 'find "walks"'
-    assert (first.origin, first.score_order) == ("similarity", "given")
-    assert [each.message for each in said] == [
-        "read as a table of 2 records; --file shows it as text"
-    ]
-
-
-def test_only_line_ends_end_a_row_of_a_table(tmp_path: Path) -> None:
-    text = "content,score\none\u2028text,0.5\nwith a\fform feed,0.25\n"
-    (tmp_path / "hits.csv").write_text(text, encoding="utf-8")
-    near: dict[str, Any] = {"workspace": tmp_path, "diagnostics": Diagnostics()}
-    items = item_files.load_table("hits.csv", **near)
-    assert items is not None and [item.score for item in items] == [0.5, 0.25]
-
-
-def test_a_table_that_has_to_be_a_text_says_so(tmp_path: Path) -> None:
-    for name, row in (("long.csv", f"{'x' * 200_000},1"), ("wide.csv", "a,1,b")):
-        (tmp_path / name).write_text(f"content,score\n{row}\n")
-        said = Diagnostics()
-        assert item_files.load_table(name, workspace=tmp_path, diagnostics=said) is None
-        assert [(each.code, each.where) for each in said] == [("PF201", f"{name}:2")]
-
-
 def test_a_workbook_is_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "hits.xlsx").write_bytes(b"PK\x03\x04")
     with pytest.raises(
         ItemError, match=r"hits.xlsx: not text but a zip or an office file; read documents from"
     ):
         item_files.load_items("hits.xlsx", workspace=tmp_path, diagnostics=Diagnostics())
-
-
-@pytest.mark.parametrize("text", [
-    "id,description,price\n1,a lamp,3\n", "id,score\n1,2\n", "text\na\n", "", "text,id\na,b,c\n"
-])  # fmt: skip
-def test_a_table_of_anything_else_is_a_text(text: str, tmp_path: Path) -> None:
-    (tmp_path / "shop.csv").write_text(text, encoding="utf-8")
-    assert item_files.load_table("shop.csv", workspace=tmp_path, diagnostics=Diagnostics()) is None
 
 
 # --- lists of sources -----------------------------------------------------------------------------
