@@ -116,6 +116,8 @@ def _split(record: Fields, *known: str) -> tuple[Fields, Fields]:
 
 def _read_chunk(record: Fields, notes: Any) -> Fields:
     camel = {k[:1].lower() + k[1:]: v for k, v in record.items()}
+    if _has_body(camel):  # `{"text": "…", "file_path": "a.md"}` is any store's
+        return read_hit(record, _ROW, notes)
     own, extra = _split(camel, *_CHUNK)
     fields: Fields = {"kind": "code", "origin": "similarity"} | own
     for key, field in _CHUNK.items():

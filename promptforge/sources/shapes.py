@@ -52,7 +52,8 @@ def _fold(key: str) -> str:
     return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
 
-_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS, *KEYS["metadata"][1:]))}
+_READ = (*TEXT_KEYS, *_LABEL_KEYS, *KEYS["metadata"][1:], "start_line", "end_line")
+_USUAL = {_fold(key): key for key in reversed(_READ)}
 _TEXT_COLUMNS = frozenset(map(_fold, TEXT_KEYS))
 _COLUMN_NAMES = {*_USUAL, *map(_fold, ITEM_FIELDS)}
 

@@ -252,3 +252,15 @@ def test_a_kind_of_source_in_metadata_hides_no_body() -> None:
     hit = {"id": "1", "document": BODY, "metadata": about, "distance": 0.3}
     assert (clean(hit).content, clean(hit).score_order) == (BODY, "lower")
     assert clean({"summary": "s", "metadata": about}).kind == "web"
+
+
+@pytest.mark.parametrize("given", [
+    {"file_path": "a.py"},
+    {"filePath": "a.py", "startLine": 3, "endLine": 9, "summary": "s"},
+    {"FilePath": "a.py", "StartLine": 3, "Relevance": 0.5},
+])  # fmt: skip
+def test_a_file_path_hides_no_body(given: dict[str, object]) -> None:
+    item = clean({"text": BODY, **given})
+    assert (item.content, item.path, item.kind) == (BODY, "a.py", "text")
+    assert (item.start_line == 3) == (len(given) > 1)
+    assert item.summary == given.get("summary")
