@@ -19,6 +19,7 @@ from .shapes import (
     find_shape,
     find_text,
     look,
+    name_page,
     number_of,
     place_of,
     plain_values,
@@ -89,7 +90,9 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     content = record.get(text)
     if isinstance(content, str) and not content.strip():
         content = None  # such as a page without text: it would be an empty block
-    return fields | known | {"content": content, "id": find_id(record), "metadata": metadata}
+    return name_page(
+        fields | known | {"content": content, "id": find_id(record), "metadata": metadata}
+    )
 
 
 @guarded
@@ -170,7 +173,8 @@ def _read_rag(record: Fields, notes: Any) -> Fields:
             if isinstance(filename, str):
                 fields["name"] = filename
     own, extra = _split(record, "page_content")
-    return fields | own | extra
+    found = fields | own | extra
+    return name_page(found) if "page_content" in record else found
 
 
 def _read_technique(metadata: Fields, source: object) -> Fields:

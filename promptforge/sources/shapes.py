@@ -20,7 +20,7 @@ from ..model import Item
 from ..plain_data import copy_plain, exact_str
 from ..yaml_reader import load_shipped_yaml
 from .native import guarded
-from .objects import MISSING, Fields, Row, fields_of, mapping, table_rows
+from .objects import MISSING, Fields, Row, fields_of, mapping, table_rows, without_point
 
 ITEM_FIELDS = frozenset(Item.__struct_fields__)
 
@@ -52,10 +52,11 @@ def _fold(key: str) -> str:
     return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
 
-_READ = (*TEXT_KEYS, *_LABEL_KEYS, *KEYS["metadata"][1:], "start_line", "end_line")
+_NAMED = (*TEXT_KEYS, *_LABEL_KEYS, *KEYS["metadata"][1:])
+_READ = (*_NAMED, *KEYS["page"], "start_line", "end_line")
 _USUAL = {_fold(key): key for key in reversed(_READ)}
 _TEXT_COLUMNS = frozenset(map(_fold, TEXT_KEYS))
-_COLUMN_NAMES = {*_USUAL, *map(_fold, ITEM_FIELDS)}
+_COLUMN_NAMES = {*map(_fold, (*_NAMED, *ITEM_FIELDS))}
 
 
 def unknown_columns(names: Sequence[str]) -> list[str] | None:
@@ -186,6 +187,37 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     return found
 
 
+_PAGE = re.compile(r"[\w.-]{1,20}")
+
+
+def name_page(fields: Fields) -> Fields:
+    """Return native fields with the page of their document in the name: `manual.pdf, page 3`.
+
+    So are parts of a PDF named that promptforge reads itself. The number is the one that the record
+    has, from 0 or from 1. A `page` that is no number, such as `/home`, is none.
+    """
+    name = fields.get("name") or _file_name(fields.get("path") or fields.get("url"))
+    page = _page_of(respell(fields["metadata"]))
+    return {**fields, "name": f"{name}, page {page}"} if page and type(name) is str else fields
+
+
+def _page_of(metadata: Fields) -> str | None:
+    for key in KEYS["page"]:
+        page = without_point(metadata.get(key))
+        if type(page) is int and 0 <= page < 10**9:  # to write a longer one takes time
+            return str(page)
+        is_label = type(page) is str and (key == "page_label" or page.isdecimal())
+        if is_label and _PAGE.fullmatch(page):
+            return str(page)
+    return None
+
+
+def _file_name(place: object) -> str | None:
+    """Return the last part of a path or URL, `None` for one without any."""
+    parts = re.split(r"[\\/]", place.rstrip("\\/")) if type(place) is str else [""]
+    return parts[-1] or None
+
+
 def _name_of(value: object) -> Any:
     """Return a name; of the headings above a hit, as Algolia has them by level, the last."""
     levels = [level for key, level in mapping(value).items() if key[:3] == "lvl" and level]
@@ -291,13 +323,14 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     metadata = {k: v for k, v in (metadata | inner).items() if v is not None}
     if number is not None:
         fields["score"] = metadata["score"] = number
-    return fields | {
+    fields |= {
         "content": text,
         "id": find_id(record) or find_id(mapping(record.get("_additional"))) or find_id(body),
         "score_order": order,
         "metadata": metadata,
         **own,
     }
+    return name_page(fields)
 
 
 def find_text(body: Fields) -> tuple[str | None, Any]:

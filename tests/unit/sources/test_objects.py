@@ -188,11 +188,11 @@ def test_rows_of_drivers() -> None:
 
 def test_a_document_of_no_framework_keeps_all_of_its_fields() -> None:
     first, _ = load([Chunk(text, {"page": 1}, 0.5, "T") for text in (TAR, FIND)])
-    assert (first.content, first.name, first.score) == (TAR, "T", 0.5)
+    assert (first.content, first.name, first.score) == (TAR, "T, page 1", 0.5)
     for about in ("meta", "metadata"):
         more = {about: {"page": 1}, "title": "T", "url": "https://e.org/1", "mime_type": "text"}
         (item,) = load([types.SimpleNamespace(content=TAR, **more)])
-        assert (item.content, item.name, item.url) == (TAR, "T", "https://e.org/1")
+        assert (item.content, item.name, item.url) == (TAR, "T, page 1", "https://e.org/1")
         assert item.origin == "similarity" and item.metadata["page"] == 1
 
 

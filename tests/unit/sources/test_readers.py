@@ -6,6 +6,7 @@ import types
 
 import pytest
 
+import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources.records import to_item
@@ -154,8 +155,8 @@ def test_a_lisp_style_item() -> None:
 def test_langchain_as_dict_and_as_object() -> None:
     about = {"source": "a.md", "page": 3, "title": "T", "relevance_score": 0.5, "start_line": "odd"}
     expected = Item(
-        content="c", path="a.md", name="T", score=0.5, score_order="given", origin="similarity",
-        metadata={**about, "score": 0.5},
+        content="c", path="a.md", name="T, page 3", score=0.5, score_order="given",
+        origin="similarity", metadata={**about, "score": 0.5},
     )  # fmt: skip
     assert clean({"page_content": "c", "metadata": about, "type": "Document"}) == expected
     assert clean({"lc": 1, "kwargs": {"page_content": "c", "metadata": about}}) == expected
@@ -264,3 +265,42 @@ def test_a_file_path_hides_no_body(given: dict[str, object]) -> None:
     assert (item.content, item.path, item.kind) == (BODY, "a.py", "text")
     assert (item.start_line == 3) == (len(given) > 1)
     assert item.summary == given.get("summary")
+
+
+@pytest.mark.parametrize("about, name", [
+    ({"source": "docs/manual.pdf", "page": 3}, "manual.pdf, page 3"),
+    ({"source": "manual.pdf", "page": 3, "page_label": "iv"}, "manual.pdf, page iv"),
+    ({"file_path": "C:\\docs\\manual.pdf", "pageNumber": 7.0}, "manual.pdf, page 7"),
+    ({"url": "https://e.org/manual.pdf", "page_number": "12"}, "manual.pdf, page 12"),
+    ({"title": "Manual", "source": "m.pdf", "page_label": "", "page": 0}, "Manual, page 0"),
+    ({"title": "Home", "url": "https://e.org/", "page": "/home"}, "Home"),
+    ({"source": "/", "page": 3}, None),
+    ({"title": "Home", "page": 10**5000, "page_label": "a\nb", "page_number": [3]}, "Home"),
+    ({"source": "a.md"}, None),
+    ({"page": 3}, None),
+])  # fmt: skip
+def test_a_page_stands_in_the_name_of_its_record(about: dict[str, object], name: str) -> None:
+    for record in (
+        {"page_content": "c", "metadata": about},
+        {"text": "c", "metadata": about},
+        {"id": "1", "payload": {"page_content": "c", "metadata": about}, "score": 0.5},
+        {"id": "1", "score": 0.5, "metadata": {"text": "c", **about}},
+        {"document": "c", "metadata": about, "distance": 0.5},
+        {"chunk": "c", **about},
+    ):
+        item, _ = read(record)
+        assert item.name == name
+        assert item.metadata["page"] == 3 if about.get("page") == 3 else True
+
+
+def test_a_page_is_a_source_of_its_own() -> None:
+    pages = [
+        {"page_content": f"page {n}", "metadata": {"source": "manual.pdf", "page": n}}
+        for n in (3, 7)
+    ]
+    named = ["manual.pdf, page 3", "manual.pdf, page 7"]
+    result = pf.render(pages, layout="knowledge")
+    assert [source.name for source in result.sources] == named
+    assert all(f"'{name}'" in result.text for name in named)
+    about = {"source": "manual.pdf", "source_type": "markdown", "page": 3}
+    assert clean({"page_content": "c", "metadata": about}).name == named[0]
