@@ -224,13 +224,14 @@ class Relay:
         given = result.get("content", b"[]")
         content: list[Any] = msgspec.json.decode(given, type=list[msgspec.Raw])
         found = list(_texts_in(content, call.language))
-        failed = _decode(result.get("isError", b"false"), bool)
+        failed = _decode(result.get("isError", b"false"), bool) is True
         schema = None if failed else self._schemas.get(call.tool)
         short = self._shortener.shorten(
             ToolResult([text for _, _, text, _ in found], structured),
             call.question,
             [language for *_, language in found],
             schema,
+            failed,
         )
         if short is None:
             return None

@@ -24,6 +24,7 @@ from referencing import Registry
 
 from ..engine import get_tokenizer
 from ..errors import OptionError, quote
+from ..prompts.shorten import is_output
 from ..sources.text_files import rank_texts
 from .bridge import Bridge
 
@@ -91,15 +92,17 @@ class ResultShortener:
         question: str = "",
         languages: Sequence[str | None] = (),
         schema: Any = None,
+        failed: bool = False,
     ) -> ToolResult | None:
         """Return the shorter result; `None` where all of it costs no more than the budget.
 
-        `languages` are those of the texts; `schema` is that of the structured content.
+        `languages` are those of the texts; `schema` is that of the structured content. `failed`:
+        the result is flagged as an error.
         """
         if self.cost(given.parts) <= self.most:
             return None
         known = languages or [None] * (1 + len(given.texts))
-        return _Shortening(self, given, question, known, schema or {}).run()
+        return _Shortening(self, given, question, known, schema or {}, failed).run()
 
     def read(self, given: object) -> list[str]:
         """Return the texts that a call of `read_more` asks for. Raises `ValueError`."""
@@ -154,9 +157,11 @@ class _Shortening:
         question: str,
         languages: Sequence[str | None],
         schema: dict[str, Any],
+        failed: bool,
     ) -> None:
         self._by, self._counter, self._question = by, by.counter, question
         self._structured, self._schema, self._languages = given.structured, schema, languages
+        self._failed = failed
         self._value = _json_value(given.structured or "")
         self._others = list(given.texts)
         self._copies = [
@@ -246,6 +251,8 @@ class _Shortening:
             text = _passages(text, self._question)
         language = language if value is None else "json"
         item = {"content": text, "kind": "file", "language": language}
+        if self._failed and is_output(text):
+            item = {"content": text, "kind": "error"}
         asked = self._question or None
         made = self._by.bridge.fit([item], asked, max_tokens=max(0, room)).result.text
         return made if value is None or _agrees(made, None) else self._prune(value, None, room)

@@ -587,7 +587,8 @@ class _MessageReader:
 
     def _output(self, given: dict[str, Any], field: str) -> ToolOutput:
         value = given.get(field)
-        failed = given.get("is_error") is True or given.get("status") == "error"
+        failed = given.get("status") == "error"
+        failed |= any(given.get(key) is True for key in ("is_error", "isError"))
         # Gemini wraps a result in {"output": …} or {"error": …}.
         if field == "response" and isinstance(value, dict) and set(value) == {"error"}:
             value, failed = value["error"], True

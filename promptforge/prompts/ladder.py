@@ -435,7 +435,8 @@ class _Replay:
             text = block.text
             if self._composer.count(text) > tokens:
                 shortener = shortener_of(self._composer.counter, self._options.marker)
-                text = shortener.shorten(text, question, tokens)
+                failed = isinstance(block, ToolOutput) and block.failed
+                text = shortener.shorten(text, question, tokens, failed)
         if isinstance(block, TextBlock):
             return replace(block, text=text, original=None, family="") if text else None
         if not text.strip():
@@ -509,7 +510,11 @@ def with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
     for key in ("function_response", "functionResponse"):
         given = original.get(key)
         if isinstance(given, dict):
-            return {**original, key: {**given, "response": {"output": text}}}
+            response = given.get("response")
+            name = "output"
+            if isinstance(response, dict) and set(response) == {"error"}:
+                name = "error"
+            return {**original, key: {**given, "response": {name: text}}}
     given = original.get("toolResult")
     if isinstance(given, dict):
         return {**original, "toolResult": {**given, "content": [{"text": text}]}}

@@ -11,6 +11,7 @@ import msgspec
 
 from ..model import Item
 from ..rendering.renderer import ContextRenderer
+from ..text.detection import detect_language
 from ..tokenizers.counters import Counter
 
 CONTENTS_LAYOUTS = Path(__file__).parent / "layouts"
@@ -18,6 +19,7 @@ CONTENTS_LAYOUTS = Path(__file__).parent / "layouts"
 MAX_TEXTS_REMEMBERED = 4096
 """Shortened texts remembered by each shortener: an agent sends its whole history each time."""
 MAX_SHORTENERS_REMEMBERED = 16
+_DATA = ("html", "json", "repr", "xml")
 _PLAIN: dict[str, Any] = {
     "layout": "contents",
     "format": "plain",
@@ -34,21 +36,31 @@ class TextShortener:
     def __init__(self, counter: Counter, marker: str) -> None:
         given = {**_PLAIN, "tokenizer": counter, "marker": marker}
         self._renderer = ContextRenderer(templates=CONTENTS_LAYOUTS, **given)
-        self._remembered: dict[tuple[bytes, str, int], str] = {}
+        self._remembered: dict[tuple[bytes, str, int, bool], str] = {}
 
-    def shorten(self, text: str, query: str, tokens: int) -> str:
-        """Return what answers the query in at most so many tokens; empty where nothing has room."""
+    def shorten(self, text: str, query: str, tokens: int, failed: bool = False) -> str:
+        """Return what answers the query in at most so many tokens; empty where nothing has room.
+
+        `failed`: a tool's result is flagged as an error.
+        """
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        key = digest, query, tokens
+        key = digest, query, tokens, failed
         found = self._remembered.get(key)
         if found is None:
             if len(self._remembered) >= MAX_TEXTS_REMEMBERED:
                 self._remembered.clear()
             item = Item(content=text, language=_language_of(text))
+            if failed and is_output(text):
+                item = Item(content=text, kind="error")
             options: dict[str, Any] = {"max_tokens": tokens, "query": query or None}
             found = self._renderer.render([item], **options).text.strip("\n")
             self._remembered[key] = found
         return found
+
+
+def is_output(text: str) -> bool:
+    """Return False for data and pages, which a tool gives besides the output of programs."""
+    return detect_language(text) not in _DATA
 
 
 def _language_of(text: str) -> str | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TRIMMERS_BY_KIND = {
     **dict.fromkeys(("commit", "diff"), "patch"),
-    "error": "traceback",
+    "error": "failure",
     "log": "log",
     "man_page": "man_page",
     "mitre_attack": "attack_technique",
@@ -46,7 +46,7 @@ TRIMMERS_BY_LANGUAGE = {
     "markdown": "markdown",
     "python": "python",
     "rst": "rst",
-    "traceback": "traceback",
+    "traceback": "failure",
     **dict.fromkeys(
         ("csv", "dockerfile", "ini", "properties", "toml", "tsv", "xml", "yaml"), "entries"
     ),
@@ -145,7 +145,7 @@ class Trimmers(NamedTuple):
         """
         kind = self.trim_as.get(kind, kind)
         module = TRIMMERS_BY_KIND.get(kind) or TRIMMERS_BY_LANGUAGE.get(language or kind)
-        module = "log" if module == "history" else module
+        module = "log" if module in ("failure", "history") else module
         if module not in ("html", "json", "log") or len(text) > MAX_CHARS_DIVIDED:
             return None
         if module == "log" and text.count("\n") > MAX_LINES_COUNTED:

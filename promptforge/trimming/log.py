@@ -67,11 +67,12 @@ class _Record(NamedTuple):
     """Its first lines without what changes."""
 
 
-def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None, last: int = 0) -> Pieces | None:
     """Return a log as pieces; of a single record a trace, or None.
 
     Of records that say the same the last stays longest. With k after it a record's `keep` is
     (1 + severity) / (1 + k): an error said for the third time is worth as much as one new line.
+    The `last` records are worth an error that is not said again.
     """
     lines = split_lines(text)
     records = list(_read(lines))
@@ -81,7 +82,8 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     keeps: list[float] = []
     for record in reversed(records):
         seen[record.shape] += 1
-        keeps.append((1 + record.severity) / seen[record.shape])
+        keep = (1 + record.severity) / seen[record.shape]
+        keeps.append(max(keep, _KEEP_OF_AN_ERROR) if len(keeps) < last else keep)
     parts: list[Piece] = []
     # Of equals the latest stays; by so little that it decides only among equals.
     rows = [(r, keeps[-1 - n] + n / len(records) / 1e6) for n, r in enumerate(records)]
@@ -89,13 +91,13 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         first, *equal = run
         parts += _make_pieces(lines, *first, len(parts))
         is_timed = _TIME.match(lines[first[0].start])
-        last = [equal.pop()] if is_timed and equal else []
-        if len(equal) + len(last) + 1 < MIN_EQUAL_LINES:
-            last, equal = [*equal, *last], []
+        latest = [equal.pop()] if is_timed and equal else []
+        if len(equal) + len(latest) + 1 < MIN_EQUAL_LINES:
+            latest, equal = [*equal, *latest], []
         if equal:
             said = "".join(lines[record.start] for record, _ in equal)
             parts.append(Piece(said, -1.0, len(parts) - 1, kind="equal"))
-        for record, keep in last:
+        for record, keep in latest:
             parts += _make_pieces(lines, record, keep, len(parts))
     return Pieces(parts, _gap, marks, under_query=UnderQuery(_KEEP_OF_AN_ERROR))
 

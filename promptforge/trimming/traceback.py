@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..text import table_text
 from ..text.format import Marks
 from ..text.words import late_pattern
-from .pieces import ALWAYS, Piece, Pieces, UnderQuery, line_end, line_gap, split_lines
+from .pieces import ALWAYS, Piece, Pieces, UnderQuery, line_end, split_lines
 
 FRAME, REPEAT = "frame", "repeated frame"
 _INNERMOST_FRAMES = 2
@@ -21,9 +20,6 @@ _REPEATED, _AROUND, _ASIDE, _LIBRARY_FRAME, _OWN_FRAME, _LIBRARY_NEAR, _OWN_NEAR
 """The order of leaving. A frame has up to 1 less, by its distance from the innermost."""
 _FACTS = _LIBRARY_FRAME
 """Least `keep` of the frames that no query moves: the program's own, and the innermost."""
-_FAILED = late_pattern(
-    r"(?i:\b(?:error|fatal|panic|critical|severe|failed|failure)\b)|\w(?:Error|Exception)\b"
-)
 _MAX_MESSAGE_LINES = 200
 """Lines above a trace that are searched for its exception."""
 
@@ -43,27 +39,15 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     """Return a text with a trace of Python, JavaScript, Java, .NET, Ruby, Go or Rust as pieces.
 
     The exceptions and their messages, chained ones too, always stay. Repeated frames go first, then
-    the text around, libraries' frames, the program's own; the outermost of each first. Of a log
-    without a trace the lines that say that something failed stay longest; None without those.
+    the text around, libraries' frames, the program's own; the outermost of each first. None
+    without a trace.
     """
     lines = split_lines(text)
     for read in _READERS:
         traces = list(read(lines))
         if any(trace.frames for trace in traces):
             return Pieces(_parts(lines, traces), _gap, marks, under_query=UnderQuery(_FACTS))
-    failed = [number for number, line in enumerate(lines) if _FAILED.search(line)]
-    if not failed or 2 * len(failed) > len(lines):
-        return None
-    return Pieces(list(_log(lines, failed)), line_gap, marks, under_query=UnderQuery(_FACTS))
-
-
-def _log(lines: Sequence[str], failed: Sequence[int]) -> Iterator[Piece]:
-    """Yield the lines of a log: those that failed stay longest, then the lines near them."""
-    for number, line in enumerate(lines):
-        at = bisect_left(failed, number)
-        distance = min(abs(number - other) for other in failed[max(0, at - 1) : at + 1])
-        late = number / (len(lines) + 1)
-        yield Piece(line, (1 + late) / distance if distance else _FACTS + late)
+    return None
 
 
 def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:

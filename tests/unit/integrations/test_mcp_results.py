@@ -274,3 +274,11 @@ def test_handles_expire_by_size_and_belong_to_one_proxy(monkeypatch: pytest.Monk
     assert by.read({"handle": others[-1]})
     with pytest.raises(ValueError, match="no result is held"):
         shortener().read({"handle": others[-1]})
+
+
+def test_a_result_flagged_as_an_error_keeps_its_end() -> None:
+    printed = [f"wrote chunk {n}" for n in range(1500)] + ["could not write 1500: disk quota"]
+    for text in ("\n".join(printed), json.dumps({"code": 1, "out": "\n".join(printed)})):
+        given = ToolResult([], text) if text[0] == "{" else ToolResult([text])
+        found = shortener().shorten(given, "build.ts chunk", ["typescript"], failed=True)
+        assert found is not None and "disk quota" in "".join(found.parts)

@@ -399,3 +399,70 @@ def test_the_least_of_a_history_takes_one_batch(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(pf.BudgetError):
         pf.Renderer(context_window=9).prompt(history=turn * 40, user="q" * 99, to="openai")
     assert len(batches) == 1
+
+
+OUTPUT = "".join(f"wrote chunk {n}\n" for n in range(1500)) + "could not write 1500: disk quota"
+CALLING = {"type": "tool_use", "id": "t1", "name": "bash", "input": {}}
+FAILED: dict[str, Messages] = {
+    "anthropic": [
+        {"role": "assistant", "content": [CALLING]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": OUTPUT}
+            ],
+        },
+    ],
+    "bedrock": [
+        {
+            "role": "assistant",
+            "content": [{"toolUse": {"toolUseId": "t1", "name": "bash", "input": {}}}],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "toolResult": {
+                        "toolUseId": "t1", "status": "error", "content": [{"text": OUTPUT}],
+                    }
+                }
+            ],
+        },
+    ],
+    "gemini": [
+        {"role": "model", "parts": [{"function_call": {"id": "t1", "name": "bash", "args": {}}}]},
+        {
+            "role": "user",
+            "parts": [
+                {
+                    "function_response": {
+                        "id": "t1", "name": "bash", "response": {"error": OUTPUT},
+                    }
+                }
+            ],
+        },
+    ],
+    "openai": [
+        step("t1", "")[0],
+        {"role": "tool", "tool_call_id": "t1", "status": "error", "content": OUTPUT},
+    ],
+    "roles": [
+        step("t1", "")[0],
+        {"role": "tool", "tool_call_id": "t1", "isError": True, "content": OUTPUT},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("to", FAILED)
+def test_a_result_flagged_as_an_error_keeps_its_end_and_its_flag(to: ShapeName) -> None:
+    prompt = fitted([asked("store it"), *FAILED[to]], 500, to)
+    assert prompt.tokens <= 500 and "disk quota" in prompt.text
+    sent = json.dumps(prompt.request)
+    assert to not in ("anthropic", "bedrock", "gemini") or '"error"' in sent or "is_error" in sent
+
+
+def test_a_page_flagged_as_an_error_stays_a_page() -> None:
+    page = "<html><body><nav>Home</nav><h1>Gone</h1>" + "<p>It was moved.</p>" * 900 + "</body>"
+    plain = [asked("get it"), *step("t1", page)]
+    failed = [*plain[:2], {**plain[2], "is_error": True}]
+    assert fitted(failed, 500)[-1] == fitted(plain, 500)[-1]
