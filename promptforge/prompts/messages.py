@@ -7,6 +7,7 @@ other family gets the block in its own shape, or nothing, and a diagnostic says 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import count, groupby
 from operator import is_
@@ -429,6 +430,8 @@ def _with_late_results(
     """
     made: list[tuple[Message, list[MessageBlock]]] = []
     places: dict[str, int] = {}
+    # A broken history may use one id for two calls, and has a result for each.
+    waiting: dict[str, int] = {}
     for message in messages:
         kept: list[MessageBlock] = []
         for block in message.blocks:
@@ -437,17 +440,24 @@ def _with_late_results(
                 continue
             place = places[block.id]
             results = made[place][1]
-            if place < len(made) - 1:
+            is_late = place < len(made) - 1
+            if is_late:
                 text = f"the late result of {quote(block.id)} was moved to its call"
                 diagnostics.add("PF209", text, where=where, severity="info")
-                results[:] = [one for one in results if getattr(one, "id", "") != block.id]
                 for _, row in made[place:]:
                     row[:] = [one for one in row if not is_bound_thought(one)]
+            if waiting[block.id] <= 0:
+                results[:] = [one for one in results if getattr(one, "id", "") != block.id]
+                if not is_late:
+                    text = f"a second result of {quote(block.id)} has replaced the first"
+                    diagnostics.add("PF209", text, where=where)
+            waiting[block.id] -= 1
             results.append(block)
         made.append((message, kept))
-        calls = [b.id for b in kept if isinstance(b, ToolCall) and b.id]
-        if calls:
-            places |= dict.fromkeys(calls, len(made))
+        ids = [b.id for b in kept if isinstance(b, ToolCall) and b.id]
+        if ids:
+            places |= dict.fromkeys(ids, len(made))
+            waiting |= Counter(ids)
             made.append((Message("tool", ()), []))
     moved = (replace(message, blocks=tuple(row)) for message, row in made if row)
     return join_messages(moved)

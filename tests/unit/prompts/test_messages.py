@@ -76,3 +76,40 @@ def test_the_text_of_a_document_is_counted_and_read(fetched: bool) -> None:
     prompt = pf.Renderer(profile="gpt").prompt([], history=history, user="q", to="anthropic")
     assert prompt.tokens >= pf.get_tokenizer("o200k_base").count(text)
     assert "PF504" not in {d.code for d in prompt.warnings}
+
+
+TWO_RESULTS: dict[str, list[dict[str, Any]]] = {
+    "openai": [
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "pending"},
+        {"role": "tool", "tool_call_id": "c1", "content": "final 42"},
+    ],
+    "anthropic": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f"}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "pending"},
+                {"type": "tool_result", "tool_use_id": "c1", "content": "final 42"},
+            ],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("to", ["openai", "anthropic"])
+def test_a_second_result_of_a_call_replaces_the_first(to: Any) -> None:
+    history = [{"role": "user", "content": "q"}, *TWO_RESULTS[to]]
+    prompt = pf.Renderer().prompt(history=history, to=to)
+    assert "final 42" in prompt.text and "pending" not in prompt.text
+    said = [each.message for each in prompt.warnings if each.code == "PF209"]
+    assert said == ['a second result of "c1" has replaced the first']
+
+
+def test_two_calls_with_one_id_do_not_replace_a_result() -> None:
+    calls = [{"id": "c", "function": {"name": name}} for name in "fg"]
+    history = [{"role": "user", "content": "q"}, {"role": "assistant", "tool_calls": calls}]
+    history += [{"role": "tool", "tool_call_id": "c", "content": f"of {name}"} for name in "fg"]
+    prompt = pf.Renderer().prompt(history=history, to="openai")
+    assert [call["function"]["name"] for call in prompt[1]["tool_calls"]] == ["f"]
+    assert prompt[2]["content"] == "of f"
