@@ -1,9 +1,9 @@
 """The histories of all providers and frameworks, read into messages of one form.
 
 A history may be in the shape of OpenAI (chat and responses), Anthropic, Gemini or Bedrock, of
-LangChain, LlamaIndex, Haystack or Pydantic AI, or of plain messages with `role` and `content`; as
-objects of these libraries or as plain data. A bad message costs only itself (PF208), and a tool
-call without its result is left out, as is a result without its call (PF209).
+LangChain, LlamaIndex, Haystack, Pydantic AI or Vercel's AI SDK, or of plain messages with `role`
+and `content`; as objects of these libraries or as plain data. A bad message costs only itself
+(PF208), and a tool call without its result is left out, as is a result without its call (PF209).
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from .libraries import (
     OWNERS,
     Dumper,
     as_sent,
+    blocks_of_parts,
     chat_message,
+    has_types,
     image_of,
     inner,
     is_signed,
@@ -256,10 +258,12 @@ class _MessageReader:
 
     def _blocks(self, role: Role, message: dict[str, Any]) -> list[MessageBlock]:
         """Read the content of a message, under whatever name it comes."""
+        if has_types(message.get("parts")):
+            return self._content([*blocks_of_parts(message["parts"])])
         if "parts" in message:
             return self._parts(message["parts"])
         content = message.get("blocks", message.get("content"))  # of LlamaIndex: blocks
-        if role == "tool" and not _is_haystack(content):
+        if role == "tool" and not _holds_results(content):
             return [self._output({**message, "content": content}, "content")]
         item = self._output_message(message) if role == "assistant" else []
         return item or self._content(content)
@@ -711,9 +715,12 @@ def _is_converse(part: dict[str, Any]) -> bool:
     return known and isinstance(inner, dict) and "mime_type" not in inner
 
 
-def _is_haystack(content: Any) -> bool:
+def _holds_results(content: Any) -> bool:
+    """Return whether a message of a tool holds several results: Haystack's and the AI SDK's."""
     return isinstance(content, list) and any(
-        isinstance(part, dict) and "tool_call_result" in part for part in content
+        isinstance(part, dict)
+        and ("tool_call_result" in part or str(part.get("type")).startswith("tool-"))
+        for part in content
     )
 
 

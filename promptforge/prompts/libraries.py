@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Data = dict[str, Any]
@@ -91,7 +91,11 @@ def is_signed(thought: Any) -> bool:
     return signed or thought.get("type") == "redacted_thinking"
 
 
-def _reasoning(part: Data, maker: str) -> Data | None:  # LangChain
+def _reasoning(part: Data, maker: str) -> Data | None:  # LangChain; the AI SDK
+    for key in ("providerMetadata", "providerOptions"):
+        signature = inner(inner(part, key), "anthropic").get("signature")
+        if signature:
+            return _thought(part.get("text"), signature)
     signature = inner(part, "extras").get("signature")
     if not signature or maker == "gemini":
         return None
@@ -153,6 +157,23 @@ def _renamed(call: Data) -> Data:
     return {"id": id_, "name": call.get("tool_name"), "arguments": arguments}
 
 
+def _sdk_call(part: Data, maker: str) -> Data:
+    arguments = part.get("input", part.get("args"))
+    call = {"id": part.get("toolCallId"), "name": part.get("toolName"), "arguments": arguments}
+    return {"type": "tool_call", **call}
+
+
+def _sdk_result(part: Data, maker: str) -> Data:
+    value, failed = part.get("output", part.get("result")), part.get("isError")
+    if isinstance(value, dict) and value.get("type") in _SDK_OUTPUTS:
+        failed = value["type"] not in ("text", "json", "content")
+        value = value.get("value", value.get("reason", _DENIED))
+    result = {"tool_call_id": part.get("toolCallId"), "name": part.get("toolName")}
+    return {"type": "tool_call_result", **result, "content": value, "is_error": failed}
+
+
+_SDK_OUTPUTS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
+_DENIED = "Tool execution denied."
 _BLOCKS = {
     "non_standard": lambda part, maker: inner(part, "value") or None,
     "reasoning": _reasoning,
@@ -160,6 +181,8 @@ _BLOCKS = {
     "server_tool_result": _server_result,
     "text-plain": _plain_text,
     "thinking": _thinking,
+    "tool-call": _sdk_call,
+    "tool-result": _sdk_result,
     "tool_call": _tool_call,
     "tool_call_result": _call_result,
 }
@@ -168,7 +191,7 @@ _BLOCKS = {
 # --- images ---------------------------------------------------------------------------------------
 
 IMAGES = ("image", "image_url", "input_image")
-MIMES = ("media_type", "mime_type", "mimeType", "image_mimetype")
+MIMES = ("media_type", "mime_type", "mediaType", "mimeType", "image_mimetype")
 DATAS = ("data", "base64", "base64_image", "image")
 
 
@@ -181,6 +204,8 @@ def image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
     mime = next((part[key] for key in MIMES if isinstance(part.get(key), str)), "")
     data = next((part[key] for key in DATAS if isinstance(part.get(key), str)), "")
     url: Any = part.get("url") or part.get("image_url")
+    if ":" in data[:6]:  # the AI SDK has an address there
+        url, data = data, ""
     if isinstance(url, dict):  # OpenAI's chat
         url = url.get("url")
     if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
@@ -188,7 +213,48 @@ def image_of(part: dict[str, Any]) -> tuple[str, str, str] | None:
         mime, url = head.removeprefix("data:"), ""
     if mime.startswith("image/") and data:
         return mime, data, ""
+    is_image |= mime.startswith("image/")
     return (mime, "", url) if is_image and isinstance(url, str) and url else None
+
+
+# --- the AI SDK of Vercel -------------------------------------------------------------------------
+
+
+def has_types(parts: Any) -> bool:
+    """Return whether parts are of a message of a user interface: Gemini's have no types."""
+    return isinstance(parts, list) and any(
+        isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts
+    )
+
+
+def blocks_of_parts(parts: Sequence[Any]) -> Iterator[Any]:
+    """Yield parts as blocks of a message to an LLM: one of a tool is a call and its result.
+
+    Calls side by side were made at once, so their results follow them all.
+    """
+    results: list[Data] = []
+    for part in parts:
+        kind = str(part.get("type")) if isinstance(part, dict) else ""
+        if kind == "tool-invocation":
+            part = {**inner(part, "toolInvocation"), "type": "dynamic-tool"}
+        is_tool = kind.startswith(("tool-", "dynamic-tool")) and "toolCallId" in part
+        if not is_tool:
+            yield from results
+            results = []
+            if kind != "step-start":
+                yield part
+            continue
+        part = {"toolName": kind.removeprefix("tool-"), **part, "type": "tool-call"}
+        yield part
+        state = part.get("state")
+        if state == "output-error":
+            part |= {"output": part.get("errorText"), "isError": True}
+        elif state == "output-denied":
+            reason = inner(part, "approval").get("reason") or _DENIED
+            part |= {"output": reason, "isError": True}
+        if state in ("output-available", "output-error", "output-denied", "result"):
+            results.append({**part, "type": "tool-result"})
+    yield from results
 
 
 # --- Pydantic AI ----------------------------------------------------------------------------------

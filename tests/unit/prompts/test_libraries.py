@@ -352,3 +352,119 @@ def test_law_nothing_of_a_history_is_lost_in_silence(shape: str, to: ShapeName) 
         said = {d.where for d in made.warnings if d.code in ("PF208", "PF209")}
         found = "QZQ7" in json.dumps(made.request, default=str)
         assert found or said & {"history", f"history[{path[0]}]"}, (path, last)
+
+
+# --- the AI SDK of Vercel -------------------------------------------------------------------------
+
+ASKS: Data = {"role": "user", "parts": [{"type": "text", "text": "Weather?"}]}
+
+
+def notes_of(prompt: pf.Prompt) -> list[str]:
+    return [each.message for each in prompt.warnings if each.code in ("PF208", "PF209")]
+
+
+def sdk_tool(id_: str, state: str, name: str = "tool-look", **more: Any) -> Data:
+    return {"type": name, "toolCallId": id_, "state": state, "input": {"city": id_}, **more}
+
+
+def test_a_message_of_a_user_interface_has_thoughts_calls_and_results() -> None:
+    parts = [
+        {"type": "step-start"},
+        {"type": "reasoning", "text": "hm"},
+        sdk_tool("c1", "output-available", output={"t": 1}),
+        sdk_tool("c2", "output-error", "dynamic-tool", toolName="find", errorText="no such city"),
+        {"type": "step-start"},
+        sdk_tool("c3", "output-denied", approval={"id": "a", "approved": False}),
+        sdk_tool("c4", "output-available"),
+        {"type": "text", "text": "sunny"},
+        {"type": "data-map", "data": {}},
+    ]
+    answer = {"id": "2", "role": "assistant", "metadata": {"m": 1}, "parts": parts}
+    prompt = pf.Renderer().prompt(history=[ASKS, answer], user="q", to="anthropic")
+    calls, results, others, denied, text = [m["content"] for m in list(prompt)[1:6]]
+    assert [(call["name"], call["input"]) for call in calls] == [
+        ("look", {"city": "c1"}), ("find", {"city": "c2"})
+    ]  # fmt: skip
+    assert [result["content"] for result in results] == ['{"t": 1}', "no such city"]
+    assert [result.get("is_error", False) for result in results] == [False, True]
+    assert [call["id"] for call in others] == ["c3", "c4"]
+    assert denied[0] | {"content": ""} == {
+        "type": "tool_result", "tool_use_id": "c3", "content": "", "is_error": True
+    }  # fmt: skip
+    assert text == [words("sunny")]
+    assert notes_of(prompt) == [
+        'content: a block of type "reasoning" was left out',
+        'content: a block of type "data-map" is not text and was left out',
+    ]
+
+
+def test_a_call_of_a_user_interface_without_a_result_is_named() -> None:
+    older = {"state": "result", "toolCallId": "c1", "toolName": "look", "args": {}, "result": "9"}
+    parts = [
+        {"type": "tool-invocation", "toolInvocation": older},
+        sdk_tool("c2", "approval-requested", "tool-pay"),
+        {"type": "text", "text": "done"},
+    ]
+    history = [ASKS, {"role": "assistant", "parts": parts}]
+    prompt = pf.Renderer().prompt(history=history, user="q", to="openai")
+    assert prompt[2]["content"] == "9" and prompt[1]["tool_calls"][0]["id"] == "c1"
+    assert notes_of(prompt) == ['the call of "pay" has no result; it was left out']
+
+
+def test_messages_for_an_llm_of_the_ai_sdk() -> None:
+    def result(id_: str, **output: Any) -> Data:
+        return {"type": "tool-result", "toolCallId": id_, "toolName": "f", **output}
+
+    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "f"}
+    signed = {"anthropic": {"signature": "c2ln"}}
+    shown = [{"type": "text", "text": "see"}, {"type": "media", "data": PNG, "mediaType": PNG_TYPE}]
+    history: list[Data] = [
+        user(words("q")),
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "reasoning", "text": "hm", "providerOptions": signed},
+                {**call, "input": {"n": 1}},
+                {**call, "toolCallId": "c2", "args": {"n": 2}},
+                {**call, "toolCallId": "c3", "input": {}},
+            ],
+        },
+        {
+            "role": "tool",
+            "content": [
+                result("c1", output={"type": "error-text", "value": "bad"}),
+                result("c2", result=[1, 2]),
+                result("c3", output={"type": "content", "value": shown}),
+            ],
+        },
+    ]
+    prompt = pf.Renderer().prompt(history=history, user="q", to="anthropic")
+    thought, *calls = prompt[1]["content"]
+    assert thought == {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    assert [call["input"] for call in calls] == [{"n": 1}, {"n": 2}, {}]
+    results = prompt[2]["content"][:3]
+    assert [each["content"] for each in results] == ["bad", "[1, 2]", "see"]
+    assert results[0]["is_error"] and "is_error" not in results[1]
+    assert notes_of(prompt) == ['content: a block of type "media" is not text and was left out']
+
+
+PNG_TYPE = "image/png"
+DATA_URL = f"data:{PNG_TYPE};base64,{PNG}"
+
+
+@pytest.mark.parametrize(
+    ("part", "url"),
+    [
+        ({"type": "file", "url": DATA_URL}, ""),
+        ({"type": "file", "url": "https://x.org/y"}, "https://x.org/y"),
+        ({"type": "file", "data": PNG}, ""),
+        ({"type": "image", "image": "https://x.org/y"}, "https://x.org/y"),
+        ({"type": "image", "image": DATA_URL}, ""),
+    ],
+)
+@pytest.mark.parametrize("key", ["parts", "content"])
+def test_images_of_the_ai_sdk(part: Data, url: str, key: str) -> None:
+    history = [{"role": "user", key: [words("see"), {**part, "mediaType": PNG_TYPE}]}]
+    prompt = pf.Renderer().prompt(history=history, to="openai")
+    assert prompt[0]["content"][1]["image_url"]["url"] == (url or DATA_URL)
+    assert notes_of(prompt) == []
