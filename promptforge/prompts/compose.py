@@ -103,6 +103,8 @@ class ComposedPrompt(NamedTuple):
     """Tokens of the window, with the LLM's own overhead as far as it is known."""
     fillers: tuple[Message, ...] = ()
     """Messages that nobody wrote: the user's before a greeting, an answer before a question."""
+    folded: int = 0
+    """System messages within the conversation that became the user's."""
 
 
 @dataclass
@@ -121,6 +123,8 @@ class Composer:
     """The words that ask the LLM to cite; `None` if the provider asks."""
     user_first: bool = False
     """True if a message of the assistant may not be the first."""
+    folds_system: bool = False
+    """True if a system message may not stand within a conversation: the user says its text."""
     family: FamilyRules = OTHER_FAMILY
     """The rules of the chat template that prints the messages."""
     tools: Sequence[str] = ()
@@ -149,7 +153,7 @@ class Composer:
         given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
         printed = [(part, self._print(part, boundary)) for part in given]
-        whole, fillers = None, list[Message]()
+        whole, fillers, folded = None, list[Message](), 0
         if self.one_text:
             parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
             # `Safe.__str__` returns the `Safe` itself; a request holds plain strings.
@@ -159,11 +163,15 @@ class Composer:
             if at >= 0:
                 printed = _with_recall(printed, at)
             parts = tuple(_to_messages(part, text) for part, text in printed)
-            messages = self._adapt(self._join(parts))
+            messages = self._join(parts)
+            if self.folds_system:
+                messages, folded = _fold_system(messages)
+            messages = self._adapt(messages)
             fillers = self._fill(messages)
         tokens = self.options.prompt_tokens + self.tools_cost
         tokens += sum(map(self.message_cost, messages))
-        return ComposedPrompt(tuple(messages), whole, parts, boundary, tokens, tuple(fillers))
+        shown, put = tuple(messages), tuple(fillers)
+        return ComposedPrompt(shown, whole, parts, boundary, tokens, put, folded)
 
     def _fill(self, messages: list[Message]) -> list[Message]:
         """Put messages where the provider demands one, and return these."""
@@ -397,6 +405,16 @@ class Composer:
                 own = mark_history(own, further, self.look_back)
             messages += own
         return join_messages(messages)
+
+
+def _fold_system(messages: Sequence[Message]) -> tuple[list[Message], int]:
+    """Return messages with the user's text in place of later system messages, and their number."""
+    later = [n > 0 and message.role in SYSTEM_ROLES for n, message in enumerate(messages)]
+    made = [
+        replace(message, role="user") if folds else message
+        for message, folds in zip(messages, later, strict=True)
+    ]
+    return join_messages(made), sum(later)
 
 
 def _further_answers(message: Message) -> int:

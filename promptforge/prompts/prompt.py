@@ -285,6 +285,15 @@ class _PromptMaker:
         return SHAPES[self.to]
 
     @property
+    def folds_system(self) -> bool:
+        """True if a system message may not stand within a conversation."""
+        if self.options.system_role == "user":
+            return True
+        # Mistral's servers refuse one behind an answer; other shapes have it before all messages.
+        rules = FAMILIES.get(self.renderer.profile.family, OTHER_FAMILY)
+        return rules.alternates and self.shape.family == "openai"
+
+    @property
     def window(self) -> int | None:
         room = self.options.window_room
         return None if room is None else max(0, room)
@@ -326,6 +335,7 @@ class _PromptMaker:
             splits_texts=self.shape.blocks,
             citation=citation,
             user_first=self.shape.user_first,
+            folds_system=self.folds_system,
             family=self.rules,
             tools=self.tools.texts,
             look_back=self.shape.look_back,
@@ -547,6 +557,12 @@ class _PromptMaker:
             notes.append(
                 f"the shape {self.to} has the system text before all messages,"
                 " so it was moved there"
+            )
+        if composed.folded:
+            one, many = "system message of the history was", "system messages of the history were"
+            notes.append(
+                f"{plural(composed.folded, one, many)} made part of the user's: the profile"
+                f" {self.renderer.profile.name} takes none within a conversation"
             )
         for role, text in dict.fromkeys((each.role, each.text) for each in composed.fillers):
             note = f"user and assistant take turns, so {quote(text)} was put between"

@@ -364,3 +364,43 @@ def test_a_part_that_no_template_prints_is_told() -> None:
     prompt = renderer.prompt([{"content": "x"}], user="Why?")
     assert [(d.code, d.where) for d in prompt.warnings] == [("PF119", "prompt/ours/prompt.txt.j2")]
     assert renderer.prompt([{"content": "x"}], user="Why?", to="roles").warnings == ()
+
+
+SYSTEM_WITHIN: Messages = [
+    {"role": "user", "content": "u1"},
+    {"role": "assistant", "content": "a1"},
+    {"role": "system", "content": "The user is premium."},
+    {"role": "user", "content": "u2"},
+    {"role": "assistant", "content": "a2"},
+]
+
+
+@pytest.mark.parametrize(
+    ("profile", "to"),
+    [
+        *((name, to) for name in ("gemma-3", "deepseek-r1") for to in ("openai", "roles")),
+        *(("gemma-3", to) for to in ("openai-responses", "anthropic", "gemini", "bedrock")),
+        ("mistral", "openai"),
+    ],
+)
+def test_a_system_message_within_a_conversation_is_the_users_where_none_may_stand(
+    profile: str, to: ShapeName
+) -> None:
+    renderer = pf.Renderer(profile=profile)
+    prompt = renderer.prompt(history=SYSTEM_WITHIN, system="SYS", user="q", to=to)
+    roles = [message["role"] for message in prompt if message["role"] != "system"]
+    assert [role.replace("model", "assistant") for role in roles] == [
+        "user", "assistant", "user", "assistant", "user"
+    ]  # fmt: skip
+    assert len(prompt) == 5 + (profile == "mistral") and "premium" in str(prompt[len(prompt) - 3])
+    assert [d.message for d in prompt.warnings if d.code == "PF118"] == [
+        "1 system message of the history was made part of the user's:"
+        f" the profile {profile} takes none within a conversation"
+    ]
+    again = renderer.prompt(history=prompt.sent(), system="SYS", user="and?", to=to)
+    assert list(again)[: len(prompt) - 1] == list(prompt)[:-1]
+
+
+def test_a_system_message_stays_where_it_may_stand() -> None:
+    prompt = pf.Renderer(profile="gpt").prompt(history=SYSTEM_WITHIN, user="q", to="openai")
+    assert prompt[2] == SYSTEM_WITHIN[2] and "PF118" not in str(prompt.warnings)
