@@ -37,6 +37,7 @@ from .messages import (
     Message,
     RestoringTokens,
     TextBlock,
+    ToolCall,
     break_up_controls,
     join_messages,
     keep_for,
@@ -58,6 +59,7 @@ from .providers import (
     check_shape,
     stand_ins,
     with_short_id,
+    with_some_output,
 )
 from .remembered import HistoryMemory
 from .tools import ToolSet, quoted, read_tools, write_tools
@@ -226,6 +228,8 @@ class Renderer(ContextRenderer):
         rules = FAMILIES.get(self.profile.family, OTHER_FAMILY)
         if rules.short_ids and shape.family in ("", "openai"):
             messages = change_blocks(messages, with_short_id)
+        if shape.family == "bedrock":
+            messages = change_blocks(messages, with_some_output)
         if controls is not None:
             question = texts["question"]
             texts["question"], messages = _break_up(question, messages, controls, diagnostics)
@@ -541,6 +545,13 @@ class _PromptMaker:
             diagnostics.add("PF118", note, severity="info")
         if self.tools.lost:
             message = f"the shape {self.to} cannot carry these tools: {quoted(self.tools.lost)}"
+            diagnostics.add("PF118", message)
+        calls = (isinstance(b, ToolCall) for m in composed.messages for b in m.blocks)
+        if self.to == "bedrock" and not self.tools.request and any(calls):
+            message = (
+                "Converse refuses a history with calls of tools in a request without toolConfig:"
+                " give their definitions, tools=[…]"
+            )
             diagnostics.add("PF118", message)
         for message in say_changes(fitted.history):
             diagnostics.add("PF116", message, severity="info")

@@ -454,6 +454,24 @@ def with_short_id(block: MessageBlock) -> MessageBlock:
     return replace(block, id=id_, original=block.original and {**block.original, "id": id_})
 
 
+NO_OUTPUT = "(no output)"
+
+
+def with_some_output(block: MessageBlock) -> MessageBlock:
+    """Return a result with some text: Converse refuses a blank one."""
+    if not isinstance(block, ToolOutput) or block.text.strip():
+        return block
+    if block.original is None:
+        return replace(block, text=NO_OUTPUT)
+    given = block.original["toolResult"]
+    content = [each for each in given.get("content") or () if each.get("text", "x").strip()]
+    if content == given.get("content"):  # of images alone
+        return block
+    made = {**given, "content": content or [{"text": NO_OUTPUT}]}
+    text = block.text if content else NO_OUTPUT
+    return replace(block, text=text, original={**block.original, "toolResult": made})
+
+
 def with_arguments_as_text(block: MessageBlock) -> MessageBlock:
     """Return a call with its arguments as a text in chat templates, as DeepSeek's join them."""
     if not isinstance(block, ToolCall):

@@ -535,7 +535,9 @@ def test_what_bedrock_returns_goes_back_as_it_came() -> None:
         answer = ask(prompt(history, "bedrock"))
         assert server.got[-1]["messages"][1]["content"] == CONVERSE
         assert server.got[-1]["messages"][2]["content"] == [{"toolResult": result}]
-        made = prompt([*history, answer], "bedrock", user="and b?", cache_after=["history"])
+        tools = [{"name": "look", "input_schema": {"type": "object"}}]
+        more: Data = {"cache_after": ["history"], "tools": tools}
+        made = prompt([*history, answer], "bedrock", user="and b?", **more)
         ask(made)
         assert server.got[-1]["messages"][3]["content"] == [{"text": "x is 1"}, cache]
         assert [d.code for d in made.warnings if d.severity != "info"] == []

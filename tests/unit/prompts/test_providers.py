@@ -649,3 +649,49 @@ def test_a_last_message_of_the_assistant_is_said_where_it_is_refused() -> None:
     for to, refused in (("anthropic", True), ("openai", False)):
         made = RENDERER.prompt(history=CHAT, to=to)  # type: ignore[arg-type]
         assert any("last message" in each.message for each in made.warnings) is refused
+
+
+# --- Converse -------------------------------------------------------------------------------------
+
+
+def converse(*content: Any, tools: Any = ()) -> pf.Prompt:
+    """Return a prompt for Bedrock with a result of this content, given in Bedrock's own words."""
+    call = {"toolUse": {"toolUseId": "c1", "name": "f", "input": {}}}
+    result = {"toolResult": {"toolUseId": "c1", "content": list(content)}}
+    history = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    return pf.Renderer().prompt(history=history, user="q", to="bedrock", tools=tools)
+
+
+@pytest.mark.parametrize("empty", ["", " \n", None, []])
+def test_a_result_without_text_has_one_for_converse(empty: Any) -> None:
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": empty},
+    ]
+    prompt = pf.Renderer().prompt(history=history, to="bedrock")
+    assert prompt[2]["content"][0]["toolResult"]["content"] == [{"text": "(no output)"}]
+
+
+def test_blank_texts_of_a_result_of_converse_are_left_out() -> None:
+    image = {"image": {"format": "png", "source": {"bytes": b"x"}}}
+    for content, sent in (
+        ([{"text": ""}], [{"text": "(no output)"}]),
+        ([{"text": " "}, image], [image]),
+        ([image], [image]),
+        ([{"json": {}}], [{"json": {}}]),
+    ):
+        prompt = converse(*content)
+        assert prompt[2]["content"][0]["toolResult"]["content"] == sent
+
+
+def test_calls_without_definitions_are_said_for_converse() -> None:
+    def said(prompt: pf.Prompt) -> list[str]:
+        return [d.message for d in prompt.warnings if d.severity == "warning"]
+
+    assert said(converse({"text": "x"})) == [
+        "Converse refuses a history with calls of tools in a request without toolConfig: give"
+        " their definitions, tools=[…]"
+    ]
+    assert said(converse({"text": "x"}, tools=[{"name": "f", "parameters": {}}])) == []
+    assert said(pf.Renderer().prompt(user="q", to="bedrock")) == []
