@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import msgspec
@@ -16,6 +16,9 @@ from ..text.words import late_property
 from .messages import Message
 from .prefix import SharedPrefix
 from .providers import SHAPES, ShapeName, sent_messages
+
+MAX_ALIKE = 3
+"""Diagnostics that say the same of so many messages are all shown; of more, one with a count."""
 
 
 class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,3 +141,21 @@ def format_prompt(prompt: Prompt) -> str:
         return base64.b64encode(blob).decode()
 
     return json.dumps(prompt.request, ensure_ascii=False, indent=2, default=text_of) + "\n"
+
+
+def join_repeated(said: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return diagnostics; one with a count stands for all that say the same of many messages."""
+    same: dict[Diagnostic, list[Diagnostic]] = {}
+    for each in dict.fromkeys(said):
+        about = each
+        if (each.where or "").startswith("history["):
+            about = replace(each, where="history[")
+        same.setdefault(about, []).append(each)
+    made: list[Diagnostic] = []
+    for alike in same.values():
+        if len(alike) <= MAX_ALIKE:
+            made += alike
+            continue
+        said_of = f"{len(alike):,} messages, the last {alike[-1].where}"
+        made.append(replace(alike[0], message=f"{alike[0].message}; so in {said_of}"))
+    return tuple(made)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ..errors import quote
 from ..text.format import plural
 from .compose import Composer
 from .messages import (
@@ -51,6 +52,8 @@ KEPT_SHARE = 0.75
 mark, since more is lost, but so far that the next ones do not go at once."""
 ONE_LINE = 0
 """The limit of a result that is one line."""
+MAX_NAMED = 3
+"""Results and texts that a message names; it counts the others."""
 GONE = TextBlock("")
 """Stands in the place of a thought that is left out, so that other places stay."""
 Place = tuple[int, int]
@@ -74,6 +77,8 @@ class FittedHistory(NamedTuple):
     """Steps of the newest turn that are gone."""
     thoughts_gone: int = 0
     """Thoughts left out of messages that stay."""
+    names: tuple[str, str, str] = ("", "", "")
+    """The first of the shorter texts, of the results of one line, and of the calls of the steps."""
 
     @property
     def kept(self) -> list[Message]:
@@ -88,16 +93,17 @@ class FittedHistory(NamedTuple):
 
 def say_changes(history: FittedHistory) -> Iterator[str]:
     """Yield a sentence for what was shortened or left out of turns that stay."""
+    shortened, lines, steps = history.names
     if history.steps_gone:
         one, many = "step of the newest turn was", "steps of the newest turn were"
         said = plural(history.steps_gone, one, many)
-        yield f"{said} left out, the oldest, to keep the window"
+        yield f"{said} left out, the oldest, to keep the window{steps}"
     if history.shortened:
         one, many = "text of the history was", "texts of the history were"
-        yield f"{plural(history.shortened, one, many)} shortened to keep the window"
+        yield f"{plural(history.shortened, one, many)} shortened to keep the window{shortened}"
     if history.one_line:
         one, many = "result of a tool is", "results of tools are"
-        yield f"{plural(history.one_line, one, many)} one line, to keep the window"
+        yield f"{plural(history.one_line, one, many)} one line, to keep the window{lines}"
     if history.thoughts_gone:
         said = plural(history.thoughts_gone, "thought was", "thoughts were")
         yield f"{said} left out: what stands before them has changed; thoughts: keep sends them"
@@ -181,6 +187,26 @@ class HistoryFitter:
             replay = grow(self.messages, about, go_on).copy(self)
         replay.settle(len(self.messages) - 1, question)
         return replay.result()
+
+    def calls_at(self, number: int) -> Iterator[int]:
+        """Yield the places of the calls in a message."""
+        blocks = self.messages[number].blocks
+        return (at for at, block in enumerate(blocks) if isinstance(block, ToolCall))
+
+    def name_first(self, places: Sequence[Place]) -> str:
+        """Return the names of the first calls, results and texts at these places, for a message."""
+        names = []
+        for number, at in places[:MAX_NAMED]:
+            message = self.messages[number]
+            block = message.blocks[at]
+            if isinstance(block, ToolCall | ToolOutput):
+                names.append(f"{quote(block.name)} ({quote(block.id)})")
+            else:
+                turn = next(n for n, turn in enumerate(self.turns, 1) if number in turn)
+                names.append(f"a text of the {message.role} in turn {turn}")
+        if len(places) > MAX_NAMED:
+            names.append(f"{len(places) - MAX_NAMED:,} more")
+        return f": {', '.join(names)}" if names else ""
 
     def question_of(self, turn: int) -> str:
         """Return the words of the user that a turn begins with."""
@@ -269,9 +295,13 @@ class _Replay:
             if (now := self._now[place[0]]) is not None
             and now.blocks[place[1]] is not self._fitter.messages[place[0]].blocks[place[1]]
         ]
-        lines = sum(self._limits[place] == ONE_LINE for place in changed)
+        changed.sort()
+        lines = [place for place in changed if self._limits[place] == ONE_LINE]
+        shortened = [place for place in changed if self._limits[place] != ONE_LINE]
         steps = self._fitter.steps[-1] if self._fitter.runs else ()
-        steps_gone = sum(all(self._now[n] is None for n in step) for step in steps[1:])
+        steps_gone = [step for step in steps[1:] if all(self._now[n] is None for n in step)]
+        numbers = (n for step in steps_gone for n in step)
+        calls = [(n, at) for n in numbers for at in self._fitter.calls_at(n)]
         messages = [m and m.fact(_without_gone, _without_gone) for m in self._now]
         lost = (len(m.blocks) for m in self._now if m is not None)
         left = (len(m.blocks) for m in messages if m is not None)
@@ -279,11 +309,12 @@ class _Replay:
             tuple(messages),
             self.total,
             self._given_room,
-            len(changed) - lines,
-            lines,
+            len(shortened),
+            len(lines),
             len(self._turns_gone),
-            steps_gone,
+            len(steps_gone),
             sum(lost) - sum(left),
+            tuple(map(self._fitter.name_first, (shortened, lines, calls))),
         )
 
     # --- the batch ---

@@ -30,7 +30,7 @@ from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .events import OnPrompt, PromptEvent, count_losses, report_prompt, require_functions
-from .finished import Prompt, PromptHistory, PromptPart
+from .finished import Prompt, PromptHistory, PromptPart, join_repeated
 from .histories import read_messages
 from .ladder import HistoryFitter, say_changes
 from .messages import (
@@ -465,7 +465,7 @@ class _PromptMaker:
             parts=(*self._tool_parts(fitter), *parts),
             context=result,
             history=history,
-            warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
+            warnings=join_repeated((*said, *warnings, *diagnostics)),
             manifest=self._manifest(made_of, context, composed, counter.name),
             prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),

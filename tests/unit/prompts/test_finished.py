@@ -94,3 +94,16 @@ def test_marks_of_a_cache_are_not_stored() -> None:
 def test_sources_of_a_prompt_are_those_of_its_context() -> None:
     assert [source.path for source in pf.Renderer().prompt(FRESH, user="q").sources] == ["relay.md"]
     assert pf.Renderer().prompt(user="q").sources == ()
+
+
+@pytest.mark.parametrize(("count", "messages"), [(3, 3), (14, 1)])
+def test_what_is_said_of_many_messages_is_said_once(count: int, messages: int) -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    answer = {"role": "assistant", "content": [thought, {"type": "text", "text": "a"}]}
+    history = [{"role": "user", "content": "q"}, answer] * count
+    prompt = pf.Renderer().prompt(history=history, user="q", to="openai")
+    said = [str(each) for each in prompt.warnings if each.code == "PF208"]
+    assert len(said) == messages
+    first = 'history[1]: content: a block of type "thinking" was left out'
+    end = "; so in 14 messages, the last history[27]"
+    assert said[0] == f"{first}{end * (messages == 1)} [PF208]"

@@ -57,7 +57,7 @@ def test_a_result_of_100_000_tokens_is_shortened_by_its_question(to: ShapeName) 
     if to == "openai":
         json.loads(results(prompt)[0])
     (said,) = [d.message for d in prompt.warnings if d.code == "PF116"]
-    assert said == "1 text of the history was shortened to keep the window"
+    assert said == '1 text of the history was shortened to keep the window: "fetch" ("c1")'
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_a_result_without_room_is_one_line_that_names_its_call() -> None:
     history += [{"role": "assistant", "content": "done"}, asked("go on " * 120)]
     prompt = fitted(history, 400)
     assert results(prompt) == [f'[read({{"path": "a.py"}}): 901 tokens {CALL_AGAIN}']
-    assert "1 result of a tool is one line, to keep the window" in [
+    assert '1 result of a tool is one line, to keep the window: "read" ("c1")' in [
         d.message for d in prompt.warnings
     ]
 
@@ -466,3 +466,13 @@ def test_a_page_flagged_as_an_error_stays_a_page() -> None:
     plain = [asked("get it"), *step("t1", page)]
     failed = [*plain[:2], {**plain[2], "is_error": True}]
     assert fitted(failed, 500)[-1] == fitted(plain, 500)[-1]
+
+
+def test_what_is_shortened_or_left_out_is_named() -> None:
+    steps = [each for n in range(6) for each in step(f"c{n}", f"word{n} " * 400, "read")]
+    cut = fitted([asked("read all"), *steps], 700)
+    shown = [d.message for d in cut.warnings if d.code == "PF116"]
+    named = ': "read" ("c0"), "read" ("c1"), "read" ("c2"), '
+    assert any(each.endswith(f"{named}{n} more") for each in shown for n in (1, 2, 3)), shown
+    (said,) = [d.message for d in fitted([asked("why? " * 2000)], 300).warnings]
+    assert said.endswith("keep the window: a text of the user in turn 1")
