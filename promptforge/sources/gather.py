@@ -314,7 +314,7 @@ def _rows_of_file(path: str, near: Mapping[str, Any]) -> list[Item] | None:
 
 
 def _load_items_or_text(
-    path: str, read: Callable[..., list[Item]], near: Mapping[str, Any]
+    path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]
 ) -> list[Item]:
     """Return the items of a file, or a file of text without a name that tells, such as LICENSE.
 
@@ -329,7 +329,7 @@ def _load_items_or_text(
         if not is_object and language_of(path) not in (None, "text"):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         try:
-            texts = read(path, **near)
+            texts = read()
         except ItemError:
             raise error from None
         if not is_object and any(_begins_as_json(item.content or "") for item in texts):
@@ -376,9 +376,10 @@ def load_stream(
     text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     if stream_name is not None and stream_name.lower().endswith(TABLE_SUFFIXES):
         table = parse_table(text, where=where, diagnostics=diagnostics)
-        return [file_item(stream_name, text, said=diagnostics)] if table is None else table
+        if table is not None:
+            return table
     if stream_name is not None and language_of(stream_name) not in DATA_LANGUAGES:
-        return [file_item(stream_name, text, said=diagnostics)]
+        return _named(partial(file_item, stream_name, text, said=diagnostics))
     said = Diagnostics()
     try:
         items = parse_items(text, where=where, diagnostics=said)
@@ -399,7 +400,7 @@ def load_stream(
         else:
             message = "read as text: it holds no items; --name app.py sets its language"
         diagnostics.add("PF201", message, where=where, severity="info")
-        return items or [file_item(stream_name or "standard input", text)]
+        return items or _named(partial(file_item, stream_name or "standard input", text))
     diagnostics.extend(said)
     return items
 
@@ -465,11 +466,11 @@ def _item_loader(
         return partial(load_stream, path, stream_name=wanted.stream_name, **near)
     if _REPOSITORY.fullmatch(path) and not os.path.lexists(os.path.join(wanted.workspace, path)):
         return partial(_refuse_repository, path)
+    read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
+    texts = partial(_named, read, int(len(wanted.items) < MIN_MANY_FILES))
     if is_text_source(path, wanted.workspace):
-        read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
-        most = int(len(wanted.items) < MIN_MANY_FILES)
-        return partial(_load_texts, path, partial(_named, read, most), near)
-    return partial(_load_items_or_text, path, partial(load_files, wanted=wanted.wanted), near)
+        return partial(_load_texts, path, texts, near)
+    return partial(_load_items_or_text, path, texts, near)
 
 
 def _refuse_repository(address: str) -> NoReturn:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from commandline import run
 from example_counts import cases
+from git_space import make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -308,3 +309,16 @@ def test_words_of_lines_are_those_of_the_text(text: str) -> None:
 def test_what_is_no_text_is_an_option_error(option: str, value: Any) -> None:
     with pytest.raises(pf.OptionError, match=f"^{option} must be a text, not "):
         pf.load("x.json", **{option: value})
+
+
+@pytest.mark.parametrize("query", ["h5", "what is h5"])
+@pytest.mark.parametrize("name", ["notes/zz.txt", "LICENSE", "package.json", "-"])
+def test_a_text_that_is_named_beside_a_folder_is_shown_whatever_a_query_finds(
+    folder: Path, name: str, query: str
+) -> None:
+    text = '{"precious": "note"}'
+    make(folder, {f"src/h{n}.c": f"int h{n}(int a) {{ return a + {n}; }}\n" for n in range(30)})
+    make(folder, {"notes/zz.txt": text, "LICENSE": text, "package.json": text})
+    line = ["render", "src", name, "--query", query, "--max-tokens", "300", "-q"]
+    out = run(*line, stdin="a precious note").out
+    assert "precious" in out and "int h5(" in out
