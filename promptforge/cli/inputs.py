@@ -485,7 +485,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
         attack=given["attack"], workspace=typed_access(given["workspace"]),
         context_lines=given["context_lines"], stream_name=given["stream_name"],
         git_diff=given["git_diff"], git_log=given["git_log"] or 0,
-        git_changed=given["git_changed"],
+        git_changed=given["git_changed"], outputs=() if given.get("split") else _outputs(given),
     )  # fmt: skip
 
 

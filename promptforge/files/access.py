@@ -335,8 +335,12 @@ def forget_read(path: StrPath) -> None:
 def refuse_input(path: StrPath, name: str) -> None:
     """Raise `ItemError` where a file that is to be written, as `name`, has been read by this run.
 
-    Hard links, links and other spellings of its name are the same file.
+    Hard links, links and other spellings of its name are the same file. What lies in the folder of
+    git is never written over either: a repository without its `config` or `HEAD` is none.
     """
+    if ".git" in os.path.realpath(path).lower().split(os.sep):
+        message = "lies in the folder of git, where nothing is written; choose another output"
+        raise ItemError(message, where=show_path(name))
     with contextlib.suppress(OSError, ValueError):
         state = os.stat(path)
         read = (_reads or {}).get((state.st_dev, state.st_ino))

@@ -135,7 +135,7 @@ def load_changed(
             if reason:
                 left_out[reason].append(name)
                 names.remove(name)
-                if name not in named:
+                if reason == PACKED and name not in named:
                     forget_read(top / name)
     report_left_out(left_out, ".", diagnostics)
     items: list[Item] = []

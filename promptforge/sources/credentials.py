@@ -50,6 +50,9 @@ def known_credentials() -> _Table:
     return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
 
 
+_KEY_FILE = late_pattern(
+    r"(?i).*[/\\](?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|[^/\\]+\.(?:pem|key|p12|pfx|jks|kdbx|ppk))"
+)
 ASSIGNMENT = late_pattern(
     # A name is looked through once, then passed over.
     r"(?<![\w.-])([\"']?)([A-Za-z_][\w.-]*+)\1"
@@ -150,6 +153,11 @@ def rules_of(place: str) -> str | None:
             return "secrets" if rules == "settings" and "secret" in place.lower() else rules
     is_pattern = not place or _EXAMPLE.search(place) or place.endswith(".ipynb")
     return None if is_pattern or language_of(place) not in _LANGUAGES_OF_SETTINGS else "likely"
+
+
+def may_hold_credentials(path: str) -> bool:
+    """Tell by the name of a file whether it is made for credentials: `.env`, `id_ed25519`."""
+    return rules_of(path) not in (None, "likely") or _KEY_FILE.fullmatch(path) is not None
 
 
 def is_secret_alone(text: str, rules: str | None) -> bool:

@@ -108,6 +108,8 @@ class SourceRequest(msgspec.Struct, frozen=True):
     """The number of commits to show."""
     git_changed: str | None = None
     """Revisions with changed files to show; empty for all that is not committed."""
+    outputs: Sequence[str] = ()
+    """Names of the files that the run writes: none is an existing file that nobody gave up."""
 
     @property
     def names_any(self) -> bool:
@@ -227,7 +229,8 @@ def gather(
     `progress` is called before each file of a folder. A file that is named beside a folder is
     `named` in its metadata, and comes from there alone.
 
-    Raises `ItemError` when that leaves nothing at all; each failure is a line of the message.
+    Raises `ItemError` when that leaves nothing at all, each failure a line of the message, and for
+    an output that is a file of the user's.
     """
     loaded: list[tuple[str | None, list[Item]]] = []
     failures: list[ItemError] = []
@@ -254,6 +257,10 @@ def gather(
         if len(failed) == 1:
             raise failed[0]
         raise ItemError("\n".join(["nothing to render:", *map(str, failed)]))
+    if wanted.outputs:
+        from .outputs import refuse_own_files
+
+        refuse_own_files(wanted, items)
     return items
 
 

@@ -92,6 +92,59 @@ def test_changes_of_git_are_not_written_over(repository: Path) -> None:
     for flag in ("--git-changed", "--git-diff"):
         ran = run("render", flag, "-o", "a.py")
         assert (ran.code, Path("a.py").read_text()) == (4, "x = 2\n"), ran
+    Path("package-lock.json").write_text("{}")
+    assert run("render", "--git-changed", "-o", "package-lock.json").code == 4
+
+
+@pytest.mark.parametrize("command", ["render", "explain", "prompt --user q", "render --search x"])
+@pytest.mark.parametrize(
+    "name",
+    [".env", ".editorconfig", ".gitattributes", "ignored.txt", "node_modules/x.js", "made.min.js"],
+)
+def test_a_file_that_is_left_out_is_not_written_over(name: str, command: str) -> None:
+    for made in ("node_modules", ".git"):
+        Path(made).mkdir()
+    Path(".gitignore").write_text("ignored.txt\nout.md\n")
+    Path(name).write_text("mine = 1\n")
+    folder = ["--in", "."] if "--search" in command else ["."]
+    for include in ([], ["--include", "*.py"]):
+        ran = run(*command.split(), *folder, *include, "-o", name, "--no-secret-scan")
+        assert (ran.code, Path(name).read_text()) == (4, "mine = 1\n"), ran
+        assert name in ran.err and "choose another output" in ran.err
+
+
+@pytest.mark.parametrize("name", [".env", ".env.local", "keys/id_ed25519", "a.pem", ".npmrc"])
+def test_a_file_for_credentials_is_not_written_over_anywhere(name: str, tmp_path: Path) -> None:
+    place = tmp_path / name
+    place.parent.mkdir(exist_ok=True)
+    assert run("render", "items.json", "-o", str(place)).code == 0
+    assert run("render", "items.json", "-o", str(place)).code == 0, "it is ours"
+    place.write_text("mine")
+    ran = run("render", "items.json", "-o", str(place))
+    assert (ran.code, place.read_text()) == (4, "mine"), ran
+    assert "holds credentials; choose another output" in ran.err
+
+
+@pytest.mark.parametrize(
+    "line", ["render .", "render . --split 100", "batch rows.jsonl", "explain ."]
+)
+def test_nothing_is_written_into_the_folder_of_git(line: str) -> None:
+    Path("rows.jsonl").write_text('{"items": [{"content": "x"}]}\n')
+    Path(".git/objects").mkdir(parents=True)
+    Path(".git/config").write_text("[core]\n")
+    for name in (".git/config", ".git/new.jsonl", "../repository/.git/HEAD"):
+        ran = run(*line.split(), "-o", name)
+        assert ran.code == 4 and "lies in the folder of git" in ran.err, ran
+    assert os.listdir(".git/objects") == [] and sorted(os.listdir(".git")) == ["config", "objects"]
+
+
+def test_an_ignored_output_of_another_home_is_known_by_its_content(tmp_path: Path) -> None:
+    Path(".gitignore").write_text("out.md\n")
+    for _ in range(2):
+        assert run("render", ".", "-o", "out.md").code == 0
+        (tmp_path / "home/promptforge/written.json").unlink()
+    Path("out.md").write_text("My own notes.\n")
+    assert run("render", ".", "-o", "out.md").code == 4
 
 
 OUTPUTS = [
