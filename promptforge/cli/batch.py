@@ -17,7 +17,8 @@ from ..batch import ENGINES, FIRST_FAILED_ROWS, SHARD_ROWS, Progress, run
 from ..batch.rows import CONTEXT_ONLY, BatchInput
 from ..batch.store import BATCH_SERVICES, RunReport
 from ..files import is_url
-from ..files.access import note_read_path, open_stream, refuse_input
+from ..files.access import note_read_path, open_stream
+from ..files.marks import refuse_input
 from ..files.stores import check_url, copy_to_url
 from ..prompts.providers import SHAPES
 from ..sources.workspace import is_stream

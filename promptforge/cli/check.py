@@ -21,8 +21,7 @@ import click
 from .._version import __version__
 from ..errors import ItemError, certain_correction, quote
 from ..files import YAML_SUFFIXES
-from ..files.access import refuse_input
-from ..files.marks import mark_written
+from ..files.marks import mark_written, refuse_input
 from ..text.escape import to_label
 from ..text.format import plural
 from .flags import complete_code, json_flag, profile_flags

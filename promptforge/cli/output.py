@@ -34,14 +34,13 @@ from ..files.access import (
     naming_path,
     read_bytes,
     read_utf8,
-    refuse_input,
     remove_file,
     remove_unfinished,
     sync_folder,
     write_stream,
     write_whole,
 )
-from ..files.marks import is_written_by_us, mark_written
+from ..files.marks import is_written_by_us, mark_written, refuse_input
 from ..text.escape import show_invisible, to_label
 from .flags import FOLLOW_FLAG, VERBOSE_FLAG
 

@@ -316,12 +316,12 @@ def note_stream(stream: Any) -> None:
 
 
 def is_read(path: StrPath) -> bool:
-    """Tell whether this run has read a file."""
-    if not _reads:
-        return False
+    """Tell whether this run has read a file, be it by a hard link or another name."""
     with contextlib.suppress(OSError, ValueError):
         state = os.stat(path)
-        return (state.st_dev, state.st_ino) in _reads
+        read = (_reads or {}).get((state.st_dev, state.st_ino))
+        # A number of a file that is gone, as of a copy from a store, may have come back.
+        return read is not None and os.path.samefile(read, path)
     return False
 
 
@@ -330,24 +330,6 @@ def forget_read(path: StrPath) -> None:
     with contextlib.suppress(OSError, ValueError):
         state = os.stat(path)
         (_reads or {}).pop((state.st_dev, state.st_ino), None)
-
-
-def refuse_input(path: StrPath, name: str) -> None:
-    """Raise `ItemError` where a file that is to be written, as `name`, has been read by this run.
-
-    Hard links, links and other spellings of its name are the same file. What lies in the folder of
-    git is never written over either: a repository without its `config` or `HEAD` is none.
-    """
-    if ".git" in os.path.realpath(path).lower().split(os.sep):
-        message = "lies in the folder of git, where nothing is written; choose another output"
-        raise ItemError(message, where=show_path(name))
-    with contextlib.suppress(OSError, ValueError):
-        state = os.stat(path)
-        read = (_reads or {}).get((state.st_dev, state.st_ino))
-        # A number of a file that is gone, as of a copy from a store, may have come back.
-        if read is not None and os.path.samefile(read, path):
-            message = "is both the input and the output; choose another output"
-            raise ItemError(message, where=show_path(name))
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -10,10 +10,26 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from .access import StrPath, read_bytes, settings_folder, write_settings
+from ..errors import ItemError
+from .access import StrPath, is_read, read_bytes, settings_folder, show_path, write_settings
 
 MAX_MARKS = 20_000
 """Files that are remembered, the newest; all files of the last run, be they more."""
+
+
+def refuse_input(path: StrPath, name: str) -> None:
+    """Raise `ItemError` where a file that is to be written, as `name`, has been read by this run.
+
+    What lies in the folder of git is never written over either: a repository without its `config`
+    or `HEAD` is none.
+    """
+    message = ""
+    if ".git" in os.path.realpath(path).lower().split(os.sep):
+        message = "lies in the folder of git, where nothing is written; choose another output"
+    elif is_read(path):
+        message = "is both the input and the output; choose another output"
+    if message:
+        raise ItemError(message, where=show_path(name))
 
 
 def mark_written(contents: Collection[tuple[StrPath, bytes]]) -> None:

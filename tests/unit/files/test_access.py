@@ -11,6 +11,7 @@ import pytest
 from promptforge.errors import ItemError
 from promptforge.files import access
 from promptforge.files.access import Access, open_real, read_bytes, write_whole
+from promptforge.files.marks import refuse_input
 
 
 @pytest.fixture
@@ -182,15 +183,15 @@ def test_what_was_read_is_not_written_over_by_any_name(repository: Path) -> None
         str(repository / "hard.txt"),
     ):
         with pytest.raises(ItemError, match="is both the input and the output"):
-            access.refuse_input(name, name)
-    access.refuse_input("a.txt", "a.txt")
-    access.refuse_input("new.txt", "new.txt")
+            refuse_input(name, name)
+    refuse_input("a.txt", "a.txt")
+    refuse_input("new.txt", "new.txt")
 
 
 @pytest.mark.usefixtures("noting")
 def test_what_is_only_compared_is_no_input(repository: Path) -> None:
     read_bytes("a.txt", note=False)
-    access.refuse_input("a.txt", "a.txt")
+    refuse_input("a.txt", "a.txt")
     assert not access.is_read("a.txt")
 
 
