@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -44,7 +44,7 @@ from .records import interleave, load_records
 from .secret_scan import SecretScan
 from .tables import TABLE_SUFFIXES, load_table, parse_table
 from .text_files import Search, file_item, is_text_source, load_documents, load_files, search_files
-from .workspace import BinaryFileError, is_stream, read_named, read_text
+from .workspace import BinaryFileError, is_stream, read_named, read_text, refuse_repository
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -193,14 +193,6 @@ def load(  # noqa: PLR0913  these are public options
     found = gather(wanted, diagnostics)
     found.warnings = tuple(diagnostics)
     return found
-
-
-_HOST = r"(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+"
-_REPOSITORY = late_pattern(
-    r"(?:https?|git|ssh|git\+\w+)://.*\.git/?|[\w.-]+@[\w.-]+:(?!//)\S+"
-    rf"|(?:(?:https?|git|ssh)://(?:\w+@)?)?{_HOST}/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?"
-)
-"""The address of a repository on one of the large hosts, or of any that git writes, also by ssh."""
 
 
 def _names(given: PathNames) -> tuple[str, ...]:
@@ -471,8 +463,6 @@ def _item_loader(
     """Return the loader of a file of items, of a folder, of a text, or of standard input."""
     if is_stream(path):
         return partial(load_stream, path, stream_name=wanted.stream_name, **near)
-    if _REPOSITORY.fullmatch(path) and not os.path.lexists(os.path.join(wanted.workspace, path)):
-        return partial(_refuse_repository, path)
     read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
     texts = partial(_named, read, int(len(wanted.items) < MIN_MANY_FILES))
     if is_text_source(path, wanted.workspace):
@@ -480,15 +470,9 @@ def _item_loader(
     return partial(_load_items_or_text, path, texts, near)
 
 
-def _refuse_repository(address: str) -> NoReturn:
-    message = "a repository; clone it first, `git clone --depth 1`, and name the folder"
-    raise ItemError(message, where=address)
-
-
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
     """Return the items of a file, a folder or a pattern in a store; of a folder the wanted ones."""
-    if _REPOSITORY.fullmatch(url):  # its page would be read, and no program
-        _refuse_repository(url)
+    refuse_repository(url)  # its page would be read, and no program
     found: list[Item] = []
     failed: list[ItemError] = []
     names = list(list_url(url))

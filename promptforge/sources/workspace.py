@@ -278,6 +278,8 @@ def _read(
         except (OSError, ValueError) as exc:
             if getattr(exc, "errno", None) == errno.ENXIO:  # of a socket
                 raise ItemError("not a file but a pipe, socket or device", where=where) from None
+            if isinstance(exc, FileNotFoundError):
+                refuse_repository(where)
             hint = _hint(Path(real), exc)
             if is_url(where):
                 hint = "; of URLs only files of items and rows of a batch are read"
@@ -297,6 +299,22 @@ def _read(
         data = data[:most]
         data = data[: data.rfind(b"\n") + 1] or data  # whole lines
     return data
+
+
+_HOST = r"(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+"
+_REPOSITORY = late_pattern(
+    r"(?:https?|ssh)://.*\.git/?|git(?:\+\w+)?://.*|[\w.-]+@[\w.-]+:(?!//)\S+"
+    r"|(?:gh|gl|github|gitlab|bitbucket|codeberg):[\w.-]+/[\w.-]+"
+    rf"|(?:(?:https?|ssh)://(?:\w+@)?)?{_HOST}/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?"
+)
+"""The address of a repository on one of the large hosts, or of any that git writes, also by ssh."""
+
+
+def refuse_repository(name: str) -> None:
+    """Raise `ItemError` for the address of a repository: nothing is cloned here."""
+    if _REPOSITORY.fullmatch(name):
+        message = "a repository; clone it first, `git clone --depth 1`, and name the folder"
+        raise ItemError(message, where=name)
 
 
 def _now(data: bytes | None) -> bytes:

@@ -141,11 +141,15 @@ def test_a_tree_has_every_path(folder: Path) -> None:
         "https://github.com/a/b",
         "github.com/a/b",
         "me@host.example:a/b",
+        "git+https://github.com/a/b",
+        "git://example.org/a/b",
+        "gh:a/b",
     ],
 )
 def test_the_address_of_a_repository_gets_a_hint(folder: Path, name: str) -> None:
-    ran = run("render", name)
-    assert ran.code and "clone it first" in ran.err
+    for words in (["render"], ["count"], ["explain"], ["render", "--file"], ["render", "--doc"]):
+        ran = run(*words, name)
+        assert ran.code == 4 and "clone it first" in ran.err, ran
 
 
 @pytest.mark.parametrize("line", ["!", "[z-a]", "a\\"])
