@@ -30,12 +30,12 @@ from .folders import (
     LeftOut,
     find_packed,
     is_earlier_output,
-    narrow_down,
     report_left_out,
     unwanted_name,
     without_secrets,
 )
 from .git import NEW_FILES, run_git
+from .patterns import narrow_down
 from .text_files import load_files
 from .workspace import read_text
 

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, pip_install, quote
+from ..errors import Diagnostics, ItemError, pip_install
 from ..files.access import (
     HeldFolder,
     StrPath,
@@ -34,7 +34,7 @@ from ..files.access import (
 )
 from ..files.marks import is_written_by_us
 from ..text.format import plural
-from ..text.words import is_pattern, late_pattern, read_patterns, take_folders_back
+from ..text.words import late_pattern
 from .documents import can_read, is_document
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
 from .ignored import (
@@ -44,6 +44,7 @@ from .ignored import (
     is_never,
     tool_rules,
 )
+from .patterns import name_unmatched, narrow_down
 from .secret_scan import SecretScan
 from .workspace import (
     MAX_FOLDERS_NESTED,
@@ -135,10 +136,6 @@ of several, or of one, as a part of `--split` may be. Outlines had 0.83 and more
 """
 
 
-_BRACKET = late_pattern(r"(?<!\\)[\[\]]")
-_BRACES = late_pattern(r"\{([^{}]*,[^{}]*)\}")
-
-
 class FolderFilter(msgspec.Struct, frozen=True):
     """The files of a folder that are wanted, in patterns as of `.gitignore`."""
 
@@ -159,6 +156,8 @@ class FolderFilter(msgspec.Struct, frozen=True):
     """Collects the paths of files that a folder has and that are not read, for a tree of all."""
     written: re.Pattern[str] | None = None
     """Real paths that the run writes: a text that reads its last self is filled by it."""
+    matched: dict[tuple[str, str], bool] | None = None
+    """Collects flag and pattern → whether it matches a file of any folder."""
     below: str = ""
     """The file, or the folder of those, that are taken; the rules of the whole folder stand."""
     max_chars: int = sys.maxsize
@@ -282,6 +281,9 @@ def _refuse_nothing(
         message += ", but for those that are left out by default"
     elif wanted.include or wanted.exclude:
         message += ", as they were narrowed down"
+    unmatched = name_unmatched(wanted.matched or {})
+    if unmatched:
+        message += f"; {unmatched}"
     raise ItemError(message, where=show_path(path))
 
 
@@ -525,7 +527,7 @@ def _list_folder(
                 left_out[f"ignored by {tool}"] += sorted({*names} - {*kept})
             names = kept
     every = _without_own_files_of_git(top, names)
-    names = narrow_down(every, wanted)
+    names = narrow_down(every, wanted, (os.path.abspath(os.path.join(workspace, path)), str(top)))
     if wanted.listed is not None and wanted.include:
         others = narrow_down(every, replace(wanted, include=()))
         wanted.list_unread(path, {"": [*{*others}.difference(names)]})
@@ -544,61 +546,6 @@ def _without_marked(top: Path, names: list[str], left_out: LeftOut) -> list[str]
     if len(kept) < len(names):
         left_out[_GENERATED] += sorted(marked.intersection(names))
     return kept
-
-
-def narrow_down(names: list[str], wanted: FolderFilter) -> list[str]:
-    """Return the names in a folder that match `include`, without those that match `exclude`.
-
-    Raises `ItemError` for a pattern that cannot be read, and for several in one, which exclude
-    nothing: `a.md,b.md`, `*.{a,b}`.
-    """
-    if wanted.below:
-        names = [name for name in names if f"{name}/".startswith(f"{wanted.below}/")]
-        if not names:
-            message = "the file does not exist, or .gitignore hides it"
-            raise ItemError(message, where=show_path(wanted.below))
-    if wanted.include:
-        _refuse_unusable("--include", wanted.include, names)
-        include = read_patterns(_take_brackets(take_folders_back(wanted.include), names))
-        names = [name for name in names if include.match_file(name)]
-    if wanted.exclude:
-        _refuse_unusable("--exclude", wanted.exclude, names)
-        exclude = read_patterns(_take_brackets(wanted.exclude, names))
-        names = [name for name in names if not exclude.match_file(name)]
-    return names
-
-
-def _take_brackets(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return patterns, and each with brackets once more where these are letters of a name.
-
-    Next.js has `app/[slug]/page.tsx`, which as a set of characters matches `app/s/page.tsx` alone.
-    """
-    found: list[str] = []
-    for pattern in patterns:
-        found.append(pattern)
-        literal = _BRACKET.sub(r"\\\g<0>", pattern)
-        if literal != pattern and any(map(read_patterns([literal]).match_file, names)):
-            found.append(literal)
-    return found
-
-
-def _refuse_unusable(flag: str, patterns: Sequence[str], names: Sequence[str]) -> None:
-    for pattern in patterns:
-        if not is_pattern(pattern):
-            message = "not a gitignore pattern; write \\! and \\[ for these characters"
-            raise ItemError(message, where=f"{flag} {quote(pattern)}")
-        if "," not in pattern:
-            continue
-        parts = pattern.split(",")
-        braces = _BRACES.search(pattern)
-        if braces:
-            start, end = braces.span()
-            parts = [f"{pattern[:start]}{part}{pattern[end:]}" for part in braces[1].split(",")]
-        whole, each = read_patterns([pattern]), read_patterns([part.strip() for part in parts])
-        if any(map(each.match_file, names)) and not any(map(whole.match_file, names)):
-            message = "no file matches it, but some match a part; as in .gitignore a pattern has"
-            message += f" neither commas nor braces: repeat {flag} for each part"
-            raise ItemError(message, where=f"{flag} {quote(pattern)}")
 
 
 def _without_own_files_of_git(top: Path, names: list[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 Small sources stand here: plug-ins (`NAME:ARGUMENT`), stores, standard input.
 
-Codes: PF606 a source that failed.
+Codes: PF606 a source that failed, PF613 a pattern that matches no file.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from .folders import (
     MAX_NAMES_SHOWN,
     FolderFilter,
     Progress,
-    narrow_down,
     without_secrets,
 )
 from .item_files import NoItemsError, load_items, parse_items
 from .man import load_man_page
+from .patterns import name_unmatched, narrow_down
 from .records import interleave, load_records
 from .secret_scan import SecretScan
 from .tables import TABLE_SUFFIXES, load_table, parse_table
@@ -228,7 +228,8 @@ def gather(
     failures: list[ItemError] = []
     scan = SecretScan(wanted.wanted.secret_allowlist)
     listed: list[str] = []
-    of_folders = replace(wanted.wanted, scan=scan, listed=listed)
+    matched: dict[tuple[str, str], bool] = {}
+    of_folders = replace(wanted.wanted, scan=scan, listed=listed, matched=matched)
     wanted = replace(wanted, wanted=of_folders)
     if wanted.search is not None:
         wanted = replace(wanted, search=replace(wanted.search, wanted=of_folders))
@@ -242,6 +243,9 @@ def gather(
     failed = list(_joined(failures))
     for failure in failed:
         diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
+    unmatched = name_unmatched(matched)
+    if unmatched:
+        diagnostics.add("PF613", unmatched, severity="info")
     # A prompt without its knowledge is worse than none; one with most of it is not.
     items = LoadedItems(interleave(_mark_named(loaded, wanted.workspace)))
     items.listed = tuple(listed)
@@ -344,7 +348,9 @@ def _load_items_or_text(
 
 
 def _with_hint(error: ItemError, hint: str, path: str, workspace: StrPath) -> ItemError:
-    """Return an error with a hint, where there is a file to which it applies."""
+    """Return an error with a hint, where there is a file to which it applies, or a pattern."""
+    if is_pattern(path) and not os.path.lexists(os.path.join(workspace, path)):
+        return ItemError("no such file; --file takes patterns", where=error.where)
     if not os.path.isfile(os.path.join(workspace, path)) or isinstance(error, BinaryFileError):
         return error
     return ItemError(f"{error.bare}; {hint}", where=error.where, field=error.field)
