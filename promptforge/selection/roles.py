@@ -17,18 +17,19 @@ _ASIDE = late_pattern(
     r"|(?:^|/)_?(?:(?i:tests?|__tests__|specs?|testing|test[-_]?(?:data|utils?|helpers?|cases?|suite)"
     r"|e2e|scripts|fixtures|__mocks__|mocks?|examples?|samples?|demos?|bench(?:mark)?s?"
     r"|(?:\w+-)?playground|test-dts|\.(?:devcontainer|husky|storybook|vitepress|vscode)"
-    r"|vendor(?:ed)?|bundled|third[-_]?party|3rd[-_]?party|externals?|extern|deps|subprojects|pods|carthage"
+    r"|vendor(?:ed)?|godeps|bundled|third[-_]?party|3rd[-_]?party|externals?|extern|deps|subprojects|pods|carthage"
     r"|node_modules|bower_components|site-packages)"
     r"|[a-z]\w*(?:Tests?|Benchmarks?)|[\w.-]+[.-](?i:(?:unit|integration)?tests?|specs?|benchmarks?)"
     r"|[A-Z]\w*Tests?)/"
     r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py)$"
-    r"|(?i:[._-](?:test|tests|spec|bench|test-d)\.[^/.]+)$"
+    r"|(?i:[._-](?:unit)?(?:test|tests|spec|bench|test-d)\.[^/.]+|\.t)$"
     r"|[a-z0-9](?:Tests?|TestCase|Spec|Specs|IT)\.(?:kts?|java|swift|cs|fs|scala|groovy|php|mm?|dart)$"
 )
 _LOG = late_pattern(
     r"(?i)(?:^|/)(?:change(?:s|log)|history|news|release(?:s|[-_]?notes)|what[-_]?s?[-_]?new)"
     r"(?:[-_][\w.-]*?)?(?:\.(?:md|markdown|rst|txt|adoc|html))?$"
-    r"|(?:^|/)(?:changelogs?|\.?changesets?|release[-_]?notes)/"
+    r"|(?:^|/)(?:changelogs?|\.?changesets?|release[-_]?notes|what[-_]?s?[-_]?new)/"
+    r"|(?:^|/)docs?/(?:[^/]+/){0,3}releases/"
 )
 _MANUAL = late_pattern(r"(?i)(?:packages/)?(?:docs?|documentation|website)/")
 _MAIN = late_pattern(

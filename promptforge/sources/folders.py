@@ -464,7 +464,8 @@ def unwanted_name(name: str) -> str | None:
     base = name.rpartition("/")[2]
     if _LOCK_NAME.fullmatch(base):
         return _LOCKED
-    if base == "PKG-INFO":  # packaging's copy of a README
+    # Packaging's copy of a README, and what Visual Studio draws.
+    if base == "PKG-INFO" or base.lower().endswith((".designer.cs", ".designer.vb")):
         return _GENERATED
     return _MINIFIED if _MINIFIED_NAME.fullmatch(base) else None
 

@@ -13,6 +13,7 @@ pkg/a_test.go web/a.spec.ts e2e/login.ts deps/lua/lua.h third-party/zlib.c 3rdpa
 packages/x/playground/App.vue online-playground/app.ts test-dts/a.ts src/a.test-d.ts _examples/a.go
 .devcontainer/start.sh docs/.vitepress/config.ts packages/x/dist/x.js dist/esm/x.js
 scripts/release.py packages/a/scripts/b.ts Pods/A/a.m Carthage/a.swift subprojects/glib/a.c vendor/a.go examples/a.py include/fmt/bundled/a.h
+Godeps/a.go base/pool_unittest.cc src/pool_test.cc Core/PoolTests.cs lib/pool.t src/test_pool.c
 """
 PROGRAMS = """
 src/pool.py lib/contest.py src/latest.ts src/Manifest.kt core/Attestation.java src/greatest/a.c
@@ -36,6 +37,10 @@ def test_what_is_named_alike_is_a_program(path: str) -> None:
     [
         ("CHANGELOG.md", "log"),
         ("docs/changelog/2024.md", "log"),
+        ("docs/whatsnew/3.12.rst", "log"),
+        ("docs/en/releases/5.0.txt", "log"),
+        ("docs/release-notes/1.md", "log"),
+        ("src/releases/view.py", ""),
         ("HISTORY.rst", "log"),
         ("src/history.py", ""),
         ("debian/patches/1.patch", "patch"),
