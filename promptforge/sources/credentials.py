@@ -26,12 +26,18 @@ class _Credential(msgspec.Struct, frozen=True):
     pattern: str | list[str]
     short: bool = False
     letters: int = 10
+    password: bool = False
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
         """Yield what matches; `ghp_xxxx…` in a manual has too few different characters."""
         if any(word in text for word in self.words):
             for match in re.finditer("".join(self.pattern), text):
-                if len(set(match[match.lastindex or 0])) >= self.letters:
+                value = match[match.lastindex or 0]
+                if self.password:
+                    if is_placeholder(value):
+                        continue
+                    value = _PERCENT_CODE.sub("%", value)
+                if len(set(value)) >= self.letters:
                     yield match
 
 
@@ -56,7 +62,8 @@ _KEY_FILE = late_pattern(
 ASSIGNMENT = late_pattern(
     # A name is looked through once, then passed over.
     r"(?<![\w.-])([\"']?)([A-Za-z_][\w.-]*+)\1"
-    r"([ \t]*(?::[ \t]*[\w.\[\]|?]{1,40}[ \t]*(?==))?(?:=>|:=|[=:])[ \t]*)"  # a type between
+    # A type between; `=` at the end of the line belongs to Base64.
+    r"([ \t]*(?::[ \t]*[\w.\[\]|?]{1,40}[ \t]*(?==[ \t]*[^\s=]))?(?:=>|:=|[=:])[ \t]*)"
     r"(\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
     r"|[^\s\"'(){}\[\]<>$,;#`]++(?=[ \t\r]*(?:[,;#\n]|\Z)))"
 )
@@ -77,10 +84,24 @@ _WORD_OF_A_SECRET = late_pattern(
 )
 _LIKELY_VALUE = late_pattern(r"(?=\S*[A-Za-z])(?=\S*\d)[^\s<>{}()$,;]{8,200}")
 _NO_SECRET = late_pattern(
-    r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}\Z)|[A-Za-z]+\d?(?:[-_./:]+[a-z\d]+)*\Z"
-    r"|(?i:.*?(?:pass|pw|secret|token|example|fake|dummy|test|chang|redacted|xxxx|sample|placeholder))"
+    r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}\Z)"
+    r"|[A-Za-z]+\d?(?:[-_./:]+(?:[a-z\d]+|[A-Z]+))*\Z"
 )
-"""Versions, paths, names, and words that stand for a secret in manuals."""
+"""Versions, paths and names."""
+_WORDS_OF_MANUALS = (
+    r"p[a4@][s5$]{2}(?:[-_]?(?:w[o0]?r?d|phrase|code))?|pwd?|s[e3]cr[e3]ts?|t[o0]k[e3]n"
+    r"|[e3]xample|fake|dummy|t[e3]st(?:ing)?|chang[e3](?:[-_]?(?:me|it|this))?|redacted|x{3,}"
+    r"|sample|placeholder"
+)
+_SPEAKS_OF_A_SECRET = late_pattern(
+    rf"(?i){_WORDS_OF_MANUALS}|tiger|filter|\A(?:postgres|mysql|root|admin|guest|user|foobar)\Z"
+)
+_WITH_A_NUMBER = late_pattern(
+    r"(?i)(?:(?:a|bad|db|fake|my|new|old|the|test|user|wrong|your)[\W_]{0,9}+){0,3}"
+    rf"(?:(?:{_WORDS_OF_MANUALS})[-_.]){{0,2}}"
+    rf"(?:{_WORDS_OF_MANUALS}|hunter)[\W_]{{0,9}}+\d{{0,4}}[\W_]{{0,9}}"
+)
+_PERCENT_CODE = late_pattern(r"%[0-9A-Fa-f]{2}")
 _PASSWORD = late_pattern(
     # The word is looked through once, then passed over: a word of `tokentoken…` has no end.
     r"(?im)^[-+ \t]*(?:export[ \t]+)?"
@@ -176,8 +197,22 @@ def _holds_passwords(text: str) -> bool:
     return _PASSWORD.search(text) is not None or any(map(_is_likely, values))
 
 
+def is_placeholder(value: str) -> bool:
+    """Tell whether a value stands for a secret in manuals, or names one that is elsewhere.
+
+    `mypassword` and `passw0rd123` do; `s3cretpw99` has two words, so somebody thought it out.
+    """
+    if REFERENCE.fullmatch(value) or _WITH_A_NUMBER.fullmatch(value):
+        return True
+    return not any(map(str.isdigit, value)) and _SPEAKS_OF_A_SECRET.search(value) is not None
+
+
 def _is_likely(value: str) -> bool:
-    return _LIKELY_VALUE.fullmatch(value) is not None and not _NO_SECRET.match(value)
+    return _LIKELY_VALUE.fullmatch(value) is not None and not _is_no_secret(value)
+
+
+def _is_no_secret(value: str) -> bool:
+    return _NO_SECRET.match(value) is not None or is_placeholder(value)
 
 
 def _likely_secrets(text: str) -> Iterator[str]:
@@ -185,7 +220,7 @@ def _likely_secrets(text: str) -> Iterator[str]:
     if _WORD_OF_A_SECRET.search(text):
         for match in re.finditer("".join(known_credentials().assigned), text):
             value = match[match.lastindex or 0]
-            if not _NO_SECRET.match(value):
+            if not _is_no_secret(value):
                 yield value
 
 

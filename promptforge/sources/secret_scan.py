@@ -26,6 +26,7 @@ from .credentials import (
     REST_OF_A_TOKEN,
     find_credentials,
     is_harmless,
+    is_placeholder,
     is_secret,
     is_secret_alone,
     rules_of,
@@ -52,8 +53,12 @@ _PUTTY_BLOCK = late_pattern(
 )
 _HEADER_OF_A_KEY = late_pattern(r"[-+ \t#>*\"']*[A-Z][A-Za-z-]+: (?!.*[A-Za-z0-9+/=]{24})[^\\]*\Z")
 _BASE64 = late_pattern(r"\\+[rnt]|[A-Za-z0-9][A-Za-z0-9+/=]*")
-_REST_OF_A_PASSWORD = r"(?:[^\s/\"'`<>]*(?=@))?"
+_REST_OF_A_PASSWORD = r"(?:[^\s/\"'`<>\\]*(?=\\?@))?"
 """A password may hold `@`, too."""
+_IN_AN_ADDRESS = late_pattern(
+    r"(://[^\s:/\"'`]{0,99}:)(?!\d{1,5}[^\w@.%-])"
+    r"([^\s/@\"'`<>{}$\\][^\s/@\"'`<>{}\\]{0,98})(?=\\?@)"
+)
 _DIFF = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
 _SETTING = late_pattern(r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*)(.*?)([ \t\r]*)")
 _IN_QUOTES = late_pattern(r"\"([^\"\\]|\\.)*\"|'[^']*'")
@@ -123,8 +128,8 @@ def mask(
 ) -> str | None:
     """Return a text without the credentials `found` in it; `None` where that is not certain.
 
-    Where one is found others are likely, so all private keys and all values of names such as
-    `password` are masked, too. Lines stay as many as they are.
+    Where one is found others are likely, so all private keys, all values of names such as
+    `password` and all passwords in addresses are masked, too. Lines stay as many as they are.
     """
     masked, outside = _mask_keys(text)
     if outside is not None and not re.search(r"\w", outside):  # a key alone says nothing
@@ -145,6 +150,7 @@ def mask(
         masked = by_line
 
     masked = ASSIGNMENT.sub(partial(_mask_value, allowed), masked)
+    masked = _IN_AN_ADDRESS.sub(partial(_mask_in_address, allowed), masked)
     if any(secret in masked for secret in secrets):
         return None
     # A star is no letter of any credential.
@@ -161,6 +167,15 @@ def _mask_value(allowed: Collection[str], match: re.Match[str]) -> str:
         return match[0]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{match[0][: -len(value)]}{quote}{MASK}{quote}"
+
+
+def _mask_in_address(allowed: Collection[str], match: re.Match[str]) -> str:
+    """Return the head of an address without its password, unless that only stands for one."""
+    value = match[2]
+    is_user = match[1].endswith((f"//{value}:", f"//{MASK}:"))
+    if is_user or is_placeholder(value) or is_harmless(value, allowed):
+        return match[0]
+    return match[1] + MASK
 
 
 def _mask_keys(text: str) -> tuple[str, str | None]:

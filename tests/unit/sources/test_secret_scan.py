@@ -122,6 +122,7 @@ def test_what_cannot_be_masked_for_certain_is_left_out(text: str, place: str) ->
         ("a.py", f"a = '{TOKEN}'  # {TOKEN[4:]}\nb('{TOKEN[:-1]}')", "a = 'REDACTED'"),
         ("a.py", f"t = '{TOKEN}'\npassword = 'correct horse'\nmax_tokens = 400000\n", "password = 'REDACTED'\nmax_tokens = 400000"),
         ("url.txt", "postgres://bob:" + "ZeA5jbsBXA3hcM@x@db.acme.io/x", "postgres://bob:REDACTED@db.acme.io/x"),
+        ("a.yaml", f"t: {TOKEN}\nurl: mq://me:hush@localhost\nb: mq://me:${{PW}}@h\n", "mq://me:REDACTED@localhost\nb: mq://me:${PW}@h\n"),
         ("t.txt", "glpat-" + "AbCdEfGhIjKlMnOpQrStUvWxYz0.01.0a1b2c3d4 end", "REDACTED end"),
     ],
 )  # fmt: skip
