@@ -375,11 +375,13 @@ def _enter(_: Context, units: int) -> None:
 def _rounds(_: Context, values: Any, weight: int) -> Any:
     if isinstance(values, jinja2.Undefined):
         return values
+    if values is None:  # printed it is nothing, too
+        return []
+    if isinstance(values, str) and not isinstance(values, Content):
+        # `tags: one` beside `tags: [one, two]`; letters are no tags. Content is a text in any item.
+        values = [values] if values else []
     if not isinstance(values, list | tuple | dict | str):
-        given = f"a {type(values).__name__}"
-        if values is None:
-            given = "nothing (null)"
-        raise TemplateError(f"a loop goes through a list, and this is {given}")
+        raise TemplateError(f"a loop goes through a list, and this is a {type(values).__name__}")
     burn_fuel(len(values) * weight, f"a loop of {len(values):,} rounds")
     return values
 

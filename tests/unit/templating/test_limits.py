@@ -196,3 +196,21 @@ def test_a_marked_line_is_counted_beside_inert_addresses() -> None:
 
 def test_texts_in_lists_and_mappings_count_for_the_fuel() -> None:
     assert limits.count_chars(["ab", None, 7, ("c", ["de", {"key": "f"}])]) == 6
+
+
+@pytest.mark.parametrize(
+    ("metadata", "printed"),
+    [
+        ({"tags": ["one", "two"]}, "- one- two"),
+        ({"tags": "one"}, "- one"),
+        ({"tags": ""}, ""),
+        ({"tags": None}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_loop_takes_what_items_may_have_in_a_field(
+    metadata: dict[str, object], printed: str
+) -> None:
+    for values in ("item.metadata.tags", "item.metadata.tags | default([])"):
+        source = f"{{% for a in {values} %}}- {{{{ a }}}}{{% endfor %}}"
+        assert render(source, items=[{"content": "x", "metadata": metadata}]).strip() == printed
