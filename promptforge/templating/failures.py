@@ -7,7 +7,7 @@ runs (`locate_node`), and an exception of a template that runs (`explain_failure
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -153,6 +153,17 @@ _JINJA_NAMES = {
     "begin of print statement": "{{",
     "end of comment": "#}",
 }
+
+_ESCAPED = "each value is escaped by its place, and nothing switches that off"
+_NUMBERS = "round, decimals and percent print numbers"
+_HABITS = {"e": _ESCAPED, "escape": _ESCAPED, "safe": _ESCAPED, "int": _NUMBERS, "float": _NUMBERS}
+"""Filter of Jinja → what stands for it here."""
+
+
+def unknown_filter(name: str, known: Iterable[str]) -> str:
+    """Return the message about a filter that is not `known`."""
+    hint = f"; {_HABITS[name]}" if name in _HABITS else suggest_name(name, known)
+    return f'unknown filter "{name}"{hint}'
 
 
 class TemplateMistake(NamedTuple):

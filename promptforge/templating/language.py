@@ -358,8 +358,9 @@ def check_filters(
         elif name not in FILTERS:
             # A dot is in the names of the engine's own escapes, which no author may use.
             if "." in name or not is_plugin(node):
-                message = f'unknown filter "{name}"{suggest_name(name, FILTERS)}'
-                reader.refuse(node, "PF803", message)
+                from .failures import unknown_filter
+
+                reader.refuse(node, "PF803", unknown_filter(name, FILTERS))
         elif name in MARKDOWN_FILTERS and not reader.syntax.has_fences:
             message = f'"{name}" makes Markdown, and this template is not: print the value as it is'
             reader.refuse(node, "PF809", message)
