@@ -1,6 +1,6 @@
 """Gather the items of all sources that a user names.
 
-Small sources stand here: plug-ins (`NAME:ARGUMENT`), stores, standard input.
+Small sources stand here: plug-ins (`NAME:ARGUMENT`) and stores.
 
 Codes: PF606 a source that failed, PF613 a pattern that matches no file.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,12 +23,9 @@ from ..files.access import StrPath, show_path
 from ..files.stores import list_url, local_copy
 from ..model import Item, LoadedItems
 from ..plugins import call_plugin, find_plugin, plugin_names
-from ..text.detection import detect_language
-from ..text.format import plural
-from ..text.languages import DATA_LANGUAGES, language_of
-from ..text.words import late_pattern
+from ..text.languages import language_of
 from .attack import TechniqueIndex, find_technique, read_attack
-from .changes import change_items, load_changed, load_diff, load_log
+from .changes import load_changed, load_diff, load_log
 from .folders import (
     ALL_FILES,
     MAX_NAMES_SHOWN,
@@ -42,9 +38,9 @@ from .man import load_man_page
 from .patterns import name_unmatched, narrow_down
 from .records import interleave, load_records
 from .secret_scan import SecretScan
-from .tables import TABLE_SUFFIXES, load_table, parse_table
-from .text_files import Search, file_item, is_text_source, load_documents, load_files, search_files
-from .workspace import BinaryFileError, is_stream, read_named, read_text, refuse_repository
+from .tables import TABLE_SUFFIXES, load_table
+from .text_files import Search, is_text_source, load_documents, load_files, search_files
+from .workspace import BinaryFileError, is_stream, read_text, refuse_repository
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -323,6 +319,8 @@ def _load_items_or_text(
 
     So is one that holds a single object that is no item, such as `package.json`.
     """
+    from .piped import begins_as_json
+
     said = Diagnostics()
     try:
         items = load_items(path, **{**near, "diagnostics": said})
@@ -335,7 +333,7 @@ def _load_items_or_text(
             texts = read()
         except ItemError:
             raise error from None
-        if not is_object and any(_begins_as_json(item.content or "") for item in texts):
+        if not is_object and any(begins_as_json(item.content or "") for item in texts):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         message = "read as text: it holds no items"
         severity: Severity = "info"
@@ -354,85 +352,6 @@ def _with_hint(error: ItemError, hint: str, path: str, workspace: StrPath) -> It
     if not os.path.isfile(os.path.join(workspace, path)) or isinstance(error, BinaryFileError):
         return error
     return ItemError(f"{error.bare}; {hint}", where=error.where, field=error.field)
-
-
-def _begins_as_json(text: str) -> bool:
-    return text.lstrip()[:1] in ("", "[", "{")
-
-
-_DATA_LINE = re.compile(r"(?:- +)?[\"']?[\w.-]+[\"']?:(?:\s|\Z)|---\s*\Z")
-"""A first line of YAML, as `- content: …`. A diff begins `--- a/file`."""
-
-
-_BARE_VALUE = late_pattern(r'\s*(?:null|~|true|false|-?\d+(?:\.\d+)?|"[^"\n]*")\s*\Z')
-"""A text that is one value of JSON: a search that failed may print `null`."""
-
-
-def load_stream(
-    path: str, *, stream_name: str | None, workspace: StrPath, diagnostics: Diagnostics
-) -> list[Item]:
-    """Return the items of standard input, or of a shell's `<(command)`; else its text, and say so.
-
-    A diff of git becomes one item a file, and its commits one item each. Broken JSON or YAML and a
-    list of files are no text: the message says the flags by which each is read. Under a name of a
-    text, such as `app.py`, all is text; under one of a table, and where the rows look like one, a
-    table of records is read as from a file.
-    """
-    text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
-    if stream_name is not None and stream_name.lower().endswith(TABLE_SUFFIXES):
-        table = parse_table(text, where=where, diagnostics=diagnostics)
-        if table is not None:
-            return table
-    if stream_name is not None and language_of(stream_name) not in DATA_LANGUAGES:
-        return _named(partial(file_item, stream_name, text, said=diagnostics))
-    said = Diagnostics()
-    try:
-        items = parse_items(text, where=where, diagnostics=said)
-    except ItemError as error:
-        items = _rows_of_stream(text, where, diagnostics) if stream_name is None else []
-        if items:
-            return items
-        _refuse_data(text, error, where, workspace)
-        items = _named(partial(change_items, text))
-        language = detect_language(text)
-        if items and items[0].kind == "commit":
-            message = f"read as {plural(len(items), 'commit', 'commits')}"
-        elif items:
-            message = f"read as a diff of {plural(len(items), 'file', 'files')}"
-        elif language:
-            message = f"read as {language} by its content, for it holds no items"
-            message += "; --name FILE decides"
-        else:
-            message = "read as text: it holds no items; --name app.py sets its language"
-        diagnostics.add("PF201", message, where=where, severity="info")
-        return items or _named(partial(file_item, stream_name or "standard input", text))
-    diagnostics.extend(said)
-    return items
-
-
-def _rows_of_stream(text: str, where: str, diagnostics: Diagnostics) -> list[Item]:
-    """Return the rows of a table of records; of prose nobody asks why it is none."""
-    said = Diagnostics()
-    items = parse_table(text, where=where, diagnostics=said, is_named=False)
-    if items or detect_language(text) in ("csv", "tsv"):
-        diagnostics.extend(said)
-    return items or []
-
-
-def _refuse_data(text: str, error: ItemError, where: str, workspace: StrPath) -> None:
-    """Raise an `ItemError` for a list of files and for broken JSON or YAML, with the way out."""
-    lines = text.splitlines()
-    # As of `git ls-files`: a name that is a sentence by chance is not followed by others.
-    if all(os.path.lexists(os.path.join(workspace, line)) for line in lines):
-        message = "a list of files; `--files-from -` reads them, `--file -` takes the list"
-        raise ItemError(message, where=where) from None
-    telling = next((line for line in lines if line.strip() and line[0] != "#"), "")
-    # `IOException: disk full` is no broken YAML.
-    is_printed = detect_language(text) in ("log", "traceback")
-    is_data = _begins_as_json(text) or _DATA_LINE.match(telling) or _BARE_VALUE.match(text)
-    if is_data and not is_printed:
-        hint = "; `--file -` takes it as a text, `--files-from -` as a list of files"
-        raise ItemError(error.bare + hint, where=error.where, field=error.field) from None
 
 
 def _loaders(
@@ -468,6 +387,8 @@ def _item_loader(
 ) -> Callable[[], list[Item]]:
     """Return the loader of a file of items, of a folder, of a text, or of standard input."""
     if is_stream(path):
+        from .piped import load_stream
+
         return partial(load_stream, path, stream_name=wanted.stream_name, **near)
     read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
     texts = partial(_named, read, int(len(wanted.items) < MIN_MANY_FILES))

@@ -29,7 +29,7 @@ MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NOT_A_NUMBER = "is not a JSON number"
-_TEXT_FIELDS = ("content", "summary", "expanded", "text", "page_content")
+TEXT_FIELDS = ("content", "summary", "expanded", "text", "page_content")
 """Keys of an object alone that make it a record, whatever else it has."""
 LocatedRecords = tuple[list[Any], Callable[[int], str]]
 """Records, and a function that names the place of one by its index."""
@@ -79,6 +79,11 @@ def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item
 
     Raises `ItemError` as `load_items` does, and `NoItemsError` for one object that is no item.
     """
+    if text.startswith(("#", "\ufeff#")) and not where.lower().endswith(YAML_SUFFIXES):
+        from .piped import is_page
+
+        if is_page(text):
+            raise ItemError(f"a page of Markdown; {_ITEMS.expected}", where=f"{where}:1")
     records, locate = _RecordFile(text, where, diagnostics, _ITEMS).read()
     if not records:
         diagnostics.add("PF115", "holds no items", where=where, severity="info")
@@ -91,6 +96,8 @@ _ABOUT_ERRORS = _ERRORS | {
     *("title", "path", "ok", "timestamp", "time", "took", "request_id", "requestId", "success"),
 }
 """Keys of an error that a store or server answers; an object with others may be a text."""
+_MANIFEST = frozenset({"apiVersion", "kind"})
+"""Keys of what `kubectl get -o yaml` prints; the `items` of its lists have no texts."""
 
 
 def _is_no_record(record: dict[str, Any]) -> bool:
@@ -98,8 +105,10 @@ def _is_no_record(record: dict[str, Any]) -> bool:
 
     `package.json` has a `description`, which is the text of many stores' records.
     """
-    if not record.keys().isdisjoint(_TEXT_FIELDS):
+    if not record.keys().isdisjoint(TEXT_FIELDS):
         return False
+    if record.keys() >= _MANIFEST:
+        return True
     if ITEM_FIELDS.issuperset(record) or unknown_columns(list(map(str, record))) == []:
         return False
     if find_shape(record) is not None or open_answer(record) is not None:
@@ -168,7 +177,9 @@ class _RecordFile(NamedTuple):
         if not isinstance(value, dict):
             raise ItemError(self.kind.expected, where=f"{self.where}:1")
         key = next((key for key in self.kind.list_keys if key in value), None)
-        if key is None or value.keys() & self.kind.fields:  # one record alone
+        if value.keys() & self.kind.fields or value.keys() >= _MANIFEST:
+            key = None
+        if key is None:  # one record alone
             if self.kind is _ITEMS and _is_no_record(value):
                 message = f"holds no items; {self.kind.expected}"
                 if _ERRORS & value.keys() and _ABOUT_ERRORS.issuperset(value):

@@ -251,18 +251,10 @@ def file_item(
 
     A whole notebook is read as Markdown, and that is `said`.
     """
-    if path.endswith(".ipynb") and start is None and (found := read_notebook(text)):
-        if said is not None:
-            message = f"shown as Markdown: {plural(found.cells, 'cell', 'cells')}"
-            if found.left_out:
-                message += f"; {plural(found.left_out, 'output', 'outputs')} left out, without text"
-            if found.unread:
-                message += f"; {plural(found.unread, 'cell', 'cells')} whose source is not text"
-            said.add("PF611", message, where=show_path(path), severity="info")
-        expanded = found.text if found.short != found.text else None
-        return Item(
-            kind="file", content=found.short, expanded=expanded, path=path, language="markdown"
-        )
+    if path.endswith(".ipynb") and start is None:
+        notebook = notebook_item(path, text, said)
+        if notebook is not None:
+            return notebook
     language = language_of_text(path, text)
     kind = "code" if is_code(language) else "file"
     if language == "diff":
@@ -275,6 +267,22 @@ def file_item(
     return Item(
         kind=kind, content=text, path=path, language=language, start_line=start, end_line=end
     )
+
+
+def notebook_item(path: str, text: str, said: Diagnostics | None) -> Item | None:
+    """Return the item of a notebook, read as Markdown, which is `said`; None for another text."""
+    found = read_notebook(text)
+    if found is None:
+        return None
+    if said is not None:
+        message = f"shown as Markdown: {plural(found.cells, 'cell', 'cells')}"
+        if found.left_out:
+            message += f"; {plural(found.left_out, 'output', 'outputs')} left out, without text"
+        if found.unread:
+            message += f"; {plural(found.unread, 'cell', 'cells')} whose source is not text"
+        said.add("PF611", message, where=show_path(path), severity="info")
+    expanded = found.text if found.short != found.text else None
+    return Item(kind="file", content=found.short, expanded=expanded, path=path, language="markdown")
 
 
 def split_lines(text: str) -> list[str]:

@@ -346,7 +346,7 @@ def test_a_piped_text_is_read_where_it_can_be_no_items(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['[{"content": ', '{"name": "a"}', "- content: [a\n", "a: 1\na: 2"]
+    "text", ['[{"content": ', '{"name": "a"}', "- content: [a\n", "text: 1\ntext: 2"]
 )
 def test_piped_data_that_holds_no_items_is_an_error_with_the_way_out(
     folder: Path, text: str
