@@ -443,7 +443,8 @@ def _read_job(given: Mapping[str, Any], diagnostics: Diagnostics) -> Job:
 
     if not given["job"]:
         return Job()
-    job = load_job(given["job"], diagnostics=diagnostics, workspace=typed_access())
+    near: dict[str, Any] = {"diagnostics": diagnostics, "workspace": typed_access()}
+    job = load_job(given["job"], options=[*OPTION_VOCABULARY], **near)
     if not given["allow_outside"]:
         refuse_outside(job, given["job"], given["workspace"])
     return job

@@ -6,14 +6,21 @@ The XML parser takes no document type and so no entity: nothing is multiplied, a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 from msgspec.structs import replace
 
 from .. import yaml_reader
-from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
+from ..errors import (
+    Diagnostics,
+    ItemError,
+    ProfileError,
+    did_you_mean,
+    quote,
+    suggest_name,
+)
 from ..files import YAML_SUFFIXES, is_pattern, tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, StrPath, leads_outside, show_path
 from .item_files import parse_json
@@ -38,6 +45,9 @@ MAX_XML_DEPTH = 50
 """Elements of XML that may nest."""
 MAX_XML_BYTES = 1 << 20
 """Bytes of an XML job."""
+MAX_NAMES_SHOWN = 8
+"""Elements and attributes around a `<context>` that a message names."""
+_OPTIONS_ELSEWHERE = "give options as flags, or write the job as YAML"
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -65,9 +75,15 @@ class Job(msgspec.Struct, frozen=True):
 
 
 def load_job(
-    path: StrPath, *, diagnostics: Diagnostics | None = None, workspace: StrPath | None = None
+    path: StrPath,
+    *,
+    diagnostics: Diagnostics | None = None,
+    workspace: StrPath | None = None,
+    options: Sequence[str] = (),
 ) -> Job:
     """Return the job in a file, XML where it begins with `<`, else YAML.
+
+    XML has no `options`: elements and attributes with their names are left out with a warning.
 
     A relative path counts from the working directory, unless a `workspace` is given. Raises
     `ItemError` for a file that cannot be read or parsed, and for what its keys cannot hold; both
@@ -78,7 +94,7 @@ def load_job(
         diagnostics = Diagnostics()
     text = read_text(path, workspace=workspace, diagnostics=diagnostics, whole=True)
     if text.lstrip()[:1] == "<":
-        return _read_xml(text, where, diagnostics)
+        return _read_xml(text, where, diagnostics, options)
     try:
         if where.endswith(".json"):
             parse_json(text, {}, where)  # its mistakes are said as JSON's
@@ -277,22 +293,21 @@ def _read_search(document: _Document) -> Search | None:
     return Search(query, paths or (".",))
 
 
-def _read_xml(text: str, where: str, diagnostics: Diagnostics) -> Job:
+def _read_xml(text: str, where: str, diagnostics: Diagnostics, options: Sequence[str]) -> Job:
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_XML_BYTES:
         message = f"longer than {MAX_XML_BYTES} bytes; XML of this size is not read"
         raise ItemError(message, where=f"{where}:1")
     # A prompt's own XML may stand around the block, or several blocks in it.
     lists: dict[str, list[str]] = {}
-    contexts = list(_find_contexts(_parse_xml(data, where)))
+    root = _parse_xml(data, where)
+    contexts = list(_find_contexts(root))
     if not contexts:
         named = ", ".join(f"<{name}>" for name in KNOWLEDGE_LISTS)
         raise ItemError(f"no <context> element; expected one with {named}", where=f"{where}:1")
+
     for element in (each for context in contexts for each in (context, *context)):
-        options = element.get("attributes")
-        if options:
-            message = f"attributes of <{element.tag}>, {options}; left out: give options as flags"
-            diagnostics.add("PF606", message, where=f"{where}:{element.get('line')}")
+        _report_block(element, where, diagnostics)
     for block in (block for context in contexts for block in context):
         if block.tag in KNOWLEDGE_LISTS:
             # One name an element, or, without elements, one a line.
@@ -305,9 +320,58 @@ def _read_xml(text: str, where: str, diagnostics: Diagnostics) -> Job:
         hint = did_you_mean(block.tag, KNOWLEDGE_LISTS)
         if hint:
             raise ItemError(f"{message}{hint}", where=place)
-        message += f"; left out: a context has {', '.join(KNOWLEDGE_LISTS)}; give options as flags"
+        message += f"; left out: a context has {', '.join(KNOWLEDGE_LISTS)}; {_OPTIONS_ELSEWHERE}"
         diagnostics.add("PF606", message, where=place)
+    _report_around(root, {*options, *JOB_KEYS}, where, diagnostics)
     return Job(**{name: tuple(entries) for name, entries in lists.items()})  # type: ignore[arg-type]
+
+
+def _report_block(element: Element, where: str, diagnostics: Diagnostics) -> None:
+    """Say the attributes of a context or a list, and the text beside its elements."""
+    place, options, text = f"{where}:{element.get('line')}", element.get("attributes"), ""
+    if options:
+        message = f"attributes of <{element.tag}>, {options}; left out: {_OPTIONS_ELSEWHERE}"
+        diagnostics.add("PF606", message, where=place)
+    if element.tag == "context" or len(element):
+        text = _text_between(element)
+    if text:
+        message = f"{quote(text)} stands between the elements of <{element.tag}>; left out"
+        diagnostics.add("PF606", message, where=place)
+
+
+def _report_around(root: Element, known: set[str], where: str, diagnostics: Diagnostics) -> None:
+    """Say what stands around the contexts: options one by one, a prompt's own XML in one note."""
+    others: dict[str, None] = {}
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        if element.tag == "context":
+            continue
+        waiting += reversed(element)
+        names = filter(None, (element.get("attributes") or "").split(", "))
+        shown = {f"<{element.tag}>": element.tag, **{f'{name}="…"': name for name in names}}
+        if element is root:  # its name tells nothing
+            del shown[f"<{root.tag}>"]
+        for each, name in shown.items():
+            if name.replace("-", "_") in known:
+                message = f"{each} outside of <context>; left out: {_OPTIONS_ELSEWHERE}"
+                diagnostics.add("PF606", message, where=f"{where}:{element.get('line')}")
+            else:
+                others[each] = None
+        text = _text_between(element)
+        if text and element.tag.replace("-", "_") not in known:
+            others[quote(text)] = None
+    if others:
+        named = ", ".join([*others][:MAX_NAMES_SHOWN])
+        if len(others) > MAX_NAMES_SHOWN:
+            named += f" and {len(others) - MAX_NAMES_SHOWN} more"
+        message = f"{named}: not read; of XML only what is in <context> is"
+        diagnostics.add("PF606", message, where=where, severity="info")
+
+
+def _text_between(element: Element) -> str:
+    parts = (element.text, *(child.tail for child in element))
+    return " ".join(" ".join(filter(None, parts)).split())
 
 
 def _find_contexts(element: Element) -> Iterator[Element]:

@@ -339,3 +339,11 @@ def test_a_list_among_the_temporary_files_names_files_of_the_working_folder(
     (top / "list").write_text("../victim.txt\n")
     ran = run("render", "--files-from", str(top / "list"))
     assert ran.code == 4 and "precious" not in ran.out
+
+
+def test_an_option_around_the_context_of_an_xml_job_is_said() -> None:
+    Path("a.md").write_text("words\n")
+    documents = "<context><documents>a.md</documents></context>"
+    Path("job.xml").write_text(f"<bot><max_tokens>100</max_tokens>{documents}</bot>")
+    ran = run("render", "--job", "job.xml")
+    assert ran.code == 0 and "warning: job.xml:1: <max_tokens> outside of <context>" in ran.err

@@ -131,6 +131,32 @@ def test_what_an_xml_job_has_no_place_for_is_said(tmp_path: Path) -> None:
         '<a b="c"><context layout="plain">\n<weather/><documents><d>a.md</d></documents></context></a>'
     )
     assert load_job(path, diagnostics=said).documents == ("a.md",)
-    attribute, element = said
+    attribute, element, around = said
     assert attribute.where == f"{path}:1" and "<context>, layout; left out" in attribute.message
     assert element.where == f"{path}:2" and 'unknown element "weather"; left out' in element.message
+    assert (around.severity, around.message) == (
+        "info",
+        'b="…": not read; of XML only what is in <context> is',
+    )
+
+
+def test_an_option_in_an_xml_job_is_said_with_the_way_out(tmp_path: Path) -> None:
+    said = Diagnostics()
+    path = tmp_path / "job.xml"
+    path.write_text(
+        '<bot max-chars="9"><layout>knowledge</layout>\n<options><max_tokens>9</max_tokens></options>'
+        "<max_token/>stray\n<context>more<documents>b.md<d>a.md</d></documents></context></bot>"
+    )
+    job = load_job(path, diagnostics=said, options=("layout", "max_tokens", "max_chars"))
+    assert job.documents == ("a.md",)
+    warned = [(d.where, d.message) for d in said if d.severity == "warning"]
+    way_out = "left out: give options as flags, or write the job as YAML"
+    assert warned == [
+        (f"{path}:3", '"more" stands between the elements of <context>; left out'),
+        (f"{path}:3", '"b.md" stands between the elements of <documents>; left out'),
+        (f"{path}:1", f'max-chars="…" outside of <context>; {way_out}'),
+        (f"{path}:1", f"<layout> outside of <context>; {way_out}"),
+        (f"{path}:2", f"<max_tokens> outside of <context>; {way_out}"),
+    ]
+    (note,) = (d.message for d in said if d.severity == "info")
+    assert note.startswith('"stray", <options>, <max_token>: not read')
