@@ -19,7 +19,11 @@ from uuid import UUID
 from .errors import type_name_of
 
 MAX_DATA_VALUES = 10_000
-"""Values in one copy; more are left out."""
+"""Values in one copy that a template may see; more are left out."""
+MAX_MESSAGE_VALUES = 1_000_000
+"""Values in one copy that is only written down: the rows that a tool answered."""
+MAX_MESSAGE_CHARACTERS = 1 << 27
+"""Characters of more than `MAX_DATA_VALUES` values: a list may hold one long text many times."""
 MAX_DATA_DEPTH = 20
 """Deepest nesting of dicts and lists; deeper values are left out."""
 MAX_OBJECT_TEXT_CHARACTERS = 10_000
@@ -34,12 +38,13 @@ def exact_str(value: str) -> str:
     return str.__str__(value)
 
 
-def copy_plain(value: object, say: Callable[[str], None]) -> Any:
+def copy_plain(value: object, say: Callable[[str], None], most: int = MAX_DATA_VALUES) -> Any:
     """Return `value` as plain data; call `say` once for each sort of change.
 
+    After `most` values the rest is left out, so that what holds itself, or never ends, does end.
     Raises nothing, whatever the object does; `KeyboardInterrupt` and `SystemExit` pass through.
     """
-    copier = _Copier()
+    copier = _Copier(most)
     result = copier.value(value, 0)
     for change in sorted(copier.changes):
         say(change)
@@ -55,26 +60,32 @@ WRITTEN_AS_TEXT = (date, time, Decimal, PurePath, UUID)
 class _Copier:
     """One copy in progress: the number of its values, and the changes so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self.changes: set[str] = set()
+        self._most = most
         self._nodes = 0
+        self._characters = 0
 
     def value(self, value: Any, depth: int) -> Any:
         self._nodes += 1
-        if self._nodes > MAX_DATA_VALUES:
-            self.changes.add(f"more than {MAX_DATA_VALUES} values; the rest is left out")
+        if self._nodes > MAX_DATA_VALUES and self._characters > MAX_MESSAGE_CHARACTERS:
+            self._most = MAX_DATA_VALUES
+        if self._nodes > self._most:
+            self.changes.add(f"more than {self._most} values; the rest is left out")
             return _NOTHING
         # `type` cannot lie, unlike `isinstance`, which asks the object for its `__class__`.
         kind = type(value)
-        if value is None or kind is bool or kind is str:
+        if value is None or kind is bool:
             return value
         if issubclass(kind, str):
-            return str.__str__(value)
+            return self._text(exact_str(value))
         if issubclass(kind, int):
             return self._integer(int.__index__(value))
         if issubclass(kind, float):
             return self._float(float.__float__(value))
         if depth >= MAX_DATA_DEPTH:
+            # What holds itself ends here, and would be copied as often as it may.
+            self._most = min(self._most, MAX_DATA_VALUES)
             self.changes.add(f"nested deeper than {MAX_DATA_DEPTH}; what lies deeper is left out")
             return _NOTHING
         try:
@@ -83,6 +94,10 @@ class _Copier:
             raise
         except BaseException:  # from any method of a hostile object
             return self._odd(value, None)
+
+    def _text(self, text: str) -> str:
+        self._characters += len(text)
+        return text
 
     def _integer(self, value: int) -> int | str:
         if value.bit_length() <= MAX_INTEGER_BITS:
@@ -114,7 +129,7 @@ class _Copier:
             self.changes.add("bytes are read as UTF-8")
             return bytes(value[:MAX_OBJECT_TEXT_CHARACTERS]).decode("utf-8", "replace")
         if issubclass(kind, WRITTEN_AS_TEXT) and (text := _own_text(value, kind)) is not None:
-            return text
+            return self._text(text)
         if isinstance(value, Mapping):
             return self._pairs(((key, value[key]) for key in value), depth)
         if isinstance(value, Integral):
@@ -124,18 +139,26 @@ class _Copier:
         return self._odd(value, _own_text(value, kind))
 
     def _members(self, values: Any, depth: int) -> list[Any]:
-        copied = (self.value(v, depth + 1) for v in islice(values, MAX_DATA_VALUES + 1))
-        return [v for v in copied if v is not _NOTHING]
+        found = []
+        for value in islice(values, self._most + 1):
+            copied = self.value(value, depth + 1)
+            if copied is not _NOTHING:
+                found.append(copied)
+            elif self._nodes > self._most:
+                break
+        return found
 
     def _pairs(self, pairs: Any, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         converted: dict[str, Any] = {}
-        for key, value in islice(pairs, MAX_DATA_VALUES + 1):
+        for key, value in islice(pairs, self._most + 1):
             copied = self.value(value, depth + 1)
             if copied is _NOTHING:
+                if self._nodes > self._most:
+                    break
                 continue
             if issubclass(type(key), str):
-                result[exact_str(key)] = copied
+                result[self._text(exact_str(key))] = copied
             else:
                 self.changes.add("a key that is not text is written as text")
                 converted.setdefault(self._key(key), copied)
@@ -159,7 +182,7 @@ class _Copier:
             self.changes.add(f"a value of type {name} is replaced by the name of its type")
             return name
         self.changes.add(f"a value of type {name} is replaced by its text")
-        return text
+        return self._text(text)
 
 
 def _own_text(value: object, kind: type) -> str | None:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name, type_name_of
-from ..plain_data import copy_plain
+from ..plain_data import MAX_MESSAGE_VALUES, copy_plain
 from ..text.escape import SURROGATE
 from .libraries import (
     DATAS,
@@ -185,9 +185,11 @@ class _MessageReader:
         if not isinstance(value, Mapping):
             kind = type_name_of(given)
             raise _Refusal(f"expected an object with role and content, found {kind}")
-        message = copy_plain(
-            value, lambda change: self.say(change, "warning" if "left out" in change else "info")
-        )
+
+        def say(change: str) -> None:
+            self.say(change, "warning" if "left out" in change else "info")
+
+        message = copy_plain(value, say, MAX_MESSAGE_VALUES)
         return [
             self._sound(each) for part in self._unwrap(dict(message)) for each in self._read(part)
         ]
@@ -775,7 +777,8 @@ def _arguments(text: str) -> str | None:
     try:
         arguments = json.loads(text)
         # The copy differs for NaN and 1e999, and for nesting too deep to be sent.
-        if isinstance(arguments, dict) and copy_plain(arguments, lambda _: None) == arguments:
+        copy = copy_plain(arguments, lambda _: None, MAX_MESSAGE_VALUES)
+        if isinstance(arguments, dict) and copy == arguments:
             plain = json.dumps(arguments, ensure_ascii=False)
             return plain if SURROGATE.search(plain) else text
     except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ from ..model import (
     UnsoundMetadata,
     item_id,
 )
-from ..plain_data import WRITTEN_AS_TEXT, copy_plain, exact_str
+from ..plain_data import MAX_MESSAGE_VALUES, WRITTEN_AS_TEXT, copy_plain, exact_str
 from .native import MAX_RECORDS, guarded, read_flawless, read_native
 from .objects import Row, fields_of, is_record, read_document, text_keys
 from .readers import CONTENT_FIELDS, read_shape
@@ -515,7 +515,7 @@ def _as_json(value: object) -> str | None:
     if type(members) is not list or not any(members) or {*map(type, members)} != {dict}:
         return None
     changes: list[str] = []
-    plain = copy_plain(value, changes.append)
+    plain = copy_plain(value, changes.append, MAX_MESSAGE_VALUES)
     # What holds itself has no end, so its copy is cut off somewhere.
     if any(change.startswith(("nested", "more than")) for change in changes):
         return None

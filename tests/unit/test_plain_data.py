@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
+from itertools import count
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -26,9 +28,9 @@ def test_metadata_is_a_copy() -> None:
         inner.pop()
 
 
-def copied(value: object) -> tuple[Any, list[str]]:
+def copied(value: object, most: int = plain_data.MAX_DATA_VALUES) -> tuple[Any, list[str]]:
     changes: list[str] = []
-    return copy_plain(value, changes.append), changes
+    return copy_plain(value, changes.append, most), changes
 
 
 def test_plain_values_of_other_types() -> None:
@@ -75,6 +77,37 @@ def test_depth_and_size_are_bounded() -> None:
     plain, changes = copied({"a": ["x"] * 50_000, "b": 1})
     assert len(plain["a"]) == plain_data.MAX_DATA_VALUES - 2
     assert len(changes) == 1
+
+
+def test_more_values_are_copied_where_they_are_only_written_down() -> None:
+    rows = [[number, "x"] for number in range(5_000)]
+    plain, changes = copied({"rows": rows}, plain_data.MAX_MESSAGE_VALUES)
+    assert plain == {"rows": rows} and changes == []
+
+
+def test_what_holds_itself_or_one_text_many_times_ends_as_early() -> None:
+    itself: list[Any] = []
+    itself += [itself] * 100_000
+    for value in (itself, {"a": itself, "b": itself}, [LONG] * 100_000, Endless()):
+        plain, changes = copied(value, plain_data.MAX_MESSAGE_VALUES)
+        assert "more than 10000 values; the rest is left out" in changes
+        assert len(plain) <= plain_data.MAX_DATA_VALUES
+
+
+LONG = "x" * 1_000_000
+
+
+class Endless(Mapping[str, str]):
+    """A mapping whose keys have no end."""
+
+    def __getitem__(self, key: str) -> str:
+        return LONG
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, count())
+
+    def __len__(self) -> int:
+        return 1
 
 
 PLAIN = st.recursive(

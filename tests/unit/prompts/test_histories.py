@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge.errors import Diagnostics
-from promptforge.prompts.histories import read_history
+from promptforge.prompts import histories
+from promptforge.prompts.histories import read_history, read_message
 from promptforge.prompts.messages import ToolCall, ToolOutput
 from promptforge.prompts.providers import ShapeName
 
@@ -414,7 +415,8 @@ def test_arguments_that_no_request_can_carry_are_kept_as_a_text_and_said(
     assert [d.code for d in prompt.warnings if d.severity == "warning"] == ["PF208"]
 
 
-def test_what_is_left_out_of_a_message_is_said() -> None:
+def test_what_is_left_out_of_a_message_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(histories, "MAX_MESSAGE_VALUES", 10_000)
     deep: Any = 1
     for _ in range(40):
         deep = [deep]
@@ -487,3 +489,33 @@ def test_what_a_tool_takes_is_never_read_as_base64() -> None:
     ]
     request = pf.Renderer().prompt([], user="q", history=history, to="bedrock").request
     assert request["messages"][1]["content"][0]["toolUse"]["input"] == {"bytes": "1024"}
+
+
+ROWS = {"rows": [{"id": each, "v": "x", "a": 1} for each in range(4_000)] + [{"v": "last"}]}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": ROWS}}]},
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "t", "content": [{"json": ROWS}]}}],
+        },
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "f", "input": ROWS}],
+        },
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "t", "function": {"name": "f", "arguments": json.dumps(ROWS)}}],
+        },
+    ],
+)
+def test_a_message_of_many_values_keeps_all_of_them(message: dict[str, Any]) -> None:
+    said = Diagnostics()
+    (read,) = read_message(message, "h", said)
+    (block,) = read.blocks
+    text = block.arguments if isinstance(block, ToolCall) else str(block)
+    assert "last" in text and text.count("id") >= 4_000
+    assert not [each for each in said if "left out" in each.message or "plain" in each.message]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import types
 from collections.abc import Iterator, Mapping
@@ -561,3 +562,9 @@ def test_a_text_that_is_the_name_of_a_file_is_said() -> None:
     assert (said.code, "promptforge.load" in said.message) == ("PF202", True)
     for text in ("hits", "see hits.jsonl", "example.org", "hits.jsonl\n"):
         assert pf.render([text]).warnings == ()
+
+
+def test_a_content_of_many_values_is_written_as_json_whole() -> None:
+    content = [{"id": number, "v": "x"} for number in range(6_000)]
+    (item,) = load_records([{"content": content}], where="r", diagnostics=Diagnostics())
+    assert json.loads(item.content or "") == content
