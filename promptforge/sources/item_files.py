@@ -22,7 +22,14 @@ from ..files import YAML_SUFFIXES
 from ..files.access import StrPath
 from ..model import Item
 from .records import load_records
-from .shapes import ITEM_FIELDS, find_shape, open_answer, search_inside, unknown_columns
+from .shapes import (
+    ITEM_FIELDS,
+    find_shape,
+    has_keys_of_errors,
+    open_answer,
+    search_inside,
+    unknown_columns,
+)
 from .workspace import BinaryFileError, read_named
 
 MAX_KEYS_SHOWN = 3
@@ -90,12 +97,6 @@ def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item
     return load_records(records, where=where, diagnostics=diagnostics, locate=locate)
 
 
-_ERRORS = frozenset({"error", "errors", "error_message", "message", "msg", "detail", "exception"})
-_ABOUT_ERRORS = _ERRORS | {
-    *("error_code", "details", "reason", "status", "statusCode", "status_code", "code", "type"),
-    *("title", "path", "ok", "timestamp", "time", "took", "request_id", "requestId", "success"),
-}
-"""Keys of an error that a store or server answers; an object with others may be a text."""
 _MANIFEST = frozenset({"apiVersion", "kind"})
 """Keys of what `kubectl get -o yaml` prints; the `items` of its lists have no texts."""
 
@@ -182,7 +183,7 @@ class _RecordFile(NamedTuple):
         if key is None:  # one record alone
             if self.kind is _ITEMS and _is_no_record(value):
                 message = f"holds no items; {self.kind.expected}"
-                if _ERRORS & value.keys() and _ABOUT_ERRORS.issuperset(value):
+                if has_keys_of_errors(value):
                     shown = quote(json.dumps(value), 120)
                     message = f"the error of a store or server, and no items: {shown}"
                     raise ItemError(message, where=f"{self.where}:1")

@@ -22,7 +22,14 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Diagnostics, ItemError, Severity, did_you_mean, quote, type_name_of
+from ..errors import (
+    Diagnostics,
+    ItemError,
+    Severity,
+    did_you_mean,
+    quote,
+    type_name_of,
+)
 from ..model import (
     MAX_LINE_NUMBER,
     NO_SCORE,
@@ -39,6 +46,7 @@ from .shapes import (
     ITEM_FIELDS,
     Inside,
     describe,
+    is_failure,
     is_pair,
     open_answer,
     parse_number,
@@ -291,6 +299,9 @@ def _silent(change: str) -> None:
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records; an iterable that fails half way ends there, and that is said."""
+    if issubclass(type(records), Mapping) and is_failure(records):
+        shown = quote(json.dumps(copy_plain(records, _silent), ensure_ascii=False), 120)
+        raise ItemError(f"the error of a store or server, and no items: {shown}", where=where)
     page = read_page(records)
     if page is not None:
         records = page

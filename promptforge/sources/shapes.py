@@ -714,6 +714,44 @@ class Inside(NamedTuple):
 
 _ERROR_KEYS = ("error", "errors", "exception")
 """Keys under which a store says why it found nothing: `{"error": {"message": "rate limit"}}`."""
+_ERRORS = frozenset({*_ERROR_KEYS, "error_message", "message", "msg", "detail"})
+_STATUS_KEYS = ("status", "statusCode", "status_code", "code", "error_code")
+_ABOUT_ERRORS = _ERRORS | {
+    *(
+        "details",
+        "reason",
+        "type",
+        "title",
+        "path",
+        "ok",
+        "timestamp",
+        "time",
+        "took",
+        *_STATUS_KEYS,
+    ),
+    *("request_id", "requestId", "success", "documentation_url"),
+}
+"""Keys of an error that a store or server answers; an object with others may be a text."""
+
+
+def has_keys_of_errors(answer: Fields) -> bool:
+    """Tell whether an object has such keys and no others."""
+    return not _ERRORS.isdisjoint(answer) and _ABOUT_ERRORS.issuperset(answer)
+
+
+@guarded
+def is_failure(answer: object) -> bool:
+    """Tell whether an object is the answer to a request that failed, by more than its words.
+
+    `{"message": "Not found", "status": 404}` is; one of a log, with a time, may be a text.
+    """
+    fields = mapping(answer)
+    if not has_keys_of_errors(fields):
+        return False
+    if any(map(fields.get, _ERROR_KEYS)) or False in (fields.get("ok"), fields.get("success")):
+        return True
+    numbers = map(parse_number, map(fields.get, _STATUS_KEYS))
+    return any(number is not None and 400 <= number < 600 for number in numbers)
 
 
 @guarded

@@ -263,7 +263,9 @@ def test_what_may_hold_records() -> None:
         assert load_records(holder, where="items", diagnostics=diagnostics) == one
     assert load_records([], where="items", diagnostics=diagnostics) == []
     for wrong in ("text", b"x", 5, None):
-        with pytest.raises(ItemError, match=r"expected a list of items|content: missing"):
+        with pytest.raises(
+            ItemError, match=r"expected a list of items|content: missing|error of a store"
+        ):
             load_records(wrong, where="items", diagnostics=diagnostics)
     assert len(diagnostics) == 0
 
@@ -545,7 +547,9 @@ def test_the_name_of_a_file_is_no_list_of_items(records: Any) -> None:
 )
 def test_what_is_no_list_of_records_raises(given: Any) -> None:
     for call in (pf.render, pf.Renderer().render, pf.Renderer().prompt, pf.Renderer().split):
-        with pytest.raises(pf.ItemError, match=r"expected a list of items|content: missing"):
+        with pytest.raises(
+            pf.ItemError, match=r"expected a list of items|content: missing|error of a store"
+        ):
             call(given)
 
 
@@ -568,3 +572,33 @@ def test_a_content_of_many_values_is_written_as_json_whole() -> None:
     content = [{"id": number, "v": "x"} for number in range(6_000)]
     (item,) = load_records([{"content": content}], where="r", diagnostics=Diagnostics())
     assert json.loads(item.content or "") == content
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"message": "Not found", "status": 404},
+        {"message": "Not Found", "documentation_url": "https://docs", "status": "404"},
+        {"message": "rate limit exceeded", "code": 429},
+        {"message": "ok", "statusCode": 500, "error": "Internal"},
+        {"success": False, "message": "no"},
+        {"error": "rate limit"},
+    ],
+)
+def test_the_answer_to_a_failed_request_is_no_context(answer: dict[str, Any]) -> None:
+    with pytest.raises(
+        ItemError, match=r'items: the error of a store or server, and no items: "\{'
+    ):
+        pf.render(answer)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"message": "Deployed", "status": 200},
+        {"message": "Logged in", "time": "12:00"},
+        {"message": "words", "status": 404, "user": "u"},
+    ],
+)
+def test_a_message_alone_may_be_a_text(record: dict[str, Any]) -> None:
+    assert record["message"] in pf.render(record).text
