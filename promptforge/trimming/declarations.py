@@ -30,7 +30,7 @@ CROWD = 10
 _SEAM = late_pattern(r"[^_]_[^_]|[A-Z]")
 _TYPE = (
     r"class|struct|trait|interface|protocol|enum(?:[ \t]+(?:class|struct))?|record|type|union"
-    r"|object|defmodule|defprotocol"
+    r"|object|defmodule|defprotocol|actor|contract|library|mixin"
 )
 _DECLARED = late_pattern(
     rf"(?m)^[ \t]*(?:pub\([^)\n]*\))?[^\n\"'=(#]*?\b(?P<word>{_TYPE}"

@@ -22,21 +22,32 @@ _CONTROL = late_pattern(
 )
 _IMPORT_LINE = late_pattern(
     r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
+    r"(?![ \t]*[=:])"
 )
+_MODIFIERS = (
+    r"\s*+(?:(?:@\w++|abstract|actual|annotation|async|base|case|companion|const|data|declare|default"
+    r"|deriving|enum(?=[ \t]++(?:class|struct)\b)|expect|export|external|final|implicit|indirect"
+    r"|infix|inline|inner|internal|lateinit|lazy|local|mutable|open|operator|override|partial"
+    r"|private|protected|pub(?:\([^)\n]*\))?|public|readonly|sealed|static|suspend|tailrec"
+    r"|unsafe|value)[ \t]++)*"
+)
+"""Words before the word that tells the kind of a declaration: `final case` before `class`."""
+_MIXIN = late_pattern(r"\s*(?:use|using|include)\b")
+"""A line in a type or module that takes in the members of another one."""
 # A definition in one line, as of Kotlin, Elixir, protobuf, Terraform and SQL.
 _DEFINITION = late_pattern(
-    r"\s*+(?:(?:export|public|private|protected|internal|static|final|abstract|open|sealed|data"
-    r"|inline|value|suspend|override|operator|infix|annotation|const|async|pub"
-    r"|enum(?=[ \t]++(?:class|struct)\b))[ \t]++)*+"
-    r"(?:(?:class|interface|object|enum|trait|struct|record|typealias|type|newtype|instance|impl|fun|func"
-    r"|fn|function|defp?|defmacrop?|defdelegate|defguard|sub|message|rpc|service|extension|protocol)"
-    r"[ \t]+[\w`<(]|(?:variable|output|resource|data|module|provider)[ \t]+\""
+    _MODIFIERS
+    + r"(?:(?:class|interface|object|enum|trait|struct|record|typealias|type|newtype|instance|impl"
+    r"|fun|func|fn|function|defp?|defmacrop?|defdelegate|defguard|sub|macro|proc|message|rpc|service"
+    r"|extension|protocol|directive|exception|mixin|module|pattern|scalar)[ \t]+[@\w`<(]"
+    r"|(?:error|event)[ \t]+\w+[ \t]*\(|union[ \t]+\w+[ \t]*="
+    r"|(?:variable|output|resource|data|module|provider)[ \t]+\""
     r"|(?i:create)[ \t](?:[ \t]*(?i:or|replace|temp|temporary|unique|materialized))*[ \t]*"
     r"(?i:table|view|index|function|procedure|trigger|type)\b)"
 )
 _FUNCTION = late_pattern(
     r"\s*+(?:\w++[ \t]++|pub\([^)\n]*\)[ \t]++){0,4}?"
-    r"(?:fun|func|fn|function|defp?|defmacrop?|sub)\b"
+    r"(?:fun|func|fn|function|defp?|defmacrop?|macro|proc|sub)\b"
 )
 _COMMENT = late_pattern(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%"
@@ -66,20 +77,23 @@ _DIRECTIVE = late_pattern(
 )
 """Directives that stand at the margin amid a function's body."""
 _HOLDER = late_pattern(
-    r"\s*+(?:@\w++[ \t]++|(?:export|default|declare|public|private|protected|internal|static|final"
-    r"|abstract|sealed|partial|data|open|pub|inline|companion|inner|annotation|value"
-    r"|enum(?=[ \t]++class\b))[ \t]++)*+"
-    r"(?:namespace|module|defmodule|extern|class|struct|interface|trait|impl|enum|object|protocol"
-    r"|extension|record|union|template|message|service|oneof|input)\b"
+    _MODIFIERS + r"(?:(?:namespace|module|defmodule|extern|class|struct|interface|trait|impl|enum"
+    r"|object|protocol|extension|record|union|template|message|service|oneof|input"
+    r"|(?:actor|contract|exception|library|mixin)(?=[ \t]+\w))\b"
+    r"|export[ \t]+default[ \t]+(?:\w+\()?\{)"
 )
 """A header that holds definitions: in any number of these a function is skeleton."""
+_DECLARATIVE = ("graphql", "hcl", "prisma", "protobuf", "thrift")
+"""Languages without functions: each header at the margin holds definitions."""
 _SETS = late_pattern(
-    r"\s*+(?:(?:export|public|private|protected|internal|static|final|declare|pub(?:\([^)\n]*\))?"
-    r"|readonly|lateinit|override|local|unsafe)[ \t]++)*+"
-    r"(?:(?:const|let|var|val|static|typealias|type|newtype|data|mod|my|our)\b[ \t]*+[\w{$@%\[(]"
+    _MODIFIERS
+    + r"(?:(?:const|let|var|val|static|typealias|type|newtype|data|mod|my|our)\b[ \t]*+[\w{$@%\[(]"
     r"|[\w.$@']++[ \t]*+(?:::?[^=:\n]++)?:?=(?!=)|[\w']++[ \t]*+::[ \t]"
     r"|@(?:spec|type|typep|opaque|callback|macrocallback|behaviour)\b|-(?:spec|type|record|callback"
-    r"|opaque|define)\b|#[ \t]*define[ \t]++\w++(?:\(|[ \t]++\S))"
+    r"|opaque|define)\b|#[ \t]*define[ \t]++\w++(?:\(|[ \t]++\S)"
+    # Moose's `has size => (`, and Julia's `export take, drop` and `half(x::Int) = x / 2`.
+    r"|(?:extends|has|requires|with)[ \t]+(?:['\"]|qw\b|\w+[ \t]*=>)|export[ \t]+\w[\w!@, \t]*+$"
+    r"|\w[\w.!]*+\([^()\n]*+\)(?:::[\w{}.]++)?(?:[ \t]+where\b[^=\n]*+)?[ \t]*=(?![=>]))"
 )
 """A line that sets a value, or tells a type."""
 _TYPED = late_pattern(
@@ -87,7 +101,7 @@ _TYPED = late_pattern(
     r"(?:\[[^\]\n]*\])*+[ \t]*(?:=(?!=)|;\s*$)"
 )
 """A variable with its type before it: `static int count = 0;`."""
-_MEMBER = late_pattern(r"\s*(?!(?:if|unless|for|while|case|do|begin|try|return|@\w*doc)\b)[\w$#@:]")
+_MEMBER = late_pattern(r"\s*(?!(?:if|unless|for|while|do|begin|try|return|@\w*doc)\b)[\w$#@:]")
 """A line in a type or module that may be a member of it."""
 # A string that nothing closes ends with its line: else each quote in it would be tried anew.
 _STRING = late_pattern(r"\"(?:[^\"\\\n]|\\.)*+\"?|'[^'\\\n]'")
@@ -160,6 +174,7 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
             if blocks.found[number].rank or body < 0:
                 body = number
             holds = bool(_HOLDER.match(code)) and all(h.holds for h in open_headers[-1:])
+            holds |= language in _DECLARATIVE and not open_headers
             open_headers.append(_Header(depth, number, body, code, holds))
     return blocks
 
@@ -337,6 +352,8 @@ def _end_of_header(
     # In a language of another kind a line `take` is a statement.
     if language in BLOCK_COMMENTS:
         while first < last and depths[first + 1] == depths[line] and _may_begin(lines[first]):
+            if _DEFINITION.match(lines[first]) and _DEFINITION.match(lines[first + 1]):
+                break  # `class Pool` without a body, and a function
             first += 1
     declares = _declares_with_brackets(lines[first])
     left, end = 0, line
@@ -391,7 +408,8 @@ def _has_empty_body(lines: Sequence[str], last: int) -> bool:
 def _may_begin(line: str) -> bool:
     """Tell whether a line may begin a signature in the next one."""
     line = line.rstrip()
-    return bool(_TYPE_OR_ATTRIBUTE.match(line)) and not _CONTROL.match(line)
+    others = _CONTROL.match(line) or _IMPORT_LINE.match(line)
+    return bool(_TYPE_OR_ATTRIBUTE.match(line)) and not others
 
 
 def _heads_list(header: Sequence[str]) -> bool:
@@ -429,7 +447,7 @@ def _rank_of_header(
 
 def _is_field(line: str, heads: bool, above: Sequence[_Header], language: str | None) -> bool:
     """Tell whether a line sets a field or a constant: `size = 3`, `private Repo repo;`."""
-    if _IMPORT_LINE.match(line) or _BLOCK_END.match(line):
+    if _BLOCK_END.match(line) or (_IMPORT_LINE.match(line) and not (above and _MIXIN.match(line))):
         return False
     if _SETS.match(line) or (language in BLOCK_COMMENTS and _TYPED.match(line)):
         return not above or above[-1].holds

@@ -295,6 +295,109 @@ def test_a_definition_in_one_line_is_in_the_outline(
     assert definition in outline and "other" not in outline
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "shown"),
+    [
+        (
+            "scala",
+            "object A {\n  def go() = {\n    b()\n  }\n  case class In(x: Int)\n}\n"
+            "final case class Item(a: Int)\ncase object Nothing\nenum Color {\n  case Red, Green\n}\n",
+            ["case class In", "final case class Item", "case object Nothing", "case Red, Green"],
+        ),
+        (
+            "solidity",
+            "error Bad(uint a);\nabstract contract Token is Base {\n    using Math for uint;\n"
+            "    mapping(address => uint) public balances;\n    event Sent(address to);\n"
+            "    function mint(uint a) public {\n        b();\n    }\n}\n"
+            "library Math {\n    uint constant X = 1;\n}\n",
+            ["error Bad", "using Math", "mapping(", "event Sent", "uint constant X"],
+        ),
+        (
+            "hcl",
+            'resource "vm" "web" {\n  ami = "a"\n  tags = {\n    b() = 1\n  }\n}\n'
+            "moved {\n  from = a\n}\n",
+            ['ami = "a"', "tags = {", "from = a"],
+        ),
+        (
+            "elixir",
+            "defmodule A do\n  use GenServer\n  import B\n  def go(a) do\n    b()\n  end\nend\n",
+            ["use GenServer"],
+        ),
+        (
+            "ocaml",
+            "exception Empty\nmodule M = Map.Make(String)\nlet run () =\n  b()\n",
+            ["exception Empty", "module M"],
+        ),
+        (
+            "perl",
+            "extends 'Base';\nhas name => (is => 'ro');\nwith qw(A B);\nsub f {\n    b();\n}\n",
+            ["extends 'Base'", "has name", "with qw"],
+        ),
+        (
+            "dart",
+            "mixin Walker on Animal {\n  int legs = 4;\n  void walk() {\n    b();\n  }\n}\n"
+            "base mixin class Q {\n  int z = 1;\n}\n",
+            ["int legs", "int z"],
+        ),
+        (
+            "julia",
+            "module M\nexport f, g\ng(x) = x + 1\nh(x::Int)::Int where T = x\n"
+            "mutable struct Q <: R\n    a\nend\nfunction f(x)\n    b()\nend\nend\n",
+            ["module M", "export f, g", "g(x) = x + 1", "h(x::Int)", "    a\n"],
+        ),
+        (
+            "php",
+            "<?php\nclass User extends Model\n{\n    use HasFactory, Notifiable;\n"
+            "    public function f()\n    {\n        b();\n    }\n}\n",
+            ["use HasFactory"],
+        ),
+        (
+            "javascript",
+            "export default {\n  name: 'Shop',\n  components: { A },\n  data() {\n    b();\n  },\n};\n",
+            ["name: 'Shop'", "components:"],
+        ),
+        (
+            "swift",
+            "actor Pool {\n    let size: Int\n    indirect enum E { case a }\n"
+            "    mutating func f() {\n        b()\n    }\n}\n",
+            ["let size", "indirect enum E"],
+        ),
+        (
+            "groovy",
+            "package a\nimport b\ntrait T {\n    int x\n}\n",
+            ["int x"],
+        ),
+        (
+            "graphql",
+            "scalar Date\nunion U = A | B\nschema {\n  query: Q\n}\n",
+            ["scalar Date", "union U", "query: Q"],
+        ),
+        (
+            "prisma",
+            "model User {\n  id Int @id\n  @@index([id])\n}\n",
+            ["id Int", "@@index"],
+        ),
+        (
+            "kotlin",
+            "tailrec fun gcd(a: Int): Int = 1\nexpect class P\nfun start() {\n    b()\n}\n",
+            ["tailrec fun gcd", "expect class P"],
+        ),
+    ],
+)  # fmt: skip
+def test_no_declaration_is_gone_without_a_mark(
+    language: str, text: str, shown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `case class`, the members of a `contract` and the settings of a `resource` were."""
+    monkeypatch.setattr(syntax_tree, "_load_grammar", lambda name: None)
+    blocks = read_indentation(text, language)
+    assert blocks is not None
+    pieces = program_pieces(text, blocks.cut(), language, shipped_marks("[cut]"))
+    assert pieces is not None
+    declared = "".join(part.text for part in pieces.parts if pieces.in_outline(part))
+    assert [part for part in shown if part not in declared] == []
+    assert "b()" not in declared
+
+
 PYTHON_2 = """\
 class Order(object):
     size = 3
@@ -432,6 +535,7 @@ end
 """
 ELIXIR_OUTLINE = """\
 defmodule Pool do
+  use GenServer
   @type t :: integer
   @spec put(t, String.t()) :: t
   def put(%Pool{} = pool, key)
