@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import stat
 import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -385,10 +386,12 @@ def read_request(
     *,
     stdin_taken: bool = False,
     may_be_empty: bool = False,
+    texts: Iterable[str] | None = None,
 ) -> CommandRequest:
     """Return the request of the arguments `items` and the flags `given`; reads only a job file.
 
-    `stdin_taken`: standard input holds a text of the prompt, so it is not read as items.
+    `stdin_taken`: standard input holds a text of the prompt, so it is not read as items. `texts`
+    are the flags that gave the texts of a whole prompt, `None` for a context alone.
     """
     _refuse_second_reader(_readers(items, given))
     given, diagnostics = dict(given), Diagnostics()
@@ -396,9 +399,12 @@ def read_request(
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
     attack = options.pop("attack", None)
     wanted = _source_request(items, given, job)
+    around = _texts_around(texts, job)
     if not (wanted.names_any or stdin_taken):
-        if sys.stdin is not None and not sys.stdin.isatty():
+        if _is_piped(whole=texts is not None) and not around:
             wanted = replace(wanted, items=["-"])
+        elif around:
+            _say_unread(around[0], diagnostics)
         elif not may_be_empty:
             raise click.UsageError(
                 "nothing to render: name a file of items or a folder, pipe items in,"
@@ -422,6 +428,37 @@ def read_request(
         folders=settings.folders, places=settings.places, quiet=given["quiet"],
         diagnostics=diagnostics, outputs=_outputs(given),
     )  # fmt: skip
+
+
+def _texts_around(texts: Iterable[str] | None, job: Job) -> list[str]:
+    """Return the flags and keys that gave a whole prompt more than its question."""
+    if texts is None:
+        return []
+    found = [f"--{flag}" for flag in texts if flag != "user"]
+    found += [key for key in job.texts if key != "question"]
+    return [*found, *["history"] * (job.history is not None)]
+
+
+def _is_piped(*, whole: bool) -> bool:
+    """Tell whether standard input may hold items; /dev/null has none for a `whole` prompt."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return False
+    try:
+        is_device = stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
+    except OSError:  # a stream of Python's own
+        is_device = False
+    return not (whole and is_device)
+
+
+def _say_unread(given: str, diagnostics: Diagnostics) -> None:
+    """Say that items in a pipe would not be read.
+
+    A program that starts another often leaves it a pipe that stays open and empty, and a shell's
+    `while read` its list: reading would wait for ever, or take the rest of the list.
+    """
+    if _is_piped(whole=True):
+        message = f"not read as items, since {given} is given; the argument - reads them"
+        diagnostics.add("PF115", message, where="<stdin>", severity="info")
 
 
 def _of_what_is_shown(result: Result) -> list[Diagnostic]:
@@ -626,7 +663,10 @@ def read_prompt_request(
     # Standard input is read before the items: they might be piped in as well.
     texts = {flag: _read_text(flag, given) for flag in _JOB_KEYS}
     history = given.pop("history")
-    request = read_request(items, given, stdin_taken=stdin_taken, may_be_empty=may_be_empty)
+    flags = [flag for flag, text in {**texts, "history": history}.items() if text is not None]
+    request = read_request(
+        items, given, stdin_taken=stdin_taken, may_be_empty=may_be_empty, texts=flags
+    )
     for flag, key in _JOB_KEYS.items():
         if texts[flag] is None:
             texts[flag] = request.job.texts.get(key)

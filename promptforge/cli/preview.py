@@ -60,7 +60,8 @@ def prompt_command(
 
     All share the window of the profile, less its reserve. With --to text the prompt is printed,
     else the keywords of the provider's call as JSON. --json prints the whole account. The text ends
-    in a line end where the window has room for it.
+    in a line end where the window has room for it. Items are read from a pipe where --user is all
+    that is given; beside other texts the argument `-` reads them.
     """
     from ..prompts.finished import format_prompt
 

@@ -5,11 +5,15 @@ out.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commandline import run
+from places import ROOT
 
 import promptforge as pf
 
@@ -171,6 +175,51 @@ def test_a_prompt_needs_no_items() -> None:
         2,
         "",
     ) and "there is nothing to make a prompt of" in nothing.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        (["--user", "q", "--history", "history.json"], "--history"),
+        (["--user", "q", "--system", "s"], "--system"),
+        (["--instructions-file", "items.json"], "--instructions"),
+        (["--job", "job.yaml"], "history"),
+    ],
+)
+def test_a_pipe_beside_other_texts_is_left_alone(arguments: list[str], given: str) -> None:
+    write("job.yaml", "question: q\nhistory: history.json\n")
+    plain = run("prompt", *arguments)
+    ran = run("prompt", *arguments, stdin=json.dumps([ITEM]))
+    assert (ran.code, ran.out) == (0, plain.out)
+    assert ran.err == (
+        f"promptforge: note: <stdin>: not read as items, since {given} is given; the argument -"
+        " reads them [PF115]\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_pipe_that_stays_open_does_not_keep_the_prompt_waiting() -> None:
+    words = [sys.executable, "-m", "promptforge", "prompt", "--system", "s", "--user", "q"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    reader, writer = os.pipe()
+    ran = subprocess.run(words, stdin=reader, capture_output=True, env=env, timeout=60, check=True)
+    os.close(reader)
+    os.close(writer)
+    assert ran.stdout.decode() == pf.Renderer().prompt(system="s", user="q").text + "\n"
+
+
+def test_items_beside_other_texts_are_read_where_they_are_asked_for() -> None:
+    items = json.dumps([ITEM])
+    ran = run("prompt", "-", "--system", "s", "--user", "q", stdin=items)
+    assert ran == (0, expected(system="s", user="q").text + "\n", "")
+
+
+@pytest.mark.slow
+def test_a_device_holds_no_items_of_a_prompt() -> None:
+    words = [sys.executable, "-m", "promptforge", "prompt", "--user", "q"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, env=env, check=True)
+    assert (ran.stdout, ran.stderr) == (b"<question>\nq\n</question>\n", b"")
 
 
 def test_words_of_a_list_may_stand_with_commas() -> None:
