@@ -512,6 +512,11 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     elif items and not packed.chosen:
         _say_all_dropped(items, reasons, diagnostics)
     _say_of_items(page, packed, diagnostics)
+    options = page.options
+    if (options.min_score, options.max_items, options.min_worth) != (None, None, None):
+        from ..selection.thresholds import say_of_limits
+
+        say_of_limits(items, options, report.profile.options, diagnostics)
     if report.profile.model is not None:
         message = f"the model {quote(report.profile.model)} has the profile {report.profile.name}"
         diagnostics.add("PF129", message, severity="info")

@@ -20,7 +20,7 @@ import msgspec
 from ..config.options import Options
 from ..errors import Diagnostics, OptionError, quote
 from ..model import Item, Language, ScoreOrder, closeness, item_id, read_date, readable_text
-from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_SCORE, MIN_WORTH, PATHS, Reason
+from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_WORTH, PATHS, Reason
 from ..text.format import plural, to_text
 from ..text.words import (
     late_property,
@@ -364,8 +364,10 @@ def select(
     left = columns.items
     _filter(_Asked(left, options, language, diagnostics), dropped)
     if options.min_score:
+        from .thresholds import drop_low_scores
+
         kept = _still(range(len(left)), dropped)
-        _drop_low_scores(left, kept, options, dropped, diagnostics)
+        drop_low_scores(left, kept, options, dropped, diagnostics)
     if columns.overrides:
         from .overrides import let_in
 
@@ -654,7 +656,7 @@ def _filter(asked: _Asked, dropped: dict[int, str]) -> None:
             dropped[index] = reason
 
 
-def _meaning(item: Item, score_order: ScoreOrder) -> ScoreOrder:
+def meaning_of(item: Item, score_order: ScoreOrder) -> ScoreOrder:
     """Return what the number of an item means: the caller's word counts more than the store's."""
     if item.origin != "similarity":
         return "higher"
@@ -673,7 +675,7 @@ def rank_items(columns: Columns, score_order: ScoreOrder) -> array[float]:
     sides: dict[ScoreOrder, list[int]] = {}
     for index, item in enumerate(columns.items):
         if item.origin == "similarity":
-            sides.setdefault(_meaning(item, score_order), []).append(index)
+            sides.setdefault(meaning_of(item, score_order), []).append(index)
     for meaning, found in sides.items():
         if meaning == "lower":
             for index in found:
@@ -684,36 +686,6 @@ def rank_items(columns: Columns, score_order: ScoreOrder) -> array[float]:
             for place, index in enumerate(found):
                 ranks[index] = FUSION_CONSTANT / (FUSION_CONSTANT + place)
     return ranks
-
-
-def _drop_low_scores(
-    items: Sequence[Item],
-    kept: Sequence[int],
-    options: Options,
-    dropped: dict[int, str],
-    diagnostics: Diagnostics,
-) -> None:
-    """Drop found items that score less than `min_score`, provided that all scores lie in 0…1."""
-    least = options.min_score or 0.0
-    found = [index for index in kept if items[index].origin == "similarity"]
-    judged = [i for i in found if _meaning(items[i], options.score_order) == "higher"]
-    if len(judged) < len(found):
-        number = len(found) - len(judged)
-        message = f"min_score {least:g} was not applied to {number} of {len(found)} found items"
-        message += ": their numbers are no scores, or it is not known that they are"
-        diagnostics.add("PF103", f"{message}; score_order: higher says so", severity="info")
-    scores = [items[index].score for index in judged]
-    if not scores:
-        return
-    if min(scores) < 0 or max(scores) > 1:
-        # Distances and BM25's sums have scales of their own; a limit meant for 0…1 would lie.
-        span = f"scores run from {min(scores):g} to {max(scores):g}, not 0 to 1"
-        message = f"min_score {least:g} was not applied: {span}"
-        diagnostics.add("PF103", message, severity="info")
-        return
-    for index in judged:
-        if items[index].score < least and not items[index].required:
-            dropped[index] = MIN_SCORE.name
 
 
 # --- maximal marginal relevance (MMR) -------------------------------------------------------------

@@ -188,7 +188,7 @@ def test_scores_outside_of_0_to_1_are_not_cut_and_it_is_said(scores: list[float]
     items = Columns([found(score) for score in scores])
     chosen = select(items, Options(min_score=0.5), lambda i: None, TRIMMERS, said)
     assert len(chosen) == len(scores)
-    assert [(d.code, d.severity) for d in said] == [("PF103", "info")]
+    assert [(d.code, d.severity) for d in said] == [("PF103", "warning")]
 
 
 # ---- ranking
@@ -229,7 +229,7 @@ def test_min_score_judges_scores_alone() -> None:
     chosen = select(Columns(items), Options(min_score=0.5), lambda i: None, TRIMMERS, said)
     assert chosen.dropped == {0: "min_score"}
     (note,) = said
-    assert note.code == "PF103"
+    assert (note.code, note.severity) == ("PF103", "warning")
     assert "was not applied to 2 of 3 found items" in note.message
     options = Options(min_score=0.5, score_order="higher")
     chosen = select(Columns(items), options, lambda i: None, TRIMMERS, Diagnostics())
