@@ -26,6 +26,7 @@ from .flags import (
     complete_path,
     complete_tokenizer,
     folder_flags,
+    given_options,
     input_flags,
     json_flag,
     memory_flag,
@@ -34,7 +35,7 @@ from .flags import (
     read_option,
     verbose_flag,
 )
-from .inputs import CommandRequest, exit_code, keep_memory, read_request, take_options
+from .inputs import CommandRequest, JobPlace, exit_code, keep_memory, read_request, take_options
 from .output import (
     check_output,
     copy_text,
@@ -83,6 +84,9 @@ def render_command(
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     if split is not None and (as_json or copy or output in (None, "", "-")):
         raise click.UsageError("--split writes files: name them by -o FILE, without --json, --copy")
+    if split is not None and given_options(given).get("max_tokens") not in (None, "none"):
+        message = "--split N writes everything, N tokens in a part, so --max-tokens cannot hold"
+        raise click.UsageError(f"{message}; leave out one of the two")
     request = read_request(items, {**given, "output": output, "split": split})
     # The renderer comes first: a wrong profile is said before the items are read.
     from ..engine import ContextRenderer
@@ -137,6 +141,10 @@ def _write_parts(
 ) -> int:
     """Write the parts, and say their names."""
     options = {**request.options, "max_tokens": tokens}
+    place = request.places.get("max_tokens")
+    if isinstance(place, JobPlace):
+        message = "max_tokens is not used: --split writes everything, and is the budget of a part"
+        request.diagnostics.add("PF105", message, where=place, severity="info")
     parts = renderer.split(request.gather(), before=tuple(request.diagnostics), **options)
     said = dict.fromkeys(d for part in parts for d in part.warnings if d.code != "PF111")
     print_diagnostics([*request.diagnostics, *said], quiet=request.quiet)

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commandline import ITEM, run, write
+from commandline import ITEM, run, said, write
 from places import DATA
 
 import promptforge as pf
@@ -154,3 +154,21 @@ def test_what_goes_through_a_pipe_costs_no_more_than_the_budget(folder: Path, bu
     ran = run("render", "items.json", "--max-tokens", str(budget))
     assert ran.code == 0
     assert pf.get_tokenizer("o200k_base").count(ran.out) <= budget
+
+
+@pytest.mark.parametrize("flags", [["--max-tokens", "600"], ["-O", "max-tokens=600"]])
+def test_parts_hold_everything_so_a_budget_of_all_is_refused(flags: list[str]) -> None:
+    ran = run("render", "items.json", "--split", "500", *flags, "-o", "part.md")
+    said(ran, 2, "--split N writes everything", "--max-tokens cannot hold", "leave out one")
+    ran = run("render", "items.json", "--split", "500", "--max-tokens", "none", "-o", "part.md")
+    assert ran.code == 0
+
+
+def test_a_standing_budget_gives_way_to_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("job.yaml", "items: [items.json]\nmax_tokens: 600\n")
+    ran = run("render", "--job", "job.yaml", "--split", "500", "-o", "part.md")
+    assert ran.code == 0
+    assert "note: job.yaml:2: max_tokens is not used: --split writes everything" in ran.err
+    monkeypatch.setenv("PROMPTFORGE_MAX_TOKENS", "600")
+    ran = run("render", "items.json", "--split", "500", "-p", "claude", "-o", "part.md")
+    assert (ran.code, "max_tokens" in ran.err) == (0, False)
