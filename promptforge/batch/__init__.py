@@ -138,8 +138,8 @@ def run(  # noqa: PLR0913  its options are public
     - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
       `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.
     - `limit`: rows read at most. `max_errors`: end when more rows fail; without it, a run ends if
-      none of its first 100 rows has a result. `retry`: do failed rows again. `part_rows`: rows per
-      shard. `progress`: called at the start and after each shard.
+      none of its first shards, of 100 rows and more, has a result. `retry`: do failed rows again.
+      `part_rows`: rows per shard. `progress`: called at the start and after each shard.
     - `max_tokens_per_file`: tokens of all prompts in one file for a batch service, as its queue
       takes them.
 

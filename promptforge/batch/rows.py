@@ -82,6 +82,15 @@ _FOREIGN = {
 }
 
 
+# Files that hold other rows than these, unless their first line is an object: the way out of each.
+_OTHER_FORMATS = {
+    ".csv": "in Python, batch.run takes a table: run(pandas.read_csv({}), …)",
+    ".json": "write each request in one line, as jq -c '.[]' {} does for a list",
+    ".yaml": "write each request as JSON, in one line",
+}
+_OTHER_FORMATS |= {".tsv": _OTHER_FORMATS[".csv"], ".yml": _OTHER_FORMATS[".yaml"]}
+
+
 class Shard(msgspec.Struct, frozen=True):
     """Consecutive rows of the input; they are rendered, stored and done again as one."""
 
@@ -223,12 +232,15 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
         found, wanted = _sizes(inside), source
     elif is_pattern(source) and not os.path.lexists(source):
         found = _sizes(glob.iglob(source, recursive=True))
+        for name in found:
+            _refuse_other_format(Path(name), show_path(name))
     else:
         path = Path(source)
         size = None
         if not path.is_fifo():  # opening and closing one would cut off its writer
             with _open(path):
                 size = path.stat().st_size if path.is_file() else None
+            _refuse_other_format(path, show_path(source))
         return {source: size}, ()
     left_out: tuple[str, ...] = ()
     if wanted:
@@ -244,6 +256,24 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
     return found, left_out
 
 
+def _refuse_other_format(path: Path, where: str) -> None:
+    """Raise `ItemError` for a file of CSV, YAML or a list in JSON, before anything is written.
+
+    Each of its lines would be a row that fails, for a reason that names no format.
+    """
+    way_out = _OTHER_FORMATS.get(path.suffix.lower())
+    if way_out is None or not path.is_file():
+        return
+    with _open(path, where) as file:
+        number, line = next(_lines(file), (1, b"{}"))
+    try:
+        decode_row(line, {})
+    except ItemError:
+        message = "holds no JSON Lines; a batch reads them (.jsonl, one object in a line)"
+        message += f" and .parquet: {way_out.format(quote(where))}"
+        raise ItemError(message, where=f"{where}:{number}") from None
+
+
 def _sizes(names: Iterable[str]) -> dict[str, int | None]:
     # A link to nothing, as editors lock a file with, is no file; a pipe would wait for ever.
     return {name: os.path.getsize(name) for name in sorted(filter(os.path.isfile, names))}
@@ -252,6 +282,8 @@ def _sizes(names: Iterable[str]) -> dict[str, int | None]:
 def _read_file(name: str) -> Iterator[Row]:
     where = show_path(name)
     with local_copy(name) as path:
+        if is_url(name):
+            _refuse_other_format(Path(path), where)
         if path.lower().endswith(".parquet"):
             yield from _parquet(Path(path), where)
             return
@@ -541,6 +573,10 @@ class _RowRequest(NamedTuple):
     """Items in the row itself, of any known shape."""
 
 
+_COLUMNS_EXPECTED = {"user": "question", "question": "question", "items": "items"}
+"""Key of a row → what its column gives, so that a row without it says so."""
+
+
 class _Inputs(NamedTuple):
     """The data of a row, read."""
 
@@ -598,12 +634,29 @@ class RowRenderer:
             inputs = self._load(asked)
             reference = inputs.reference
             report_repeated_keys(twice, inputs.said, "row")
+            self._say_empty_columns(value, inputs.said)
             if inputs.failure:
                 raise inputs.failure
             facts = self._render(asked, inputs)
             return _line({"id": name, "line": number, **facts}), facts["tokens"], reference
         except Exception as error:  # any error at all: it must not end the other rows
             return error_line(name, number, type(error).__name__, str(error)), 0, reference
+
+    def _say_empty_columns(self, value: Mapping[str, Any], said: Diagnostics) -> None:
+        """Say which of the user's columns gives this row no question, or no items."""
+        for key, gives in _COLUMNS_EXPECTED.items():
+            column = self._spec.columns.get(key)
+            if column is None:
+                continue
+            given = value.get(column)
+            if isinstance(given, str):
+                given = given.strip()
+            if given in (None, "", []):
+                found = "is empty"
+                if given is None:
+                    found = "is null" if column in value else "is missing"
+                message = f"the row has no {gives}: its column {quote(column)} {found}"
+                said.add("PF201", message)
 
     def _understand(self, value: dict[str, Any]) -> _RowRequest:
         """Return what a row asks for; raises `OptionError` for a key that no row takes."""

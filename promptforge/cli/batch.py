@@ -77,7 +77,7 @@ def _read_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...])
 @click.option("--limit", metavar="N", type=click.IntRange(0), help="Take at most N rows.")
 @click.option(
     "--max-errors", metavar="N", type=click.IntRange(0),
-    help="End after more than N failed rows [default: if none of the first 100 succeeds].",
+    help="End after more than N failed rows [default: if the first shards have no result].",
 )  # fmt: skip
 @click.option("--retry", is_flag=True, help="Render rows again that failed in an earlier run.")
 @click.option(

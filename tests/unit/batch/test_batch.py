@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from batch_runs import ENGINES, ROWS, records, shard_files
-from commandline import command, run
+from commandline import command, run, said, write
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -322,6 +322,37 @@ def test_columns_of_a_users_own() -> None:
     assert ran.code == 2 and 'did you mean "contexts"' in ran.err
     for wrong in ("question", "user=", "user=question,user=gold"):
         assert run("batch", "own.jsonl", "-o", "o.jsonl", "--columns", wrong).code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place", "way_out"),
+    [
+        ("d.csv", "id,question\n1,a\n", "d.csv:1", 'run(pandas.read_csv("d.csv"), …)'),
+        ("d.TSV", "\nid\tquestion\n1\ta\n", "d.TSV:2", "pandas.read_csv"),
+        ("d.yaml", "- id: 1\n", "d.yaml:1", "as JSON, in one line"),
+        ("d.yml", "- id: 1\n", "d.yml:1", "as JSON, in one line"),
+        ("d.json", '[{"id": 1},\n{"id": 2}]', "d.json:1", "jq -c '.[]' \"d.json\""),
+        ("d.json", '{\n"items": []}', "d.json:1", "in one line"),
+    ],
+)
+@pytest.mark.parametrize("pattern", [False, True])
+def test_another_format_is_said_and_nothing_is_written(
+    name: str, text: str, place: str, way_out: str, pattern: bool
+) -> None:
+    write(name, text)
+    before = sorted(Path().rglob("*"))
+    ran = run("batch", f"{name[:-1]}*" if pattern else name, "-o", "out.jsonl")
+    said(ran, 4, f"{place}: holds no JSON Lines", ".jsonl", ".parquet", way_out)
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.slow
+def test_json_lines_may_have_any_name() -> None:
+    for name in ("a.json", "a.csv"):
+        write(name, '{"items": [{"content": "one"}]}\n')
+        assert batch.run(name, "out.jsonl", workers=1).errors == 0
+    write("empty.json", "")
+    assert batch.run("empty.json", "empty-out.jsonl").rows == 0
 
 
 def test_a_named_pipe_is_read_once() -> None:

@@ -125,6 +125,39 @@ def test_a_whole_prompt_is_that_of_the_renderer() -> None:
     assert record(row, "text")["text"].endswith("why?\n</question>")
 
 
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"q": "why?", "ctx": ["x"]}, []),
+        ({"q": None, "ctx": ["x"]}, ['the row has no question: its column "q" is null']),
+        ({"q": " \n", "ctx": "x"}, ['the row has no question: its column "q" is empty']),
+        ({"ctx": [{"content": "x"}]}, ['the row has no question: its column "q" is missing']),
+        ({"q": "why?", "ctx": []}, ['the row has no items: its column "ctx" is empty']),
+        (
+            {"id": 1},
+            [
+                'the row has no question: its column "q" is missing',
+                'the row has no items: its column "ctx" is missing',
+            ],
+        ),
+    ],
+)
+def test_a_row_without_a_value_in_a_column_says_so(row: dict[str, Any], said: list[str]) -> None:
+    columns = {"user": "q", "items": "ctx"}
+
+    def made(**options: Any) -> dict[str, Any]:
+        spec = make_spec("openai", None, None, None, ".", None, options, columns)
+        line, _, _ = RowRenderer(spec).row(1, json.dumps(row).encode())
+        return dict(json.loads(line))
+
+    found = [each["message"] for each in made().get("warnings", ())]
+    if "id" in row:  # a prompt of nothing
+        assert "nothing to make a prompt of" in made()["message"]
+    else:
+        assert found == said
+    assert ("error" in made(strict=True)) == bool(said)
+
+
 def test_names_are_read_in_the_workspace() -> None:
     assert "a note" in record({"files": "note.txt"})["text"]
     assert "from a file" in record({"items": ["items.jsonl", ITEM]})["text"]
