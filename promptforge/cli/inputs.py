@@ -377,7 +377,11 @@ class CommandRequest(NamedTuple):
                 said[0] += f", and the window of the LLM {window:,}"
         if self.places.get("packing") == _FILES_PLACE:
             said += ["the most important files come first", '--query "…" asks for others']
-        return [*said, "--max-tokens N or none takes more"] if said else []
+        options = result.report.page.options
+        # Where the characters or the window may bind, PF111 or PF114 names what has room.
+        if said and options.max_chars is None and options.max_tokens != options.window_room:
+            said.append("--max-tokens N or none takes more")
+        return said
 
 
 def read_request(

@@ -94,6 +94,16 @@ class Decisions:
             missing = alone or self._together(index, turn, limit) or missing
         return self._record(index, turn, missing)
 
+    def binding_option(self) -> str:
+        """Return the option that sets the limit of the first item without room."""
+        index = self.lost[0]
+        turn = self._packed.turns.turn(index)
+        if turn is None:
+            return "max_tokens"
+        limit = self._limit_of(index, turn, self._packed.reasons[index])
+        # Its share of the budget: with more of that, it has more.
+        return "max_tokens" if limit in _SHARES else next(iter(self._changes(limit, 0)))
+
     def _together(self, index: int, turn: Turn, first: str) -> dict[str, int | None]:
         """Return limits that together bring an item in, with what each is missing; {}: none do.
 

@@ -336,7 +336,7 @@ def _pack_first(
         if packed.chosen or not page.candidates.kept:
             break
     if options.sources and not shown:
-        message = "the list of sources is not shown: it leaves the items no room; raise max_tokens"
+        message = "the list of sources is not shown: it leaves the items no room; raise the budget"
         diagnostics.add("PF125", message, severity="info")
     return cast("Page", packed.page), packed
 

@@ -510,7 +510,7 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     if not items and "PF115" not in {d.code for d in diagnostics}:  # else a file is named
         diagnostics.add("PF115", "there were no items", severity="info")
     elif items and not packed.chosen:
-        _say_all_dropped(items, reasons, diagnostics)
+        _say_all_dropped(report, reasons, diagnostics)
     _say_of_items(page, packed, diagnostics)
     options = page.options
     if (options.min_score, options.max_items, options.min_worth) != (None, None, None):
@@ -534,15 +534,14 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
         diagnostics.add("PF207", message, severity="info")
 
 
-def _say_all_dropped(
-    items: Sequence[Item], reasons: Mapping[str, int], diagnostics: Diagnostics
-) -> None:
+def _say_all_dropped(report: Report, reasons: Mapping[str, int], diagnostics: Diagnostics) -> None:
+    items = report.given
     counts = ", ".join(f"{count} by {reason}" for reason, count in sorted(reasons.items()))
     subject = f"all {len(items)} were" if len(items) > 1 else "the only one was"
     message = f"no item is in the text: {subject} left out ({counts})"
     severity: Severity = "warning"
     if reasons.keys() <= BUDGET_REASONS:
-        message += "; a larger max_tokens has room for more"
+        message += f"; a larger {report.decisions.binding_option()} has room for more"
         severity = "info"
     field = REASONS[next(iter(reasons))].field if len(reasons) == 1 else None
     # Gathering values takes time with many items, so only where a filter is the only reason.

@@ -119,3 +119,24 @@ def test_found_items_come_back_only_below_the_budget_of_a_named_one() -> None:
         for name, tokens in offers.items():
             again = pf.render(records, max_tokens=tokens, **options)
             assert name in {item.id for item in again.items if item.status == "included"}
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        ({"max_tokens": 3}, "max_tokens"),
+        ({"max_chars": 10}, "max_chars"),
+        ({"max_chars": 10, "max_tokens": 3}, "max_tokens"),
+        ({"context_window": 10, "reserve": 5}, "context_window"),
+        ({"section_budgets": {"text": {"max_tokens": 3}}, "group_by": "kind"}, "section_budgets"),
+        ({"max_tokens": 3, "explicit_share": 0.5}, "max_tokens"),
+    ],
+)
+def test_where_all_are_dropped_the_limit_that_bound_them_is_named(
+    options: dict[str, Any], option: str
+) -> None:
+    items = [pf.Item(content="alpha beta gamma delta epsilon zeta eta theta " * 9)]
+    if "explicit_share" in options:
+        items.append(pf.Item(content="word " * 90, origin="similarity", score=0.5))
+    (message,) = (d.message for d in pf.render(items, **options).warnings if d.code == "PF114")
+    assert message.endswith(f"; a larger {option} has room for more")
