@@ -329,9 +329,13 @@ def _pack_first(
                 section_limits=section_limits,
                 passages=page.query_passages(),
             )
-        except BudgetError:
+        except BudgetError as error:
             if not shown:
-                raise
+                from .decisions import naming_required
+
+                raise naming_required(
+                    error, [page.candidates.pool[i] for i in steps[0].walk]
+                ) from None
             continue
         if packed.chosen or not page.candidates.kept:
             break

@@ -211,3 +211,21 @@ def test_the_next_item_is_the_one_that_the_smallest_budget_brings() -> None:
     budgets = [item.fits_at for item in result.items if item.fits_at is not None]
     assert first.fits_at == min(budgets)
     assert pf.render(RECORDS, max_tokens=900).next is None
+
+
+@pytest.mark.parametrize(
+    ("number", "names"),
+    [(1, '"n0"'), (3, '"n0", "n1", "n2"'), (1_200, '"n0", "n1", "n2" and 1,197 more')],
+)
+def test_required_items_that_do_not_fit_are_named(number: int, names: str) -> None:
+    items = [pf.Item(content="word " * 9, name=f"n{i}", required=True) for i in range(number)]
+    with pytest.raises(pf.BudgetError) as caught:
+        pf.render(items, max_tokens=5, sources=True)
+    assert str(caught.value).endswith(f"and the budget is 5; raise it or require less: {names}")
+    assert caught.value.largest == 5 < caught.value.needed
+
+
+def test_required_items_without_names_are_not_named() -> None:
+    items = [pf.Item(content="word " * 9, required=True)]
+    with pytest.raises(pf.BudgetError, match=r"require less$"):
+        pf.render(items, max_tokens=5)
