@@ -19,6 +19,7 @@ import click
 from .._version import __version__
 from ..errors import (
     OptionError,
+    ProfileError,
     PromptForgeError,
     StrictError,
     TemplateError,
@@ -284,7 +285,11 @@ def _describe(
         if f"/{error.absent}/" in files or f"/{error.absent}.y" in files:
             message = f"{message.partition('; ')[0]}; {places[UNTRUSTED]}"
         else:
-            message += unused_folder_hint(error.absent, arguments)
+            hint = unused_folder_hint(error.absent, arguments)
+            if not hint and isinstance(error, ProfileError) and "; there are: " in message:
+                hint = f"; default fits any LLM, `promptforge new profile {error.absent}`"
+                hint += " makes your own"
+            message += hint
     return type(error).__name__.removesuffix("Error").lower(), message
 
 

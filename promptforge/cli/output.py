@@ -18,7 +18,7 @@ import sys
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -388,13 +388,17 @@ MAX_NOTES = 2
 _CLAUSE_END = re.compile("[:;]? \\(|[:;] ")
 
 
-def flags_of_others() -> Mapping[str, str]:
-    """Return our flag for each flag of another program, or of an earlier version."""
+_FLAGS_OF_PROMPT = frozenset({"--user", "--system", "--instructions", "--history", "--to"})
+"""Flags of whole prompts, which a context alone has no place for."""
+
+
+def flags_of_others(there: Collection[str]) -> Mapping[str, str]:
+    """Return which of the flags `there` stands for each flag of another program, or of a job."""
     from ..yaml_reader import load_shipped_yaml
 
     path = Path(__file__).with_name("flags_of_others.yaml")
     named: dict[str, list[str]] = load_shipped_yaml(read_utf8(path), path.name)[0]
-    return {other: ours for ours, others in named.items() for other in others}
+    return {other: ours for ours, others in named.items() if ours in there for other in others}
 
 
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -601,9 +605,11 @@ def _guess_flag(error: click.NoSuchOption, context: click.Context | None) -> str
     there = context.command.params if context is not None else []
     flags = [flag for parameter in there for flag in (*parameter.opts, *parameter.secondary_opts)]
     known = [flag for flag in flags if flag.startswith("--")]
-    meant = flags_of_others().get(error.option_name)
-    if meant in known:
+    meant = flags_of_others(known).get(error.option_name)
+    if meant is not None:
         return f"; did you mean {quote(meant)}?"
+    if error.option_name in _FLAGS_OF_PROMPT:
+        return "; the command `prompt` takes it"
     return did_you_mean(error.option_name, known)
 
 

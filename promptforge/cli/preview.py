@@ -72,6 +72,9 @@ def prompt_command(
     before = tuple(request.diagnostics)
     prompt = request.renderer().prompt(loaded, to=to, before=before, **around_it)
     print_diagnostics(prompt.warnings, quiet=request.quiet)
+    asks = around.texts["user"] or around.texts["instructions"] or around.history
+    if not (asks or request.quiet):
+        print_message("the prompt asks nothing; --user gives the question", "note")
     if as_json:
         write_json(prompt.to_dict(), output)
     else:

@@ -359,11 +359,11 @@ class _PromptMaker:
         )
         fitted, counted = self._fit(fitter, counter)
         if not fitted.composed.parts:
-            lost = next((f"; {each}" for each in said if each.code == "PF208"), "")
-            raise OptionError(
-                "there is nothing to make a prompt of: give items, or system, instructions,"
-                f" history or user{lost}"
-            )
+            reasons = [str(each) for each in said if each.code == "PF117"]  # given, but not placed
+            if not reasons:
+                reasons = ["give items, or system, instructions, history or user"]
+                reasons += [str(each) for each in said if each.code == "PF208"][:1]
+            raise OptionError(f"there is nothing to make a prompt of: {'; '.join(reasons)}")
         made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
         said = (*said, *own.warnings)
         return self._finish(fitter, fitted, counter, counted, made_of, own.numbers, said)

@@ -405,3 +405,9 @@ def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
     ) in said
     said = run("render", "folder", "--max-tokens", "5k", "-o", "out.md").err
     assert "the budget is" not in said and " of 5,000 tokens: out.md\n" in said
+
+
+def test_a_profile_that_nobody_has_may_be_made() -> None:
+    ran = run("render", "items.json", "--profile", "zephyr-9b")
+    said(ran, 2, "; there are: ", "; default fits any LLM", "`promptforge new profile zephyr-9b`")
+    assert "new profile" not in run("render", "items.json", "--profile", "claud").err

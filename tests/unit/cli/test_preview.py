@@ -320,3 +320,33 @@ def test_errors_are_json_too_where_json_is_asked_for(
         and said in found["error"]["message"]
         and found["error"]["message"] in ran.err
     )
+
+
+def test_a_prompt_without_a_question_is_said() -> None:
+    said = "promptforge: note: the prompt asks nothing; --user gives the question\n"
+    assert run("prompt", "items.json", "--system", "s").err == said
+    assert run("prompt", "items.json", "-q").err == ""
+    for words in (["--user", "q"], ["--instructions", "Sum up."], ["--history", "history.json"]):
+        assert run("prompt", "items.json", *words).err == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "flag", "way_out"),
+    [
+        ("prompt", "--question", 'did you mean "--user"?'),
+        ("prompt", "--ask", 'did you mean "--user"?'),
+        ("render", "--question", 'did you mean "--query"?'),
+        ("render", "--user", "the command `prompt` takes it"),
+        ("explain", "--system", "the command `prompt` takes it"),
+    ],
+)
+def test_a_flag_of_another_name_or_command_is_told(command: str, flag: str, way_out: str) -> None:
+    ran = run(command, "items.json", flag, "x")
+    assert ran.code == 2 and f'there is no option "{flag}"; {way_out}' in ran.err
+
+
+def test_an_order_without_the_parts_that_are_given_is_told() -> None:
+    ran = run("prompt", "--prompt-order", "system", "--user", "q")
+    assert ran.code == 2
+    assert "nothing to make a prompt of: prompt_order has no place for the question" in ran.err
+    assert "give items" not in ran.err
