@@ -295,6 +295,7 @@ class CommandRequest(NamedTuple):
     """Diagnostics of the job file and of the items, as they are read."""
     job: Job
     """The job file; an empty one where none is given."""
+    job_file: str = ""
     outputs: tuple[str, ...] = ()
     """Names of files that the run writes."""
 
@@ -345,11 +346,20 @@ class CommandRequest(NamedTuple):
         from ..engine import gather
 
         with progress_line(after=1, speaks=not self.quiet) as say:
-            items = gather(
-                self.wanted,
-                self.diagnostics,
-                lambda read, total: say(f"promptforge: reading {read:,} of {total:,} files"),
-            )
+            try:
+                items = gather(
+                    self.wanted,
+                    self.diagnostics,
+                    lambda read, total: say(f"promptforge: reading {read:,} of {total:,} files"),
+                )
+            except ItemError as error:
+                from ..sources.jobs import line_of_name
+
+                line = line_of_name(self.job, error.where, self.wanted.workspace)
+                if line is None:
+                    raise
+                message = f"{error.bare}; {self.job_file}:{line} names it"
+                raise ItemError(message, where=error.where, field=error.field) from None
         for path in self.outputs:
             check_output(path)  # now it is known what the run reads
         return items
@@ -430,7 +440,7 @@ def read_request(
     return CommandRequest(
         wanted=wanted, options=settings.options, profile=settings.profile, job=job,
         folders=settings.folders, places=settings.places, quiet=given["quiet"],
-        diagnostics=diagnostics, outputs=_outputs(given),
+        diagnostics=diagnostics, job_file=given["job"] or "", outputs=_outputs(given),
     )  # fmt: skip
 
 

@@ -337,7 +337,11 @@ def _load_items_or_text(
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         message = "read as text: it holds no items"
         severity: Severity = "info"
-        if is_object:
+        if isinstance(error, NoItemsError):
+            from .jobs import has_keys_of_a_job
+
+            if has_keys_of_a_job(error.keys):
+                message += f"; `--job {shlex.quote(path)}` reads it as a job"
             message, severity = f"{message}; {way_out} without a warning", "warning"
         near["diagnostics"].add("PF201", message, where=show_path(path), severity=severity)
         return texts
@@ -348,7 +352,8 @@ def _load_items_or_text(
 def _with_hint(error: ItemError, hint: str, path: str, workspace: StrPath) -> ItemError:
     """Return an error with a hint, where there is a file to which it applies, or a pattern."""
     if is_pattern(path) and not os.path.lexists(os.path.join(workspace, path)):
-        return ItemError("no such file; --file takes patterns", where=error.where)
+        message = f"{error.bare}; `--file {shlex.quote(path)}` takes a pattern"
+        return ItemError(message, where=error.where)
     if not os.path.isfile(os.path.join(workspace, path)) or isinstance(error, BinaryFileError):
         return error
     return ItemError(f"{error.bare}; {hint}", where=error.where, field=error.field)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -44,6 +45,9 @@ LocatedRecords = tuple[list[Any], Callable[[int], str]]
 
 class NoItemsError(ItemError):
     """A file that is read, and is one object that is no item, such as `package.json`."""
+
+    keys: Collection[object] = ()
+    """Those of the object."""
 
 
 class _RecordKind(NamedTuple):
@@ -187,12 +191,18 @@ class _RecordFile(NamedTuple):
                     shown = quote(json.dumps(value), 120)
                     message = f"the error of a store or server, and no items: {shown}"
                     raise ItemError(message, where=f"{self.where}:1")
-                raise NoItemsError(message, where=self.where)
+                error = NoItemsError(message, where=self.where)
+                error.keys = [*value]
+                raise error
             return [value], None
         others = len(value) - 1
         if others:
             keys = "other key" if others == 1 else "other keys"
             message = f"{others} {keys} beside {key}; ignored"
+            from .jobs import has_keys_of_a_job
+
+            if self.kind is _ITEMS and has_keys_of_a_job(value.keys() - {key}):
+                message += f"; `--job {shlex.quote(self.where)}` reads a job"
             self.diagnostics.add("PF201", message, where=self.where, severity="info")
         if not isinstance(value[key], list):
             raise ItemError(f"{key}: expected a list", where=f"{self.where}:1", field=key)

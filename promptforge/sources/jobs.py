@@ -6,7 +6,7 @@ The XML parser takes no document type and so no entity: nothing is multiplied, a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
@@ -48,6 +48,14 @@ MAX_XML_BYTES = 1 << 20
 MAX_NAMES_SHOWN = 8
 """Elements and attributes around a `<context>` that a message names."""
 _OPTIONS_ELSEWHERE = "give options as flags, or write the job as YAML"
+
+
+def has_keys_of_a_job(keys: Iterable[object]) -> bool:
+    """Tell whether the keys of a mapping look like those of a job, which may have options too."""
+    found = set(keys)
+    if found <= {*JOB_KEYS} or {"system", "question"} <= found:
+        return True
+    return not found.isdisjoint(("knowledge", "context_config", "instructions"))
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -135,6 +143,14 @@ def refuse_outside(job: Job, path: StrPath, workspace: StrPath) -> None:
             elif key[0] not in ("profile", "tokenizer") and _lies_in(folder, name):
                 reason += f"; names count from the workspace, as --workspace {quote(folder)}"
             refuse(key, reason)
+
+
+def line_of_name(job: Job, name: str | None, workspace: StrPath) -> int | None:
+    """Return the line of a job that names a file; `None` where none does."""
+    for key, each, _ in _file_names(job, workspace):
+        if each == name:
+            return job.lines.get(key) or job.lines.get(key[:-1])
+    return None
 
 
 def _file_names(

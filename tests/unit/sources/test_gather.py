@@ -322,3 +322,9 @@ def test_a_text_that_is_named_beside_a_folder_is_shown_whatever_a_query_finds(
     line = ["render", "src", name, "--query", query, "--max-tokens", "300", "-q"]
     out = run(*line, stdin="a precious note").out
     assert "precious" in out and "int h5(" in out
+
+
+def test_a_pattern_among_the_items_is_told_its_flag(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1")
+    with pytest.raises(pf.ItemError, match=r"no such file .*; `--file '\*.py'` takes a pattern"):
+        pf.load("*.py", workspace=tmp_path)

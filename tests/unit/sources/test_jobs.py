@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from commandline import run, said
 from places import DATA
 
 from promptforge.errors import Diagnostics, ItemError, ProfileError
@@ -160,3 +161,40 @@ def test_an_option_in_an_xml_job_is_said_with_the_way_out(tmp_path: Path) -> Non
     ]
     (note,) = (d.message for d in said if d.severity == "info")
     assert note.startswith('"stray", <options>, <max_token>: not read')
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("max_tokens: 100\nitems: [gone.json]\n", 2),
+        ("items:\n  - {content: a}\n  - gone.json\n", None),
+        ("files: gone.json\n", 1),
+        ("max_tokens: 9\nknowledge:\n  documents:\n    - gone.json\n", 4),
+    ],
+)
+def test_a_missing_file_is_told_with_the_line_that_names_it(
+    text: str, line: int | None, tmp_path: Path
+) -> None:
+    (tmp_path / "job.yaml").write_text(text)
+    ran = run("render", "--job", "job.yaml", cwd=tmp_path)
+    if line is None:  # the other item is left: no error
+        assert ran.code == 0
+    else:
+        said(ran, 4, "gone.json: cannot read it", f"; job.yaml:{line} names it")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_job"),
+    [
+        ("knowledge: {man_pages: [ls]}", True),
+        ("system: be brief\nquestion: why\nmax_tokens: 9", True),
+        ("items: [{content: a}]\nquestion: why", True),
+        ("items: [{content: a}]\nquery: why", False),
+        ("name: mine\nfiles: [a]", False),
+        ("max_tokens: 9", False),
+    ],
+)
+def test_a_job_without_its_flag_is_told(text: str, is_job: bool, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(text)
+    ran = run("render", "job.yaml", cwd=tmp_path)
+    assert ("`--job job.yaml` reads" in ran.err) == is_job
