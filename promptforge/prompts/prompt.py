@@ -543,6 +543,10 @@ class _PromptMaker:
             diagnostics.add("PF710", message)
         for note in self._shape_notes(composed):
             diagnostics.add("PF118", note, severity="info")
+        if self.options.cite and not self.shape.cites and not self.options.citation:
+            message = f"cite changes nothing in the shape {self.to}: the profile"
+            message += f" {self.renderer.profile.name} has no words for it; give them as"
+            diagnostics.add("PF118", f'{message} citation: "Cite documents by number, as [1]."')
         if self.tools.lost:
             message = f"the shape {self.to} cannot carry these tools: {quoted(self.tools.lost)}"
             diagnostics.add("PF118", message)
@@ -588,11 +592,6 @@ class _PromptMaker:
             and composed.messages[-1].role == "assistant"
         ):
             notes.append("the last message is the assistant's, which newer LLMs refuse: give user=")
-        if options.cite and not shape.cites and not options.citation:
-            notes.append(
-                f"cite changes nothing in the shape {self.to}: the profile"
-                f" {self.renderer.profile.name} has no words for citation"
-            )
         return notes
 
 

@@ -311,7 +311,9 @@ def test_elsewhere_the_profiles_words_ask_for_citations() -> None:
     assert f"\n\n{words}\n\nq" in prompt[0]["content"]
     assert words not in RENDERER.prompt([ITEM], user="q", to="roles", citation=words)[0]["content"]
     without = RENDERER.prompt([ITEM], user="q", to="roles", cite=True)
-    assert [d.code for d in without.warnings] == ["PF118"]
+    ((code, severity, message),) = [(d.code, d.severity, d.message) for d in without.warnings]
+    assert (code, severity) == ("PF118", "warning")
+    assert 'give them as citation: "' in message
 
 
 def test_the_ends_of_stable_prefixes_are_marked() -> None:
