@@ -303,6 +303,7 @@ class _Replay:
         numbers = (n for step in steps_gone for n in step)
         calls = [(n, at) for n in numbers for at in self._fitter.calls_at(n)]
         messages = [m and m.fact(_without_gone, _without_gone) for m in self._now]
+        name = self._fitter.name_first
         lost = (len(m.blocks) for m in self._now if m is not None)
         left = (len(m.blocks) for m in messages if m is not None)
         return FittedHistory(
@@ -314,7 +315,7 @@ class _Replay:
             len(self._turns_gone),
             len(steps_gone),
             sum(lost) - sum(left),
-            tuple(map(self._fitter.name_first, (shortened, lines, calls))),
+            (name(shortened), name(lines), name(calls)),
         )
 
     # --- the batch ---
