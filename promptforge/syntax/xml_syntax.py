@@ -6,7 +6,13 @@ import re
 from typing import ClassVar
 
 from ..text.escape import Content, Safe, VerbatimContent, to_label
-from ..text.urls import DECODED_IN_XML, SETTLES_SCHEME, url_places
+from ..text.urls import (
+    DECODED_IN_XML,
+    MADE_SCHEME,
+    MADE_SCHEME_MESSAGE,
+    SETTLES_SCHEME,
+    url_places,
+)
 from ..text.words import late_pattern
 from .syntax import (
     BRANCHES,
@@ -35,9 +41,10 @@ URL_ATTRIBUTE = r"(?:[\w.-]+:)?(?:href|src|formaction|poster|srcset|imagesrcset|
     f"{'|'.join(_URLS_OF_TAGS)})"
 )
 """Matches the name of an attribute that may take an address, in small letters."""
-_OPENED_ATTRIBUTE = late_pattern(r'([\w:.-]+)\s*=\s*"\Z')
+_OPENED_ATTRIBUTE = late_pattern(r'(\0?)(?<![\w:.-])([\w:.-]+)\s*=\s*"\Z')
+_AMID_WORD = late_pattern(r"[\w:.-]\Z")
 _OPENED_TAG = late_pattern(r"(?s:.*)<([\w:.-]+)")
-_URL_SEPARATOR = late_pattern(r"[\s,]+")
+URL_SEPARATOR = late_pattern(r"[\s,]+")
 _TAG = late_pattern(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL
 )
@@ -45,11 +52,17 @@ _QUOTED = late_pattern(r"\"[^\"]*\"|'[^']*'")
 _ENTITY = late_pattern(r"&[^&;]*;")
 
 
-def _attribute_mode(before: str) -> str:
-    """Return the mode of XML after `before`, which ends with the quote that opens an attribute."""
+def _attribute_mode(before: str, *, amid_word: bool) -> str:
+    """Return the mode of XML after `before`, which ends with the quote that opens an attribute.
+
+    `amid_word`: a branch before it may end amid a word.
+    """
     name, tag = _OPENED_ATTRIBUTE.search(before), _OPENED_TAG.match(before)
-    attribute = name[1].lower().rpartition(":")[2] if name else ""
-    if not name or not re.fullmatch(URL_ATTRIBUTE, attribute):
+    if name is None or (name[1] and amid_word):  # a branch may hold the name, or some of it
+        message = "write the name and the quote of an attribute together"
+        raise PlacementError(f'{message}, as in title="{{{{ value }}}}"')
+    attribute = name[2].lower().rpartition(":")[2]
+    if not re.fullmatch(URL_ATTRIBUTE, attribute):
         return "attribute"
     tags = _URLS_OF_TAGS.get(attribute)
     if tags and tag and not re.fullmatch(tags, tag[1], re.IGNORECASE):
@@ -97,6 +110,7 @@ def xml_attribute(value: object) -> Safe:
 class Xml(Syntax):
     """XML 1.0, and HTML by the same rules. Modes: `tag`, `attribute`, `comment`, `unknown`.
 
+    Amid a word of a tag, such as the name of an attribute, the mode is `word`.
     In an attribute that takes an address the mode is `url`, and `url_part` or `url_rest` after text
     of the template's own; `urls` and so on in one that takes several.
     """
@@ -117,6 +131,7 @@ class Xml(Syntax):
         "": _text,
         "unknown": _text,  # the first angle bracket tells
         "tag": re.compile(r"[\"'>]"),
+        "word": re.compile(r"[\"'>]"),
         "attribute": re.compile(r'"'),
         "comment": re.compile(r"-->"),
         **dict.fromkeys(
@@ -129,7 +144,9 @@ class Xml(Syntax):
         return "" if known else "unknown"
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
-        at = 0
+        at, was = 0, mode
+        if mode.startswith("url") and (not line or ends_with_value(line)):
+            self._refuse_scheme(mode, text)
         while found := self._marks[mode].search(text, at):
             mark, at = found[0], found.end()
             if mark == "'":  # the escape of attributes leaves this quote alone
@@ -143,18 +160,25 @@ class Xml(Syntax):
                         "a value cannot stand in a CDATA section; print it as text"
                     )
             elif mark == '"':
-                opens = mode == "tag"
-                mode = _attribute_mode(with_marks(line) + text[:at]) if opens else "tag"
+                before, opens = with_marks(line) + text[:at], mode in ("tag", "word")
+                mode = _attribute_mode(before, amid_word=was == "word") if opens else "tag"
             else:
                 mode = {"<!": "comment", "<": "tag", ">": "", "-->": ""}[mark]
-        if mode.startswith("url"):
-            return self._after_url(mode, text[at:])
-        return mode
+        if mode in ("tag", "word") and text:
+            return "word" if _AMID_WORD.search(text) else "tag"
+        return self._after_url(mode, text[at:]) if mode.startswith("url") else mode
+
+    def _refuse_scheme(self, mode: str, text: str) -> None:
+        """Refuse text that would make a scheme of the values before it."""
+        if mode.startswith("urls"):
+            text = URL_SEPARATOR.split(text, maxsplit=1)[0]
+        if not mode.endswith("_rest") and MADE_SCHEME.match(f"\0{text}"):
+            raise PlacementError(MADE_SCHEME_MESSAGE)
 
     def _after_url(self, mode: str, text: str) -> str:
         """Return the mode after text of the template's own in an address."""
         kind, _, _ = mode.partition("_")
-        if kind == "urls" and (last := _URL_SEPARATOR.split(text))[1:]:
+        if kind == "urls" and (last := URL_SEPARATOR.split(text))[1:]:
             mode, text = kind, last[-1]  # the next address begins
         if not text or mode.endswith("_rest"):
             return mode
@@ -164,8 +188,8 @@ class Xml(Syntax):
         if mode.startswith("url"):
             place = mode.replace("urls", "url")
             return "url_part" if place == "url" and ends_with_value(line) else place
-        if mode in ("tag", "comment"):
-            where = f"a value cannot stand in a {mode}"
+        if mode in ("tag", "word", "comment"):
+            where = f"a value cannot stand in a {mode.replace('word', 'tag')}"
             raise PlacementError(f"{where}; put it in an attribute in double quotes")
         if mode:  # also `unknown`: in a macro or block, the escape that is right everywhere
             return mode
@@ -175,15 +199,18 @@ class Xml(Syntax):
         return "text"
 
     def join(self, a: str, b: str) -> str:
-        if {a, b} & {"tag", "comment"}:
+        if {a, b} == {"tag", "word"}:
+            return "word"
+        if {a, b} & {"tag", "word", "comment"}:
             raise PlacementError(BRANCHES.format("the tag"))
         if a.startswith("url") and b.startswith("url"):
-            return a if a.endswith("_part") else b  # what is right in either
+            return f"{a.partition('_')[0]}_part"  # what is right in either
         return "unknown"
 
     def end(self, mode: str) -> None:
-        if mode in ("tag", "attribute", "comment") or mode.startswith("url"):
-            where = f"a {mode}" if mode in ("tag", "comment") else "an attribute"
+        if mode in ("tag", "word", "attribute", "comment") or mode.startswith("url"):
+            kinds = {"tag": "a tag", "word": "a tag", "comment": "a comment"}
+            where = kinds.get(mode, "an attribute")
             message = f"a template or block cannot begin or end in {where}; close it first"
             raise PlacementError(message)
 

@@ -21,6 +21,15 @@ _SCHEME = late_pattern(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _ESCAPE_OF_MARKDOWN = late_pattern(r"\\([!-/:-@\[-`{-~])")
 SETTLES_SCHEME = late_pattern(r"[/:?#]")
 """After one of these in an address nothing can be its scheme."""
+# An entity may stand for the colon; `&a=b` is none.
+MADE_SCHEME = late_pattern(
+    r"\s*(?:[A-Za-z0-9+.;\s-]|&#?)*+\0(?:[A-Za-z0-9+.\s\0-])*+(?::|&(?!amp;|[\w.-]+=))"
+)
+"""Matches an address, NUL for each value, in which the template's colon ends a value's scheme."""
+MADE_SCHEME_MESSAGE = (
+    "the value before this colon would be the scheme of an address, such as javascript; write the"
+    " scheme and its colon together, as https:"
+)
 BEGINS_WITH_SCHEME = late_pattern(r"(?i)(?:https?|mailto):[^\s<>]")
 """Matches a text that a reader of Markdown takes for an address between angle brackets."""
 DECODED_IN_MARKDOWN, DECODED_IN_XML = r"&(?=#?[0-9A-Za-z]{1,32};)", "&"

@@ -11,6 +11,8 @@ from judges import (
     xml_root,
 )
 
+import promptforge as pf
+from promptforge.errors import TemplateError
 from promptforge.syntax import xml_syntax as xml
 from promptforge.syntax.contents import clean_content
 from promptforge.syntax.syntaxes import syntax_of
@@ -60,3 +62,51 @@ def test_a_label_in_xml_reads_back_in_text_and_in_an_attribute(text: str) -> Non
 def test_what_is_fit_for_an_attribute_is_fit_for_text(text: str) -> None:
     (element,) = xml_root(f"<a>{xml.xml_attribute(text)}</a>")
     assert (element.text or "") == escaping.to_label(text)
+
+
+def printed(source: str, **fields: str) -> str:
+    files = {
+        "mine/layout.xml.j2": "{# Uses: items. #}\n{% for item in items %}{{ item.text }}{% endfor %}",
+        "mine/item.xml.j2": source,
+    }
+    item = {"content": "x", **fields}
+    return pf.render([item], templates=files, layout="mine", format="xml").text
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('<a href=\n{% if item.name %}"{{ item.url }}"{% endif %}/>', "name and the quote"),
+        (
+            '<a {% if item.name %}href{% else %}src{% endif %}="{{ item.url }}"/>',
+            "name and the quote",
+        ),
+        ('<a\n{% if item.name %}hr{% endif %}ef="{{ item.url }}"/>', "name and the quote"),
+        ('<a href="{{ item.name }}:{{ item.url }}"/>', "scheme of an address"),
+        ('<a href="java{{ item.name }}\n:{{ item.url }}"/>', "scheme of an address"),
+        ('<a href="{{ item.name }}&#58;{{ item.url }}"/>', "scheme of an address"),
+        ('<img srcset="a 1x, {{ item.name }}:{{ item.url }}"/>', "scheme of an address"),
+    ],
+)
+def test_an_attribute_that_no_escape_suits_is_refused(source: str, message: str) -> None:
+    with pytest.raises(TemplateError, match=message):
+        printed(source, name="javascript", url="alert(1)")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '<a{% if item.name %} t="{{ item.name }}"{% endif %} href="{{ item.url }}"/>',
+        '<a {% if item.name %}t="{{ item.name }}" {% endif %}href="{{ item.url }}"/>',
+        '<a {% for n in [1, 2] %}{% endfor %}href="{{ item.url }}"/>',
+        '<a t="1:2" href="{{ item.url }}" u="a:b"/>',
+        '<a href="{{ item.url }}&amp;a=b"/>',
+    ],
+)
+def test_attributes_beside_branches_hold_addresses(source: str) -> None:
+    assert 'href="http://a' in printed(source, name="n", url="http://a")
+
+
+def test_a_value_of_one_branch_makes_no_scheme_with_the_next() -> None:
+    source = '<a href="{% if item.name %}{{ item.name }}{% else %}#{% endif %}{{ item.url }}"/>'
+    assert 'href="javascript%3Aalert' in printed(source, name="javascript", url=":alert(1)")
