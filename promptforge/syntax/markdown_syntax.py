@@ -8,7 +8,9 @@ from typing import ClassVar
 from ..text.escape import (
     FENCE_TAG,
     Content,
+    Escape,
     FencedBlock,
+    FenceStart,
     LoneMarker,
     Safe,
     VerbatimContent,
@@ -23,7 +25,6 @@ from ..text.urls import (
     BEGINS_WITH_SCHEME,
     DECODED_IN_MARKDOWN,
     url_escape,
-    url_place,
     url_places,
     without_escapes,
 )
@@ -40,7 +41,6 @@ from .syntax import (
     static_text,
     with_marks,
 )
-from .xml_syntax import URL_ATTRIBUTE
 
 # Pandoc reads TeX. Any command at the end takes a bracket that follows for its argument, and some
 # take the fence below; these take the rest of the line, or are a block wherever they stand.
@@ -246,6 +246,34 @@ def md_title(value: object) -> Safe:
     return Safe(re.sub(r"""[&"'()<>\\`*_{}\[\]$|~]""", lambda found: f"&#{ord(found[0])};", text))
 
 
+def _at_line_begin(escape: Escape) -> Escape:
+    """Return the escape of a place in a link or tag that goes over a line end."""
+
+    def escape_line(value: object) -> Safe:
+        """Return a value escaped; an entity for its first sign, which may be a mark of a block."""
+        if isinstance(value, FenceStart):
+            return value  # it ends the paragraph, and what is open in it
+        text = escape(value)
+        if text[:1].isalpha() or text[:1] in ("", "&", "/"):
+            return text
+        return type(text)(f"&#{ord(text[0])};{text[1:]}")
+
+    return escape_line
+
+
+def md_link_joined(value: object) -> Safe:
+    """Return a label in brackets that begins its line, or follows another value."""
+    if isinstance(value, Safe):
+        return md_joined(value)
+    return Safe(_md_escape_brackets(md_joined(value)))
+
+
+def md_below(value: object) -> Safe:
+    """Return a label on the line below a definition, where quotes would make its title."""
+    text = md_joined(value)
+    return Safe(f"\\{text}") if text[:1] in ('"', "'") and not isinstance(value, Safe) else text
+
+
 MAX_FENCE_MARKS = 100
 """Longest fence, in backticks. cmark counts no more than 255, and not each reader knows tildes."""
 _MARKS = frozenset("`~\n")  # a backslash beside them would change a fence or a line
@@ -274,8 +302,24 @@ def fence(text: object, language: object = None) -> FencedBlock:
     return FencedBlock(put_in_fence(body, to_text(language)))
 
 
+_IN_LINKS = {"title": md_title, **url_places(DECODED_IN_MARKDOWN)}
+_OPENS = late_pattern(r"[`<\[\]]")
+IN_CODE = "a value cannot stand between backticks; write {{ value | code }} without them"
+_NO_LINK = (
+    "a value that ends with ] would make a link with this bracket; put a blank or a backslash"
+    " between: {{ value }}\\("
+)
+_MAY_BE_BLANK = (
+    "a line of values alone may be blank, and would end the link or tag around it; write the"
+    " value on a line with its quote or bracket"
+)
+
+
 class Markdown(Syntax):
-    """CommonMark and GFM. Modes: `html` in a block of HTML, `fence` in a fence."""
+    """CommonMark and GFM. Modes: `html` in a block of HTML, `fence` in a fence.
+
+    Others say what is open in a paragraph; see `markdown_links`.
+    """
 
     name = "markdown"
     is_taggable = True
@@ -291,48 +335,62 @@ class Markdown(Syntax):
         cell=md_cell,
         joined=md_joined,
         link=md_link,
+        link_joined=md_link_joined,
+        below=md_below,
         autolink=md_autolink,
-        title=md_title,
-        **url_places(DECODED_IN_MARKDOWN),
+        **_IN_LINKS,
+        **{f"{place}_line": _at_line_begin(escape) for place, escape in _IN_LINKS.items()},
     )
 
     # Marks of lists, tasks, quotes, definitions and footnotes, after which a line begins anew.
     _marks = re.compile(r"(?:[ \t]*(?:[-+*>:]|[0-9]{1,9}[.)]|\[[ xX]\]|\[\^[^\]\s]+\]:))*[ \t]*")
+    _prefix = re.compile(r"\A(?:[ \t]*(?:>|(?:[-+*:]|[0-9]{1,9}[.)])(?=[ \t]|\Z)))*[ \t]*")
     _heading = re.compile(r"[ \t>]*#{1,6}[ \t]")
     _rule = re.compile(r"[-=_~:+ \t]+")
     # Blocks of HTML that a blank line does not end (CommonMark 0.31, §4.6, kinds 1 to 5), and
-    # comments anywhere.
+    # comments and the like anywhere.
     _raw = re.compile(
         r"(?im)^ {0,3}<(?:(?:pre|script|style|textarea)\b|\?|!\[CDATA\[|![a-z])|<!--(?!.*-->)"
+        r"|<\?(?!.*\?>)|<!\[CDATA\[(?!.*\]\]>)"
     )
     _html = re.compile(r" {0,3}</?[A-Za-z]")
     _fence = re.compile(r" {0,3}(?:```|~~~)")
-    # A destination, in brackets, of a definition, or in an attribute of HTML amid the line.
-    _address = re.compile(
-        r"(?:\]\([ \t]*(?:<|(?=[^\s<]|\Z))|^[ \t>]*\[(?!\^)[^\]]*\]:[ \t]*(?:<|(?=[^\s<]|\Z))"
-        rf"|<[A-Za-z][^<>]*\s(?i:{URL_ATTRIBUTE})\s*=\s*\")"
-        r"((?:[^\s()<>\"]|\([^\s()<>\"]*\))*)\Z"
-    )
-    _autolink = re.compile(r"<((?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|\0)*)\Z")
-    _title = re.compile(
-        r"(?:\]\(|^[ \t>]*\[(?!\^)[^\]]*\]:)[ \t]*(?:<[^<>]*>|[^\s<>]+)[ \t]+"
-        r"(?:\"[^\"]*|'[^']*|\([^)]*)\Z"
-    )
-    _attribute = re.compile(r"<[A-Za-z][^<>]*\s[\w:.-]+\s*=\s*\"[^\"<>]*\Z")
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
         hidden = self._raw.search(text)
         if hidden:
             opens = f'"{hidden[0].strip()}" opens a block of HTML'
             raise PlacementError(f"{opens}, and a fence in it is not one")
-        first, *rest = text.split("\n")
-        # After a value, nothing at the beginning of its line can be a mark any more.
-        if not has_values(line):
-            before = static_text(line)
-            mode = self._after(mode, before + first, before, ended=bool(rest))
-        for number, whole in enumerate(rest, 1):
-            mode = self._after(mode, whole, ended=number < len(rest))
+        if mode.lstrip("[{") in ("", "]") and text[:1] == "(" and ends_with_value(line):
+            raise PlacementError(_NO_LINK)
+        pieces = text.split("\n")
+        for number, piece in enumerate(pieces):
+            ended = number + 1 < len(pieces)
+            # After a value, nothing at the beginning of its line can be a mark any more.
+            was, before = mode, static_text(line)
+            if not has_values(line):
+                mode = self._after(mode, before + piece, before, ended=ended)
+            if "fence" not in (was, mode) and mode != "html":
+                mode = self._within(mode, line, piece, ended=ended)
+            line = ()
         return mode
+
+    def _within(self, mode: str, line: LineParts, piece: str, *, ended: bool) -> str:
+        """Return the mode after a piece of a line: what it leaves open in its paragraph."""
+        if not mode and not _OPENS.search(piece):
+            return ""
+        from . import markdown_links as links
+
+        begins = self._prefix.fullmatch(with_marks(line)) is not None
+        if begins:
+            piece = self._prefix.sub("", piece, count=1)
+        if ended and not self._prefix.sub("", static_text(line) + piece, count=1).strip():
+            if not has_values(line):
+                return ""  # a blank line ends the paragraph
+            if links.is_broken_by_blank_line(mode):
+                raise PlacementError(_MAY_BE_BLANK)
+        piece = "\0" * ends_with_value(line) + piece + "\n" * ended
+        return links.after(mode, piece, begins=begins)
 
     def _after(self, mode: str, line: str, before: str = "", *, ended: bool) -> str:
         """Return the mode after a line; `before` is the part of it that has been read already."""
@@ -351,38 +409,34 @@ class Markdown(Syntax):
         refusal = self._refusal(mode, before)
         if refusal:
             raise PlacementError(refusal)
-        linked = self._link_place(with_marks(line))
-        if linked:
-            return linked
+        begins = self._marks.fullmatch(before) is not None
+        in_label = False
+        if mode:
+            from .markdown_links import is_in_label, place_in
+
+            in_label = is_in_label(mode)
+            linked = place_in(mode, joined=ends_with_value(line))
+            if linked:
+                return f"{linked}_line" if begins and linked != "below" else linked
+            if in_label and (begins or ends_with_value(line)):
+                return "link_joined"
         if ends_with_value(line):  # two values could make a link or an entity together
             return "joined"
-        if self._marks.fullmatch(before):
+        if begins:
             return "line"
         # `--- ` and the value `-` would be a rule, `~~` and `~` a fence.
         if self._rule.fullmatch(before):
             return "joined"
-        if before.count("[") > before.count("]"):
+        if in_label:
             return "link"
         if "|" in before:
             return "cell"
         return "heading" if self._heading.match(before) else "inline"
 
-    def _link_place(self, before: str) -> str | None:
-        """Return the place in a link, an autolink or a tag of HTML; None outside of these."""
-        address = self._address.search(before)
-        if address:
-            return url_place(address[1])
-        if self._title.search(before) or self._attribute.search(before):
-            return "title"
-        autolink = self._autolink.search(before)
-        if autolink:
-            return url_place(autolink[1]) if autolink[1] else "autolink"
-        return None
-
     def _refusal(self, mode: str, before: str) -> str | None:
-        # An open backtick: inside of code nothing can be escaped.
-        if before.lstrip().startswith(("```", "~~~")) or before.count("`") % 2:
-            return "a value cannot stand between backticks; write {{ value | code }} without them"
+        # Inside of code nothing can be escaped.
+        if before.lstrip().startswith(("```", "~~~")):
+            return IN_CODE
         if mode == "fence":
             where = "a value cannot stand in a fence of the template's own"
             return f"{where}; write {{{{ value | framed }}}} instead"
@@ -396,8 +450,12 @@ class Markdown(Syntax):
         return None
 
     def join(self, a: str, b: str) -> str:
-        # The mode that refuses more: either branch may have been taken.
-        return "fence" if "fence" in (a, b) else "html"
+        for refusing in ("fence", "html"):  # either branch may have been taken
+            if refusing in (a, b):
+                return refusing
+        from .markdown_links import joined_modes
+
+        return joined_modes(a, b)
 
     def end(self, mode: str) -> None:
         if mode == "html":
@@ -406,6 +464,10 @@ class Markdown(Syntax):
         if mode == "fence":
             message = "the fence is not closed; write its marks again on a line of their own"
             raise PlacementError(message)
+        if mode:
+            from .markdown_links import end_of
+
+            end_of(mode)
 
     def can_frame(self, content: str) -> bool:
         return longest_run(content) < MAX_FENCE_MARKS

@@ -184,7 +184,9 @@ class TemplateReader:
 
     def _end(self, state: OutputState, node: nodes.Node) -> None:
         """Refuse to end a template or block inside a tag, fence or quotes."""
-        self._ask(node, self.syntax.end, state.mode)
+        mode = self._ask(node, self.syntax.feed, state.mode, state.line, "")
+        if mode is not None:  # with what has been printed since the last text
+            self._ask(node, self.syntax.end, mode)
         self._flush(state)
 
     def _flush(self, state: OutputState) -> None:
