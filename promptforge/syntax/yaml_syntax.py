@@ -117,16 +117,60 @@ def yaml_block(indent: int) -> Escape:
 
 
 _IN_QUOTES = 'a value amid other text goes into double quotes with it: "… {{ value }} …"'
+_GOES_ON = (
+    "this value would go on with the text of the line above; put both into double quotes, or the"
+    " value in a line that begins as far left as its list or mapping"
+)
 _YAML_MARK = late_pattern(r"""\\.|["'\n\[\]{}]|(?:(?<=\s)|^)#""", re.DOTALL)
 _SCALAR_BEGINS = late_pattern(r"(?:^[ ]*(?:- +)*|: +|[\[{] *|, +|\? +)\Z")
 _AFTER = late_pattern(r"[ \t]*(?:\n|\Z|[,\]}]|:(?:\s|\Z)| #)")
+_LEAD = late_pattern(r" *(?:- +)*")
+_KEY_ENDS = late_pattern(r":(?:\s+|(?=\0))")
+_QUOTES_AND_BLOCKS = tuple("\"'[{|>")
+_LINES = late_pattern(r"([|-]?)(\d+)|")
 _BLOCK_KEY = late_pattern(r"( *(?:- +)*)([A-Za-z_][\w.-]*: +)?")
+
+
+def _after_line(lines: str, mode: str, line: str) -> str:
+    """Return what the next line may go on with; see `Yaml`."""
+    lead = _LEAD.match(line)[0]  # type: ignore[index]
+    text = line[len(lead) :].strip()
+    if not text or text[0] == "#":
+        return lines
+    if line.startswith(("---", "...")):
+        return ""
+    found = _LINES.match(lines)
+    goes_on = bool(lines) and _indent(line) >= int(found[2])  # type: ignore[index]
+    if mode.strip("?#"):
+        least = found[2] if found and found[2] else len(lead) + 1
+        plain = mode.rstrip("#").endswith("[") and text[-1] not in "[{,:?"
+        return f"{'-' if plain else '|'}{least}"
+    if goes_on:
+        return lines.replace("-", "|")
+    if text[-1] == ":" or text in ("-", "?") or not text.strip("]},"):
+        return ""
+    key = _KEY_ENDS.search(text)
+    if key:
+        least, text = len(lead) + 1, text[key.end() :]
+    elif "-" in lead:
+        least = lead.rindex("-") + 1
+    else:  # a value may be all of a page: lines beside it begin anew
+        least = 0 if text.strip("\0") else len(lead) + 1
+    return f"{'|' if text[:1] in _QUOTES_AND_BLOCKS else ''}{least}"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 class Yaml(Syntax):
     """YAML. A mode has `?` where the beginning of the line is not known, then what is open.
 
-    That is a `[` for each list or mapping in brackets, `"`, `'`, or `#` up to the line's end.
+    Before it stands what the line may go on with: a plain text, if as many blanks as this number
+    begin it; after `|` text of another kind. After `-` it goes on with a plain text in brackets.
+
+    What is open is a `[` for each list or mapping in brackets, `"`, `'`, or `#` up to the end of
+    the line.
     """
 
     name = "yaml"
@@ -144,6 +188,7 @@ class Yaml(Syntax):
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
         before = with_marks(line)
+        lines, mode = self._parts(mode)
         if (
             line[-1:] == (PRINTED_VALUE,)
             and mode[-1:] not in ('"', "'", "#")
@@ -154,6 +199,7 @@ class Yaml(Syntax):
             mark, so_far = found[0], before + text[: found.start()]
             closes = mode[-1:] == mark
             if mark == "\n":
+                lines = _after_line(lines, mode, so_far.rpartition("\n")[2])
                 mode = mode.removeprefix("?").removesuffix("#")
             elif mode[-1:] in ('"', "'", "#"):
                 mode = mode[:-1] if closes and mark != "#" else mode
@@ -161,9 +207,17 @@ class Yaml(Syntax):
                 mode = mode.removesuffix("[")
             elif _SCALAR_BEGINS.search(so_far.rpartition("\n")[2]) or mark == "#":
                 mode += "[" if mark in "[{" else mark
-        return mode
+        return lines + mode
+
+    @staticmethod
+    def _parts(mode: str) -> tuple[str, str]:
+        """Return what the line may go on with, and what is open."""
+        found = _LINES.match(mode)
+        lines = found[0] if found else ""
+        return lines, mode[len(lines) :]
 
     def place(self, mode: str, line: LineParts) -> str:
+        lines, mode = self._parts(mode)
         if mode.endswith("#"):
             raise PlacementError("a value cannot stand in a comment of YAML")
         if mode.endswith("'"):
@@ -175,6 +229,9 @@ class Yaml(Syntax):
             return "string"
         if not _SCALAR_BEGINS.search(before):
             raise PlacementError(_IN_QUOTES)
+        begins = lines[:1] not in ("", "|") and _LEAD.fullmatch(before)
+        if begins and (lines[0] == "-" or _indent(before) >= int(lines)):
+            raise PlacementError(_GOES_ON)
         key = _BLOCK_KEY.fullmatch(before)
         if mode or key is None:
             return "value"
@@ -183,9 +240,19 @@ class Yaml(Syntax):
         return f"block{column}" if column in YAML_LITERAL_INDENTS else "value"
 
     def join(self, a: str, b: str) -> str:
+        (lines, a), (others, b) = self._parts(a), self._parts(b)
         if a.lstrip("?") != b.lstrip("?"):
             raise PlacementError(BRANCHES.format("quotes and brackets"))
-        return max(a, b, key=len)
+        return self._stricter(lines, others) + max(a, b, key=len)
+
+    @staticmethod
+    def _stricter(a: str, b: str) -> str:
+        """Return which of two refuses more values at the beginning of a line."""
+        for first in ("-", "0123456789"):
+            found = [lines for lines in (a, b) if lines[:1] in first and lines]
+            if found:
+                return min(found, key=lambda lines: int(lines.lstrip("-")))
+        return max(a, b)
 
     def end(self, mode: str) -> None:
         if mode[-1:] in ('"', "'"):
