@@ -351,7 +351,7 @@ def _load_items_or_text(
 
 def _with_hint(error: ItemError, hint: str, path: str, workspace: StrPath) -> ItemError:
     """Return an error with a hint, where there is a file to which it applies, or a pattern."""
-    if is_pattern(path) and not os.path.lexists(os.path.join(workspace, path)):
+    if {*"*?"} & {*path} and not os.path.lexists(os.path.join(workspace, path)):
         message = f"{error.bare}; `--file {shlex.quote(path)}` takes a pattern"
         return ItemError(message, where=error.where)
     if not os.path.isfile(os.path.join(workspace, path)) or isinstance(error, BinaryFileError):

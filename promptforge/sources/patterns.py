@@ -19,9 +19,7 @@ _FROM_HERE = late_pattern(r"(!?)(?:\./+)+")
 _SPECIAL = late_pattern(r"[\\*?\[\] ]")
 
 
-def narrow_down(
-    names: Sequence[str], wanted: FolderFilter, tops: Sequence[str] = ()
-) -> Sequence[str]:
+def narrow_down(names: list[str], wanted: FolderFilter, tops: Sequence[str] = ()) -> list[str]:
     """Return the names in a folder that match `include`, without those that match `exclude`.
 
     `tops` are the whole names of the folder; with them it is noted which patterns match a file.

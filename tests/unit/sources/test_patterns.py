@@ -61,5 +61,5 @@ def test_a_pattern_that_is_named_as_a_file_gets_the_flag_for_it(folder: Path, pa
     make(folder, {"a.py": "x = 1\n"})
     ran = run("render", pattern)
     assert ran.code == 4
-    assert f"{pattern}: no such file" in ran.err and "takes a pattern" in ran.err
+    assert f"{pattern}: cannot read it" in ran.err and "takes a pattern" in ran.err
     assert run("render", pattern, "a.py").code == 0
