@@ -61,7 +61,7 @@ def load_stream(
     name = stream_name or "standard input"
     notebook = notebook_item(name, text, diagnostics) if '"nbformat"' in text else None
     if notebook is not None:
-        return [notebook]
+        return [replace(notebook, named=True)]
     said = Diagnostics()
     try:
         items = parse_items(text, where=where, diagnostics=said)

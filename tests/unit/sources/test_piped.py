@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from commandline import run
 
+from promptforge.errors import Diagnostics
+from promptforge.sources import piped
+
 LIST = "apiVersion: v1\nitems:\n- kind: Pod\n  status:\n    conditions:\n"
 TEXTS = {
     "front matter": "---\ntitle: x\n---\n\n# Manual\n\nThe flux torque is 12 Nm.\n",
@@ -107,3 +110,11 @@ def test_a_file_whose_name_tells_nothing_is_read_as_its_pipe(tmp_path: Path, nam
 def test_a_file_of_comments_alone_holds_no_items(tmp_path: Path) -> None:
     ran = run("render", stdin="# nothing yet\n\n", cwd=tmp_path)
     assert "holds no items" in ran.err and "read as" not in ran.err
+
+
+def test_a_piped_notebook_is_named_as_a_piped_text_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = {"cell_type": "markdown", "source": "Words."}
+    for text in (json.dumps({"cells": [cell], "nbformat": 4}), "Words of a text.\n"):
+        monkeypatch.setattr(piped, "read_named", lambda *_, text=text, **__: (text, "<stdin>"))
+        found = piped.load_stream("-", stream_name=None, workspace=".", diagnostics=Diagnostics())
+        assert [item.named for item in found] == [True]
