@@ -719,7 +719,7 @@ def split_long(
     No part ends within a stretch of `held`, as far as that can be.
     """
     while stop - start > most:
-        least, last = start + most // 4, start + 2 * most // 3
+        least, last = start + most // 8, start + most // 3
         places = _loose_ends(text, least, last)
         end = next((place for place in places if not _is_within(place, held)), None)
         if end is None:  # one word, or all of it between signs
