@@ -426,7 +426,15 @@ def test_lists_that_share_their_members_are_not_read_over_and_over() -> None:
         pf.render([{"content": "x"}], section_budgets=nested)
 
 
-@pytest.mark.parametrize("name", ["raising", "sly dict", "endless mapping", "breaking"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "raising",
+        "sly dict",
+        pytest.param("endless mapping", marks=pytest.mark.slow),  # it ends after a million values
+        "breaking",
+    ],
+)
 def test_metadata_and_a_history_that_raise_are_said(name: str) -> None:
     assert "x" in pf.render([pf.Item(content="x", metadata=ODD[name]())]).text
     history = breaking() if name == "breaking" else [ODD[name]()]
