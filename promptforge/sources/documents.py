@@ -2,7 +2,8 @@
 
 A form feed stands between two parts, as `pdftotext` prints them. The extra `documents` installs the
 libraries; the first such file imports them. A file may be hostile: limits hold for its unpacked
-bytes, its drawing commands and its cells, and a note names the parts that were not read.
+bytes, its drawing commands and its cells, and a note names the parts that were not read. Limits of
+a PDF stand in `pdf_pages`.
 
 Codes: PF611 a document that became Markdown, PF612 parts of one that are not shown.
 """
@@ -11,30 +12,20 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import Diagnostics, ItemError, call_foreign
 from ..files.access import show_path
 from ..model import Item
 from ..text.format import plural
 
-if TYPE_CHECKING:
-    from pypdf import PdfReader
-
 MAX_UNPACKED_BYTES = 128 << 20
 """Bytes that the XML of an Office document may have."""
 MAX_CELLS = 4_000_000
 """Cells of the sheets of a workbook, with the empty ones up to its last column."""
-MAX_STREAM_BYTES = 16 << 20
-"""Bytes that a stream of a PDF may have when it is unpacked."""
-MAX_OPERATORS = 1_000_000
-"""Drawing commands of a PDF that are followed; a page of print has about 1,000."""
 MAX_PLACES_SHOWN = 5
 _PARTS = {"docx": "part", "pdf": "page", "pptx": "slide", "xlsx": "sheet"}
 """Ending of a name → what a part is called."""
@@ -90,13 +81,14 @@ def read_document(path: str, data: bytes, diagnostics: Diagnostics) -> str:
     if len(empty) == len(parts):
         raise refuse(f"it holds no text; {_NO_TEXT}")
     if empty:
-        warn(f"{len(empty):,} of {len(parts):,} {unit}s hold no text{_few(empty)}; {_NO_TEXT}")
+        warn(f"{len(empty):,} of {len(parts):,} {unit}s hold no text{few(empty)}; {_NO_TEXT}")
     said = f"shown as Markdown: {plural(len(parts), f'{unit}', f'{unit}s')}"
     diagnostics.add("PF611", said, where=where, severity="info")
     return "\f".join(parts)
 
 
-def _few(places: Sequence[str]) -> str:
+def few(places: Sequence[str]) -> str:
+    """Return the first places in brackets."""
     more = " …" * (len(places) > MAX_PLACES_SHOWN)
     return f" ({', '.join(places[:MAX_PLACES_SHOWN])}{more})"
 
@@ -120,6 +112,12 @@ def document_items(path: str, text: str) -> Iterator[tuple[int, Item]]:
             about |= {"metadata": {unit: place}, "name": f"{name}, {unit} {place}"}
         if part:
             yield number, Item(kind="document", path=path, language="markdown", **about)
+
+
+def _read_pdf(data: bytes, warn: _Warn) -> Sequence[str]:
+    from .pdf_pages import read_pages  # it imports pypdf
+
+    return read_pages(data, warn)
 
 
 def _read_office(data: bytes, warn: _Warn, *, kind: str) -> Sequence[str]:
@@ -166,59 +164,3 @@ def _check_archive(data: bytes, warn: _Warn) -> int:
 
 def _column_number(name: bytes) -> int:
     return sum((letter - 64) * 26**place for place, letter in enumerate(reversed(name)))
-
-
-def _read_pdf(data: bytes, warn: _Warn) -> Sequence[str]:
-    from pypdf import PdfReader, apply_configuration
-
-    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else it prints to the terminal
-    with apply_configuration(
-        zlib_maximum_output_length=MAX_STREAM_BYTES,
-        lzw_maximum_output_length=MAX_STREAM_BYTES,
-        run_length_maximum_output_length=MAX_STREAM_BYTES,
-    ):
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise ItemError("has a password; save it without one")
-        return list(_read_pages(reader, warn))
-
-
-def _read_pages(reader: PdfReader, warn: _Warn) -> Iterator[str]:
-    followed, damaged = 0, list[str]()
-
-    def count(*_: object) -> None:
-        nonlocal followed
-        followed += 1
-        if followed > MAX_OPERATORS:
-            raise OverflowError
-
-    titles: defaultdict[int, dict[str, int]] = defaultdict(dict)
-    with suppress(Exception):  # a damaged outline costs the headings alone
-        _find_titles(reader, reader.outline, 3, titles)
-    for number, page in enumerate(reader.pages, 1):
-        text = ""
-        try:
-            text = page.extract_text(visitor_operand_before=count)
-        except Exception:  # of a hostile file, any
-            damaged.append(str(number))
-        if followed > MAX_OPERATORS:
-            warn(f"only {number - 1:,} of {len(reader.pages):,} pages are read; split the file")
-            break
-        for line in text.split("\n"):
-            depth = titles[number - 1].get(" ".join(line.split()))
-            if depth:
-                text = text.replace(line, f"\n{'#' * depth} {line.strip()}\n", 1)
-        yield text
-    if damaged:
-        warn(f"{plural(len(damaged), 'damaged page', 'damaged pages')} left out{_few(damaged)}")
-
-
-def _find_titles(
-    reader: PdfReader, entries: Sequence[Any], depth: int, titles: dict[int, dict[str, int]]
-) -> None:
-    """Put the titles of a PDF's outline into `titles`: page index → title → depth."""
-    for entry in entries:
-        if isinstance(entry, list):
-            _find_titles(reader, entry, min(depth + 1, 6), titles)
-        elif (page := reader.get_destination_page_number(entry)) is not None:
-            titles[page][" ".join(str(entry.title).split())] = depth

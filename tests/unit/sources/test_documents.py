@@ -257,15 +257,6 @@ def test_no_entity_of_xml_is_followed(tmp_path: Path) -> None:
     assert item.content == "X&a;Y"
 
 
-def test_a_pdf_that_draws_without_end_is_read_in_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(documents, "MAX_OPERATORS", 15)
-    items, said = read("a.pdf", make_pdf("one", "two\n" * 9, "three"), tmp_path)
-    assert [item.metadata["page"] for item in items] == [1]
-    assert said[0] == "only 1 of 3 pages are read; split the file"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.pdf"])
 def test_damaged_bytes_end_in_a_text_or_an_error_of_ours(name: str) -> None:
