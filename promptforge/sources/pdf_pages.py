@@ -154,11 +154,12 @@ def _read_pages(reader: PdfReader, warn: Callable[[str], None]) -> Iterator[str]
 
 
 def _with_headings(text: str, titles: dict[str, int]) -> str:
-    for line in text.split("\n"):
-        depth = titles.get(" ".join(line.split()))
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        depth = titles.pop(" ".join(line.split()), 0)
         if depth:
-            text = text.replace(line, f"\n{'#' * depth} {line.strip()}\n", 1)
-    return text
+            lines[place] = f"\n{'#' * depth} {line.strip()}\n"
+    return "\n".join(lines)
 
 
 def _find_titles(

@@ -145,6 +145,12 @@ def test_a_pdf_has_an_item_for_each_page_with_its_headings(tmp_path: Path) -> No
     assert [item.metadata["page"] for item in load_documents("kettle.pdf", workspace=tmp_path, diagnostics=Diagnostics())] == [1, 3]  # fmt: skip
 
 
+def test_a_title_of_the_outline_heads_its_own_line(tmp_path: Path) -> None:
+    data = make_pdf("See Care, below.\nCare\nRinse it.\nCare", titles={"Care": 0})
+    (item,), _ = read("a.pdf", data, tmp_path)
+    assert item.content == "## Page 1\n\nSee Care, below.\n\n### Care\n\nRinse it.\nCare"
+
+
 def test_a_range_names_pages(folder: Path) -> None:
     Path("a.pdf").write_bytes(make_pdf("one", "two", "three"))
     ran = run("render", "a.pdf:2-3")
