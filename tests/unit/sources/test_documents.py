@@ -28,6 +28,7 @@ openpyxl = pytest.importorskip("openpyxl", reason=REASON)
 pptx = pytest.importorskip("pptx", reason=REASON)
 generic = pytest.importorskip("pypdf.generic", reason=REASON)
 
+OPEN_XML = "http://schemas.openxmlformats.org"
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
@@ -103,7 +104,7 @@ PNG = bytes.fromhex(
 )
 
 
-def with_part(archive: bytes, name: str, text: str, size: int | None = None) -> bytes:
+def with_part(archive: bytes, name: str, text: str | bytes, size: int | None = None) -> bytes:
     """Return an Office document with another part; its size may be a lie."""
     written = io.BytesIO()
     before = zipfile.ZipFile(io.BytesIO(archive))
@@ -116,6 +117,19 @@ def with_part(archive: bytes, name: str, text: str, size: int | None = None) -> 
         if size is None
         else data.replace(struct.pack("<I", len(text)), struct.pack("<I", size))
     )
+
+
+def with_changed(archive: bytes, name: str, old: str, new: str) -> bytes:
+    text = zipfile.ZipFile(io.BytesIO(archive)).read(name).decode()
+    assert old in text
+    return with_part(archive, name, text.replace(old, new))
+
+
+def with_added(archive: bytes, name: str, text: str) -> bytes:
+    written = io.BytesIO(archive)
+    with zipfile.ZipFile(written, "a") as after:
+        after.writestr(name, text)
+    return written.getvalue()
 
 
 def read(name: str, data: bytes, folder: Path) -> tuple[list[Item], list[str]]:
@@ -231,14 +245,28 @@ def test_without_the_extra_the_message_names_it(
 
 BOMB = f"<w:document {W}><w:body><w:p><w:r><w:t>{'a ' * 500_000}</w:t></w:r></w:p></w:body></w:document>"
 FAR = "".join(f'<row r="{n}"><c r="XFD{n}"><v>1</v></c></row>' for n in range(1, 400))
+ODD = FAR.replace(' r="XFD', ' r = "&#88;fd')
+WIDE = f"<row>{'<c/>' * 2000}</row>" + "<row/>" * 2199
 ENTITY = f'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><w:document {W}><w:body><w:p><w:r><w:t>X&a;Y</w:t></w:r></w:p></w:body></w:document>'
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "cut.docx": (lambda: make_docx()[:5000], "cannot be read: BadZipFile"),
     "locked.docx": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "password-protected"),
     "bomb.docx": (lambda: with_part(make_docx(), "word/document.xml", BOMB), "unpacks to more than 0 MiB"),
-    "liar.docx": (lambda: with_part(make_docx(), "word/document.xml", BOMB, 500), "larger than its declared"),
+    "liar.docx": (lambda: with_part(make_docx(), "word/document.xml", BOMB, 500), "Bad CRC-32 for file"),
     "far.xlsx": (
         lambda: with_part(make_xlsx(), "xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{FAR}</sheetData></worksheet>"),
+        "its sheets have 6,537,2",
+    ),
+    "odd.xlsx": (
+        lambda: with_part(make_xlsx(), "xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{ODD}</sheetData></worksheet>"),
+        "its sheets have 6,537,2",
+    ),
+    "wide.xlsx": (
+        lambda: with_part(make_xlsx(), "xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{WIDE}</sheetData></worksheet>"),
+        "its sheets have 4,400,0",
+    ),
+    "utf16.xlsx": (
+        lambda: with_part(make_xlsx(), "xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{FAR}</sheetData></worksheet>".encode("utf-16")),
         "its sheets have 6,537,2",
     ),
     "cut.pdf": (lambda: make_pdf("one")[:300], "cannot be read"),
@@ -256,6 +284,71 @@ def test_what_cannot_be_read_is_an_error_with_the_reason(
     with pytest.raises(ItemError, match=f"^{name}: ") as raised:
         read(name, make(), tmp_path)
     assert message in str(raised.value)
+
+
+def moved(archive: bytes, old: str, new: str) -> bytes:
+    """Return an Office document where a part has another name, also in those that name it."""
+    written = io.BytesIO()
+    before = zipfile.ZipFile(io.BytesIO(archive))
+    with before, zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as after:
+        for each in before.namelist():
+            text = before.read(each).replace(f"/{old}".encode(), f"/{new}".encode())
+            after.writestr(new if each == old else each, text)
+    return written.getvalue()
+
+
+def test_a_part_of_any_name_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sheet = "xl/worksheets/sheet1.xml"
+    rows = '<row r="1"><c r="A1"><v>7</v></c></row>' * 9_000
+    full = with_part(make_xlsx(), sheet, f"<worksheet><sheetData>{rows}</sheetData></worksheet>")
+    assert "| 7 |" in (
+        read("a.xlsx", moved(full, sheet, "data/s.dat"), tmp_path)[0][0].content or ""
+    )
+    monkeypatch.setattr(documents, "MAX_UNPACKED_BYTES", 300_000)
+    with pytest.raises(ItemError, match="unpacks to more than"):
+        read("a.xlsx", moved(full, sheet, "data/s.dat"), tmp_path)
+    items, said = read("a.xlsx", moved(full, sheet, "xl/media/s.png"), tmp_path)
+    assert [item.metadata["sheet"] for item in items] == ["Costs"]
+    assert "1 picture is not shown" in said
+
+
+def test_a_text_counts_for_each_cell_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = "".join(f'<row r="{n}"><c r="A{n}" t="s"><v>0</v></c></row>' for n in range(1, 99))
+    sheet = f"<worksheet><sheetData>{cells}</sheetData></worksheet>"
+    data = with_part(make_xlsx(), "xl/worksheets/sheet1.xml", sheet)
+    shared = "officeDocument/2006/relationships/sharedStrings"
+    link = f'<Relationship Id="rId99" Type="{OPEN_XML}/{shared}" Target="sharedStrings.xml"/>'
+    data = with_changed(data, "xl/_rels/workbook.xml.rels", "</Rel", f"{link}</Rel")
+    data = with_added(data, "xl/sharedStrings.xml", f"<sst><si><t>{'a' * 9_000}</t></si></sst>")
+    assert len(read("a.xlsx", data, tmp_path)[0][0].content or "") > 880_000
+    monkeypatch.setattr(documents, "MAX_UNPACKED_BYTES", 880_000)
+    with pytest.raises(ItemError, match="shows more than 0 MiB of text; export the part you need"):
+        read("a.xlsx", data, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.pptx"])
+def test_a_part_that_is_listed_again_is_refused(name: str, tmp_path: Path) -> None:
+    if name == "a.xlsx":
+        data, part, one, two = make_xlsx(), "xl/workbook.xml", "rId2", "rId1"
+        files = "sheet2.xml", "sheet1.xml"
+    else:
+        data, part, one, two = make_pptx(), "ppt/presentation.xml", "rId9", "rId7"
+        files = "slide2.xml", "slide1.xml"
+    folder, _, own = part.rpartition("/")
+    again = with_changed(data, part, f'id="{one}"', f'id="{two}"')
+    elsewhere = with_changed(data, f"{folder}/_rels/{own}.rels", *files)
+    for hostile in (again, elsewhere):
+        assert hostile != data
+        with pytest.raises(ItemError, match="lists a slide or sheet more than once"):
+            read(name, hostile, tmp_path)
+
+
+def test_tags_of_a_text_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_TAGS", 2_000)
+    with pytest.raises(ItemError, match="has more than 2,000 tags of XML; split it"):
+        read("a.docx", make_docx(), tmp_path)
 
 
 def test_no_entity_of_xml_is_followed(tmp_path: Path) -> None:
