@@ -15,7 +15,6 @@ from typing import Any
 
 from pypdf import PageObject, PdfReader, apply_configuration
 from pypdf.generic import DictionaryObject
-from pypdf.generic._font import Font
 
 from ..errors import ItemError
 from ..text.format import plural
@@ -70,11 +69,12 @@ class _Work:
     def _measure(self, font: DictionaryObject) -> tuple[int, int]:
         """Return the entries of a font, and the characters that one of a text may become."""
         if id(font) not in self.fonts:
-            entries, longest = _FONT_FAILED, 1
-            with suppress(Exception):  # pypdf leaves such a font out
-                made = Font.from_font_resource(font)
-                entries = _FONT_COST + len(made.character_map) + len(made.character_widths)
-                longest = max(map(len, made.character_map.values()), default=1)
+            try:
+                entries, longest = _measure_tables(font)
+            except ImportError:  # another version of pypdf
+                entries, longest = _FONT_COST, 1
+            except Exception:  # pypdf leaves such a font out
+                entries, longest = _FONT_FAILED, 1
             self.fonts[id(font)] = entries, longest, font  # held, else another gets its id
         return self.fonts[id(font)][:2]
 
@@ -87,6 +87,14 @@ class _Work:
                 lengths = (len(each) for each in pieces if isinstance(each, (str, bytes)))
                 self.shown += sum(lengths) * self.longest
         self.add(0)
+
+
+def _measure_tables(font: DictionaryObject) -> tuple[int, int]:
+    from pypdf.generic._font import Font  # no public name has these tables
+
+    made = Font.from_font_resource(font)
+    entries = _FONT_COST + len(made.character_map) + len(made.character_widths)
+    return entries, max(map(len, made.character_map.values()), default=1)
 
 
 class _Page(PageObject):
