@@ -223,8 +223,8 @@ def _check_sheets(read_parts: Callable[[], Iterable[bytes]], warn: _Warn) -> Non
     if characters > MAX_UNPACKED_BYTES:
         raise _too_much_text()
     if unknown:
-        count = plural(unknown, "formula has", "formulas have")
-        warn(f"{count} no value; open the file in a program that works it out, and save it")
+        formulas = plural(unknown, "formula has", "formulas have")
+        warn(f"{formulas} no value; open the file in a program that works it out, and save it")
 
 
 def _too_much_text() -> ItemError:
