@@ -224,9 +224,13 @@ def _likely_secrets(text: str) -> Iterator[str]:
                 yield value
 
 
+_MANIFEST = late_pattern(r"^[ \t-]{0,9}apiVersion:[ \t]", re.MULTILINE)
+"""A line of a manifest, which may stand below a comment or a template's `{{- if … }}`."""
+
+
 def _is_for_kubernetes(text: str) -> bool:
     """Tell whether a text is the settings of a user of Kubernetes, or a secret there."""
-    is_secret = "kind: Secret" in text and text.lstrip("-# \n").startswith(("apiVersion:", "kind:"))
+    is_secret = "kind: Secret" in text and _MANIFEST.search(text) is not None
     return is_secret or ("current-context" in text and "kind" in text and "clusters" in text)
 
 

@@ -54,6 +54,7 @@ SECRETS = {
     + "0a1b2c3d4e5f6789" * 2,
     "a signature in an address of Azure": "https://a.logic.azure.com/x?sp=1&sig="
     + "aB3-dE5_gH7jK9" * 3,
+    "a token of an API": "dop_v1_" + "0a1b2c3d4e5f6789" * 4,
     "a password in an address": "postgres://bob:" + "ZeA5jbsBXA3hcM@db.acme.io/x",
 }
 
@@ -120,6 +121,8 @@ FILES = {
     "deploy.sh": "curl -u ada:{0} https://api.acme.io", "hook.sh": 'curl -H "Authorization: Bearer {1}" x',
     "a.dockerfile": "RUN sshpass -p {0} ssh x && docker login -u ada -p {0} r.acme.io",
     "deploy/secret.yaml": "apiVersion: v1\nkind: Secret\nstringData:\n  y: {0}",
+    "deploy/db.yaml": "# Database\napiVersion: v1\nkind: Secret\ndata:\n  dsn: {0}",
+    "helm/db.yaml": "{{{{- if .Values.x }}}}\napiVersion: v1\nkind: Secret\ndata:\n  dsn: {0}\n{{{{- end }}}}",
 }  # fmt: skip
 """Path → text with a password or a long token."""
 
@@ -237,6 +240,21 @@ def test_no_output_holds_the_bytes_of_a_credential(space: Path) -> None:
     ("begin", "rest", "name"),
     [
         ("ghs_", "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEf", "a GitHub token"),
+        *(
+            (begin, rest, "a token of an API")
+            for begin, rest in {
+                "hvs.": "CAESIAbCdEfGhIjKlMnOpQrStUvWxYz01",
+                "gsk_": "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOp",
+                "sk-or-v1-": "0a1b2c3d4e5f6789" * 4,
+                "r8_": "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789a",
+                "lsv2_pt_": "0a1b2c3d4e5f6789" * 2 + "_0a1b2c3d4e",
+                "dckr_pat_": "AbCdEfGhIjKlMnOpQrStUvWxYz0",
+                "shpat_": "0a1b2c3d4e5f6789" * 2,
+                "PMAK-": "0a1b2c3d4e5f678900112233-" + "0a1b2c3d4e5f67890011223344556677aa",
+                "rubygems_": "0a1b2c3d4e5f6789" * 3,
+                "sk.": "eyJ1IjoiYWRhIiwiYSI6ImNrAbCdEfGhIjKlMnOpQrStUvWxYz01.AbCdEfGhIjKlMnOpQrStUv",
+            }.items()
+        ),
         ("github_pat_", "11ABCDEFG0" + "AbCdEfGhIjKl" + "_" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
          + "AbCdEfGhIjKlMnOpQrStUvW", "a GitHub token"),
         ("gldt-", "AbCdEfGhIjKlMnOpQrSt", "a GitLab token"),
