@@ -11,10 +11,11 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from pypdf import PageObject, PdfReader, apply_configuration
-from pypdf.generic import DictionaryObject
+from pypdf.generic import DictionaryObject, EncodedStreamObject, IndirectObject, PdfObject
 
 from ..errors import ItemError
 from ..text.format import plural
@@ -22,10 +23,14 @@ from .documents import few
 
 MAX_STREAM_BYTES = 16 << 20
 """Bytes that a stream may have when it is unpacked."""
+MAX_UNPACKED = 256 << 20
+"""Bytes that all streams may have when they are unpacked; pypdf keeps each."""
 MAX_PARSED = 32 << 20
 """Unpacked bytes of pages and forms, and entries of their fonts; again for each use of a form."""
 MAX_FONT_ENTRIES = 1 << 21
 """Entries of the fonts of a page: pypdf holds them together."""
+MAX_SEARCHED = 1 << 30
+"""Bytes that are searched for objects that a file does not place; all of it for each of them."""
 MAX_OPERATORS = 1_000_000
 """Drawing commands that are followed; a page of print has about 1,000."""
 MAX_PAGE_CHARACTERS = 250_000
@@ -33,6 +38,37 @@ MAX_PAGE_CHARACTERS = 250_000
 _FONT_COST, _FONT_FAILED = 100, 100_000
 """Entries that a font stands for beside its own; those of one that pypdf cannot read."""
 _TEXT_OPERATORS = (b"Tj", b"TJ", b"'", b'"')
+
+
+class _Searched(io.BytesIO):
+    """A file that counts how often pypdf takes all of it, to search for a lost object."""
+
+    searched = 0
+
+    def getbuffer(self) -> memoryview:
+        self.searched += super().getbuffer().nbytes
+        if self.searched > MAX_SEARCHED:
+            raise ItemError("most of its objects are not where its table says; save it again")
+        return super().getbuffer()
+
+
+class _Reader(PdfReader):
+    """A reader that counts the bytes of each stream when it is unpacked."""
+
+    unpacked = 0
+
+    def get_object(self, indirect_reference: int | IndirectObject) -> PdfObject | None:
+        found = super().get_object(indirect_reference)
+        if isinstance(found, EncodedStreamObject):
+            found.get_data = partial(self._unpack, found)  # type: ignore[method-assign]
+        return found
+
+    def _unpack(self, stream: EncodedStreamObject) -> bytes:
+        if stream.decoded_self is None:
+            if self.unpacked > MAX_UNPACKED:
+                raise ItemError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB; split it")
+            self.unpacked += len(EncodedStreamObject.get_data(stream))
+        return EncodedStreamObject.get_data(stream)
 
 
 class _Work:
@@ -128,7 +164,7 @@ def read_pages(data: bytes, warn: Callable[[str], None]) -> Sequence[str]:
         lzw_maximum_output_length=MAX_STREAM_BYTES,
         run_length_maximum_output_length=MAX_STREAM_BYTES,
     ):
-        reader = PdfReader(io.BytesIO(data))
+        reader = _Reader(_Searched(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise ItemError("has a password; save it without one")
         return list(_read_pages(reader, warn))

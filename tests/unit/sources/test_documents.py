@@ -16,7 +16,6 @@ from commandline import run
 import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
-from promptforge.sources import documents
 from promptforge.sources.documents import read_document
 from promptforge.sources.text_files import load_documents, load_files
 
@@ -27,6 +26,7 @@ docx = pytest.importorskip("docx", reason=REASON)
 openpyxl = pytest.importorskip("openpyxl", reason=REASON)
 pptx = pytest.importorskip("pptx", reason=REASON)
 generic = pytest.importorskip("pypdf.generic", reason=REASON)
+office_parts = pytest.importorskip("promptforge.sources.office_parts", reason=REASON)
 
 OPEN_XML = "http://schemas.openxmlformats.org"
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -280,7 +280,7 @@ def test_what_cannot_be_read_is_an_error_with_the_reason(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, message = HOSTILE[name]
-    monkeypatch.setattr(documents, "MAX_UNPACKED_BYTES", 900_000)
+    monkeypatch.setattr(office_parts, "MAX_UNPACKED_BYTES", 900_000)
     with pytest.raises(ItemError, match=f"^{name}: ") as raised:
         read(name, make(), tmp_path)
     assert message in str(raised.value)
@@ -304,7 +304,7 @@ def test_a_part_of_any_name_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "| 7 |" in (
         read("a.xlsx", moved(full, sheet, "data/s.dat"), tmp_path)[0][0].content or ""
     )
-    monkeypatch.setattr(documents, "MAX_UNPACKED_BYTES", 300_000)
+    monkeypatch.setattr(office_parts, "MAX_UNPACKED_BYTES", 300_000)
     with pytest.raises(ItemError, match="unpacks to more than"):
         read("a.xlsx", moved(full, sheet, "data/s.dat"), tmp_path)
     items, said = read("a.xlsx", moved(full, sheet, "xl/media/s.png"), tmp_path)
@@ -323,7 +323,7 @@ def test_a_text_counts_for_each_cell_that_names_it(
     data = with_changed(data, "xl/_rels/workbook.xml.rels", "</Rel", f"{link}</Rel")
     data = with_added(data, "xl/sharedStrings.xml", f"<sst><si><t>{'a' * 9_000}</t></si></sst>")
     assert len(read("a.xlsx", data, tmp_path)[0][0].content or "") > 880_000
-    monkeypatch.setattr(documents, "MAX_UNPACKED_BYTES", 880_000)
+    monkeypatch.setattr(office_parts, "MAX_UNPACKED_BYTES", 880_000)
     with pytest.raises(ItemError, match="shows more than 0 MiB of text; export the part you need"):
         read("a.xlsx", data, tmp_path)
 
@@ -346,7 +346,7 @@ def test_a_part_that_is_listed_again_is_refused(name: str, tmp_path: Path) -> No
 
 
 def test_tags_of_a_text_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MAX_TAGS", 2_000)
+    monkeypatch.setattr(office_parts, "MAX_TAGS", 2_000)
     with pytest.raises(ItemError, match="has more than 2,000 tags of XML; split it"):
         read("a.docx", make_docx(), tmp_path)
 

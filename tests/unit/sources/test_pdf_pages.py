@@ -139,3 +139,19 @@ def test_a_character_that_a_font_makes_long_counts_as_all_of_it(
     monkeypatch.setattr(pdf_pages, "MAX_PAGE_CHARACTERS", 800)
     with pytest.raises(ItemError, match=r"its first page draws more than is followed"):
         read(data)
+
+
+def test_unpacked_bytes_of_all_streams_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = make_pdf([0, 1, 2], *(SHOW % name + b" " * 4_000 for name in (b"one", b"two", b"three")))
+    monkeypatch.setattr(pdf_pages, "MAX_UNPACKED", 7_000)
+    pages, said = read(data)
+    assert pages == ["one", "two", ""]
+    assert said[0] == "1 damaged page left out (3)"
+
+
+def test_searches_for_lost_objects_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = make_pdf([0, *range(500, 540)], SHOW % b"one")
+    assert read(data)[0] == ["one"]
+    monkeypatch.setattr(pdf_pages, "MAX_SEARCHED", 30 * len(data))
+    with pytest.raises(ItemError, match=r"not where its table says; save it again"):
+        read(data)
