@@ -48,8 +48,9 @@ from ..prompts.messages import Message
 from ..prompts.prompt import Renderer
 from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
+from ..sources.intended import PROMPT_TEXT_KEYS
 from ..sources.item_files import decode_json, report_repeated_keys
-from ..sources.jobs import PROMPT_TEXT_KEYS, job_of
+from ..sources.jobs import job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
 from ..text.words import late_pattern, late_property

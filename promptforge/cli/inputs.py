@@ -639,7 +639,7 @@ def _job_options(
                 message = f"{error.bare}; left out"
                 diagnostics.add("PF101", message, where=error.where)
         else:
-            from ..sources.jobs import JOB_KEYS
+            from ..sources.intended import JOB_KEYS
 
             hint = suggest_name(str(name), {*OPTION_VOCABULARY, *JOB_KEYS})
             if name == "user":  # as the flag and the keyword are called

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import BudgetError, TemplateError, quote
-from ..model import Decision, Item
+from ..errors import BudgetError, TemplateError
+from ..model import Decision
 from ..packing.pack import Plan
 from ..packing.turns import Turn
 from ..packing.types import UNLIMITED, Cost, Variant, subtract_costs
@@ -34,22 +34,6 @@ _SECTION = "section "
 MAX_HEADING = 64
 """Tokens, or characters, that a heading and a separator beside an item take at most, or so."""
 _UNITS = ("tokens", "characters", "items")
-
-
-MAX_REQUIRED_NAMED = 3
-"""Required items that an error names: the first."""
-
-
-def naming_required(error: BudgetError, required: Sequence[Item]) -> BudgetError:
-    """Return the error of required items that do not fit, with the names of the first."""
-    names = list(filter(None, (item.name or item.path or item.url for item in required)))
-    shown = [quote(name, 60) for name in names[:MAX_REQUIRED_NAMED]]
-    if not shown:
-        return error
-    said = f"{error.bare}: {', '.join(shown)}"
-    if len(required) > len(shown):
-        said += f" and {len(required) - len(shown):,} more"
-    return BudgetError(said, needed=error.needed, largest=error.largest)
 
 
 class Decisions:

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from ..selection.scoring import AnyEmbed, Vectors
     from ..text.control_tokens import ControlTokens
 
+MAX_REQUIRED_NAMED = 3
+"""Required items that an error names: the first."""
 _DEFAULTS = Options()
 _LOG = logging.getLogger("promptforge")
 
@@ -306,6 +308,18 @@ def _pack_sets(
     return page, packed
 
 
+def _naming_required(error: BudgetError, required: Sequence[Item]) -> BudgetError:
+    """Return the error of required items that do not fit, with the names of the first."""
+    names = list(filter(None, (item.name or item.path or item.url for item in required)))
+    shown = [quote(name, 60) for name in names[:MAX_REQUIRED_NAMED]]
+    if not shown:
+        return error
+    said = f"{error.bare}: {', '.join(shown)}"
+    if len(required) > len(shown):
+        said += f" and {len(required) - len(shown):,} more"
+    return BudgetError(said, needed=error.needed, largest=error.largest)
+
+
 def _pack_first(
     pages: Sequence[Page], options: Options, diagnostics: Diagnostics
 ) -> tuple[Page, Plan]:
@@ -331,11 +345,8 @@ def _pack_first(
             )
         except BudgetError as error:
             if not shown:
-                from .decisions import naming_required
-
-                raise naming_required(
-                    error, [page.candidates.pool[i] for i in steps[0].walk]
-                ) from None
+                required = [page.candidates.pool[i] for i in steps[0].walk]
+                raise _naming_required(error, required) from None
             continue
         if packed.chosen or not page.candidates.kept:
             break

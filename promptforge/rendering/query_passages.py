@@ -144,7 +144,8 @@ class Passages(ABC):
         counter = (self._page.counter, get_tokenizer("characters"))[unit]
         text = divided.parts[pick.number].text
         if room < math.inf:
-            text = counter.cut(text, int(room) - 1, "word").rstrip()
+            end = int(room) - 1
+            text = counter.cut(text, end, "word").rstrip() or counter.cut(text, end, "character")
         if self._page.counter.count(text) < MIN_TOKENS_OF_A_CUT_PASSAGE:
             return None
         text = divided.text(passages, (pick.number, text + " "))

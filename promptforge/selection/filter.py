@@ -656,7 +656,7 @@ def _filter(asked: _Asked, dropped: dict[int, str]) -> None:
             dropped[index] = reason
 
 
-def meaning_of(item: Item, score_order: ScoreOrder) -> ScoreOrder:
+def _meaning(item: Item, score_order: ScoreOrder) -> ScoreOrder:
     """Return what the number of an item means: the caller's word counts more than the store's."""
     if item.origin != "similarity":
         return "higher"
@@ -675,7 +675,7 @@ def rank_items(columns: Columns, score_order: ScoreOrder) -> array[float]:
     sides: dict[ScoreOrder, list[int]] = {}
     for index, item in enumerate(columns.items):
         if item.origin == "similarity":
-            sides.setdefault(meaning_of(item, score_order), []).append(index)
+            sides.setdefault(_meaning(item, score_order), []).append(index)
     for meaning, found in sides.items():
         if meaning == "lower":
             for index in found:

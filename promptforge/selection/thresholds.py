@@ -12,7 +12,6 @@ from ..config.options import Options
 from ..errors import Diagnostics, Severity
 from ..model import NO_SCORE, Item
 from ..reasons import MIN_SCORE
-from .filter import meaning_of
 
 LIMITS_OF_FOUND = ("min_score", "max_items", "min_worth")
 """Options that act on found items alone."""
@@ -28,7 +27,10 @@ def drop_low_scores(
     """Drop found items that score less than `min_score`, provided that all scores lie in 0…1."""
     least = options.min_score or 0.0
     found = [index for index in kept if items[index].origin == "similarity"]
-    judged = [i for i in found if meaning_of(items[i], options.score_order) == "higher"]
+    if options.score_order == "given":
+        judged = [index for index in found if items[index].score_order == "higher"]
+    else:
+        judged = found if options.score_order == "higher" else []
     if len(judged) < len(found):
         number = len(found) - len(judged)
         message = f"min_score {least:g} was not applied to {number} of {len(found)} found items"

@@ -19,9 +19,8 @@ from typing import Any
 from ..errors import Diagnostics, ItemError, call_foreign
 from ..files.access import show_path
 from ..model import Item
-from ..text.format import plural
+from ..text.format import few, plural
 
-MAX_PLACES_SHOWN = 5
 _PARTS = {"docx": "part", "pdf": "page", "pptx": "slide", "xlsx": "sheet"}
 """Ending of a name → what a part is called."""
 _BEGINNINGS = (b"PK\3\4", b"\xd0\xcf\x11\xe0")
@@ -75,12 +74,6 @@ def read_document(path: str, data: bytes, diagnostics: Diagnostics) -> str:
     said = f"shown as Markdown: {plural(len(parts), f'{unit}', f'{unit}s')}"
     diagnostics.add("PF611", said, where=where, severity="info")
     return "\f".join(parts)
-
-
-def few(places: Sequence[str]) -> str:
-    """Return the first places in brackets."""
-    more = " …" * (len(places) > MAX_PLACES_SHOWN)
-    return f" ({', '.join(places[:MAX_PLACES_SHOWN])}{more})"
 
 
 def document_items(path: str, text: str) -> Iterator[tuple[int, Item]]:

@@ -33,6 +33,7 @@ from .folders import (
     Progress,
     without_secrets,
 )
+from .intended import has_keys_of_a_job
 from .item_files import NoItemsError, load_items, parse_items
 from .man import load_man_page
 from .patterns import name_unmatched, narrow_down
@@ -338,8 +339,6 @@ def _load_items_or_text(
         message = "read as text: it holds no items"
         severity: Severity = "info"
         if isinstance(error, NoItemsError):
-            from .jobs import has_keys_of_a_job
-
             if has_keys_of_a_job(error.keys):
                 message += f"; `--job {shlex.quote(path)}` reads it as a job"
             message, severity = f"{message}; {way_out} without a warning", "warning"

@@ -22,6 +22,7 @@ from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import YAML_SUFFIXES
 from ..files.access import StrPath
 from ..model import Item
+from .intended import TEXT_FIELDS, has_keys_of_a_job, is_page
 from .records import load_records
 from .shapes import (
     ITEM_FIELDS,
@@ -37,8 +38,6 @@ MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NOT_A_NUMBER = "is not a JSON number"
-TEXT_FIELDS = ("content", "summary", "expanded", "text", "page_content")
-"""Keys of an object alone that make it a record, whatever else it has."""
 LocatedRecords = tuple[list[Any], Callable[[int], str]]
 """Records, and a function that names the place of one by its index."""
 
@@ -90,11 +89,9 @@ def parse_items(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item
 
     Raises `ItemError` as `load_items` does, and `NoItemsError` for one object that is no item.
     """
-    if text.startswith(("#", "\ufeff#")) and not where.lower().endswith(YAML_SUFFIXES):
-        from .piped import is_page
-
-        if is_page(text):
-            raise ItemError(f"a page of Markdown; {_ITEMS.expected}", where=f"{where}:1")
+    may_be_page = text.startswith(("#", "\ufeff#")) and not where.lower().endswith(YAML_SUFFIXES)
+    if may_be_page and is_page(text):
+        raise ItemError(f"a page of Markdown; {_ITEMS.expected}", where=f"{where}:1")
     records, locate = _RecordFile(text, where, diagnostics, _ITEMS).read()
     if not records:
         diagnostics.add("PF115", "holds no items", where=where, severity="info")
@@ -199,8 +196,6 @@ class _RecordFile(NamedTuple):
         if others:
             keys = "other key" if others == 1 else "other keys"
             message = f"{others} {keys} beside {key}; ignored"
-            from .jobs import has_keys_of_a_job
-
             if self.kind is _ITEMS and has_keys_of_a_job(value.keys() - {key}):
                 message += f"; `--job {shlex.quote(self.where)}` reads a job"
             self.diagnostics.add("PF201", message, where=self.where, severity="info")

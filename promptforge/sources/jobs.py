@@ -6,7 +6,7 @@ The XML parser takes no document type and so no entity: nothing is multiplied, a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
@@ -23,6 +23,7 @@ from ..errors import (
 )
 from ..files import YAML_SUFFIXES, is_pattern, tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, StrPath, leads_outside, show_path
+from .intended import JOB_KEYS, PROMPT_TEXT_KEYS
 from .item_files import parse_json
 from .text_files import Search, split_range
 from .workspace import expand_pattern, read_text
@@ -30,13 +31,6 @@ from .workspace import expand_pattern, read_text
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-PROMPT_TEXT_KEYS = ("system", "instructions", "question")
-"""Texts of a whole prompt."""
-JOB_KEYS = (
-    *("knowledge", "context_config", "files", "from", "search", "items", "history", "profile"),
-    *("attack", *PROMPT_TEXT_KEYS),
-)
-"""Keys of a job that are no options."""
 # These two go on to the options, where flags may overrule them.
 _OPTION_KEYS = ("profile", "attack")
 KNOWLEDGE_LISTS = ("man_pages", "documents", "mitre_techniques")
@@ -48,14 +42,6 @@ MAX_XML_BYTES = 1 << 20
 MAX_NAMES_SHOWN = 8
 """Elements and attributes around a `<context>` that a message names."""
 _OPTIONS_ELSEWHERE = "give options as flags, or write the job as YAML"
-
-
-def has_keys_of_a_job(keys: Iterable[object]) -> bool:
-    """Tell whether the keys of a mapping look like those of a job, which may have options too."""
-    found = set(keys)
-    if found <= {*JOB_KEYS} or {"system", "question"} <= found:
-        return True
-    return not found.isdisjoint(("knowledge", "context_config", "instructions"))
 
 
 class Job(msgspec.Struct, frozen=True):

@@ -18,8 +18,7 @@ from pypdf import PageObject, PdfReader, apply_configuration
 from pypdf.generic import DictionaryObject, EncodedStreamObject, IndirectObject, PdfObject
 
 from ..errors import ItemError
-from ..text.format import plural
-from .documents import few
+from ..text.format import few, plural
 
 MAX_STREAM_BYTES = 16 << 20
 """Bytes that a stream may have when it is unpacked."""

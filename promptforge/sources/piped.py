@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import dropwhile, takewhile
 
 from msgspec.structs import replace
 
@@ -18,24 +17,16 @@ from ..text.detection import detect_language
 from ..text.format import plural
 from ..text.languages import DATA_LANGUAGES, language_of
 from .changes import change_items
-from .item_files import TEXT_FIELDS, NoItemsError, decode_json, parse_items
-from .shapes import ITEM_FIELDS
+from .intended import KEY_OF_TEXT, holds_fields
+from .item_files import NoItemsError, decode_json, parse_items
 from .tables import TABLE_SUFFIXES, parse_table
 from .text_files import file_item, notebook_item
 from .workspace import read_named
 
-MAX_LINES_READ = 200
-"""Lines at the beginning that are searched for the keys of an item."""
-_KEY_OF_TEXT = rf"[\"']?(?:{'|'.join(TEXT_FIELDS)})[\"']?"
 _BEGINS_JSON = re.compile(
     r"\s*+[\[{](?:[\[{\s]|//.*|/\*(?s:.*?)\*/)*+"
-    rf"(?:\"(?:[^\"\\\n]|\\.)*+(?:\"\s*+(?:[:,\]}}\"]|\Z)|\Z)|{_KEY_OF_TEXT}\s*+:|\Z)"
+    rf"(?:\"(?:[^\"\\\n]|\\.)*+(?:\"\s*+(?:[:,\]}}\"]|\Z)|\Z)|{KEY_OF_TEXT}\s*+:|\Z)"
 )
-_TEXT_LINE = re.compile(rf" {{0,6}}(?:- +)?{_KEY_OF_TEXT}:(?:\s|\Z)")
-_FIELD_LINE = re.compile(
-    rf" {{0,6}}(?:- +)?[\"']?(?:{'|'.join(sorted({*ITEM_FIELDS, *TEXT_FIELDS}))})[\"']?:(?:\s|\Z)"
-)
-_HEADING = re.compile(r"\ufeff?#{1,6} \S.*\n[ \t\r]*\n")
 _BARE_VALUE = re.compile(r'\s*+(?:null|~|true|false|-?\d+(?:\.\d+)?|"[^"\n]*+")\s*+\Z')
 """A text that is one value of JSON: a search that failed may print `null`."""
 
@@ -133,31 +124,3 @@ def begins_as_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def holds_fields(text: str) -> bool:
-    """Tell whether a text that YAML cannot read as items was meant to be such: it has their keys.
-
-    Of a list any key of an item counts, of anything else that of a text, such as `content`, in the
-    first lines up to a blank one. The settings above a page are passed over. Headers of a mail,
-    manifests and points of Markdown (`- Torque: 12 Nm`) have none of these keys.
-    """
-    lines = _first_lines(text)
-    key = _FIELD_LINE if lines and lines[0].startswith("- ") else _TEXT_LINE
-    return any(map(key.match, lines))
-
-
-def is_page(text: str) -> bool:
-    """Tell whether a text is Markdown, its heading a comment to YAML and its points a list."""
-    return _HEADING.match(text) is not None and bool(_first_lines(text)) and not holds_fields(text)
-
-
-def _first_lines(text: str) -> list[str]:
-    """Return the first lines that are no comments nor settings of a page, up to a blank one."""
-    lines = text.removeprefix("\ufeff").split("\n", MAX_LINES_READ)[:MAX_LINES_READ]
-    lines = [line.rstrip() for line in lines]
-    if lines[0] == "---":
-        end = lines.index("---", 1) + 1 if "---" in lines[1:] else 1
-        lines = lines[end:] if any(lines[end:]) else lines[1:]
-    lines = list(dropwhile(lambda line: not line or line[0] == "#", lines))
-    return list(takewhile(bool, lines))

@@ -17,8 +17,7 @@ from __future__ import annotations
 import re
 
 from ..text.urls import MADE_SCHEME, MADE_SCHEME_MESSAGE, SETTLES_SCHEME, url_place
-from .markdown_syntax import IN_CODE
-from .syntax import BRANCHES, PlacementError
+from .syntax import BRANCHES, IN_CODE, PlacementError
 from .xml_syntax import URL_ATTRIBUTE, URL_SEPARATOR
 
 _MARK = re.compile(r"\\[^\n]|`+|\[|\][(:]?|<")

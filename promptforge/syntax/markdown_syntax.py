@@ -31,6 +31,7 @@ from ..text.urls import (
 from ..text.words import late_pattern
 from .contents import clean_content
 from .syntax import (
+    IN_CODE,
     Inside,
     LineParts,
     PlacementError,
@@ -304,7 +305,6 @@ def fence(text: object, language: object = None) -> FencedBlock:
 
 _IN_LINKS = {"title": md_title, **url_places(DECODED_IN_MARKDOWN)}
 _OPENS = late_pattern(r"[`<\[\]]")
-IN_CODE = "a value cannot stand between backticks; write {{ value | code }} without them"
 _NO_LINK = (
     "a value that ends with ] would make a link with this bracket; put a blank or a backslash"
     " between: {{ value }}\\("

@@ -21,6 +21,7 @@ PRINTED_TITLE = object()
 """A printed `section.title`. A line of it alone is known as soon as the sections are."""
 LineParts = tuple[object, ...]
 """A line of a template so far: its own texts, `PRINTED_VALUE`s and `PRINTED_TITLE`s."""
+IN_CODE = "a value cannot stand between backticks; write {{ value | code }} without them"
 BRANCHES = "the branches of an if or a loop must both end inside {}, or both outside"
 TAGGED = "tagged"
 """The framing that prints contents as they are, between delimiters."""

@@ -381,7 +381,8 @@ def _rounds(_: Context, values: Any, weight: int) -> Any:
         # `tags: one` beside `tags: [one, two]`; letters are no tags. Content is a text in any item.
         values = [values] if values else []
     if not isinstance(values, list | tuple | dict | str):
-        raise TemplateError(f"a loop goes through a list, and this is a {type(values).__name__}")
+        kind = "a number" if type(values) in (int, float) else f"a {type(values).__name__}"
+        raise TemplateError(f"a loop goes through a list, and this is {kind}")
     burn_fuel(len(values) * weight, f"a loop of {len(values):,} rounds")
     return values
 

@@ -1,6 +1,7 @@
 """Words and numbers as templates and messages print them."""
 
 import re
+from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
@@ -166,3 +167,12 @@ def _decimal(value: object) -> Decimal:
 def append_marker(text: str, marker: str) -> str:
     """Return `text`, then `marker` on a line of its own."""
     return "\n".join(filter(None, (text, marker)))
+
+
+MAX_PLACES_SHOWN = 5
+
+
+def few(places: Sequence[str]) -> str:
+    """Return the first five places in brackets."""
+    more = " …" * (len(places) > MAX_PLACES_SHOWN)
+    return f" ({', '.join(places[:MAX_PLACES_SHOWN])}{more})"

@@ -141,19 +141,19 @@ class late_property(Generic[T]):  # noqa: N801  a decorator
 
 # Thai, Lao, Burmese, Khmer, kana and Han, which have no blanks between words, and Hangul, which
 # writes particles onto the word. Such runs become pairs of characters, as Lucene's CJK filter does.
-_SPACELESS = (
+SPACELESS = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u104f\u1780-\u17d3"
     "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 )
 # Vowel marks of Arabic and of the scripts of India. `\w` would end a word at each.
 _MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
-_WORD = late_pattern(rf"[\w{_MARKED}{_SPACELESS}]+")
+_WORD = late_pattern(rf"[\w{_MARKED}{SPACELESS}]+")
 # A table for `bytes.translate`: every ASCII character outside a word becomes a blank.
 _APART = "".join(
     char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))
 ).encode() + bytes(128)
 _TYPOGRAPHY = "‘’“”–—…•\u00a0"
-_RUN = late_pattern(rf"[{_SPACELESS}]+")
+_RUN = late_pattern(rf"[{SPACELESS}]+")
 SEAM = "_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
 """Pattern of the seams within `max_tokens`, `maxTokens` and `OOMKilled`."""
 _PART = late_pattern(SEAM)

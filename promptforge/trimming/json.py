@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, NoReturn
 from ..text.escape import SURROGATE
 from ..text.format import Marks
 from ..text.words import last_unit_end
-from .pieces import CompactText, Pieces, TrimmedText, TrimmedVariants
+from .pieces import CompactText, Pieces, TrimmedText, TrimmedVariants, divide_prose
 from .python import parse_python
 
 MAX_JSON_DEPTH = 100
@@ -412,7 +412,6 @@ def _open_embedded(values: list[Any]) -> None:
 def _open_texts(values: list[Any], marks: Marks) -> None:
     """Put the pieces of long texts in the place of these texts."""
     from .kinds import Trimmers, language_by_content
-    from .pieces import divide_prose
 
     # The writer tells its own marks from what the texts hold.
     trimmers = Trimmers(marks._replace(marker="", gap=_MARK))
@@ -424,7 +423,8 @@ def _open_texts(values: list[Any], marks: Marks) -> None:
         for place, value in list(pairs):
             if isinstance(value, (dict, list)):
                 waiting.append(value)
-            if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD:
+            # What has no blank has no structure either.
+            if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD or " " not in value:
                 continue
             room -= len(value)
             if room < 0 or _MARKS.search(value):

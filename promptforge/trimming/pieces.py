@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from ..text.characters import freeze
 from ..text.format import Marks, number_lines
-from ..text.words import FULL_STOPS, late_pattern, unit_ends
+from ..text.words import FULL_STOPS, SPACELESS, late_pattern, unit_ends
 
 if TYPE_CHECKING:
     from .kinds import Trimmers
@@ -683,8 +683,11 @@ _LOOSE_ENDS = (
     late_pattern(rf"[.!?…{FULL_STOPS}][)\]\"'’”»]*+\s++"),
     late_pattern(r"[,;:،؛၊፣][)\]\"'’”»]*+\s++|[，、；：]\s*+"),
     late_pattern(r"\s++"),
+    late_pattern(r"[,;:)\]}>]"),
 )
-"""Ends of a part that is too long, the best first; after them, any letter."""
+"""Ends of a part that is too long, the best first; after them, any letter where a script has no
+blanks. Data in letters have no end."""
+_SPACELESS = late_pattern(f"[{SPACELESS}]")
 
 
 def split_sentences(text: str) -> Iterator[str]:
@@ -722,8 +725,11 @@ def split_long(
         least, last = start + most // 8, start + most // 3
         places = _loose_ends(text, least, last)
         end = next((place for place in places if not _is_within(place, held)), None)
-        if end is None:  # one word, or all of it between signs
-            end = max(unit_ends(text, "character", least, last), default=last)
+        if end is None and _SPACELESS.search(text, least, last):
+            end = max(unit_ends(text, "character", least, last), default=None)
+        if end is None:  # one word, or all of it between signs: up to the next end
+            found = re.compile(r"\s").search(text, last, stop)
+            end = found.end() if found else stop
         yield text[start:end]
         start = end
     yield text[start:stop]

@@ -24,6 +24,9 @@ MODULES_WITHOUT = {
     "preview/app.py": "needs a server: unit/preview/test_auth.py and process/test_preview_*.py",
     "preview/render_worker.py": "works behind the session: unit/preview/test_session.py",
     "sandbox/worker.py": "is the other side of the sandbox: unit/sandbox/test_sandbox.py",
+    "sources/office_parts.py": "is asked by sources/documents.py, whose tests build the files",
+    "sources/intended.py": "tells for sources/test_piped.py, test_item_files.py and test_jobs.py",
+    "sources/outputs.py": "refuses what unit/cli/test_overwriting.py tries to write",
     "sources/git.py": "runs git for changes and folders, whose tests use a real repository",
     "trimming/entry_reader.py": "reads for YAML, settings, tables and XML, each with its own tests",
 }

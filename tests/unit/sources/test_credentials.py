@@ -50,8 +50,7 @@ SECRETS = {
     "an Azure DevOps token": "AbCdEfGhIjKlMnOpQrS" * 4 + "AZDO" + "1a2B",
     "a Discord webhook": "https://discord.com/api/webhooks/123456789012345678/"
     + "aB3-dE5_gH7jK9" * 5,
-    "a Teams webhook": "https://acme.webhook.office.com/webhookb2/a@b/IncomingWebhook/"
-    + "0a1b2c3d4e5f6789" * 2,
+    "a Teams webhook": "https://x.office.com/a@b/IncomingWebhook/" + "0a1b2c3d4e5f6789" * 2,
     "a signature in an address of Azure": "https://a.logic.azure.com/x?sp=1&sig="
     + "aB3-dE5_gH7jK9" * 3,
     "a token of an API": "dop_v1_" + "0a1b2c3d4e5f6789" * 4,
