@@ -23,7 +23,7 @@ from promptforge.errors import TemplateError
         ("{{ item.path.first }}", '"first" was asked of a str, which has no fields'),
         (
             "{% for a in item.score %}{% endfor %}",
-            "a loop goes through a list, and this is a float",
+            "a loop goes through a list, and this is a number",
         ),
         ("{% for x in items %}{% endfor %}", 'unknown variable "items"'),
         (
