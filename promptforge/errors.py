@@ -202,12 +202,12 @@ def _is_alike(word: str, name: str) -> bool:
     return word in name or _common_letters(word, name) >= longest - max(1, longest // 3)
 
 
-def list_names(names: Sequence[str]) -> str:
-    """Return names with commas between them: the first 60, then the number of the others."""
-    listed = ", ".join(names[:MAX_NAMES_LISTED])
-    more = len(names) - MAX_NAMES_LISTED
+def list_names(names: Sequence[str], most: int = MAX_NAMES_LISTED) -> str:
+    """Return names with commas between them: the first, at `most`, and the number of the others."""
+    listed = ", ".join(names[:most])
+    more = len(names) - most
     if more > 0:
-        listed += f" and {more} more"
+        listed += f" and {more:,} more"
     return listed
 
 

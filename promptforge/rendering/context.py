@@ -279,9 +279,12 @@ class ItemViews:
     def _make(
         self, item: Item, variant: Variant, language: str | None
     ) -> tuple[Fields, CleaningNotes]:
-        # A trimmer begins with the marker; in any other text it is an imitation.
-        is_shortened = variant.name in ("trimmed", "outline") and self._options.marker
-        head = f"{self._options.marker}\n" if is_shortened else ""
+        # A trimmer begins with the marker; what the item's own text begins with is an imitation.
+        marker, head = self._options.marker, ""
+        if marker and variant.name in ("trimmed", "outline") and not variant.cut:
+            own = (item.content or "", item.expanded or "")
+            if not any(text.startswith(marker) for text in own):
+                head = f"{marker}\n"
         content, notes, broken = self._clean(variant.text, head)
         if variant.cut:
             marked = append_marker(content, self._options.marker)

@@ -18,7 +18,15 @@ import msgspec
 
 from ..config.options import TEMPLATE_OPTIONS, Options
 from ..config.profiles import Profile
-from ..errors import BudgetError, Diagnostics, Severity, did_you_mean, quote, suggest_name
+from ..errors import (
+    BudgetError,
+    Diagnostics,
+    Severity,
+    did_you_mean,
+    list_names,
+    quote,
+    suggest_name,
+)
 from ..model import Item, Language, item_texts
 from ..packing.pack import Plan, pack
 from ..packing.packings import PACKINGS
@@ -310,13 +318,13 @@ def _pack_sets(
 
 def _naming_required(error: BudgetError, required: Sequence[Item]) -> BudgetError:
     """Return the error of required items that do not fit, with the names of the first."""
-    names = list(filter(None, (item.name or item.path or item.url for item in required)))
-    shown = [quote(name, 60) for name in names[:MAX_REQUIRED_NAMED]]
-    if not shown:
+    found = (item.name or item.path or item.url for item in required)
+    names = [quote(name, 60) for name in found if name]
+    if not names:
         return error
-    said = f"{error.bare}: {', '.join(shown)}"
-    if len(required) > len(shown):
-        said += f" and {len(required) - len(shown):,} more"
+    others = [""] * (len(required) - len(names))
+    listed = list_names([*names, *others], min(MAX_REQUIRED_NAMED, len(names)))
+    said = f"{error.bare}: {listed}"
     return BudgetError(said, needed=error.needed, largest=error.largest)
 
 

@@ -38,8 +38,8 @@ def has_keys_of_a_job(keys: Iterable[object]) -> bool:
 def holds_fields(text: str) -> bool:
     """Tell whether a text that YAML cannot read as items was meant to be such: it has their keys.
 
-    Of a list any key of an item counts, of anything else that of a text, such as `content`, in the
-    first lines up to a blank one. The settings above a page are passed over. Headers of a mail,
+    Any key of an item counts in a list, else only that of a text, such as `content`, in the first
+    lines up to a blank one. The settings above a page are passed over. Headers of a mail,
     manifests and points of Markdown (`- Torque: 12 Nm`) have none of these keys.
     """
     lines = _first_lines(text)

@@ -18,6 +18,7 @@ from ..errors import (
     ItemError,
     ProfileError,
     did_you_mean,
+    list_names,
     quote,
     suggest_name,
 )
@@ -364,9 +365,7 @@ def _report_around(root: Element, known: set[str], where: str, diagnostics: Diag
         if text and element.tag.replace("-", "_") not in known:
             others[quote(text)] = None
     if others:
-        named = ", ".join([*others][:MAX_NAMES_SHOWN])
-        if len(others) > MAX_NAMES_SHOWN:
-            named += f" and {len(others) - MAX_NAMES_SHOWN} more"
+        named = list_names([*others], MAX_NAMES_SHOWN)
         message = f"{named}: not read; of XML only what is in <context> is"
         diagnostics.add("PF606", message, where=where, severity="info")
 

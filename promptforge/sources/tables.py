@@ -10,7 +10,7 @@ import io
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..errors import Diagnostics, Severity, quote
+from ..errors import Diagnostics, Severity, list_names, quote
 from ..files.access import StrPath
 from ..model import Item
 from ..text.format import plural
@@ -124,8 +124,5 @@ def _has_sentence(row: Row) -> bool:
 
 
 def _list_columns(names: Sequence[str]) -> str:
-    listed = ", ".join(quote(name) for name in names[:MAX_COLUMNS_SHOWN])
-    more = len(names) - MAX_COLUMNS_SHOWN
-    if more > 0:
-        listed += f" and {more} more"
+    listed = list_names(list(map(quote, names)), MAX_COLUMNS_SHOWN)
     return f"{'column' if len(names) == 1 else 'columns'} {listed}"

@@ -164,13 +164,11 @@ def _indent(line: str) -> int:
 
 
 class Yaml(Syntax):
-    """YAML. A mode has `?` where the beginning of the line is not known, then what is open.
+    """YAML. A mode says what the line may continue, then `?` if its beginning is unknown.
 
-    Before it stands what the line may go on with: a plain text, if as many blanks as this number
-    begin it; after `|` text of another kind. After `-` it goes on with a plain text in brackets.
-
-    What is open is a `[` for each list or mapping in brackets, `"`, `'`, or `#` up to the end of
-    the line.
+    A number: a line indented by as many blanks continues a plain scalar; after `|` it continues a
+    quoted or block scalar. `-`: it continues a plain scalar in brackets. The rest of the mode is
+    what is open: a `[` for each list or mapping in brackets, `"`, `'`, or `#` up to the line end.
     """
 
     name = "yaml"

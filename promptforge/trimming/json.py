@@ -42,6 +42,7 @@ _BLANKS = re.compile(r'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++', re.DOTALL)
 # of JSON, and in a text of that one, it is the next character.
 _MARK = "\0"
 _MARKS = re.compile("([\0-\7])")
+_BLANK = re.compile(r"\s")
 MAX_EMBEDDED = 7
 """Texts of JSON within each other that are read."""
 MIN_ROWS = 4
@@ -423,11 +424,11 @@ def _open_texts(values: list[Any], marks: Marks) -> None:
         for place, value in list(pairs):
             if isinstance(value, (dict, list)):
                 waiting.append(value)
-            # What has no blank has no structure either.
-            if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD or " " not in value:
+            if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD:
                 continue
             room -= len(value)
-            if room < 0 or _MARKS.search(value):
+            # Data in letters, without a blank or line end, have no structure.
+            if room < 0 or _MARKS.search(value) or not _BLANK.search(value):
                 continue
             found = trimmers.find_structure("", language_by_content("", value), value)
             if not isinstance(found, Pieces):

@@ -1,6 +1,6 @@
 """Trimming of diffs: lines around a change go first, then changes, file by file from the end.
 
-Of a file with many changes the later ones go before those of other files: a lock file hides none.
+The later changes of a long file go before those of other files: a lock file hides none.
 """
 
 from __future__ import annotations

@@ -191,3 +191,13 @@ def test_the_marker_of_plain_text_is_no_line_of_the_content(text: str) -> None:
 def test_a_line_like_the_marker_in_a_whole_text_is_prefixed() -> None:
     item = pf.Item(name="a", content=f"{MARKER}\nText.\n{MARKER}")
     assert RENDERER.render([item], format="plain").text.count(f"| {MARKER}") == 2
+
+
+@pytest.mark.parametrize("trim", ["structure", "prefix"])
+@pytest.mark.parametrize("kind", ["document", "log", "code"])
+def test_a_line_like_the_marker_at_the_start_of_a_shortened_text_is_prefixed(
+    kind: str, trim: Any
+) -> None:
+    item = pf.Item(name="a", kind=kind, content=f"{MARKER}\n" + "Some words of it. " * 200)
+    result = RENDERER.render([item], format="plain", max_tokens=80, trim=trim)
+    assert f"| {MARKER}\n" in result.text

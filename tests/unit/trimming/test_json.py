@@ -560,3 +560,10 @@ def test_a_text_with_control_characters_within_is_written_again() -> None:
     item = pf.Item(content=json.dumps({"a": "\0 \1 " + LOG}))
     result = pf.render([item], layout="cited", format="plain", max_tokens=100)
     assert json.loads(result.text[result.text.index("{") :])["a"].startswith("\0 \1 job 0")
+
+
+def test_lines_without_a_blank_within_are_lines() -> None:
+    text = "".join(f"src/part{n}/file{n}.py\n" for n in range(400)) + "src/needle.py\n"
+    item = pf.Item(content=json.dumps({"stdout": text}))
+    result = pf.render([item], query="needle", layout="cited", format="plain", max_tokens=200)
+    assert "src/needle.py" in result.text
