@@ -31,6 +31,7 @@ from ..syntax.syntax import VERBATIM, Syntax
 from ..text.escape import (
     Content,
     DelimitedBlock,
+    Escape,
     FencedBlock,
     FenceEnd,
     FenceStart,
@@ -541,15 +542,18 @@ class Environment(jinja2.Environment):
 
     def _add_escapes(self, syntax: Syntax) -> None:
         """Know the escapes of a syntax: the first template of it asks for them."""
+        if any(f"{syntax.name}.{place}" in self.filters for place in syntax.places):
+            return
+        escapes: dict[str, Escape] = {}
         for place in syntax.places:
-            if f"{syntax.name}.{place}" in self.filters:
-                return
             escape = metered_escape(syntax, place)
             if place == "url":
                 escape = count_inert_urls(escape)
             elif place == "line" and syntax.marks_lines:
                 escape = mark_imitations(escape)
-            self.filters[f"{syntax.name}.{place}"] = escape
+            escapes[f"{syntax.name}.{place}"] = escape
+        # All at once: another thread that finds the first compiles with the last.
+        self.filters.update(escapes)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return a field of a mapping or of a loop; never an attribute of another object."""

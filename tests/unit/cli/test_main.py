@@ -396,15 +396,20 @@ def test_a_folder_says_at_most_two_notes_and_all_of_them_when_asked() -> None:
 
 def test_a_budget_that_nobody_asked_for_is_said_beside_the_window() -> None:
     Path("folder").mkdir()
-    Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1_500)))
+    Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(800)))
     said = run("render", "folder", "--profile", "claude").err
     assert (
         "; the budget is 4,000 tokens, and the window of the LLM 1,000,000;"
         ' the most important files come first; --query "…" asks for others;'
         " --max-tokens N or none takes more [PF111]\n"
     ) in said
-    said = run("render", "folder", "--max-tokens", "5k", "-o", "out.md").err
-    assert "the budget is" not in said and " of 5,000 tokens: out.md\n" in said
+
+
+def test_a_budget_that_was_asked_for_stands_beside_the_count_alone() -> None:
+    Path("folder").mkdir()
+    Path("folder/long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(80)))
+    said = run("render", "folder", "--max-tokens", "200", "-o", "out.md").err
+    assert "the budget is" not in said and " of 200 tokens: out.md\n" in said
 
 
 def test_a_profile_that_nobody_has_may_be_made() -> None:

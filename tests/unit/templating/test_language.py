@@ -6,12 +6,17 @@ import json
 import re
 from pathlib import Path
 
+import jinja2
 import pytest
 from places import TESTS
 from template_folders import refusal, render, write
 
 from promptforge.errors import TemplateError
-from promptforge.templating.language import FILTERS
+from promptforge.syntax.syntax import Syntax
+from promptforge.syntax.syntaxes import syntax_named
+from promptforge.templating import language
+from promptforge.templating.language import FILTERS, Environment
+from promptforge.text.escape import Escape
 
 
 def said(comment: str, word: str) -> set[str]:
@@ -230,3 +235,17 @@ def test_every_filter_has_been_tried_here() -> None:
     elsewhere = TESTS / "unit" / "syntax" / "test_markdown_syntax.py"
     tried = Path(__file__).read_text("utf-8") + elsewhere.read_text("utf-8")
     assert [name for name in FILTERS if not re.search(rf"\| {name}\b", tried)] == []
+
+
+def test_a_thread_sees_all_escapes_of_a_syntax_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = Environment(jinja2.DictLoader({}), syntax_named)
+    make, made = language.metered_escape, []
+
+    def watched(syntax: Syntax, place: str) -> Escape:
+        made.append(place)
+        assert not any(name.startswith("plain.") for name in environment.filters)
+        return make(syntax, place)
+
+    monkeypatch.setattr(language, "metered_escape", watched)
+    environment._add_escapes(syntax_named("plain"))
+    assert "plain.inline" in environment.filters and "inline" in made
