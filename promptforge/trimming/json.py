@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from ..text.escape import SURROGATE
 from ..text.format import Marks
@@ -157,9 +157,10 @@ def divide(
 ) -> TrimmedVariants | None:
     """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
-    None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
-    an object, a number of too many digits), and for one too deep. With `tables` an
-    array of like objects is a table, if that is clearly shorter. The marker replaces the first `…`.
+    None too for a text that cannot be written again as it was (a key twice in an object, a number
+    of too many digits), and for one too deep. NaN and Infinity, as Python writes them, stay so.
+    With `tables` an array of like objects is a table, if that is clearly shorter. The marker
+    replaces the first `…`.
     """
     read = _read(text, language, tables)
     if read is None:
@@ -502,10 +503,6 @@ def _number(digits: str) -> _Number:
     return _Number(digits)
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -514,7 +511,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    parse_int=_number, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_distinct
+    parse_int=_number, parse_float=_number, parse_constant=_Number, object_pairs_hook=_distinct
 )
 
 
