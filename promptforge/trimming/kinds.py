@@ -82,6 +82,7 @@ MAX_TEXTS_DETECTED = 4_096
 _OUTER_STATEMENT = late_pattern(r"^(?=[\w@])", re.MULTILINE)
 _INNER_STATEMENT = late_pattern(r"^(?=[\w@]|(?:    |\t)(?:def|async|@))", re.MULTILINE)
 """A text read in part may end within a class where no brace would be left open."""
+_SETS_DATA = late_pattern(r"\w+[ \t]*(?::[^=\n]*+)?=[ \t]*\w{0,2}[\"'(\[{]")
 
 
 class Trimmers(NamedTuple):
@@ -253,6 +254,17 @@ def _is_prose(text: str) -> bool:
 
 
 _detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(detect_language)
+
+
+def is_cut_within_data(text: str, chars: int) -> bool:
+    """Tell whether a program's first `chars` characters end in a literal as long as they are.
+
+    Of `DATA = "…"` the beginning says nothing of the functions below it.
+    """
+    starts = [found.start() for found in _OUTER_STATEMENT.finditer(text, 0, chars)]
+    if not starts or not _SETS_DATA.match(text, starts[-1], chars):
+        return False
+    return _OUTER_STATEMENT.search(text, chars, 2 * chars) is None
 
 
 def is_program(kind: str, language: str | None) -> bool:
