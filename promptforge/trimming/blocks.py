@@ -19,7 +19,6 @@ from .pieces import (
     UnderQuery,
     line_end,
     paragraph,
-    split_lines,
     split_sentences,
 )
 
@@ -224,9 +223,9 @@ class BlockReader:
 class LineReader(BlockReader):
     """The pieces of a document that is read by its lines; a block may hold blocks."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, lines: Sequence[str]) -> None:
         super().__init__()
-        self._lines = split_lines(text)
+        self._lines = lines
         self._nesting = 0
 
     def _read(self, start: int, stop: int) -> None:

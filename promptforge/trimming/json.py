@@ -296,7 +296,7 @@ class _JsonVariants(TrimmedVariants):
         best = _best(matched)
         # The record of the best answer, the answer alone, short records; where none is, its values.
         records = [each for each in matched if each[0] >= SHARE * matched[0][0]]
-        inner = _matched(_nodes_in(best[0]), match)
+        inner = _matched(_nodes(best[0].value, best[0].path, longest=0), match)
         parts: list[Sequence[_Node]] = [
             [node]
             for _, node, size in matched
@@ -349,22 +349,15 @@ def _apart(nodes: Iterable[_Node]) -> list[_Node]:
     return found
 
 
-def _nodes_in(node: _Node) -> Iterator[tuple[_Node, str]]:
-    """Yield all values in a node with their texts."""
-    is_record = isinstance(node.value, (dict, list))
-    return _nodes(node.value, node.path, longest=0) if is_record else iter(())
-
-
 def _nodes(
     value: Any, path: tuple[tuple[int, Any], ...] = (), longest: int = MAX_CHARS_OF_A_RECORD
 ) -> Iterator[tuple[_Node, str]]:
     """Yield what may answer, with its text: the records in a value, and the values in long ones."""
-    waiting = deque[tuple[tuple[tuple[int, Any], ...], Any]]([(path, value)])
+    waiting = deque([_Node(path, value)] * isinstance(value, (dict, list)))
     while waiting:
         path, container = waiting.popleft()
         is_long = _exceeds([container], longest)
-        pairs = container.items() if isinstance(container, dict) else enumerate(container)
-        for place, inner in pairs:
+        for place, inner in _pairs(container):
             node = _Node((*path, (id(container), place)), inner)
             is_record = isinstance(inner, (dict, list))
             if is_record:
@@ -393,22 +386,33 @@ def _decode(text: str) -> tuple[list[str], list[Any]]:
     return lines, [_DECODER.decode(line) for line in lines]
 
 
-def _open_embedded(values: list[Any]) -> None:
-    """Put the values of texts that are JSON in the place of these texts."""
-    waiting: list[tuple[Any, int]] = [(values, 0)]
+def _pairs(container: dict[Any, Any] | list[Any]) -> Iterable[tuple[Any, Any]]:
+    return container.items() if isinstance(container, dict) else enumerate(container)
+
+
+def _scalars(values: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the container, the place there and the value of each text and number in values."""
+    waiting: list[Any] = [values]
     while waiting:
-        container, level = waiting.pop()
-        pairs = container.items() if isinstance(container, dict) else enumerate(container)
-        for place, value in list(pairs):
+        container = waiting.pop()
+        for place, value in list(_pairs(container)):
             if isinstance(value, (dict, list)):
-                waiting.append((value, level))
-            elif type(value) is str and level < MAX_EMBEDDED and _begins_as_json(value):
-                try:
-                    inner = _DECODER.decode(value)
-                except (ValueError, RecursionError):
-                    continue
-                container[place] = _Embedded([inner])
-                waiting.append((container[place], level + 1))
+                waiting.append(value)
+            else:
+                yield container, place, value
+
+
+def _open_embedded(values: list[Any], level: int = 0) -> None:
+    """Put the values of texts that are JSON in the place of these texts."""
+    for container, place, value in _scalars(values) if level < MAX_EMBEDDED else ():
+        is_long = type(value) is str and len(value) >= MIN_EMBEDDED_CHARS
+        if is_long and value.lstrip(" \t\r\n")[:1] in ("{", "["):
+            try:
+                inner = _Embedded([_DECODER.decode(value)])
+            except (ValueError, RecursionError):
+                continue
+            container[place] = inner
+            _open_embedded(inner, level + 1)
 
 
 def _open_texts(values: list[Any], marks: Marks) -> None:
@@ -418,24 +422,18 @@ def _open_texts(values: list[Any], marks: Marks) -> None:
     # The writer tells its own marks from what the texts hold.
     trimmers = Trimmers(marks._replace(marker="", gap=_MARK))
     room = MAX_CHARS_OF_TEXTS
-    waiting: list[Any] = [values]
-    while waiting:
-        container = waiting.pop()
-        pairs = container.items() if isinstance(container, dict) else enumerate(container)
-        for place, value in list(pairs):
-            if isinstance(value, (dict, list)):
-                waiting.append(value)
-            if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD:
-                continue
-            room -= len(value)
-            # Data in letters, without a blank or line end, have no structure.
-            if room < 0 or _MARKS.search(value) or not _BLANK.search(value):
-                continue
-            found = trimmers.find_structure("", language_by_content("", value), value)
-            if not isinstance(found, Pieces):
-                found = divide_prose(value, trimmers.marks)
-            if found is not None:
-                container[place] = _Text(value, found)
+    for container, place, value in _scalars(values):
+        if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD:
+            continue
+        room -= len(value)
+        # Data in letters, without a blank or line end, have no structure.
+        if room < 0 or _MARKS.search(value) or not _BLANK.search(value):
+            continue
+        found = trimmers.find_structure("", language_by_content("", value), value)
+        if not isinstance(found, Pieces):
+            found = divide_prose(value, trimmers.marks)
+        if found is not None:
+            container[place] = _Text(value, found)
 
 
 def _put_in_tables(value: Any) -> Any:
@@ -464,10 +462,6 @@ def _flatten(row: Any) -> dict[str, Any] | None:
         else:
             found[key] = value
     return found
-
-
-def _begins_as_json(text: str) -> bool:
-    return len(text) >= MIN_EMBEDDED_CHARS and text.lstrip(" \t\r\n")[:1] in ("{", "[")
 
 
 def _expressions(text: str) -> list[ast.expr]:
@@ -557,6 +551,12 @@ def _quote(text: str) -> str:
     return _escape(_ENCODER.encode(text))
 
 
+def _quote_around_marks(parts: list[str]) -> str:
+    """Return texts, with a mark between each two, as one text of JSON."""
+    parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
+    return f'"{"".join(parts)}"'
+
+
 def _escape(written: str) -> str:
     """Return JSON with lone surrogates as escapes: as they are they could not be encoded."""
     if written.isascii():
@@ -613,17 +613,15 @@ class _Writer:
         if len(value.text) <= most + MIN_CHARS_CUT:
             return _quote(value.text)
         parts = _MARKS.split(value.within(most, self._places.get(id(value), ())))
-        parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
-        return f'"{"".join(parts)}"'
+        return _quote_around_marks(parts)
 
     def _container(self, value: dict[str, Any] | list[Any], depth: int) -> str:
         ends = ("[", "]") if isinstance(value, list) else ("{", "}")
         if isinstance(value, _Embedded):
             writer = self._wide if (id(value), 0) in self._whole else self
             parts = _MARKS.split(writer._value(value[0], depth))
-            parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
             parts[1::2] = [chr(ord(mark) + 1) for mark in parts[1::2]]
-            return f'"{"".join(parts)}"'
+            return _quote_around_marks(parts)
         if isinstance(value, _Call):
             ends = (f"{value.name}(", ")")
         if depth > self._limits.depth and id(value) not in self._places:

@@ -103,7 +103,7 @@ class Trimmers(NamedTuple):
         so many characters, or a few more; the rest is one more piece. Raises `OptionError` if a
         plug-in fails.
         """
-        from .pieces import Pieces
+        from .pieces import Piece, Pieces
 
         kind = self.trim_as.get(kind, kind)
         name = TRIMMERS_BY_LANGUAGE.get(language or "", "code")
@@ -112,7 +112,8 @@ class Trimmers(NamedTuple):
             if end and (statement is _OUTER_STATEMENT or name == "python"):
                 found = _divide_once(kind, language, text[: end.start()], self.marks, only=name)
                 if isinstance(found, Pieces):  # else it ends within a string, say
-                    return found.followed_by(text[end.start() :])
+                    rest = Piece(text[end.start() :], keep=-1.0)  # the first to go
+                    return found.with_parts([*found.parts, rest])
         if len(text) > MAX_CHARS_DIVIDED or max(map(text.count, "\n\r")) > MAX_LINES_DIVIDED:
             return None
         if kind not in _OWN_KINDS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -85,16 +86,14 @@ class TrimmedVariants:
 
     def first_within(self, chars: float) -> int:
         """Return the number of the first that may have no more than so many characters."""
-        if self._least is None or chars == math.inf:
-            return 0
-        return bisect_left(self._least, -chars, key=lambda least: -least)
+        return bisect_left(self._least or (), -chars, key=operator.neg)
 
     def guess(self, chars: float) -> int:
         """Return the number of the first that has about so many characters: a search starts there.
 
         It is -1 where no size is known.
         """
-        return bisect_left(self._about, -chars, key=lambda about: -about) if self._about else -1
+        return bisect_left(self._about, -chars, key=operator.neg) if self._about else -1
 
     def refilled(self, number: int, fits: Callable[[str], bool]) -> TrimmedText:
         """Return a variant with what else `fits`: one long piece makes all before it go, too."""
@@ -330,10 +329,6 @@ class Pieces:
             return ""
         return self._head(self._marks.marker)
 
-    def followed_by(self, rest: str) -> Self:
-        """Return the same pieces and one more at the end, which is the first to go."""
-        return self.with_parts([*self.parts, Piece(rest, keep=-1.0)])
-
     def with_first_to_go(self, start: int, end: int) -> Self:
         """Return the same pieces; what they have of the text from `start` to `end` goes first.
 
@@ -521,15 +516,12 @@ class Pieces:
         """
         if not self._facts:
             return set()
-        order = self.order({})
-        low, high = 0, len(order)
-        while low < high:  # a variant is shorter than the one before, give or take a mark
-            middle = (low + high) // 2
-            if fits(self.text(order[middle:])):
-                high = middle
-            else:
-                low = middle + 1
-        kept = self._facts.intersection(order[low:])
+        order = self.order()
+        # A variant is shorter than the one before, give or take a mark.
+        first = bisect_left(
+            range(len(order)), True, key=lambda number: fits(self.text(order[number:]))
+        )
+        kept = self._facts.intersection(order[first:])
         if self.under_query.facts_together and kept != self._facts:
             return set()
         return set(kept)
