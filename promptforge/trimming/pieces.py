@@ -257,20 +257,17 @@ class Pieces:
 
         With `bare` they need no headings, and nothing always stays.
         """
-        found = set() if bare else set(self._always)
-        for index in kept:
-            while index >= 0 and index not in found:
-                if not (bare and self.parts[index].skeleton) or index in kept:
-                    found.add(index)
-                index = self.parts[index].parent
-        waiting: list[int] = []
-        if self._needs:
+        found, waiting = set[int](), [*kept]
+        if not bare:
+            found.update(self._always)
             waiting += [need for index in found for need in self._needs.get(index, ())]
         while waiting:
             index = waiting.pop()
             while index >= 0 and index not in found:
-                found.add(index)
-                waiting += self._needs.get(index, ())
+                if not (bare and self.parts[index].skeleton) or index in kept:
+                    found.add(index)
+                    if index in self._needs:
+                        waiting += self._needs[index]
                 index = self.parts[index].parent
         # One by one, not all at once: a piece that closes one may itself be closed by the next.
         found.update(end for end, start in self._closing if start in found)
@@ -488,26 +485,14 @@ class Pieces:
         texts = [part.text for part in self.parts]
         speaking = {i for i, text in enumerate(texts) if any(map(str.isalnum, freeze(text)))}
         speaking = speaking or {i for i, text in enumerate(texts) if text}
-        ends: dict[int, list[int]] = {}
-        for end, start in self._closing:
-            ends.setdefault(start, []).append(end)
-        kept = self.closed(())
-        if not speaking.isdisjoint(kept):
+
+        def is_silent(count: int) -> bool:
+            return speaking.isdisjoint(self.closed(order[count:]))
+
+        if not is_silent(len(order)):
             return len(order)
-        # Piece by piece, not each rest anew: one of 6,000 lines of signs has a letter.
-        for count in range(len(order) - 1, -1, -1):
-            waiting = [order[count]]
-            while waiting:
-                index = waiting.pop()
-                if index in kept:
-                    continue
-                if index in speaking:
-                    return count
-                kept.add(index)
-                waiting += [*ends.get(index, []), *self._needs.get(index, ())]
-                if self.parts[index].parent >= 0:
-                    waiting.append(self.parts[index].parent)
-        return 0
+        # By halves: of 6,000 lines of signs one may have a letter.
+        return max(0, bisect_left(range(len(order)), True, key=is_silent) - 1)
 
     def facts_within(self, fits: Callable[[str], bool]) -> set[int]:
         """Return the facts that are kept where the text without a query `fits`.
