@@ -88,8 +88,6 @@ def _join_lines(text: str) -> Iterator[str]:
 
 
 class _Page(BlockReader):
-    """The pieces of one page."""
-
     risky = late_pattern(r"(?!)")
 
     def __init__(self, text: str) -> None:

@@ -72,8 +72,6 @@ class _Span(NamedTuple):
 
 
 class _Blocks(LineReader):
-    """The pieces of one document, read from top to bottom."""
-
     risky = _RISKY
 
     def __init__(self, text: str) -> None:

@@ -68,8 +68,6 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 
 
 class _Blocks(LineReader):
-    """The pieces of one document, read from top to bottom."""
-
     risky = _RISKY
 
     def __init__(self, text: str) -> None:
