@@ -236,17 +236,11 @@ def _clauses(statement: ast.stmt) -> list[_Clause]:
                 found.append(_Clause(False, branch.body))
                 rest = branch.orelse
             return found + [_Clause(False, rest)] * bool(rest)
-        case ast.For() | ast.AsyncFor() | ast.While():
-            rest = statement.orelse
-            return [_Clause(True, statement.body)] + [_Clause(False, rest)] * bool(rest)
         case ast.Try() | ast.TryStar():
             handlers = [handler.body for handler in statement.handlers]
             bodies = [statement.body, *handlers, statement.orelse, statement.finalbody]
             return [_Clause(number == 1, body) for number, body in enumerate(filter(None, bodies))]
         case ast.Match():
             return [_Clause(False, case.body) for case in statement.cases]
-        case ast.With() | ast.AsyncWith():
-            return [_Clause(True, statement.body)]
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return [_Clause(True, statement.body)]
-    return []
+    bodies = [getattr(statement, "body", []), getattr(statement, "orelse", [])]
+    return [_Clause(number == 0, body) for number, body in enumerate(filter(None, bodies))]
