@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from ..text.words import late_pattern
 from .entry_reader import HEADER, DataEntry, EntryReader
 
-_TAG = late_pattern(
-    r"""<(?:(?P<closes>/?)[\w:.-]++(?:[^<>"'/]|"[^"<]*+"|'[^'<]*+'|/(?!>))*+(?P<alone>/?)>"""
-    r"""|(?P<aside>!--(?s:.*?)-->|!\[CDATA\[(?s:.*?)\]\]>|\?(?s:.*?)\?>|!(?!--|\[CDATA\[)[^\[>]*+"""
-    r"""(?:\[(?:[^\]"'<]|"[^"]*+"|'[^']*+'|<!--(?s:.*?)-->|<\?(?s:.*?)\?>|<(?!!--|\?))*+\]"""
-    r"""[^\[>]*+)*+>)|(?P<broken>))"""
-)
-"""A tag, a comment or the like; or the sign alone, where it begins none."""
+_TAG = late_pattern(r"""<(/?)[\w:.-]++(?:[^<>"'/]|"[^"<]*+"|'[^'<]*+'|/(?!>))*+(/?)>""")
+_NO_TAGS = {
+    "<!--": late_pattern(r"(?s:.*?)-->"),
+    "<![CDATA[": late_pattern(r"(?s:.*?)\]\]>"),
+    "<?": late_pattern(r"(?s:.*?)\?>"),
+    "<!": late_pattern(
+        r"""[^\[>]*+(?:\[(?:[^\]"'<]|"[^"]*+"|'[^']*+'|<!--(?s:.*?)-->|<\?(?s:.*?)\?>|<(?!!--|\?))*+"""
+        r"""\][^\[>]*+)*+>"""
+    ),
+}
+"""The beginnings of comments and the like, and all up to the end of each."""
 _ENTITY = late_pattern(r"&(?!(?:amp|apos|gt|lt|quot);)[\w:][\w:.-]*+;")
 """A reference to what only the text's own `<!DOCTYPE` tells."""
 _TAG_NAME = late_pattern(r"\s*<([\w:.-]++)")
@@ -25,7 +29,7 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
     """Return the elements of XML that begin and end on lines of their own; None if some do not."""
     reader = EntryReader(lines)
     around: list[int] = []  # the entries of the elements that are open, the outermost first
-    tags = _TAG.finditer(text)
+    tags = _read_tags(text)
     ends = list(accumulate(map(len, lines)))
     tag = next(tags, None)
     has_entities = bool(_ENTITY.search(text))
@@ -34,14 +38,14 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
         opened = closed = 0
         declares = False
         # What spans lines keeps them together: a comment, a tag with its attributes.
-        while tag is not None and tag.start() < ends[number]:
-            if tag["broken"] is not None:
+        while tag is not None and tag.start < ends[number]:
+            if tag.end is None:
                 return None
-            while tag.end() > ends[number]:
+            while tag.end > ends[number]:
                 number += 1
             closed, opened = _count_tag(tag, closed, opened)
-            declares = declares or (has_entities and tag[0].startswith("<!DOCTYPE"))
-            if not (around or opened or tag["aside"]):
+            declares = declares or (has_entities and text.startswith("<!DOCTYPE", tag.start))
+            if not (around or opened or text.startswith(("<!", "<?"), tag.start)):
                 return None  # all of it is in this line
             tag = next(tags, None)
         number += 1
@@ -61,13 +65,40 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
     return None if around else reader.finish()
 
 
-def _count_tag(tag: re.Match[str], closed: int, opened: int) -> tuple[int, int]:
+class _Tag(NamedTuple):
+    """A tag, a comment or the like in XML; without an `end` it is none."""
+
+    start: int
+    end: int | None
+    opens: int
+    """1 for a tag that opens an element, -1 for one that closes one, else 0."""
+
+
+def _read_tags(text: str) -> Iterator[_Tag]:
+    place = text.find("<")
+    while place >= 0:
+        end, opens = None, 0
+        for begin, stop in _NO_TAGS.items():
+            if text.startswith(begin, place):
+                found = stop.match(text, place + len(begin))
+                end = found.end() if found else None
+                break
+        else:
+            match = _TAG.match(text, place)
+            if match:
+                end = match.end()
+                opens = -1 if match[1] else int(not match[2])
+        yield _Tag(place, end, opens)
+        place = text.find("<", end) if end is not None else -1
+
+
+def _count_tag(tag: _Tag, closed: int, opened: int) -> tuple[int, int]:
     """Return the elements that a line has closed and opened so far, but those within the line."""
-    if tag["aside"] or tag["alone"]:
-        return closed, opened
-    if not tag["closes"]:
+    if tag.opens > 0:
         return closed, opened + 1
-    return (closed, opened - 1) if opened else (closed + 1, opened)
+    if tag.opens < 0:
+        return (closed, opened - 1) if opened else (closed + 1, opened)
+    return closed, opened
 
 
 def _name_of(line: str) -> str:
