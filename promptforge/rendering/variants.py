@@ -31,6 +31,7 @@ from ..packing.types import (
 from ..selection.group import without
 from ..text.words import UNITS, terms_of_text
 from ..tokenizers.registry import get_tokenizer
+from ..trimming.kinds import is_cut_within_data
 from ..trimming.pieces import (
     Pieces,
     Structure,
@@ -386,7 +387,9 @@ class Shortener:
         setting, item = self._page.setting, self._page.candidates.pool[index]
         # Each has the marker in it, and of a program as much again of other marks.
         is_program = setting.trimmers.is_program(item.kind, setting.language(item))
-        return chars > len(self._page.options.marker) and not is_program
+        if is_program:
+            return is_cut_within_data(whole.text, int(chars))
+        return chars > len(self._page.options.marker)
 
     def _reach(self, index: int, whole: Variant, chars: float) -> int:
         """Return the characters of a text that are read for a variant of so many; 0: all."""

@@ -247,7 +247,7 @@ def end_of(mode: str) -> None:
     tail = _tail(mode)
     if tail[:1] == "`":
         raise PlacementError("the code is not closed; write its backticks again, or \\` for one")
-    if tail[:1] == "<" or tail[:2] == "](" or tail == "]:" or tail.endswith(('/ "', "/ '", "/ (")):
+    if tail == "]:" or is_broken_by_blank_line(mode):
         message = "a template or block cannot begin or end in a link or tag; close it first"
         raise PlacementError(f"{message}, or write \\] and \\< for the signs themselves")
 

@@ -22,6 +22,7 @@ PRINTED_TITLE = object()
 LineParts = tuple[object, ...]
 """A line of a template so far: its own texts, `PRINTED_VALUE`s and `PRINTED_TITLE`s."""
 IN_CODE = "a value cannot stand between backticks; write {{ value | code }} without them"
+IN_QUOTES = 'a value amid other text goes into double quotes with it: "… {{ value }} …"'
 BRANCHES = "the branches of an if or a loop must both end inside {}, or both outside"
 TAGGED = "tagged"
 """The framing that prints contents as they are, between delimiters."""

@@ -13,7 +13,7 @@ from ..text.escape import INVISIBLE_CHARACTER, SURROGATE, Content, Safe, code_of
 from ..text.format import to_text
 from ..text.words import late_pattern
 from .json_syntax import Json, finite
-from .syntax import PRINTED_VALUE, LineParts, PlacementError, with_marks
+from .syntax import IN_QUOTES, PRINTED_VALUE, LineParts, PlacementError, with_marks
 
 # Any reader, whatever its delimiter, takes such a text for itself: no number, no word of JSON.
 _BARE = late_pattern(
@@ -91,7 +91,6 @@ def toon_string(value: object) -> Safe:
     return Safe(_ESCAPED_IN_LABEL.sub(_escape, label))
 
 
-_IN_QUOTES = 'a value amid other text goes into double quotes with it: "… {{ value }} …"'
 _QUOTED = late_pattern(r'"(?:[^"\\]|\\.)*"')
 _KEY = rf"(?:[A-Za-z_][\w.]*|{_QUOTED.pattern})"
 _HEADER = late_pattern(
@@ -127,7 +126,7 @@ class Toon(Json):
         if line[-1:] == (PRINTED_VALUE,) and not mode:
             before = self._spot(line[:-1])
             if before is not None and not _AFTER[before](text):
-                raise PlacementError(_IN_QUOTES)
+                raise PlacementError(IN_QUOTES)
         return super().feed(mode, line, text)
 
     def place(self, mode: str, line: LineParts) -> str:
@@ -135,7 +134,7 @@ class Toon(Json):
         if not mode:
             found = self._spot(line) or ""
         if not found:
-            raise PlacementError(_IN_QUOTES)
+            raise PlacementError(IN_QUOTES)
         return found
 
     def _spot(self, line: LineParts) -> str | None:

@@ -22,6 +22,7 @@ from ..text.words import late_pattern
 from .json_syntax import finite
 from .syntax import (
     BRANCHES,
+    IN_QUOTES,
     PRINTED_VALUE,
     Inside,
     LineParts,
@@ -116,7 +117,6 @@ def yaml_block(indent: int) -> Escape:
     return block
 
 
-_IN_QUOTES = 'a value amid other text goes into double quotes with it: "… {{ value }} …"'
 _GOES_ON = (
     "this value would go on with the text of the line above; put both into double quotes, or the"
     " value in a line that begins as far left as its list or mapping"
@@ -192,7 +192,7 @@ class Yaml(Syntax):
             and mode[-1:] not in ('"', "'", "#")
             and not _AFTER.match(text)
         ):
-            raise PlacementError(_IN_QUOTES)
+            raise PlacementError(IN_QUOTES)
         for found in _YAML_MARK.finditer(text):
             mark, so_far = found[0], before + text[: found.start()]
             closes = mode[-1:] == mark
@@ -226,7 +226,7 @@ class Yaml(Syntax):
                 raise PlacementError("a backslash before a value would make an escape; write two")
             return "string"
         if not _SCALAR_BEGINS.search(before):
-            raise PlacementError(_IN_QUOTES)
+            raise PlacementError(IN_QUOTES)
         begins = lines[:1] not in ("", "|") and _LEAD.fullmatch(before)
         if begins and (lines[0] == "-" or _indent(before) >= int(lines)):
             raise PlacementError(_GOES_ON)

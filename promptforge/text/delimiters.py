@@ -25,7 +25,7 @@ LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """Anything that a reader may take for a line end, as the inside of a character class."""
 UNUSUAL = late_pattern("[^\t\n\r\x20-\x7e]")
 """All but the visible characters of ASCII, the usual line ends and tab."""
-_IS_LINE_END = late_pattern(f"[{LINE_END_CHARACTERS}]")
+_LINE_END = late_pattern(f"([{LINE_END_CHARACTERS}])")
 LONG_S = "ſ"
 """It looks like an f and is an s, so it folds to itself."""
 MAX_CHARACTERS_REMEMBERED = 50_000
@@ -97,7 +97,7 @@ def readings(line: str) -> Iterator[str]:
 def _fold_character(char: str) -> str:
     if char == LONG_S:
         return char
-    if _IS_LINE_END.match(char):
+    if _LINE_END.match(char):
         return "\n"
     category = characters.category(char)
     if category == "Zs" or char in _BLANKS:
@@ -132,7 +132,6 @@ def _fold_visible(char: str, category: str) -> str:
 _FOLDED_CODES = {code: _fold_character(chr(code)) or None for code in range(128)}
 
 
-_LINE_END = late_pattern(f"([{LINE_END_CHARACTERS}])")
 # Two letters that are one to the eye, and letters that are two.
 _PAIRS = {"rn": "m", "vv": "w", "cl": "d"}
 _SPELLED = {

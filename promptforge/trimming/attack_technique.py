@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..text.format import Marks
+from .blocks import sentence_mark
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, paragraph, split_sentences
 
 # `(Citation: Name (2020))` with the blank before it, and the `(https://…)` of a link; the text of
@@ -58,13 +59,10 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 def _gap(run: Sequence[Piece], marks: Marks) -> str:
     if all(part.kind == "extra" for part in run):
         return ""
-    last = run[-1].text
-    return f"[{marks.gap}]" + last[len(last.rstrip()) :]
+    return sentence_mark(run, marks)
 
 
 class _Technique:
-    """The pieces of one text, read from top to bottom."""
-
     def __init__(self) -> None:
         self._parts: list[Piece] = []
         self._keep: int = _SENTENCE

@@ -19,7 +19,6 @@ from .pieces import (
     UnderQuery,
     line_end,
     paragraph,
-    split_lines,
     split_sentences,
 )
 
@@ -39,11 +38,32 @@ _NESTED = 99
 """The level of what a block holds: no heading ends it."""
 
 
+def sentence_mark(run: Sequence[Piece], marks: Marks) -> str:
+    """Return the mark in place of sentences of a paragraph: `[…]`."""
+    last = run[-1].text
+    return f"[{marks.gap}]" + last[len(last.rstrip()) :]
+
+
+def _mark(run: Sequence[Piece], marks: Marks) -> str:
+    kind, last = run[0].kind, run[-1].text
+    if kind == "sentence":
+        return sentence_mark(run, marks)
+    mark = f"[{marks.gap}]"
+    end = "\n" * last.endswith(("\n", "\r"))
+    if kind.endswith("line"):
+        return kind.removesuffix("line") + mark + end
+    if kind == "row":
+        return f"| {mark.replace('|', '/')} |{end}"  # a bar of the author's would add a column
+    # A paragraph of its own: `kind` has the line ends that part it from the text before, and its
+    # indentation.
+    return kind + mark + end * 2
+
+
 def make_document(
     parts: Sequence[Piece],
     marks: Marks,
     above: Callable[[str], str] = paragraph,
-    mark: Callable[[Sequence[Piece], Marks], str] | None = None,
+    mark: Callable[[Sequence[Piece], Marks], str] = _mark,
     read: Callable[[Piece], str] = lambda piece: piece.text,
 ) -> Pieces | None:
     """Return the blocks of a document as its pieces; None if it is one block.
@@ -53,10 +73,9 @@ def make_document(
     """
     if len(parts) < 2:
         return None
-    make_mark = mark or _mark
 
     def gap(run: Sequence[Piece], marks: Marks) -> str:
-        made = make_mark(run, marks)
+        made = mark(run, marks)
         return made.rstrip("\n") if run[-1] is parts[-1] else made
 
     under_query = UnderQuery(loose=True, read=read)
@@ -95,27 +114,6 @@ class _DocumentPieces(Pieces):
                 out.append(self._numbered(self.parts[index].text, index, out))
             following = index + 1
         return "".join(out).rstrip("\r\n") + line_end(self.parts[-1:])
-
-
-def sentence_mark(run: Sequence[Piece], marks: Marks) -> str:
-    """Return the mark in place of sentences of a paragraph: `[…]`."""
-    last = run[-1].text
-    return f"[{marks.gap}]" + last[len(last.rstrip()) :]
-
-
-def _mark(run: Sequence[Piece], marks: Marks) -> str:
-    kind, last = run[0].kind, run[-1].text
-    if kind == "sentence":
-        return sentence_mark(run, marks)
-    mark = f"[{marks.gap}]"
-    end = "\n" if last.endswith(("\n", "\r")) else ""
-    if kind.endswith("line"):
-        return kind.removesuffix("line") + mark + end
-    if kind == "row":
-        return f"| {mark.replace('|', '/')} |{end}"  # a bar of the author's would add a column
-    # A paragraph of its own: `kind` has the line ends that part it from the text before, and its
-    # indentation.
-    return kind + mark + end * 2
 
 
 Place = tuple[float, int, str]
@@ -224,9 +222,9 @@ class BlockReader:
 class LineReader(BlockReader):
     """The pieces of a document that is read by its lines; a block may hold blocks."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, lines: Sequence[str]) -> None:
         super().__init__()
-        self._lines = split_lines(text)
+        self._lines = lines
         self._nesting = 0
 
     def _read(self, start: int, stop: int) -> None:

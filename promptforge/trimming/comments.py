@@ -62,11 +62,12 @@ def without_comments(
     lost = _DOLLAR_QUOTE if "sql" in name else _NOT_TOLD.get(name)
     if hole is None or (lost and lost.search(text)) or _is_read_slowly(text, name):
         return None
-    styles = name in _STYLES
+    spans: list[tuple[int, int]] | None
     try:
-        spans = (
-            _comments_of_styles(text) if styles else _comments_by_lexer(freeze(text), name, is_late)
-        )
+        if name in _STYLES:  # Pygments sees no comment within a rule of SCSS
+            spans = [found.span(1) for found in _STYLE_COMMENT.finditer(text) if found[1]]
+        else:
+            spans = _comments_by_lexer(freeze(text), name, is_late)
     except OptionError:
         raise
     except PromptForgeError:  # a lexer that fails cannot tell either
@@ -124,11 +125,6 @@ def _read_by(lexer: Any, text: str) -> Iterator[tuple[int, Any, str]]:
     found = call_foreign(lexer.get_tokens_unprocessed, PromptForgeError, text)
     while (each := call_foreign(next, PromptForgeError, found, None)) is not None:
         yield each
-
-
-def _comments_of_styles(text: str) -> list[tuple[int, int]]:
-    """Return the places of comments in style sheets: Pygments sees none within a rule of SCSS."""
-    return [match.span(1) for match in _STYLE_COMMENT.finditer(text) if match[1]]
 
 
 def _is_in_doubt(text: str, begin: int, end: int, language: str) -> bool:

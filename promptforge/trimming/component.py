@@ -45,11 +45,14 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     return program_pieces(text, blocks.cut(), language, marks, _gap)
 
 
+def _find(lines: Sequence[str], start: int, pattern: re.Pattern[str]) -> int:
+    reach = range(start, len(lines))
+    return next((line for line in reach if pattern.match(lines[line])), len(lines))
+
+
 def _add_script(blocks: Blocks, language: str, end: re.Pattern[str]) -> None:
     lines, first = blocks.lines, blocks.next + 1
-    last = first
-    while last < len(lines) and not end.match(lines[last]):
-        last += 1
+    last = _find(lines, first, end)
     head = blocks.add(first - 1, first, rank=SIGNATURE, kind=_MARKUP)
     script = "".join(lines[first:last])
     found = read_syntax(script, language) or read_indentation(script, language)
@@ -66,9 +69,7 @@ def _add_script(blocks: Blocks, language: str, end: re.Pattern[str]) -> None:
 
 def _add_markup(blocks: Blocks) -> None:
     lines, first = blocks.lines, blocks.next
-    last = first + 1
-    while last < len(lines) and not _SCRIPT.match(lines[last]):
-        last += 1
+    last = _find(lines, first + 1, _SCRIPT)
     found = read_indentation("".join(lines[first:last]), "html")
     if found is None:
         blocks.add(first, last, kind=_MARKUP)

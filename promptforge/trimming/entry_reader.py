@@ -64,11 +64,6 @@ class EntryReader:
         self._around: list[tuple[float, int]] = []
         """Columns and numbers of entries, the outermost first."""
 
-    @property
-    def begins_document(self) -> bool:
-        """True if the next entry is the first of its document."""
-        return not self.entries or self.entries[-1].kind == DOCUMENT
-
     def add(self, line: int, column: float, key: str = "", kind: str = "") -> DataEntry:
         """Add the entry that begins in a line, with comments above it.
 
@@ -98,10 +93,6 @@ class EntryReader:
         """Return the column that a value which begins in a column is deeper than."""
         around = [number for above, number in self._around if above < column]
         return self.entries[around[-1]].column if around else -1.0
-
-    def extend(self, line: int) -> None:
-        """Let the last entry go on through a line."""
-        self.entries[-1].end = self.next = line + 1
 
     def find_end(
         self, line: int, find: Callable[[], int | None], reach: int = MAX_LINES_OF_A_VALUE

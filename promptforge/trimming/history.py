@@ -62,17 +62,13 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     An input stays as long as any of its output does.
     """
     lines = split_lines(text)
-    entries = _entries(lines, language)
+    vague = [pair for names, pair in _VAGUE_PROMPTS.items() if language in names.split()]
+    prompts = [*_PROMPTS.values(), *vague]
+    # The prompt that is seen most often.
+    entries = max((_read(lines, prompt, more) for prompt, more in prompts), key=len)
     if not entries:
         return None
     return Pieces(_parts(lines, entries), line_gap, marks, under_query=UnderQuery(_ASKED))
-
-
-def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:
-    """Return the entries by the prompt that is seen most often."""
-    vague = [pair for names, pair in _VAGUE_PROMPTS.items() if language in names.split()]
-    found = [_read(lines, prompt, more) for prompt, more in [*_PROMPTS.values(), *vague]]
-    return max(found, key=len)
 
 
 def _read(lines: Sequence[str], prompt: str, more: str) -> list[_Entry]:

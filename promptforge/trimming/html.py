@@ -20,14 +20,11 @@ from .blocks import (
     sentence_mark,
 )
 from .html_blocks import (
-    ASIDE,
     HEADING,
     STRUCTURE,
-    TEXT_BLOCKS,
     VOID,
     HtmlBlock,
     clean_page,
-    closes_asides,
     lines_outside_tags,
     read_text,
     split_page,
@@ -48,7 +45,7 @@ MAX_LINKS_CHARS = 500
 _ITEMS = frozenset(["dd", "dt", "li", "tr"])
 _NEVER_OPEN = STRUCTURE | VOID | {""}
 """Elements that a sentence may end in; comments, too."""
-_EDGE = late_pattern(r"(?i)<(/?)(aside|dl|footer|menu|nav|ol|table|ul)\b")
+_EDGE = late_pattern(r"(?i)<(/?)(?:dl|menu|ol|table|ul)\b")
 _LINK_WITHIN = late_pattern(r"""(?i)<a\s[^<>]*?\bhref\s*=\s*["']?#""")
 
 
@@ -91,18 +88,12 @@ def _join_lines(text: str) -> Iterator[str]:
 
 
 class _Page(BlockReader):
-    """The pieces of one page."""
-
     risky = late_pattern(r"(?!)")
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self._text = text
-        self._main = range(len(text))
-        """Where the main part of the page is; what is beside it is navigation."""
-        self._knows_aside = closes_asides(text)
-        self._aside = 0
-        """Open elements of navigation and the like."""
+        self._blocks, self._is_beside = split_page(text)
         self._holders: list[tuple[int, int]] = []
         """For each list and table that is open, the item it is in, and the piece that its blocks
         need: an item, the table's header; -1 for none."""
@@ -114,16 +105,14 @@ class _Page(BlockReader):
 
     def read(self) -> list[Piece]:
         """Return the pieces."""
-        blocks, main = split_page(self._text)
-        if any(block.start in main and block.name in TEXT_BLOCKS for block in blocks):
-            self._main = main
-        levels = [b.name for b in blocks if HEADING.fullmatch(b.name) and not self._is_aside(b)]
+        headings = [block for block in self._blocks if HEADING.fullmatch(block.name)]
+        levels = [block.name for block in headings if not self._is_aside(block)]
         names = [name for name in levels if name != "title"]
         self._has_title = bool(names) and names[0] == min(names) and names.count(names[0]) == 1
         self._counts_title = not self._has_title and "title" in levels
         self._has_title = self._has_title or self._counts_title
         self._first = False
-        for block in blocks:
+        for block in self._blocks:
             self._read_block(block)
         return self._join_tags()
 
@@ -161,9 +150,7 @@ class _Page(BlockReader):
 
     def _is_aside(self, block: HtmlBlock) -> bool:
         """Tell whether a block is part of the navigation, not of the page's text."""
-        if block.name == "title":
-            return False
-        return bool(self._aside and self._knows_aside) or block.start not in self._main
+        return block.name != "title" and self._is_beside(block.start)
 
     def _add_or_join(self, text: str, keep: float, kind: str) -> None:
         """Add a piece of a kind, or join it to the one before."""
@@ -176,10 +163,7 @@ class _Page(BlockReader):
     def _read_edges(self, text: str) -> None:
         """Read which lists and tables begin and end."""
         for edge in _EDGE.finditer(text):
-            name = edge[2].lower()
-            if name in ASIDE:
-                self._aside = max(0, self._aside + (-1 if edge[1] else 1))
-            elif not edge[1]:
+            if not edge[1]:
                 self._holders.append((self._item, self._item))
                 self._item = -1
             elif self._holders:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from html import unescape
+from itertools import accumulate
 from typing import NamedTuple
 
 from ..text.words import late_pattern
@@ -28,9 +30,9 @@ _RAW = frozenset(["canvas", "iframe", "select", "svg", *_CODE])
 _SETTINGS = frozenset(["base", "link", "meta"])
 _IMAGES = frozenset(["embed", "image", "img", "source"])
 VOID = frozenset(["area", "br", "col", "input", "param", "track", "wbr", *_IMAGES, *_SETTINGS])
-ASIDE = frozenset(["aside", "footer", "nav"])
+_ASIDE = frozenset(["aside", "footer", "nav"])
 _LISTS = frozenset(["dl", "menu", "ol", "ul"])
-_GROUPS = frozenset(["hr", "table", *ASIDE, *_LISTS])
+_GROUPS = frozenset(["hr", "table", *_ASIDE, *_LISTS])
 """Elements that are no part of the block right after their start tag."""
 _HOLDERS = frozenset(
     [
@@ -66,8 +68,7 @@ HEADING = late_pattern(r"(?i)h[1-6]|title")
 _HEADING_EDGE = late_pattern(r"(?i)<(/?)(?:h[1-6]|title)\b[^<>]*+>")
 _MAIN = late_pattern(r"""(?i)<(?:main\b|[a-z]++\s[^<>]*\brole=["']?main\b)""")
 _SPEAKS = late_pattern(r"(?:&#?\w+;|[\W_])*+\w")
-_ASIDE_EDGE = late_pattern(r"(?i)<(/?)(?:aside|footer|nav)\b")
-TEXT_BLOCKS = BLOCKS | {"text"}
+_TEXT_BLOCKS = BLOCKS | {"text"}
 """Names of blocks with a text."""
 _TELLING = frozenset(
     [
@@ -204,19 +205,24 @@ def lines_outside_tags(text: str) -> list[str]:
     return [*found, held] if held else found
 
 
-def split_page(text: str) -> tuple[list[HtmlBlock], range]:
-    """Return the blocks of a page, from top to bottom, and the characters of its main part.
+def split_page(text: str) -> tuple[list[HtmlBlock], Callable[[int], bool]]:
+    """Return the blocks of a page, from top to bottom, and the test of a place: is it beside?
 
-    Together the blocks are the page. The main part is in `<main>` or the like, else all of it.
+    Together the blocks are the page. Navigation is beside, and what is not in `<main>` or the like;
+    but an element of navigation without an end would be all of the rest.
     """
     splitter = _Splitter(text)
-    return splitter.split(), splitter.main
+    blocks, main, edges = splitter.split(), splitter.main, splitter.edges
+    if not any(block.start in main and block.name in _TEXT_BLOCKS for block in blocks):
+        main = range(len(text))
+    if sum(step for _, step in edges):
+        edges = []
+    depths = [0, *accumulate((step for _, step in edges), lambda depth, step: max(0, depth + step))]
 
+    def is_beside(place: int) -> bool:
+        return place not in main or depths[bisect_left(edges, (place,))] > 0
 
-def closes_asides(text: str) -> bool:
-    """Return False if an element of navigation has no end: it would be all of the rest."""
-    edges = [edge[1] for edge in _ASIDE_EDGE.finditer(text)]
-    return 2 * edges.count("/") == len(edges)
+    return blocks, is_beside
 
 
 def clean_page(text: str) -> str:
@@ -228,24 +234,17 @@ def clean_page(text: str) -> str:
     >>> clean_page("<nav>Home</nav><main><script>f()</script><p class=a>A <b>word</b>.</main>")
     '<p>A <b>word</b>.'
     """
-    blocks, main = split_page(text)
-    if not any(block.start in main and block.name in TEXT_BLOCKS for block in blocks):
-        main = range(len(text))
-    counts_aside = closes_asides(text)
+    blocks, is_beside = split_page(text)
     shown: list[str] = []
-    aside = 0
     for block in blocks:
         part = text[block.start : block.end]
         if block.name == "tags":
             for tag in _read_tags(part):
-                name = tag.name.strip("/")
-                if name in ASIDE and counts_aside:
-                    aside = max(0, aside + (1 if name == tag.name else -1))
-                elif block.start + tag.start in main and not aside:
+                if not is_beside(block.start + tag.start):
                     shown.append(_clean(part[tag.start : tag.end]))
-        elif block.name in ("code", "raw") or aside or block.start not in main:
-            shown.append(_clean(part) if block.name == "title" else "")
-        else:
+        elif block.name == "title":
+            shown.append(_clean(part))
+        elif block.name not in ("code", "raw") and not is_beside(block.start):
             shown.append(part.strip("\n") if block.name == "pre" else _clean(part))
     found = "\n".join(filter(None, shown))
     return found if _SPEAKS.match(read_text(found)) else text
@@ -288,6 +287,8 @@ class _Splitter:
         self._endless: set[str] = set()
         self.main = range(len(text))
         """Where the main part of the page is: in `<main>` or the like, or all of it."""
+        self.edges: list[tuple[int, int]] = []
+        """Places of the tags of navigation, with 1 where one begins and -1 where one ends."""
 
     def split(self) -> list[HtmlBlock]:
         """Return the blocks."""
@@ -300,6 +301,8 @@ class _Splitter:
                 self.main = range(self.main.start or tag.start, self.main.stop)
             elif tag.name == "/main":
                 self.main = range(self.main.start, tag.end)
+            if tag.name.strip("/") in _ASIDE:
+                self.edges.append((tag.start, -1 if tag.name[0] == "/" else 1))
             place = self._read_tag(tag)
         self._read_text(place, len(self._text))
         self._end(len(self._text))

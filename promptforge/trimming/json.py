@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from ..text.escape import SURROGATE
 from ..text.format import Marks
@@ -157,9 +157,10 @@ def divide(
 ) -> TrimmedVariants | None:
     """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
-    None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
-    an object, a number of too many digits), and for one too deep. With `tables` an
-    array of like objects is a table, if that is clearly shorter. The marker replaces the first `…`.
+    None too for a text that cannot be written again as it was (a key twice in an object, a number
+    of too many digits), and for one too deep. NaN and Infinity, as Python writes them, stay so.
+    With `tables` an array of like objects is a table, if that is clearly shorter. The marker
+    replaces the first `…`.
     """
     read = _read(text, language, tables)
     if read is None:
@@ -295,7 +296,7 @@ class _JsonVariants(TrimmedVariants):
         best = _best(matched)
         # The record of the best answer, the answer alone, short records; where none is, its values.
         records = [each for each in matched if each[0] >= SHARE * matched[0][0]]
-        inner = _matched(_nodes_in(best[0]), match)
+        inner = _matched(_nodes(best[0].value, best[0].path, longest=0), match)
         parts: list[Sequence[_Node]] = [
             [node]
             for _, node, size in matched
@@ -348,22 +349,15 @@ def _apart(nodes: Iterable[_Node]) -> list[_Node]:
     return found
 
 
-def _nodes_in(node: _Node) -> Iterator[tuple[_Node, str]]:
-    """Yield all values in a node with their texts."""
-    is_record = isinstance(node.value, (dict, list))
-    return _nodes(node.value, node.path, longest=0) if is_record else iter(())
-
-
 def _nodes(
     value: Any, path: tuple[tuple[int, Any], ...] = (), longest: int = MAX_CHARS_OF_A_RECORD
 ) -> Iterator[tuple[_Node, str]]:
     """Yield what may answer, with its text: the records in a value, and the values in long ones."""
-    waiting = deque[tuple[tuple[tuple[int, Any], ...], Any]]([(path, value)])
+    waiting = deque([_Node(path, value)] * isinstance(value, (dict, list)))
     while waiting:
         path, container = waiting.popleft()
         is_long = _exceeds([container], longest)
-        pairs = container.items() if isinstance(container, dict) else enumerate(container)
-        for place, inner in pairs:
+        for place, inner in _pairs(container):
             node = _Node((*path, (id(container), place)), inner)
             is_record = isinstance(inner, (dict, list))
             if is_record:
@@ -392,22 +386,33 @@ def _decode(text: str) -> tuple[list[str], list[Any]]:
     return lines, [_DECODER.decode(line) for line in lines]
 
 
-def _open_embedded(values: list[Any]) -> None:
-    """Put the values of texts that are JSON in the place of these texts."""
-    waiting: list[tuple[Any, int]] = [(values, 0)]
+def _pairs(container: dict[Any, Any] | list[Any]) -> Iterable[tuple[Any, Any]]:
+    return container.items() if isinstance(container, dict) else enumerate(container)
+
+
+def _scalars(values: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the container, the place there and the value of each text and number in values."""
+    waiting: list[Any] = [values]
     while waiting:
-        container, level = waiting.pop()
-        pairs = container.items() if isinstance(container, dict) else enumerate(container)
-        for place, value in list(pairs):
+        container = waiting.pop()
+        for place, value in list(_pairs(container)):
             if isinstance(value, (dict, list)):
-                waiting.append((value, level))
-            elif type(value) is str and level < MAX_EMBEDDED and _begins_as_json(value):
-                try:
-                    inner = _DECODER.decode(value)
-                except (ValueError, RecursionError):
-                    continue
-                container[place] = _Embedded([inner])
-                waiting.append((container[place], level + 1))
+                waiting.append(value)
+            else:
+                yield container, place, value
+
+
+def _open_embedded(values: list[Any], level: int = 0) -> None:
+    """Put the values of texts that are JSON in the place of these texts."""
+    for container, place, value in _scalars(values) if level < MAX_EMBEDDED else ():
+        is_long = type(value) is str and len(value) >= MIN_EMBEDDED_CHARS
+        if is_long and value.lstrip(" \t\r\n")[:1] in ("{", "["):
+            try:
+                inner = _Embedded([_DECODER.decode(value)])
+            except (ValueError, RecursionError):
+                continue
+            container[place] = inner
+            _open_embedded(inner, level + 1)
 
 
 def _open_texts(values: list[Any], marks: Marks) -> None:
@@ -417,24 +422,18 @@ def _open_texts(values: list[Any], marks: Marks) -> None:
     # The writer tells its own marks from what the texts hold.
     trimmers = Trimmers(marks._replace(marker="", gap=_MARK))
     room = MAX_CHARS_OF_TEXTS
-    waiting: list[Any] = [values]
-    while waiting:
-        container = waiting.pop()
-        pairs = container.items() if isinstance(container, dict) else enumerate(container)
-        for place, value in list(pairs):
-            if isinstance(value, (dict, list)):
-                waiting.append(value)
-            if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD:
-                continue
-            room -= len(value)
-            # Data in letters, without a blank or line end, have no structure.
-            if room < 0 or _MARKS.search(value) or not _BLANK.search(value):
-                continue
-            found = trimmers.find_structure("", language_by_content("", value), value)
-            if not isinstance(found, Pieces):
-                found = divide_prose(value, trimmers.marks)
-            if found is not None:
-                container[place] = _Text(value, found)
+    for container, place, value in _scalars(values):
+        if type(value) is not str or len(value) <= MAX_CHARS_OF_A_RECORD:
+            continue
+        room -= len(value)
+        # Data in letters, without a blank or line end, have no structure.
+        if room < 0 or _MARKS.search(value) or not _BLANK.search(value):
+            continue
+        found = trimmers.find_structure("", language_by_content("", value), value)
+        if not isinstance(found, Pieces):
+            found = divide_prose(value, trimmers.marks)
+        if found is not None:
+            container[place] = _Text(value, found)
 
 
 def _put_in_tables(value: Any) -> Any:
@@ -463,10 +462,6 @@ def _flatten(row: Any) -> dict[str, Any] | None:
         else:
             found[key] = value
     return found
-
-
-def _begins_as_json(text: str) -> bool:
-    return len(text) >= MIN_EMBEDDED_CHARS and text.lstrip(" \t\r\n")[:1] in ("{", "[")
 
 
 def _expressions(text: str) -> list[ast.expr]:
@@ -502,10 +497,6 @@ def _number(digits: str) -> _Number:
     return _Number(digits)
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -514,7 +505,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    parse_int=_number, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_distinct
+    parse_int=_number, parse_float=_number, parse_constant=_Number, object_pairs_hook=_distinct
 )
 
 
@@ -558,6 +549,12 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 def _quote(text: str) -> str:
     return _escape(_ENCODER.encode(text))
+
+
+def _quote_around_marks(parts: list[str]) -> str:
+    """Return texts, with a mark between each two, as one text of JSON."""
+    parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
+    return f'"{"".join(parts)}"'
 
 
 def _escape(written: str) -> str:
@@ -616,17 +613,15 @@ class _Writer:
         if len(value.text) <= most + MIN_CHARS_CUT:
             return _quote(value.text)
         parts = _MARKS.split(value.within(most, self._places.get(id(value), ())))
-        parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
-        return f'"{"".join(parts)}"'
+        return _quote_around_marks(parts)
 
     def _container(self, value: dict[str, Any] | list[Any], depth: int) -> str:
         ends = ("[", "]") if isinstance(value, list) else ("{", "}")
         if isinstance(value, _Embedded):
             writer = self._wide if (id(value), 0) in self._whole else self
             parts = _MARKS.split(writer._value(value[0], depth))
-            parts[::2] = [_quote(part)[1:-1] for part in parts[::2]]
             parts[1::2] = [chr(ord(mark) + 1) for mark in parts[1::2]]
-            return f'"{"".join(parts)}"'
+            return _quote_around_marks(parts)
         if isinstance(value, _Call):
             ends = (f"{value.name}(", ")")
         if depth > self._limits.depth and id(value) not in self._places:

@@ -82,6 +82,7 @@ MAX_TEXTS_DETECTED = 4_096
 _OUTER_STATEMENT = late_pattern(r"^(?=[\w@])", re.MULTILINE)
 _INNER_STATEMENT = late_pattern(r"^(?=[\w@]|(?:    |\t)(?:def|async|@))", re.MULTILINE)
 """A text read in part may end within a class where no brace would be left open."""
+_SETS_DATA = late_pattern(r"\w+[ \t]*(?::[^=\n]*+)?=[ \t]*\w{0,2}[\"'(\[{]")
 
 
 class Trimmers(NamedTuple):
@@ -102,7 +103,7 @@ class Trimmers(NamedTuple):
         so many characters, or a few more; the rest is one more piece. Raises `OptionError` if a
         plug-in fails.
         """
-        from .pieces import Pieces
+        from .pieces import Piece, Pieces
 
         kind = self.trim_as.get(kind, kind)
         name = TRIMMERS_BY_LANGUAGE.get(language or "", "code")
@@ -111,7 +112,8 @@ class Trimmers(NamedTuple):
             if end and (statement is _OUTER_STATEMENT or name == "python"):
                 found = _divide_once(kind, language, text[: end.start()], self.marks, only=name)
                 if isinstance(found, Pieces):  # else it ends within a string, say
-                    return found.followed_by(text[end.start() :])
+                    rest = Piece(text[end.start() :], keep=-1.0)  # the first to go
+                    return found.with_parts([*found.parts, rest])
         if len(text) > MAX_CHARS_DIVIDED or max(map(text.count, "\n\r")) > MAX_LINES_DIVIDED:
             return None
         if kind not in _OWN_KINDS:
@@ -253,6 +255,17 @@ def _is_prose(text: str) -> bool:
 
 
 _detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(detect_language)
+
+
+def is_cut_within_data(text: str, chars: int) -> bool:
+    """Tell whether a program's first `chars` characters end in a literal as long as they are.
+
+    Of `DATA = "…"` the beginning says nothing of the functions below it.
+    """
+    starts = [found.start() for found in _OUTER_STATEMENT.finditer(text, 0, chars)]
+    if not starts or not _SETS_DATA.match(text, starts[-1], chars):
+        return False
+    return _OUTER_STATEMENT.search(text, chars, 2 * chars) is None
 
 
 def is_program(kind: str, language: str | None) -> bool:

@@ -83,8 +83,6 @@ def _indent(line: str) -> int | None:
 
 
 class _Page:
-    """The pieces of one page, read from top to bottom."""
-
     def __init__(self, lines: Sequence[str], indents: Sequence[int | None]) -> None:
         self._lines = lines
         self._indents = indents

@@ -19,7 +19,7 @@ from .blocks import (
     MAX_CHARS_KEPT,
     MAX_LINES_WHOLE,
     WHITE,
-    BlockReader,
+    LineReader,
     make_document,
 )
 from .pieces import ALWAYS, Piece, Pieces
@@ -71,28 +71,21 @@ class _Span(NamedTuple):
     """`"front"` for front matter, None for link definitions: the parser has no tokens for them."""
 
 
-class _Blocks(BlockReader):
-    """The pieces of one document, read from top to bottom."""
-
+class _Blocks(LineReader):
     risky = _RISKY
 
     def __init__(self, text: str) -> None:
-        super().__init__()
+        super().__init__(list(filter(None, _LINE.findall(text))))
         self._text = text
-        starts = [found.start() for found in _LINE.finditer(text)]
-        self._starts = [start for start in starts if start < len(text)] + [len(text)]
 
-    def _slice(self, start: int, end: int) -> str:
-        return self._text[self._starts[start] : self._starts[end]]
-
-    def _blank(self, line: int) -> bool:
-        return not self._slice(line, line + 1).strip(WHITE)
+    def _is_blank(self, number: int) -> bool:
+        return not self._lines[number].strip(WHITE)
 
     def _line_ends_before(self, line: int) -> str:
         """Return the line ends between the line before and a mark in place of this one."""
-        if line == 0 or self._blank(line - 1):
+        if line == 0 or self._is_blank(line - 1):
             return ""
-        return "\n\n" if self._text[self._starts[line] - 1] == "\r" else "\n"
+        return "\n\n" if self._lines[line - 1][-1] == "\r" else "\n"
 
     def read(self) -> list[Piece]:
         """Return the pieces."""
@@ -147,12 +140,11 @@ class _Blocks(BlockReader):
         starts: list[tuple[int, Any]] = []
         if done:
             starts.append((0, "front"))
-        last = len(self._starts) - 1
+        last = len(self._lines)
         for token, (start, end) in zip([*blocks, None], [*maps, (last, last)], strict=True):
             if start < done:
                 continue
-            while done < start and self._blank(done):
-                done += 1
+            done = self._skip_blank(done, start)
             # The parser has no token for these lines: link definitions.
             if done < start:
                 starts.append((done, None))
@@ -173,7 +165,7 @@ class _Blocks(BlockReader):
         text, keep, under = self._slice(start, end), self._keep(), self._under()
         self._fresh, self._intro = False, -1
         stop = end
-        while stop > start and self._blank(stop - 1):
+        while stop > start and self._is_blank(stop - 1):
             stop -= 1
         long = stop - start > MAX_LINES_WHOLE
         if _PICTURE.match(text.lstrip()) and not (long and token.type == "table_open"):
@@ -186,18 +178,15 @@ class _Blocks(BlockReader):
             # The line end after the last row parts the table from the next block: it always stays.
             rest = self._slice(stop - 1, end)
             row = self._slice(stop - 1, stop).rstrip("\r\n \t" if end == stop else "\r\n")
-            lines = [*self._lines(start, stop - 1), row, rest[len(row) :]]
+            lines = [*self._lines[start : stop - 1], row, rest[len(row) :]]
             self._add_lines(lines, (keep, under, kind), "row")
         elif token.type == "fence" and long and self._is_closed(token, stop):
-            lines = [*self._lines(start, stop - 1), self._slice(stop - 1, end)]
+            lines = [*self._lines[start : stop - 1], self._slice(stop - 1, end)]
             self._add_lines(lines, (keep, under, kind))
         else:
             self._add(text, keep - 2 * (token.type == "html_block"), under, kind)
 
     def _is_closed(self, token: Any, stop: int) -> bool:
         """Tell whether a fence has a closing line; at the end of a text it may have none."""
-        line = self._slice(stop - 1, stop).strip()
+        line = self._lines[stop - 1].strip()
         return len(line) >= len(token.markup) and not line.strip(token.markup[0])
-
-    def _lines(self, start: int, stop: int) -> list[str]:
-        return [self._slice(line, line + 1) for line in range(start, stop)]

@@ -12,7 +12,7 @@ from collections import Counter
 
 from ..text.format import Marks
 from .blocks import MAX_LINES_WHOLE, MAX_NESTING, LineReader, make_document
-from .pieces import Piece, Pieces, paragraph, split_sentences
+from .pieces import Piece, Pieces, paragraph, split_lines, split_sentences
 
 _LEVELS = ["part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph"]
 _TEX_HEADING = re.compile(rf"[ \t]*\\({'|'.join(_LEVELS)})\*?[ \t]*[\[{{]")
@@ -59,7 +59,7 @@ class _Blocks(LineReader):
     """The beginning of a comment in a line of its own."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(split_lines(text))
         self._ends = self._find_ends()
         """First line of a block with an end → its last line."""
 
@@ -70,28 +70,24 @@ class _Blocks(LineReader):
         """Return the level of the heading in a line; None if it is none."""
         raise NotImplementedError
 
-    def _goes_with_heading(self, number: int) -> bool:
-        return False
-
     def _is_lead(self, number: int) -> bool:
         """Tell whether a line belongs to the block below it."""
-        return False
+        raise NotImplementedError
+
+    def _goes_with_heading(self, number: int) -> bool:
+        return self._is_lead(number)
 
     def _begins_block(self, number: int) -> bool:
         """Tell whether a line begins a block without a blank line before it."""
         return number in self._ends or self._level(number) is not None
 
-    def _is_literal(self, number: int) -> bool:
-        """Tell whether the lines of a block may go one by one."""
-        return False
-
-    def _is_text(self, number: int) -> bool:
-        """Tell whether a block with an end holds blocks."""
-        return False
+    def _inside(self, number: int) -> str:
+        """Return `lines` for a block of lines that may go one by one, `blocks` for one of these."""
+        raise NotImplementedError
 
     def _rank(self, text: str, keep: float) -> float:
         """Return the `keep` of a paragraph: less where it says nothing to a reader."""
-        return keep
+        raise NotImplementedError
 
     def read(self) -> list[Piece]:
         """Return the pieces."""
@@ -141,12 +137,12 @@ class _Blocks(LineReader):
         """Add the block that has its first line in `number`; what belongs to it begins before."""
         keep, under, last = self._keep(), self._under(), self._ends[number]
         self._fresh, self._intro = False, -1
-        if last - number - 1 <= MAX_LINES_WHOLE or self._nesting >= MAX_NESTING:
-            self._add(self._slice(start, end), keep, under, self.comment)
-        elif self._is_literal(number):
+        is_whole = last - number - 1 <= MAX_LINES_WHOLE or self._nesting >= MAX_NESTING
+        inside = "" if is_whole else self._inside(number)
+        if inside == "lines":
             head, inner = self._slice(start, number + 1), self._lines[number + 1 : last]
             self._add_lines([head, *inner, self._slice(last, end)], (keep, under, self.comment))
-        elif self._is_text(number):
+        elif inside == "blocks":
             index = self._add(self._slice(start, number + 1), keep, under, self.comment)
             self._read_within(index, number + 1, last)
             self._add(self._slice(last, end), keep, closes=index)
@@ -188,24 +184,18 @@ class _LaTeX(_Blocks):
         found = _TEX_HEADING.match(self._lines[number])
         return _LEVELS.index(found[1]) if found else None
 
-    def _goes_with_heading(self, number: int) -> bool:
-        return bool(_TEX_LABEL.match(self._lines[number]))
-
     def _is_lead(self, number: int) -> bool:
         return bool(_TEX_LABEL.match(self._lines[number]))
 
     def _begins_block(self, number: int) -> bool:
         return super()._begins_block(number) or bool(_TEX_ITEM.match(self._lines[number]))
 
-    def _name(self, number: int) -> str:
+    def _inside(self, number: int) -> str:
         found = _TEX_BEGIN.match(self._lines[number])
-        return found[1] if found else ""
-
-    def _is_literal(self, number: int) -> bool:
-        return self._name(number).rstrip("*") in _TEX_LITERAL
-
-    def _is_text(self, number: int) -> bool:
-        return not _TEX_WHOLE.fullmatch(self._name(number))
+        name = found[1] if found else ""
+        if name.rstrip("*") in _TEX_LITERAL:
+            return "lines"
+        return "" if _TEX_WHOLE.fullmatch(name) else "blocks"
 
     def _rank(self, text: str, keep: float) -> float:
         lines = [line for line in text.split("\n") if line.strip()]
@@ -277,11 +267,11 @@ class _AsciiDoc(_Blocks):
         is_block = super()._begins_block(number) or self._is_lead(number)
         return is_block or bool(_DOC_ITEM.match(line))
 
-    def _is_literal(self, number: int) -> bool:
-        return self._lines[number].startswith(("---", "...", "```"))
-
-    def _is_text(self, number: int) -> bool:
-        return self._lines[number].startswith(("=", "*", "_"))
+    def _inside(self, number: int) -> str:
+        line = self._lines[number]
+        if line.startswith(("---", "...", "```")):
+            return "lines"
+        return "blocks" * line.startswith(("=", "*", "_"))
 
     def _rank(self, text: str, keep: float) -> float:
         is_setting = all(map(_DOC_SETTING.match, text.strip().split("\n")))

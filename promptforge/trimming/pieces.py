@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -85,16 +86,14 @@ class TrimmedVariants:
 
     def first_within(self, chars: float) -> int:
         """Return the number of the first that may have no more than so many characters."""
-        if self._least is None or chars == math.inf:
-            return 0
-        return bisect_left(self._least, -chars, key=lambda least: -least)
+        return bisect_left(self._least or (), -chars, key=operator.neg)
 
     def guess(self, chars: float) -> int:
         """Return the number of the first that has about so many characters: a search starts there.
 
         It is -1 where no size is known.
         """
-        return bisect_left(self._about, -chars, key=lambda about: -about) if self._about else -1
+        return bisect_left(self._about, -chars, key=operator.neg) if self._about else -1
 
     def refilled(self, number: int, fits: Callable[[str], bool]) -> TrimmedText:
         """Return a variant with what else `fits`: one long piece makes all before it go, too."""
@@ -258,20 +257,17 @@ class Pieces:
 
         With `bare` they need no headings, and nothing always stays.
         """
-        found = set() if bare else set(self._always)
-        for index in kept:
-            while index >= 0 and index not in found:
-                if not (bare and self.parts[index].skeleton) or index in kept:
-                    found.add(index)
-                index = self.parts[index].parent
-        waiting: list[int] = []
-        if self._needs:
+        found, waiting = set[int](), [*kept]
+        if not bare:
+            found.update(self._always)
             waiting += [need for index in found for need in self._needs.get(index, ())]
         while waiting:
             index = waiting.pop()
             while index >= 0 and index not in found:
-                found.add(index)
-                waiting += self._needs.get(index, ())
+                if not (bare and self.parts[index].skeleton) or index in kept:
+                    found.add(index)
+                    if index in self._needs:
+                        waiting += self._needs[index]
                 index = self.parts[index].parent
         # One by one, not all at once: a piece that closes one may itself be closed by the next.
         found.update(end for end, start in self._closing if start in found)
@@ -329,10 +325,6 @@ class Pieces:
         if not self._marks.marker or len(staying) == len(self.parts):
             return ""
         return self._head(self._marks.marker)
-
-    def followed_by(self, rest: str) -> Self:
-        """Return the same pieces and one more at the end, which is the first to go."""
-        return self.with_parts([*self.parts, Piece(rest, keep=-1.0)])
 
     def with_first_to_go(self, start: int, end: int) -> Self:
         """Return the same pieces; what they have of the text from `start` to `end` goes first.
@@ -493,26 +485,14 @@ class Pieces:
         texts = [part.text for part in self.parts]
         speaking = {i for i, text in enumerate(texts) if any(map(str.isalnum, freeze(text)))}
         speaking = speaking or {i for i, text in enumerate(texts) if text}
-        ends: dict[int, list[int]] = {}
-        for end, start in self._closing:
-            ends.setdefault(start, []).append(end)
-        kept = self.closed(())
-        if not speaking.isdisjoint(kept):
+
+        def is_silent(count: int) -> bool:
+            return speaking.isdisjoint(self.closed(order[count:]))
+
+        if not is_silent(len(order)):
             return len(order)
-        # Piece by piece, not each rest anew: one of 6,000 lines of signs has a letter.
-        for count in range(len(order) - 1, -1, -1):
-            waiting = [order[count]]
-            while waiting:
-                index = waiting.pop()
-                if index in kept:
-                    continue
-                if index in speaking:
-                    return count
-                kept.add(index)
-                waiting += [*ends.get(index, []), *self._needs.get(index, ())]
-                if self.parts[index].parent >= 0:
-                    waiting.append(self.parts[index].parent)
-        return 0
+        # By halves: of 6,000 lines of signs one may have a letter.
+        return max(0, bisect_left(range(len(order)), True, key=is_silent) - 1)
 
     def facts_within(self, fits: Callable[[str], bool]) -> set[int]:
         """Return the facts that are kept where the text without a query `fits`.
@@ -521,15 +501,12 @@ class Pieces:
         """
         if not self._facts:
             return set()
-        order = self.order({})
-        low, high = 0, len(order)
-        while low < high:  # a variant is shorter than the one before, give or take a mark
-            middle = (low + high) // 2
-            if fits(self.text(order[middle:])):
-                high = middle
-            else:
-                low = middle + 1
-        kept = self._facts.intersection(order[low:])
+        order = self.order()
+        # A variant is shorter than the one before, give or take a mark.
+        first = bisect_left(
+            range(len(order)), True, key=lambda number: fits(self.text(order[number:]))
+        )
+        kept = self._facts.intersection(order[first:])
         if self.under_query.facts_together and kept != self._facts:
             return set()
         return set(kept)

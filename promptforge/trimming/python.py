@@ -162,16 +162,14 @@ class _Reader:
             stop = _start(body[0])
             while stop > code and self._is_trivia(stop - 1):
                 stop -= 1
-            if stop <= code or self._shares_line(body[0]):
+            line = self.lines[_start(body[0])]
+            # Code stands before a statement on its line: `) -> None: ...`.
+            shares_line = len(line) - len(line.lstrip()) != body[0].col_offset
+            if stop <= code or shares_line:
                 return None
             heads.append((code, stop))
             code = self._end(max(s.end_lineno or s.lineno for s in body))
         return heads
-
-    def _shares_line(self, statement: ast.stmt) -> bool:
-        """Tell whether code stands before a statement on its line: `) -> None: ...`."""
-        line = self.lines[_start(statement)]
-        return len(line) - len(line.lstrip()) != statement.col_offset
 
     def _is_trivia(self, line: int) -> bool:
         text = self.lines[line].strip()
@@ -238,17 +236,11 @@ def _clauses(statement: ast.stmt) -> list[_Clause]:
                 found.append(_Clause(False, branch.body))
                 rest = branch.orelse
             return found + [_Clause(False, rest)] * bool(rest)
-        case ast.For() | ast.AsyncFor() | ast.While():
-            rest = statement.orelse
-            return [_Clause(True, statement.body)] + [_Clause(False, rest)] * bool(rest)
         case ast.Try() | ast.TryStar():
             handlers = [handler.body for handler in statement.handlers]
             bodies = [statement.body, *handlers, statement.orelse, statement.finalbody]
             return [_Clause(number == 1, body) for number, body in enumerate(filter(None, bodies))]
         case ast.Match():
             return [_Clause(False, case.body) for case in statement.cases]
-        case ast.With() | ast.AsyncWith():
-            return [_Clause(True, statement.body)]
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return [_Clause(True, statement.body)]
-    return []
+    bodies = [getattr(statement, "body", []), getattr(statement, "orelse", [])]
+    return [_Clause(number == 0, body) for number, body in enumerate(filter(None, bodies))]

@@ -18,7 +18,7 @@ from .blocks import (
     Place,
     make_document,
 )
-from .pieces import ALWAYS, Piece, Pieces
+from .pieces import ALWAYS, Piece, Pieces, split_lines
 
 _TITLE_LINE = re.compile(r"""([!-/:-@\[-`{-~])\1*+[ \t\r]*\n?\Z""")
 """A line under or above a title: one sign, repeated."""
@@ -68,12 +68,10 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 
 
 class _Blocks(LineReader):
-    """The pieces of one document, read from top to bottom."""
-
     risky = _RISKY
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(split_lines(text))
         bare = [line.expandtabs().rstrip() for line in self._lines]
         self._depths = [len(line) - len(line.lstrip()) if line else None for line in bare]
         """Columns in which the lines begin; None for blank ones."""

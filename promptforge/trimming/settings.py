@@ -143,10 +143,8 @@ def _end_of_instruction(reader: EntryReader, lines: Sequence[str], number: int, 
 
 def _end_of_text(lines: Sequence[str], start: int, word: str) -> int | None:
     """Return the line after the here-document that a word ends."""
-    for number in range(start, min(start + MAX_LINES_OF_A_VALUE, len(lines))):
-        if lines[number].strip() == word:
-            return number + 1
-    return None
+    reach = range(start, min(start + MAX_LINES_OF_A_VALUE, len(lines)))
+    return next((number + 1 for number in reach if lines[number].strip() == word), None)
 
 
 def _end_of_setting(

@@ -76,8 +76,8 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
         if key:
             inner, place = place, key.end()
         elif not is_item and reader.entries and _PROPERTIES.match(rest):
-            reader.extend(number)
             number += 1
+            reader.entries[-1].end = reader.next = number
             continue
         elif not is_item and not rest.startswith(("{{", "{%")):
             number = _read_bare_value(reader, lines, number, column, start.end())
@@ -94,7 +94,9 @@ def _read_bare_value(
     reader: EntryReader, lines: Sequence[str], number: int, column: float, place: int
 ) -> int:
     """Add a text, or a list in brackets, that stands below its key; return the next line."""
-    inner = -1.0 if reader.begins_document else reader.column_above(column)
+    inner = -1.0
+    if reader.entries and reader.entries[-1].kind != DOCUMENT:
+        inner = reader.column_above(column)
     value = lines[number][place:]
     entry = reader.add(number, column)
     if _TEXT_FOLLOWS.match(value) or value.startswith(tuple("\"'[{!&")):
@@ -163,10 +165,9 @@ def _read_value(
 
 def _depth_of_text(lines: Sequence[str], number: int) -> int:
     """Return the column of the first line with a text from one on: those of a text are no less."""
-    for line in lines[number : number + MAX_LINES_OF_A_VALUE]:
-        if not line.isspace():
-            return len(line) - len(line.lstrip(" "))
-    return 0
+    few = lines[number : number + MAX_LINES_OF_A_VALUE]
+    line = next((line for line in few if not line.isspace()), "")
+    return len(line) - len(line.lstrip(" "))
 
 
 def _end_of_quoted(lines: Sequence[str], start: int, value: str) -> int:
@@ -174,7 +175,5 @@ def _end_of_quoted(lines: Sequence[str], start: int, value: str) -> int:
     quote = value.lstrip(" \t")[:1]
     if quote not in ('"', "'") or _QUOTED.match(value):
         return start
-    for number in range(start, min(start + MAX_LINES_QUOTED, len(lines))):
-        if quote in _ESCAPED[quote].sub("", lines[number]):
-            return number + 1
-    return start
+    reach, escaped = range(start, min(start + MAX_LINES_QUOTED, len(lines))), _ESCAPED[quote]
+    return next((line + 1 for line in reach if quote in escaped.sub("", lines[line])), start)

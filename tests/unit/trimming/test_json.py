@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import datetime
 import json
+import math
 import re
 import sys
 from dataclasses import dataclass
@@ -319,8 +320,6 @@ DEEP = "[" * (MAX_JSON_DEPTH + 2) + "]" * (MAX_JSON_DEPTH + 2)
             "\ufeff[]",
         ),
         *(
-            "[NaN]",
-            '{"a": -Infinity}',
             '{"a": 1, "a": 2}',
             "[" + "1" * 5000 + "]",
             DEEP,
@@ -567,3 +566,16 @@ def test_lines_without_a_blank_within_are_lines() -> None:
     item = pf.Item(content=json.dumps({"stdout": text}))
     result = pf.render([item], query="needle", layout="cited", format="plain", max_tokens=200)
     assert "src/needle.py" in result.text
+
+
+def test_numbers_that_only_python_writes_are_kept() -> None:
+    rows = [{"id": n, "share": float(f"{n}.50")} for n in range(60)]
+    data = {"low": -math.inf, "high": math.inf, "mean": math.nan, "rows": rows, "end": "LAST"}
+    text = json.dumps(data)
+    for variant in variants_of(text):
+        found = out_of_tables(json.loads(variant.text))
+        assert found["low"] == -math.inf and found["high"] == math.inf
+        assert math.isnan(found["mean"])
+        assert found["end"] == "LAST"
+    result = pf.render([pf.Item(path="n.json", content=text)], max_tokens=150)
+    assert '"mean":NaN' in result.text and '"end":"LAST"' in result.text

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from places import HELPERS, TESTS
 
 import promptforge as pf
-from promptforge.trimming.kinds import language_by_content, without_empty_lines
+from promptforge.trimming.kinds import (
+    is_cut_within_data,
+    language_by_content,
+    without_empty_lines,
+)
 
 PROGRAMS = [
     *(HELPERS / name for name in ("judges.py", "parsers.py", "hostile_strings.py")),
@@ -79,3 +83,20 @@ def test_lines_that_are_gone_have_no_numbers(option: dict[str, Any]) -> None:
 )
 def test_prose_is_prose_whatever_its_kind_says(text: str, language: str | None) -> None:
     assert language_by_content("code", text) == language
+
+
+@pytest.mark.parametrize("above", ["", '"""Tables."""\n\n', "import os\n\n"])
+@pytest.mark.parametrize("literal", ['"{}"', "(\n    '{}'\n)", "[\n    '{}',\n]", "b'{}'"])
+def test_what_stands_below_a_giant_literal_is_shown(above: str, literal: str) -> None:
+    data = literal.format("lorem ipsum " * 300)
+    text = f"{above}DATA = {data}\n\n\ndef answer():\n    return 42\n\n\nclass Pool:\n    pass\n"
+    for tokens in (60, 100, 400):
+        shown = _render(text, max_tokens=tokens).text
+        assert "def answer" in shown and "class Pool" in shown
+
+
+def test_a_program_that_begins_with_no_literal_keeps_its_beginning() -> None:
+    text = "import os\n\nsize = os.cpu_count()\n" + "print(size)\n" * 400
+    assert not is_cut_within_data(text, 200)
+    assert not is_cut_within_data("# only a comment\n" * 400, 200)
+    assert is_cut_within_data(f"SIZES: list[int] = [\n{'    1,' * 400}\n]\n", 200)

@@ -12,7 +12,7 @@ from shipped_words import marks as shipped_marks
 
 from promptforge.trimming import syntax_tree
 from promptforge.trimming.kinds import Trimmers
-from promptforge.trimming.pieces import Pieces
+from promptforge.trimming.pieces import Piece, Pieces
 from promptforge.trimming.program import Blocks
 
 
@@ -90,7 +90,7 @@ def test_a_program_that_is_read_in_part_keeps_its_marks_on_the_line_of_the_signa
     text = "function f() {\n  a();\n  b();\n  c();\n}\n"
     whole = divided(f"{text}{text.replace('f()', 'g()')}", "javascript")
     signatures = [index for index, part in enumerate(whole.parts) if part.skeleton]
-    for pieces in (whole, whole.followed_by("h();\n")):
+    for pieces in (whole, whole.with_parts([*whole.parts, Piece("h();\n", keep=-1.0)])):
         outline = pieces.outline_text(signatures)
         assert outline.endswith("\nfunction f() {/*…*/}\nfunction g() {/*…*/}\n")
 
