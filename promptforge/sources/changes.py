@@ -266,8 +266,12 @@ def _without_secrets(
         shown = item.id and f"commit {item.id[:_HASH_CHARACTERS]}"
         known = whole.get((item.content or "").partition("\n")[0], "")
         clean = without_secrets(text, place, diagnostics, wanted, shown, known)
-        if clean is None:
+        expanded = item.expanded
+        if expanded:  # the long outputs of a notebook
+            expanded = without_secrets(expanded, place, diagnostics, wanted, shown)
+        if clean is None or (item.expanded and expanded is None):
             continue
+        item = replace(item, expanded=expanded)
         if clean == text:
             kept.append(item)
             continue
