@@ -60,7 +60,6 @@ _IN_AN_ADDRESS = late_pattern(
     r"(://[^\s:/\"'`]{0,99}:)(?!\d{1,5}[^\w@.%-])"
     r"([^\s/@\"'`<>{}$\\][^\s/@\"'`<>{}\\]{0,98})(?=\\?@)"
 )
-_DIFF = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
 _SETTING = late_pattern(r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*)(.*?)([ \t\r]*)")
 _IN_QUOTES = late_pattern(r"\"([^\"\\]|\\.)*\"|'[^']*'")
 _FORMS = {
@@ -268,8 +267,6 @@ def _mask_line(line: str) -> str:
 
 def _mask_file_for_passwords(text: str, place: str) -> str | None:
     """Return a file such as `.env` without its values; `None` for lines of another form."""
-    if _DIFF.search(text):  # headers and two versions
-        return None
     name = place.replace("\\", "/").rpartition("/")[2]
     if "netrc" in name or "authinfo" in name:
         if not _NETRC_LINE.fullmatch(text):
