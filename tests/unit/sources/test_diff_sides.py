@@ -10,6 +10,7 @@ from git_space import git, needs_git
 import promptforge as pf
 from promptforge.errors import Diagnostics
 from promptforge.sources import changes
+from promptforge.sources import git as git_module
 from promptforge.sources.diff_sides import sides_of
 from promptforge.sources.secret_scan import MASK, SecretScan
 
@@ -122,7 +123,7 @@ def test_files_too_large_for_git_are_judged_by_their_hunks(
         (space / name).write_text(key_in("{}", [*KEY[:5], KEY[0][::-1], *KEY[6:]]))
     git(space, "add", "-A")
     asked: list[tuple[str, ...]] = []
-    run_git = changes.run_git
+    run_git = git_module.run_git
 
     def run(folder: Path, *arguments: str, **more: object) -> str:
         if changes._ALL_LINES in arguments:
