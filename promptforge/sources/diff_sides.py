@@ -226,7 +226,8 @@ def _keys_in_part(lines: Sequence[str], is_of_keys: bool) -> Iterator[tuple[int,
         stop = row + (width > 0)  # the last line of a key is short
         is_key = False
         if start < row and not markers:
-            is_all = (start, stop) == (first, len(lines)) and len({*widths[start:row]}) == 1
+            alike = {*widths[max(start, 1) : row]}  # git may have cut the heading
+            is_all = (start, stop) == (first, len(lines)) and len(alike) == 1
             is_mixed = _MIXED.match("\n".join(lines[start:row])) is not None
             is_long = row - start > 1 or widths[start] >= MIN_ONLY_LINE
             is_key = is_of_keys or (is_all and is_mixed and is_long)

@@ -158,6 +158,7 @@ def hunk(name: str, *lines: str, heading: str = "") -> str:
         (hunk("a.tf", "+  type = string", '+  default = "Tr0ub4dor9xQ"', heading='variable "db_password" {'), ["Tr0ub"]),
         (hunk("a.ppk", f"-{KEY[0]}", f"+{KEY[1]}", " Private-MAC: 0a1b2c3d4e5f"), [KEY[0], KEY[1]]),
         (hunk("x.md", f"-{KEY[0]}", f"+{KEY[1]}", f" {KEY[2]}", " 5Ux8zQ==", heading=KEY[3]), [*KEY[:4], "5Ux8"]),
+        (hunk("x.md", f"-{KEY[0]}", f"+{KEY[1]}", f" {KEY[2]}", heading=KEY[3][:40]), [*KEY[:3], KEY[3][:40]]),
         (hunk("a.md", f" {KEY[0]}", f" {END}") + hunk("b.md", "+# Title"), [KEY[0]]),
         (hunk("id_rsa", f"+{BEGIN}", *(f"+{line}" for line in KEY), f"+{END}"), KEY),
         (f"Index: a.pem\n--- a.pem\t(revision 1)\n+++ a.pem\t(revision 2)\n@@ -1,2 +1,1 @@\n {KEY[0]}\r\n-{KEY[1]}\r\n", KEY[:2]),
