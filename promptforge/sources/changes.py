@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
@@ -44,6 +45,7 @@ _DIFF = (
     *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative"),
     *("--ignore-submodules=dirty", "--submodule=short"),
 )
+_ALL_LINES = "-U100000000"
 MAX_FILES_OF_COMMIT = 50
 """Changed files that a commit names."""
 _OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
@@ -60,7 +62,8 @@ def load_diff(
     """
     # Settings may say otherwise of the prefixes.
     asked = ("-M", "--src-prefix=a/", "--dst-prefix=b/", *_revisions(revisions, Path(workspace)))
-    printed = _run_diff(Path(workspace), diagnostics, *asked)
+    settings = _settings_of_diff(Path(workspace), diagnostics)
+    printed = run_git(Path(workspace), *_DIFF, *asked, "--", ".", settings=settings)
     if not printed:
         raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
     items = diff_items(printed)
@@ -71,7 +74,39 @@ def load_diff(
         raise ItemError(message, where="git diff")
     for item in items:
         note_read_path(Path(workspace, item.path or item.name or ""))
-    return _without_secrets(items, diagnostics, wanted)
+    whole: dict[str, str] = {}
+    if wanted.secret_scan:
+        whole = _whole_diffs(Path(workspace), [*_DIFF, *asked], settings, items)
+    return _without_secrets(items, diagnostics, wanted, whole)
+
+
+def _whole_diffs(
+    folder: Path,
+    command: Sequence[str],
+    settings: Mapping[str, str],
+    items: Sequence[Item],
+    paths: Sequence[str] = (".",),
+) -> dict[str, str]:
+    """Return the first line of each diff → the same with all lines of its file.
+
+    A file that is too large for git's output is not among them.
+    """
+    try:
+        printed = run_git(folder, *command, _ALL_LINES, "--", *paths, settings=settings)
+    except ItemError:
+        if len(items) == 1 and paths != (".",):
+            return {}
+    else:
+        return {text.partition("\n")[0]: text for text in _split_before(_FILE_HEAD, printed)}
+    found: dict[str, str] = {}
+    half = (len(items) + 1) // 2
+    for part in (items[:half], items[half:]):
+        names = [item.path or "" for item in part]
+        names += [_unquote(old) for item in part for old in _OLD_NAME.findall(item.content or "")]
+        literal = [f":(literal){name}" for name in names if name]
+        if literal:
+            found |= _whole_diffs(folder, command, settings, part, literal)
+    return found
 
 
 def load_log(
@@ -119,7 +154,9 @@ def load_changed(
     """
     top = Path(workspace)
     asked = ("--name-only", "-z", "--diff-filter=d", *_revisions(revisions, Path(workspace)))
-    names = set(_run_diff(top, diagnostics, *asked, names=True).split("\0")) - {""}
+    settings = _settings_of_diff(top, diagnostics)
+    printed = run_git(top, *_DIFF, *asked, "--", ".", settings=settings, names=True)
+    names = set(printed.split("\0")) - {""}
     new: set[str] = set()
     if not revisions:
         new = set(run_git(top, *NEW_FILES, names=True).split("\0")) - {""}
@@ -168,8 +205,8 @@ def _packed_of_tracked(top: Path, new: set[str]) -> set[str]:
     return find_packed([*texts.items()]) & new
 
 
-def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bool = False) -> str:
-    """Run `git diff` without the filters that the repository's own settings name, and say so.
+def _settings_of_diff(folder: Path, diagnostics: Diagnostics) -> dict[str, str]:
+    """Return settings without the filters that the repository's own settings name, and say so.
 
     Git passes each changed file through the program of its filter. Those that the user has set for
     all repositories, such as the one of Git LFS, are run. It runs programs that `lfs.extension` of
@@ -210,15 +247,16 @@ def _run_diff(folder: Path, diagnostics: Diagnostics, *arguments: str, names: bo
         )
         diagnostics.add("PF610", message, severity="info")
     # No program, but for one of the user's; where none is set, `required` would be an error.
-    settings = {
-        name: users.get(name, "false" if name.endswith(".required") else "") for name in theirs
-    }
-    return run_git(folder, *_DIFF, *arguments, settings=settings, names=names)
+    return {name: users.get(name, "false" if name.endswith(".required") else "") for name in theirs}
 
 
 def _without_secrets(
-    items: list[Item], diagnostics: Diagnostics, wanted: FolderFilter
+    items: list[Item],
+    diagnostics: Diagnostics,
+    wanted: FolderFilter,
+    whole: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Item]:
+    """Return items without credentials; `whole`: the first line of a diff → it with all lines."""
     kept = []
     for item in items:
         # The name of a commit is its subject, which may hold what its message explains.
@@ -226,9 +264,14 @@ def _without_secrets(
         text = f"{label}\n{item.content or ''}"
         place = item.path or item.name or ""
         shown = item.id and f"commit {item.id[:_HASH_CHARACTERS]}"
-        clean = without_secrets(text, place, diagnostics, wanted, shown)
-        if clean is None:
+        known = whole.get((item.content or "").partition("\n")[0], "")
+        clean = without_secrets(text, place, diagnostics, wanted, shown, known)
+        expanded = item.expanded
+        if expanded:  # the long outputs of a notebook
+            expanded = without_secrets(expanded, place, diagnostics, wanted, shown)
+        if clean is None or (item.expanded and expanded is None):
             continue
+        item = replace(item, expanded=expanded)
         if clean == text:
             kept.append(item)
             continue
@@ -255,7 +298,7 @@ def _revisions(revisions: str, folder: Path) -> list[str]:
             f"{quote(revisions)} holds a flag; revisions are wanted, such as main... or HEAD~2"
         )
         raise ItemError(message, where="git diff")
-    return [*words, "--", "."]
+    return words
 
 
 def _name(revisions: str) -> str:
@@ -285,6 +328,7 @@ _COMMIT_HEADS = (
 """First lines of a commit, by `git log` and by `git format-patch`."""
 _FILE_HEAD = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
 _OTHER_DIFF = late_pattern(r"diff -|Index: .+\n=|--- .*\n\+\+\+ .*\n@@ ")
+_OLD_NAME = late_pattern(r"(?m)^(?:rename|copy) from (.+)")
 _SUBJECT = late_pattern(r"(?m)^(?:Subject: |    )(.+)")
 _HASH_CHARACTERS = 7
 """Characters of a hash in the name of a commit."""
@@ -306,7 +350,7 @@ def diff_items(diff: str) -> list[Item]:
 def _split_before(head: re.Pattern[str], text: str) -> Iterator[str]:
     """Yield the parts of a text that begin with a head. No line of a file in a diff does so."""
     starts = [found.start() for found in head.finditer(text)]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=False):
         yield text[start:end]
 
 

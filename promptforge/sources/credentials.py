@@ -56,7 +56,7 @@ def known_credentials() -> _Table:
     return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
 
 
-_KEY_FILE = late_pattern(
+KEY_FILE = late_pattern(
     r"(?i).*[/\\](?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|[^/\\]+\.(?:pem|key|p12|pfx|jks|kdbx|ppk))"
 )
 ASSIGNMENT = late_pattern(
@@ -178,7 +178,7 @@ def rules_of(place: str) -> str | None:
 
 def may_hold_credentials(path: str) -> bool:
     """Tell by the name of a file whether it is made for credentials: `.env`, `id_ed25519`."""
-    return rules_of(path) not in (None, "likely") or _KEY_FILE.fullmatch(path) is not None
+    return rules_of(path) not in (None, "likely") or KEY_FILE.fullmatch(path) is not None
 
 
 def is_secret_alone(text: str, rules: str | None) -> bool:

@@ -445,15 +445,16 @@ def without_secrets(
     diagnostics: Diagnostics,
     wanted: FolderFilter,
     shown: str | None = None,
+    whole: str = "",
 ) -> str | None:
     """Return a text with its credentials masked; `None` where it is left out for them (PF609).
 
-    `shown` stands for the place in the message.
+    `shown` stands for the place in the message; `whole` is a diff of one file with all its lines.
     """
     if not wanted.secret_scan:
         return text
     scan = wanted.scan or SecretScan(wanted.secret_allowlist)
-    clean = scan.clean(text, place, show_path(shown or place))
+    clean = scan.clean(text, place, show_path(shown or place), whole)
     if wanted.scan is None:
         scan.report(diagnostics)
     return clean

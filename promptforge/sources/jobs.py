@@ -376,7 +376,6 @@ def _text_between(element: Element) -> str:
 
 
 def _find_contexts(element: Element) -> Iterator[Element]:
-    """Yield the outermost `<context>` elements."""
     if element.tag == "context":
         yield element
     else:

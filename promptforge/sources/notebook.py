@@ -52,7 +52,10 @@ def read_notebook(text: str) -> Notebook | None:
         short.append(source)
         if cell.get("cell_type") == "markdown":
             continue
-        for output in _dicts(cell.get("outputs")):
+        outputs = cell.get("outputs")
+        if not isinstance(outputs, list):
+            continue
+        for output in (each for each in outputs if isinstance(each, dict)):
             said = list(filter(None, _texts(output)))
             blocks += [put_in_fence(each, "text") for each in said]
             short += [put_in_fence(_ends(each), "text") for each in said]
@@ -93,12 +96,6 @@ def _joined(lines: object) -> str:
     if isinstance(lines, list):
         return "".join(line for line in lines if isinstance(line, str))
     return lines if isinstance(lines, str) else ""
-
-
-def _dicts(values: object) -> Iterator[dict[str, Any]]:
-    for value in values if isinstance(values, list) else ():
-        if isinstance(value, dict):
-            yield value
 
 
 def _texts(output: dict[str, Any]) -> Iterator[str]:

@@ -56,7 +56,7 @@ def text_keys(record: Any, say: Callable[[str, str], object] = lambda code, text
 def _read_mapping(value: object) -> Fields:
     if issubclass(type(value), dict) or isinstance(value, Mapping):
         return text_keys(value)
-    if not _is_object(value):
+    if issubclass(type(value), _NOT_OBJECTS):
         return {}
     if type(getattr(type(value), "body", None)) is property:
         body = getattr(value, "body", None)
@@ -70,10 +70,6 @@ def mapping(value: object) -> Fields:
     if value is None or type(value) in (str, list, int, float, bool):
         return {}
     return _read_mapping(value) or {}
-
-
-def _is_object(value: object) -> bool:
-    return not issubclass(type(value), _NOT_OBJECTS)
 
 
 # Objects that give the names of their fields where they are iterated over, or pairs of these.

@@ -41,7 +41,6 @@ def refuse_own_files(wanted: SourceRequest, items: Iterable[Item]) -> None:
 
 
 def _folders(wanted: SourceRequest) -> Iterator[str]:
-    """Yield the real folders that are read."""
     within = () if wanted.search is None else wanted.search.paths
     for name in (*wanted.items, *wanted.files, *within):
         folder = os.path.join(wanted.workspace, name)

@@ -95,7 +95,6 @@ def _is_name(pattern: str, top: str) -> bool:
 
 
 def _matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
-    """Tell whether patterns match a name."""
     rules = read_patterns(_take_brackets(take_folders_back(patterns), names))
     return any(map(rules.match_file, names))
 

@@ -31,6 +31,7 @@ from .credentials import (
     is_secret_alone,
     rules_of,
 )
+from .diff_sides import Side, sides_of
 
 MASK = "REDACTED"
 """The word in the place of a value: letters alone, so that YAML, JSON and programs stay valid."""
@@ -59,7 +60,6 @@ _IN_AN_ADDRESS = late_pattern(
     r"(://[^\s:/\"'`]{0,99}:)(?!\d{1,5}[^\w@.%-])"
     r"([^\s/@\"'`<>{}$\\][^\s/@\"'`<>{}\\]{0,98})(?=\\?@)"
 )
-_DIFF = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
 _SETTING = late_pattern(r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*)(.*?)([ \t\r]*)")
 _IN_QUOTES = late_pattern(r"\"([^\"\\]|\\.)*\"|'[^']*'")
 _FORMS = {
@@ -72,6 +72,10 @@ _FORMS = {
 _NETRC_LINE = late_pattern(r"(?:\s*(?:machine|login|password|account|port)\s+\S+|\s*default)*\s*")
 
 
+_Found = tuple[str, str]
+"""The kind and the value of a credential."""
+
+
 class SecretScan:
     """The credentials of one run: masks them, and remembers where they were."""
 
@@ -82,27 +86,69 @@ class SecretScan:
         """Place → what was masked there."""
         self._left_out: dict[str, str] = {}
 
-    def clean(self, text: str, place: str, shown: str) -> str | None:
+    def clean(self, text: str, place: str, shown: str, whole: str = "") -> str | None:
         """Return a text with its credentials masked; `None` where it must be left out.
 
-        `shown` is the place as messages print it.
+        `shown` is the place as messages print it. Both sides of each file in a diff are searched,
+        too; `whole` is the diff of its one file with all lines of that as context.
         """
-        found: list[tuple[str, str]] = []
+        found: list[_Found] = []
+        sides: list[tuple[Side, list[_Found]]] = []
 
-        def find() -> list[tuple[str, str]]:
-            found.extend(islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1))
-            return found
+        def find() -> bool:
+            found.extend(self._find(text, place))
+            for side in sides_of(text, place, whole):
+                in_side = self._find("\n".join(side.lines), side.place)
+                if in_side:
+                    sides.append((side, in_side))
+            return bool(found or sides)
 
-        if recall_clean(text, [rules_of(place) or "", *sorted(self._allowed)], find):
+        if recall_clean(text, [rules_of(place) or "", whole, *sorted(self._allowed)], find):
             return text
-        kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
-        masked = mask(text, place, found, self._allowed)
+        masked = mask(text, place, found, self._allowed) if found else text
+        if masked is not None and sides:
+            masked = self._mask_sides(sides, text, masked, is_one_file=bool(whole))
+        if masked != text:  # else the diff does not show what its file holds
+            found += [each for _, in_side in sides for each in in_side]
+            self._note(shown, found, is_masked=masked is not None)
+        return masked
+
+    def _find(self, text: str, place: str) -> list[_Found]:
+        return [*islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1)]
+
+    def _note(self, shown: str, found: Sequence[_Found], *, is_masked: bool) -> None:
         for _, secret in found:
             if secret:  # a path may be one, too
                 shown = shown.replace(secret, MASK)
-        listed = self._left_out if masked is None else self._masked
-        listed[shown] = kinds
-        return masked
+        listed = self._masked if is_masked else self._left_out
+        listed[shown] = ", ".join(dict.fromkeys(kind for kind, _ in found))
+
+    def _mask_sides(
+        self,
+        sides: Sequence[tuple[Side, list[_Found]]],
+        text: str,
+        masked: str,
+        *,
+        is_one_file: bool,
+    ) -> str | None:
+        """Return a masked diff without what its files hold; `None` for one file to leave out."""
+        given, lines = text.split("\n"), masked.split("\n")
+        for side, found in sides:
+            clean = self._mask_side(side, found)
+            if clean is None and side.in_hunks is not None and len(found) <= MAX_SECRETS:
+                # What cannot be masked in the file may be far from what has changed.
+                side = side.in_hunks()
+                clean = self._mask_side(side, self._find("\n".join(side.lines), side.place))
+            if clean is None and is_one_file:
+                return None
+            side.put(clean or [MASK] * len(side.lines), given, lines, MASK)
+        return "\n".join(lines)
+
+    def _mask_side(self, side: Side, found: Sequence[_Found]) -> list[str] | None:
+        if not found:
+            return side.lines
+        clean = mask("\n".join(side.lines), side.place, found, self._allowed, is_part=True)
+        return None if clean is None else clean.split("\n")
 
     def report(self, diagnostics: Diagnostics) -> None:
         """Say in one line what was masked and what was left out (PF609); forget it."""
@@ -124,15 +170,21 @@ def _listed(found: dict[str, str], most: int) -> str:
 
 
 def mask(
-    text: str, place: str, found: Sequence[tuple[str, str]], allowed: Collection[str] = ()
+    text: str,
+    place: str,
+    found: Sequence[_Found],
+    allowed: Collection[str] = (),
+    *,
+    is_part: bool = False,
 ) -> str | None:
     """Return a text without the credentials `found` in it; `None` where that is not certain.
 
     Where one is found others are likely, so all private keys, all values of names such as
-    `password` and all passwords in addresses are masked, too. Lines stay as many as they are.
+    `password` and all passwords in addresses are masked, too. Lines stay as many as they are. A key
+    alone says nothing, unless it `is_part` of a diff.
     """
     masked, outside = _mask_keys(text)
-    if outside is not None and not re.search(r"\w", outside):  # a key alone says nothing
+    if not is_part and outside is not None and not re.search(r"\w", outside):
         return None
     if len(found) > MAX_SECRETS or is_secret_alone(text, rules_of(place)):
         return None
@@ -215,8 +267,6 @@ def _mask_line(line: str) -> str:
 
 def _mask_file_for_passwords(text: str, place: str) -> str | None:
     """Return a file such as `.env` without its values; `None` for lines of another form."""
-    if _DIFF.search(text):  # headers and two versions
-        return None
     name = place.replace("\\", "/").rpartition("/")[2]
     if "netrc" in name or "authinfo" in name:
         if not _NETRC_LINE.fullmatch(text):

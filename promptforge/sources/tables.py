@@ -99,7 +99,9 @@ def _read_cells(text: str, where: str, is_named: bool, diagnostics: Diagnostics)
         line = first + reader.line_num + 1
         for cells in reader:
             if cells:
-                _check_width(cells, fewest, len(columns))
+                if not fewest <= len(cells) <= len(columns):
+                    word = "more" if len(cells) > len(columns) else "fewer"
+                    raise csv.Error(f"{word} cells than columns")
                 named = zip(columns, cells, strict=False)
                 rows.append(Row({key: cell for key, cell in named if cell}))
                 places.append(line)
@@ -110,11 +112,6 @@ def _read_cells(text: str, where: str, is_named: bool, diagnostics: Diagnostics)
         diagnostics.add("PF201", message, where=f"{where}:{line}", severity=severity)
         return None
     return _Table(rows, places, others) if rows or is_named else None
-
-
-def _check_width(cells: Sequence[str], fewest: int, most: int) -> None:
-    if not fewest <= len(cells) <= most:
-        raise csv.Error(f"{'more' if len(cells) > most else 'fewer'} cells than columns")
 
 
 def _has_sentence(row: Row) -> bool:

@@ -11,8 +11,9 @@ import pytest
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
-def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+def git(folder: Path, *arguments: str) -> str:
+    made = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    return made.stdout.decode()
 
 
 def write(folder: Path, **files: str) -> None:

@@ -166,6 +166,16 @@ def test_changed_files_are_read_as_they_are_now(space: Path) -> None:
     assert [item.path for item in pf.load(git_changed="HEAD~1 HEAD")] == ["a.py"]
 
 
+def test_long_outputs_of_a_changed_notebook_are_searched_for_credentials(space: Path) -> None:
+    lines = [f"line {number}\n" for number in range(200)]
+    lines[100] = "token ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a\n"
+    output = {"output_type": "stream", "name": "stdout", "text": lines}
+    cell = {"cell_type": "code", "source": ["run()"], "outputs": [output]}
+    (space / "a.ipynb").write_text(json.dumps({"nbformat": 4, "cells": [cell], "metadata": {}}))
+    (item,) = pf.load(git_changed="", include="*.ipynb")
+    assert "line 101" in (item.expanded or "") and "ghp_" not in (item.expanded or "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -54,6 +54,22 @@ def test_the_body_of_a_key_is_masked_and_its_lines_stay(written: str) -> None:
     assert masked.count("\n") == text.count("\n") and BEGIN in masked and END in masked
 
 
+@pytest.mark.parametrize(
+    "written", ["{0}\nMHcCAQEEIBk9\n7fGhJkLm==\n{1}", "'{0}\\nMHcCAQEEIBk9\\n{1}'"]
+)
+def test_a_key_of_short_lines_is_masked(written: str) -> None:
+    masked = clean(f"before\n{written.format(BEGIN, END)}\nafter\n")
+    assert masked is not None and "MHcC" not in masked and "7fGh" not in masked and MASK in masked
+
+
+@pytest.mark.parametrize(
+    "body", ["...", "your key here", "MIIEowIBAAKC...", "<key1234567890>", "key"]
+)
+def test_what_only_stands_for_a_key_stays(body: str) -> None:
+    text = f"before\n{BEGIN}\n{body}\n{END}\n"
+    assert clean(text) == text
+
+
 def test_what_holds_a_key_can_still_be_read() -> None:
     key = "\n".join([BEGIN, *BODY, END, ""])
     for masked in (clean(json.dumps({"a": 1, "key": key})), clean(json.dumps([key, TOKEN, "x"]))):
