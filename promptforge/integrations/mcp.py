@@ -373,18 +373,22 @@ class _Workshop:
         self.templates = Templates(folder_paths(templates, "templates"))
         self.roots, self.sets_packing = roots, False
 
-    def profiles(self) -> list[str]:
-        return [name for name, _, _ in find_profiles(self._folders)]
-
     def render(self, items: Any, wanted: Mapping[str, Any]) -> Result:
         checked = self._checked(wanted)
         _check_size(items)
         return self._renderer.render(items, **checked)
 
     def _checked(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        checked = {name: _checked(name, value) for name, value in wanted.items()}
-        if "profile" in checked and checked["profile"] not in (known := self.profiles()):
-            raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
+        options = {name: value for name, value in wanted.items() if name != "profile"}
+        checked = {name: OPTION_VOCABULARY.check(name, value) for name, value in options.items()}
+        tokenizer = checked.get("tokenizer", "")
+        if not isinstance(tokenizer, str) or tokenizer.startswith("file:"):
+            raise OptionError("tokenizer takes a name here, and no file", option="tokenizer")
+        if "profile" in wanted:
+            known = [name for name, _, _ in find_profiles(self._folders)]
+            if wanted["profile"] not in known:
+                raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
+            checked["profile"] = wanted["profile"]
         return checked
 
     def render_files(
@@ -554,15 +558,6 @@ def _explained(result: Result) -> CallToolResult:
         "warnings": list(map(str, result.warnings)),
     }
     return _answer(msgspec.json.encode(report).decode(), report)
-
-
-def _checked(name: str, value: Any) -> Any:
-    if name == "profile":  # its name is looked up by `render`
-        return value
-    checked = OPTION_VOCABULARY.check(name, value)
-    if name == "tokenizer" and (not isinstance(checked, str) or checked.startswith("file:")):
-        raise OptionError("tokenizer takes a name here, and no file", option="tokenizer")
-    return checked
 
 
 def _check_size(items: Any) -> None:

@@ -297,6 +297,10 @@ def _has_fields(blocks: Iterable[MessageBlock | None]) -> bool:
     return any(isinstance(block, OpaqueBlock) and block.kind == FIELDS for block in blocks)
 
 
+_Row = tuple[Role, bool, list[MessageBlock | None]]
+"""The role of a message, whether it is pinned, and its blocks; None for one that is left out."""
+
+
 def keep_for(
     family: str, messages: Iterable[Message], diagnostics: Diagnostics, images: Collection[str]
 ) -> list[Message]:
@@ -321,7 +325,7 @@ def keep_for(
         elif kept:
             made.append(replace(message, blocks=tuple(kept)))
     # What stood after a thought may have been for another family.
-    joined = [(m.role, m.pinned, m.blocks) for m in join_messages(made)]
+    joined: list[_Row] = [(m.role, m.pinned, [*m.blocks]) for m in join_messages(made)]
     return _drop_loose_thoughts(joined, "history", diagnostics)
 
 
@@ -356,10 +360,6 @@ def _signature_beside(call: ToolCall) -> str | None:
         if found and isinstance(found, str):
             return found
     return None
-
-
-_Row = tuple[Role, bool, list[MessageBlock | None]]
-"""The role of a message, whether it is pinned, and its blocks; None for one that is left out."""
 
 
 def pair_calls(
