@@ -286,8 +286,6 @@ class Composer:
 
     def message_cost(self, message: Message) -> int:
         """Return the tokens of a message, with the overhead of it and its blocks."""
-        if self.cost_key is None:
-            return self._message_cost(message)
         return message.fact(self.cost_key, self._message_cost)
 
     def hidden_tokens(self, message: Message) -> int:

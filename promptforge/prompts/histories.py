@@ -731,13 +731,8 @@ def _sound_data(value: Any) -> Any:
 def _role(message: dict[str, Any]) -> Role:
     given = message.get("role")
     if not isinstance(given, str):
-        found, hint = "missing", ""
-        if given is not None:
-            found = f"found {type_name_of(given)}"
-        kind = message.get("type")
-        if isinstance(kind, str):
-            hint = f"; an item of type {quote(kind)} is not read"
-        raise _Refusal(f"role: {found}{hint}")
+        found = "missing" if given is None else f"found {type_name_of(given)}"
+        raise _Refusal(f"role: {found}")
     role = _ROLES.get(given.lower())
     if role is None:
         raise _Refusal(f"role: unknown {quote(given)}{suggest_name(given, _ROLES)}")

@@ -179,12 +179,9 @@ class HistoryFitter:
                 replay.add(n)
             return replay
 
-        composer = self.composer
-        about = room, reserve, had_room, self._boundary, composer.cost_key, composer.templates
-        if composer.cost_key is None:
-            replay = go_on(None, self.messages)
-        else:
-            replay = grow(self.messages, about, go_on).copy(self)
+        key, templates = self.composer.cost_key, self.composer.templates
+        about = key and (room, reserve, had_room, self._boundary, key, templates)
+        replay = grow(self.messages, about, go_on).copy(self)
         replay.settle(len(self.messages) - 1, question)
         return replay.result()
 

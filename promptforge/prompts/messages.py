@@ -158,7 +158,12 @@ class Message(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     def fact(self, about: Hashable, make: Callable[[Message], Fact]) -> Fact:
-        """Return what `make` finds out about this message; it depends on `about` alone."""
+        """Return what `make` finds out about this message; it depends on `about` alone.
+
+        It is not remembered if `about` is None.
+        """
+        if about is None:
+            return make(self)
         found: Fact | None = self._facts.get(about)
         if found is None:
             if len(self._facts) >= MAX_FACTS_REMEMBERED:
