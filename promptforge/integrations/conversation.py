@@ -239,14 +239,9 @@ def _with_result(value: Any, text: str) -> Any:
 # --- fitting --------------------------------------------------------------------------------------
 
 
-def fitter_of(bridge: Bridge, messages: Sequence[Message]) -> HistoryFitter:
-    """Return the fitter of messages that were read, by the options of a bridge."""
-    return HistoryFitter(messages, bridge.composer())
-
-
 def count_messages(bridge: Bridge, messages: Iterable[Any]) -> int:
     """Return the tokens of messages of a framework, rather too many than too few."""
-    return sum(fitter_of(bridge, Conversation(messages).messages).costs)
+    return sum(HistoryFitter(Conversation(messages).messages, bridge.composer()).costs)
 
 
 def count_tools(bridge: Bridge, tools: Iterable[Any]) -> int:
@@ -338,7 +333,7 @@ class ConversationWindow:
     ) -> tuple[list[Message], HistoryFitter, int]:
         """Return leading system messages, the fitter of the others, and the room for these."""
         head = list(takewhile(lambda message: message.role in SYSTEM_ROLES, given.messages))
-        history = fitter_of(self._bridge, given.messages[len(head) :])
+        history = HistoryFitter(given.messages[len(head) :], self._bridge.composer())
         beside = [{"role": "system", "content": system}] if system else []
         spent: int = self._bridge.setting("prompt_tokens") + sum(map(history.cost, head))
         spent += count_messages(self._bridge, beside) + count_tools(self._bridge, tools)

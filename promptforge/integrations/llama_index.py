@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import OptionError, quote
-from ..prompts.ladder import FittedHistory
+from ..prompts.ladder import FittedHistory, HistoryFitter
 from .bridge import (
     NOTE_KEY,
     Bridge,
@@ -18,7 +18,7 @@ from .bridge import (
     retrieve,
     run_in_thread,
 )
-from .conversation import Conversation, count_messages, fitter_of, say
+from .conversation import Conversation, count_messages, say
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
@@ -210,7 +210,7 @@ class ContextSynthesizer(BaseSynthesizer):
         if window is None:
             context = bridge.fit_window(documents, query, lambda text: 0)
             return [*self._system, *self._history, self._question(context, query)]
-        history = fitter_of(bridge, given.messages)
+        history = HistoryFitter(given.messages, bridge.composer())
         fixed: int = bridge.setting("prompt_tokens") + count_messages(bridge, self._system)
         bare = count_messages(bridge, [self._question("", query)])
         kept = 0

@@ -286,8 +286,6 @@ class Composer:
 
     def message_cost(self, message: Message) -> int:
         """Return the tokens of a message, with the overhead of it and its blocks."""
-        if self.cost_key is None:
-            return self._message_cost(message)
         return message.fact(self.cost_key, self._message_cost)
 
     def hidden_tokens(self, message: Message) -> int:
@@ -475,7 +473,7 @@ class PromptTemplates:
         self._places = [(f"{folder}/", f".{end}.j2") for folder in folders for end in endings]
         self._found: dict[str, str] = {}
         self._format = format
-        self._delimiters: dict[tuple[bool, bool, str | None, tuple[str, ...]], _Delimiters] = {}
+        self._delimiters: dict[_Frame, _Delimiters] = {}
         self._unprinted: dict[tuple[tuple[str, ...], bool], list[tuple[str, str]]] = {}
 
     def template(self, part: str) -> str:
@@ -575,10 +573,10 @@ class PromptTemplates:
             return ""
         # Finding them renders every template, so it is done once, not for each prompt.
         own = tuple(sorted({part.name for part in parts if is_own_part(part.name)}))
-        key = one_text, joined, citation, own
-        known = self._delimiters.get(key)
+        frame = _Frame(one_text, joined, citation, own)
+        known = self._delimiters.get(frame)
         if known is None:
-            known = self._delimiters[key] = self._find_delimiters("", *key)
+            known = self._delimiters[frame] = self._find_delimiters("", frame)
         if not known.tags and not known.lines:
             return ""
         if all(map(known.is_absent, parts)):
@@ -587,7 +585,7 @@ class PromptTemplates:
             (read_leniently(t), part.name in _CALLERS_PARTS) for part in parts for t in part.texts
         ]
         nonce = pick_nonce(text for text, _ in seen)
-        held = self._find_bare(nonce, *key).first_in(seen)
+        held = self._find_bare(nonce, frame).first_in(seen)
         if held:
             message = (
                 f"a part of the prompt holds {quote(held)}, which the templates print themselves;"
@@ -600,7 +598,7 @@ class PromptTemplates:
         """Return a tag or line of a prompt as one text that carries no boundary."""
         if self._syntax("prompt").is_parsed:
             return None
-        left = self._find_bare(pick_nonce(()), True, False, citation, ())
+        left = self._find_bare(pick_nonce(()), _Frame(True, False, citation, ()))
         tags = [f"<{tag}" for tag in sorted(left.tags)]
         lines = ("".join(p for p in line if isinstance(p, str)).strip() for line in left.lines)
         return next(iter([*tags, *sorted(filter(None, lines))]), None)
@@ -637,47 +635,40 @@ class PromptTemplates:
             found += [(name, self.template("prompt")) for name in lost]
         return found
 
-    def _find_delimiters(
-        self,
-        boundary: str,
-        one_text: bool,
-        joined: bool,
-        citation: str | None,
-        own: tuple[str, ...],
-    ) -> _Delimiters:
+    def _find_delimiters(self, boundary: str, frame: _Frame) -> _Delimiters:
         """Print all parts around nothing, in every role and with every kind of message."""
+        one_text, joined, citation, own = frame
         parts = [
             PromptSegment(name, role, _HOLE, _every_message() if name == "history" else ())
             for name in (*PROMPT_PARTS, "recall", *own)
             if one_text or (name != "history" and not self._syntax(name).is_parsed)
             for role in _ROLES_OF.get(name, ("user",))
         ]
-        printed = [
-            (
-                part,
-                str(self.print_part(part, boundary, citation, joined=joined or part.name in own)),
-            )
-            for part in parts
-        ]
+        printed = []
+        for part in parts:
+            joins = joined or part.name in own
+            printed.append((part, str(self.print_part(part, boundary, citation, joined=joins))))
+        text = "\n".join(text for _, text in printed)
         if one_text:
             text = str(self.print_whole(printed, boundary))
-        else:
-            text = "\n".join(text for _, text in printed)
         # The words of the citation are no delimiter: an item may well ask to cite something.
         return _Delimiters.of(text.replace(citation or _HOLE, _HOLE))
 
-    def _find_bare(
-        self,
-        nonce: str,
-        one_text: bool,
-        joined: bool,
-        citation: str | None,
-        own: tuple[str, ...],
-    ) -> _Delimiters:
+    def _find_bare(self, nonce: str, frame: _Frame) -> _Delimiters:
         """Return the delimiters that do not carry the nonce."""
-        tags, lines = self._find_delimiters(f"-{nonce}", one_text, joined, citation, own)
+        tags, lines = self._find_delimiters(f"-{nonce}", frame)
         bare = {line for line in lines if not any(isinstance(p, str) and nonce in p for p in line)}
         return _Delimiters(frozenset(tag for tag in tags if nonce not in tag), frozenset(bare))
+
+
+class _Frame(NamedTuple):
+    """All that the delimiters of a set of templates depend on; see `PromptTemplates.boundary`."""
+
+    one_text: bool
+    joined: bool
+    citation: str | None
+    own: tuple[str, ...]
+    """The names of the caller's own parts."""
 
 
 class _Delimiters(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..errors import OptionError, show_value
-from ..model import Result
+from .finished import Prompt
 from .ladder import FittedHistory
 from .prefix import SharedPrefix
 
@@ -70,17 +70,26 @@ def report_prompt(event: PromptEvent, on_prompt: OnPrompt | None) -> None:
         on_prompt(event)
 
 
-def count_losses(
-    result: Result | None, history: FittedHistory, turns: int
-) -> dict[str, dict[str, int]]:
-    """Return the numbers of what is kept, shortened and dropped, without zeros."""
-    kept = {"turns": turns}
+def make_event(prompt: Prompt, profile: str, history: FittedHistory) -> PromptEvent:
+    """Return the event of a prompt; numbers that are 0 are left out."""
+    tokens: dict[str, int] = {}
+    for part in prompt.parts:
+        tokens[part.name] = tokens.get(part.name, 0) + part.tokens
+    kept = {"turns": prompt.history.kept}
     shortened = {"texts": history.shortened, "one_line": history.one_line}
     dropped = {"turns": history.turns_gone, "steps": history.steps_gone}
     dropped["thoughts"] = history.thoughts_gone
-    if result is not None:
-        kept["items"] = result.items_included
-        shortened["items"] = result.items_trimmed
-        dropped |= result.report.counts
+    if prompt.context is not None:
+        kept["items"] = prompt.context.items_included
+        shortened["items"] = prompt.context.items_trimmed
+        dropped |= prompt.context.report.counts
     found = {"kept": kept, "shortened": shortened, "dropped": dropped}
-    return {name: {k: n for k, n in each.items() if n} for name, each in found.items()}
+    return PromptEvent(
+        to=prompt.to,
+        profile=profile,
+        tokens=prompt.tokens,
+        window=prompt.window,
+        parts=tokens,
+        prefix=prompt.prefix,
+        **{name: {k: n for k, n in each.items() if n} for name, each in found.items()},
+    )

@@ -283,12 +283,11 @@ class _MessageReader:
         if kind in ("function_call_output", "custom_tool_call_output"):
             output = replace(self._output(item, "output"), **kept)
             return [Message("tool", (output,))]
-        known = kind in _RESPONSES_ITEMS or self._owner == "openai"
-        if not known and kind not in _THOUGHTS:
+        if kind not in (*_RESPONSES_ITEMS, *_THOUGHTS) and self._owner != "openai":
             raise _Refusal(f"role: missing; an item of type {quote(kind)} is not read")
-        severity: Severity = "info" if kind in _THOUGHTS else "warning"
-        loss = self._loss(f"an item of type {quote(kind)} was left out", severity)
         reasoning = kind in _THOUGHTS
+        severity: Severity = "info" if reasoning else "warning"
+        loss = self._loss(f"an item of type {quote(kind)} was left out", severity)
         # What the program answers stands with the results of tools, and begins no turn.
         answered = kind.endswith(("_output", "_response"))
         id_ = item.get("id" if kind == "local_shell_call_output" else "call_id")
@@ -322,14 +321,12 @@ class _MessageReader:
     ) -> list[MessageBlock]:
         """Read `tool_calls` of OpenAI's chat and of LangChain, and the older `function_call`."""
         calls = message.get("tool_calls")
-        if calls is None:
-            calls = []
-        if not isinstance(calls, list):
+        if not isinstance(calls, list | None):
             raise _Refusal(f"tool_calls: expected a list, found {type_name_of(calls)}")
         if message.get("function_call") and not calls:
             calls = [message["function_call"]]
         signatures = inner(message, _SIGNATURES)
-        read: list[MessageBlock] = [self._chat_call(call, signatures) for call in calls]
+        read: list[MessageBlock] = [self._chat_call(call, signatures) for call in calls or ()]
         # Calls that LangChain could not read stand apart.
         for call in message.get("invalid_tool_calls") or ():
             read += self._tool_call(call)
@@ -358,7 +355,6 @@ class _MessageReader:
         self, message: dict[str, Any], blocks: list[MessageBlock]
     ) -> list[MessageBlock]:
         """Add what stands beside the content in OpenAI's chat, and in servers like it."""
-        thoughts: list[MessageBlock] = []
         refusal = message.get("refusal")
         if isinstance(refusal, str):
             kept: dict[str, Any] = {"original": {"refusal": refusal}, "family": "openai"}
@@ -374,11 +370,11 @@ class _MessageReader:
         self._say_lost(message, fields)
         # LiteLLM keeps Anthropic's thoughts in fields, and sends them on from there.
         signed = [each for each in fields.get("thinking_blocks") or () if is_signed(each)]
-        if signed:
-            thoughts = [
-                OpaqueBlock(kind="thinking", reasoning=True, original=each, family="anthropic")
-                for each in signed
-            ]
+        thoughts = [
+            OpaqueBlock(kind="thinking", reasoning=True, original=each, family="anthropic")
+            for each in signed
+        ]
+        if thoughts:
             twice = {k: fields.pop(k) for k in list(fields) if k in _FIELDS_OF_THOUGHTS}
             blocks = [*blocks, self._fields_block(twice, spared="anthropic")]
         if fields:
@@ -464,11 +460,7 @@ class _MessageReader:
 
     def _tool_result(self, part: dict[str, Any]) -> list[MessageBlock]:
         output = self._output(part, "content")
-        kept: dict[str, Any] = {"original": _unmarked(part), "family": "anthropic"}
-        return [replace(output, **kept)]
-
-    def _call_result(self, part: dict[str, Any]) -> list[MessageBlock]:
-        return [self._output(part, "content")]
+        return [replace(output, original=_unmarked(part), family="anthropic")]
 
     def _opaque(self, part: dict[str, Any]) -> list[MessageBlock]:
         """Read a block that is no text for the family that it is of."""
@@ -535,7 +527,6 @@ class _MessageReader:
     # --- Gemini ---
 
     def _parts(self, parts: Any) -> list[MessageBlock]:
-        """Read the parts of a Gemini message."""
         if not isinstance(parts, list):
             raise _Refusal(f"parts: expected a list, found {type_name_of(parts)}")
         blocks: list[MessageBlock] = []
@@ -617,10 +608,8 @@ class _MessageReader:
         name = given.get("name")
         if not isinstance(name, str):
             name = ""
-        loss = None
-        if losses:
-            said = "; ".join(dict.fromkeys(each.message for each in losses))
-            loss = losses[0]._replace(message=said)
+        said = "; ".join(dict.fromkeys(each.message for each in losses))
+        loss = losses[0]._replace(message=said) if losses else None
         return ToolOutput(_id(given), name, text, failed, loss=loss)
 
 
@@ -628,7 +617,7 @@ _BLOCK_READERS: Mapping[str, Callable[[_MessageReader, dict[str, Any]], list[Mes
     **dict.fromkeys(("text", "input_text", "output_text"), _MessageReader._text_block),
     **dict.fromkeys(("tool_call", "function_call", "invalid_tool_call"), _MessageReader._tool_call),
     "refusal": _MessageReader._refusal_block,
-    "tool_call_result": _MessageReader._call_result,
+    "tool_call_result": lambda reader, part: [reader._output(part, "content")],
     "tool_use": _MessageReader._tool_use,
     "tool_result": _MessageReader._tool_result,
 }
@@ -669,12 +658,11 @@ def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
 
 def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
     """Return the family that takes a block of content; empty if none is known."""
-    thought = part.get("thinking")
     if kind == "thinking":
         if is_signed(part) or owner == "anthropic":
             return "anthropic"
         # Mistral's are lists, and Cohere's have no signature; both have this shape.
-        return "openai" if isinstance(thought, list) or owner == "openai" else ""
+        return "openai" if isinstance(part.get("thinking"), list) or owner == "openai" else ""
     if kind in _RESPONSES_BLOCKS:
         return "openai-responses"
     if kind in _CHAT_BLOCKS and isinstance(part.get(kind), dict):
@@ -691,9 +679,7 @@ def _is_block(part: Any, owner: str) -> bool:
     if not isinstance(part, dict):
         return isinstance(part, str)
     kind = part.get("type")
-    if "block_type" in part:  # LlamaIndex
-        return True
-    if _is_converse(part):
+    if "block_type" in part or _is_converse(part):  # LlamaIndex; Bedrock
         return True
     if kind is None:  # Haystack
         image, file = part.get("image"), part.get("file")
@@ -745,13 +731,8 @@ def _sound_data(value: Any) -> Any:
 def _role(message: dict[str, Any]) -> Role:
     given = message.get("role")
     if not isinstance(given, str):
-        found, hint = "missing", ""
-        if given is not None:
-            found = f"found {type_name_of(given)}"
-        kind = message.get("type")
-        if isinstance(kind, str):
-            hint = f"; an item of type {quote(kind)} is not read"
-        raise _Refusal(f"role: {found}{hint}")
+        found = "missing" if given is None else f"found {type_name_of(given)}"
+        raise _Refusal(f"role: {found}")
     role = _ROLES.get(given.lower())
     if role is None:
         raise _Refusal(f"role: unknown {quote(given)}{suggest_name(given, _ROLES)}")

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -115,29 +116,28 @@ class HistoryFitter:
 
     messages: Sequence[Message]
     composer: Composer
-    turns: list[range] = field(init=False)
-    steps: list[list[range]] = field(init=False)
-    """The steps of each turn; the first of them is its question."""
-    calls: dict[Place, ToolCall] = field(init=False)
-    """The call of each result."""
     _costs: list[int] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.turns = _ranges(split_turns(self.messages), 0)
-        self.steps = [
-            _ranges(split_steps(self.messages[t.start : t.stop]), t.start) for t in self.turns
-        ]
+        self.turns = split_turns(self.messages)
+        self.steps = [split_steps(self.messages, turn) for turn in self.turns]
+        """The steps of each turn; the first of them is its question."""
         self.calls = _pair(self.messages)
+        """The call of each result."""
         self._boundary = self.composer.boundary_of(self.messages)
         self.pinned = {n for n, m in enumerate(self.messages) if m.role in SYSTEM_ROLES}
         """Messages that never go: system texts within a conversation."""
         held = (turn for turn in self.turns if any(self.messages[n].pinned for n in turn))
+        self.held = frozenset(n for turn in held for n in turn)
+        """Messages of turns that the caller pinned: shortened, and left out, last of all."""
         self.starts = [
             (turn, step.start) for turn, steps in enumerate(self.steps) for step in steps
         ]
         """The turn and the first message of each step."""
-        self.held = frozenset(n for turn in held for n in turn)
-        """Messages of turns that the caller pinned: shortened, and left out, last of all."""
+
+    def turn_of(self, number: int) -> int:
+        """Return the number of the turn of a message."""
+        return next(n for n, turn in enumerate(self.turns) if number in turn)
 
     @property
     def costs(self) -> list[int]:
@@ -179,12 +179,9 @@ class HistoryFitter:
                 replay.add(n)
             return replay
 
-        composer = self.composer
-        about = room, reserve, had_room, self._boundary, composer.cost_key, composer.templates
-        if composer.cost_key is None:
-            replay = go_on(None, self.messages)
-        else:
-            replay = grow(self.messages, about, go_on).copy(self)
+        key, templates = self.composer.cost_key, self.composer.templates
+        about = key and (room, reserve, had_room, self._boundary, key, templates)
+        replay = grow(self.messages, about, go_on).copy(self)
         replay.settle(len(self.messages) - 1, question)
         return replay.result()
 
@@ -202,7 +199,7 @@ class HistoryFitter:
             if isinstance(block, ToolCall | ToolOutput):
                 names.append(f"{quote(block.name)} ({quote(block.id)})")
             else:
-                turn = next(n for n, turn in enumerate(self.turns, 1) if number in turn)
+                turn = self.turn_of(number) + 1
                 names.append(f"a text of the {message.role} in turn {turn}")
         if len(places) > MAX_NAMED:
             names.append(f"{len(places) - MAX_NAMED:,} more")
@@ -457,8 +454,7 @@ class _Replay:
         size = self._composer.weigh(block)
         if size <= tokens:
             return None
-        turn = next(n for n, turn in enumerate(self._fitter.turns) if place[0] in turn)
-        question = self._fitter.question_of(turn)
+        question = self._fitter.question_of(self._fitter.turn_of(place[0]))
         text = ""
         if isinstance(block, TextBlock):
             # The question of a long text stands at its beginning or its end.
@@ -559,36 +555,40 @@ def _without_gone(message: Message) -> Message:
     return message if len(kept) == len(message.blocks) else replace(message, blocks=kept)
 
 
-def split_turns(messages: Sequence[Message]) -> list[list[Message]]:
-    """Split messages into turns, each beginning with a message of the user.
+def split_turns(messages: Sequence[Message]) -> list[range]:
+    """Return the numbers of the messages of each turn; a turn begins with one of the user.
 
     A late result of a framework's history keeps what lies between it and its call in one turn.
     """
-    turns: list[list[Message]] = []
+    starts: list[int] = []
     end = 0
     for n, (message, last) in enumerate(zip(messages, _last_results(messages), strict=True)):
         # A tool result is no user message here, so a call and its result share a turn.
-        if not turns or (message.role == "user" and turns[-1][-1].role != "user" and n > end):
-            turns.append([])
-        turns[-1].append(message)
+        follows = n > end and messages[n - 1].role != "user"
+        if not starts or (message.role == "user" and follows):
+            starts.append(n)
         end = max(end, last)
-    return turns
+    return _ranges(starts, len(messages))
 
 
-def split_steps(turn: Sequence[Message]) -> list[list[Message]]:
+def split_steps(messages: Sequence[Message], turn: range) -> list[range]:
     """Split a turn into its question and its steps: an answer with the results of its calls."""
-    steps: list[list[Message]] = []
+    own = messages[turn.start : turn.stop]
+    starts: list[int] = []
     end, thought = 0, False
-    for n, (message, last) in enumerate(zip(turn, _last_results(turn), strict=True)):
+    for n, (message, last) in enumerate(zip(own, _last_results(own), strict=True)):
         # A result that comes in a later answer belongs here. So does a call of an answer whose
         # thought stands before an earlier call and its result.
         tied = thought and _has_id_of_responses(message.blocks[0])
-        if not steps or (message.role == "assistant" and n > end and not tied):
-            steps.append([])
-        steps[-1].append(message)
+        if not starts or (message.role == "assistant" and n > end and not tied):
+            starts.append(turn.start + n)
         end = max(end, last)
         thought |= message.fact(_links, _links).thinks
-    return steps
+    return _ranges(starts, turn.stop)
+
+
+def _ranges(starts: Sequence[int], end: int) -> list[range]:
+    return [range(*each) for each in pairwise([*starts, end])]
 
 
 def _last_results(messages: Sequence[Message]) -> list[int]:
@@ -632,14 +632,6 @@ def _has_id_of_responses(block: MessageBlock) -> bool:
     """Return whether OpenAI knows the item by its id, and so the thought that it demands."""
     thought = isinstance(block, OpaqueBlock) and block.reasoning
     return block.family == "openai-responses" and not thought and "id" in (block.original or {})
-
-
-def _ranges(parts: Sequence[Sequence[Message]], start: int) -> list[range]:
-    found = []
-    for part in parts:
-        found.append(range(start, start + len(part)))
-        start += len(part)
-    return found
 
 
 def _pair(messages: Sequence[Message]) -> dict[Place, ToolCall]:

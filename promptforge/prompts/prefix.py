@@ -128,10 +128,8 @@ def sent_blocks(
 
     for message in messages:
         parts = tuple(names.get(id(block), "history") for block in message.blocks)
-        if composer.cost_key is None:
-            yield from measure(message)
-        else:
-            yield from message.fact((parts, shape.make, composer.cost_key), measure)
+        about = composer.cost_key and (parts, shape.make, composer.cost_key)
+        yield from message.fact(about, measure)
 
 
 def _measure(

@@ -29,7 +29,7 @@ from ..tokenizers.counters import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
-from .events import OnPrompt, PromptEvent, count_losses, report_prompt, require_functions
+from .events import OnPrompt, PromptEvent, make_event, report_prompt, require_functions
 from .finished import Prompt, PromptHistory, PromptPart, join_repeated
 from .histories import read_messages
 from .ladder import HistoryFitter, say_changes
@@ -62,7 +62,7 @@ from .providers import (
     with_some_output,
 )
 from .remembered import HistoryMemory
-from .tools import ToolSet, quoted, read_tools, write_tools
+from .tools import ToolSet, read_tools, write_tools
 from .window import FittedPrompt, Verify, WindowFitter, count_by_verify, fit_by_count
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ _CITED = {
     "footer": None,
     "sources": False,
 }
+
+# Window, reserve and strictness are those of the whole prompt, not of its context.
+_WHOLE: dict[str, Any] = {"context_window": None, "reserve": None, "strict": False}
 
 
 class Renderer(ContextRenderer):
@@ -336,7 +339,7 @@ class _PromptMaker:
             estimate,
             {**self.parts.texts, **own.texts},
             one_text=self.to == "text",
-            splits_texts=self.shape.blocks,
+            splits_texts=bool(self.shape.family),
             citation=citation,
             user_first=self.shape.user_first,
             folds_system=self.folds_system,
@@ -382,8 +385,8 @@ class _PromptMaker:
     ) -> Result:
         """Render the items of a part of one's own."""
         asked = {**self.asked, **CONTEXT_ALONE, "max_tokens": limit, "tokenizer": counter}
-        asked |= {"context_window": None, "reserve": None, "strict": False}
-        return self.renderer._render(items, (), asked, current, list(self.parts.texts.values()))[0]
+        beside = list(self.parts.texts.values())
+        return self.renderer._render(items, (), {**asked, **_WHOLE}, current, beside)[0]
 
     def _render(
         self,
@@ -392,10 +395,7 @@ class _PromptMaker:
         texts: Mapping[str, str],
         limit: int | None,
     ) -> Result:
-        # Window, reserve and strictness are those of the whole prompt, not of its context.
-        asked = {**self.asked, "context_window": None, "reserve": None, "strict": False}
-        if self.cites:
-            asked |= _CITED
+        asked = {**self.asked, **_WHOLE, **(_CITED if self.cites else {})}
         asked |= {"max_tokens": limit, "tokenizer": counter}
         # The nonce of tagged contents must be absent from the prompt's other texts too.
         beside = [*texts.values()]
@@ -428,19 +428,11 @@ class _PromptMaker:
         history = PromptHistory(kept=len(fitter.history.turns) - gone, dropped=gone)
         # The LLM sees calls, outputs and cited items in a form that only the provider knows.
         blocks = [block for message in composed.messages for block in message.blocks]
-        parts = _prompt_parts(fitter, composed, result, history, numbers)
         plain = all(isinstance(block, TextBlock) and block.original is None for block in blocks)
         plain = plain and not self.tools.texts
         request = self.make_request(composed.messages)
         diagnostics = self._report(fitted, history)
-        unsigned = stand_ins(request)
-        if unsigned:
-            message = (
-                f"calls without a signature of Gemini, in {plural(unsigned, 'answer', 'answers')}"
-                f" of the newest turn, carry {GEMINI_STAND_IN} in its place: Gemini 3 refuses them"
-                " without, and may answer less well than after calls of its own"
-            )
-            diagnostics.add("PF208", message, where="history", severity="info")
+        _report_stand_ins(request, diagnostics)
         if self.verify is None:
             hidden = sum(map(fitter.composer.hidden_tokens, composed.messages))
             _report_count(counter, counted, hidden, diagnostics)
@@ -462,7 +454,7 @@ class _PromptMaker:
             tokens=composed.tokens if counted is None else counted,
             window=self.window,
             exact=self.verify is not None or (counter.exact and plain),
-            parts=(*self._tool_parts(fitter), *parts),
+            parts=tuple(self._parts(fitter.composer, fitted, history, numbers)),
             context=result,
             history=history,
             warnings=join_repeated((*said, *warnings, *diagnostics)),
@@ -470,25 +462,28 @@ class _PromptMaker:
             prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),
         )
-        tokens: dict[str, int] = {}
-        for part in prompt.parts:
-            tokens[part.name] = tokens.get(part.name, 0) + part.tokens
-        event = PromptEvent(
-            to=self.to,
-            profile=self.renderer.profile.name,
-            tokens=prompt.tokens,
-            window=prompt.window,
-            parts=tokens,
-            prefix=prompt.prefix,
-            **count_losses(result, fitted.history, history.kept),
-        )
-        return prompt, event
+        return prompt, make_event(prompt, self.renderer.profile.name, fitted.history)
 
-    def _tool_parts(self, fitter: WindowFitter) -> Iterator[PromptPart]:
+    def _parts(
+        self,
+        composer: Composer,
+        fitted: FittedPrompt,
+        history: PromptHistory,
+        of_own: Mapping[str, tuple[int, int]],
+    ) -> Iterator[PromptPart]:
         kept, dropped = len(self.tools.texts), len(self.tools.lost)
         if kept or dropped:
-            tokens = fitter.composer.tools_cost
+            tokens = composer.tools_cost
             yield PromptPart(name="tools", role="", tokens=tokens, kept=kept, dropped=dropped)
+        numbers = {**of_own, "history": (history.kept, history.dropped)}
+        if fitted.result is not None:
+            numbers["context"] = fitted.result.items_included, fitted.result.items_dropped
+        for part in fitted.composed.parts:
+            kept, dropped = numbers.get(part.name, (1, 0))
+            tokens = composer.count_part(part)
+            yield PromptPart(
+                name=part.name, role=part.role, tokens=tokens, kept=kept, dropped=dropped
+            )
 
     def _stored(self, composed: ComposedPrompt) -> list[Message]:
         """Return the history as it was given, and what stands behind it as it is sent."""
@@ -548,7 +543,8 @@ class _PromptMaker:
             message += f" {self.renderer.profile.name} has no words for it; give them as"
             diagnostics.add("PF118", f'{message} citation: "Cite documents by number, as [1]."')
         if self.tools.lost:
-            message = f"the shape {self.to} cannot carry these tools: {quoted(self.tools.lost)}"
+            names = ", ".join(map(quote, self.tools.lost))
+            message = f"the shape {self.to} cannot carry these tools: {names}"
             diagnostics.add("PF118", message)
         calls = (isinstance(b, ToolCall) for m in composed.messages for b in m.blocks)
         if self.to == "bedrock" and not self.tools.request and any(calls):
@@ -595,23 +591,15 @@ class _PromptMaker:
         return notes
 
 
-def _prompt_parts(
-    fitter: WindowFitter,
-    composed: ComposedPrompt,
-    result: Result | None,
-    history: PromptHistory,
-    of_own: Mapping[str, tuple[int, int]],
-) -> tuple[PromptPart, ...]:
-    numbers = {**of_own, "history": (history.kept, history.dropped)}
-    if result is not None:
-        numbers["context"] = result.items_included, result.items_dropped
-    parts = []
-    for printed in composed.parts:
-        kept, dropped = numbers.get(printed.name, (1, 0))
-        tokens = fitter.composer.count_part(printed)
-        own = {"name": printed.name, "role": printed.role}
-        parts.append(PromptPart(**own, tokens=tokens, kept=kept, dropped=dropped))
-    return tuple(parts)
+def _report_stand_ins(request: dict[str, Any], diagnostics: Diagnostics) -> None:
+    unsigned = stand_ins(request)
+    if unsigned:
+        message = (
+            f"calls without a signature of Gemini, in {plural(unsigned, 'answer', 'answers')}"
+            f" of the newest turn, carry {GEMINI_STAND_IN} in its place: Gemini 3 refuses them"
+            " without, and may answer less well than after calls of its own"
+        )
+        diagnostics.add("PF208", message, where="history", severity="info")
 
 
 def _report_count(

@@ -380,8 +380,6 @@ class ProviderShape(NamedTuple):
     make: Callable[[Sequence[Message]], Request]
     messages: str = "messages"
     """The keyword that holds its messages."""
-    blocks: bool = False
-    """True if the texts of one message stay apart."""
     cites: bool = False
     """True if it takes items as blocks that answers can point at."""
     system_first: bool = False
@@ -393,7 +391,8 @@ class ProviderShape(NamedTuple):
     look_back: int = 0
     """Blocks before such a mark at which it looks for a cached prefix."""
     family: str = ""
-    """Its family: blocks of this family go back to it as they came; empty for none."""
+    """Its family: blocks of this family go back to it as they came, and the texts of one message
+    stay apart; empty for none."""
     images: tuple[str, ...] = ()
     """The forms of an image that it takes from any family: `data`, `url`."""
 
@@ -401,20 +400,16 @@ class ProviderShape(NamedTuple):
 SHAPES: Mapping[ShapeName, ProviderShape] = {
     "text": ProviderShape(text),
     "roles": ProviderShape(roles, system_first=True),
-    "openai": ProviderShape(
-        openai, blocks=True, caches=True, family="openai", images=("data", "url")
-    ),
+    "openai": ProviderShape(openai, caches=True, family="openai", images=("data", "url")),
     "openai-responses": ProviderShape(
         openai_responses,
         "input",
-        blocks=True,
         caches=True,
         family="openai-responses",
         images=("data", "url"),
     ),
     "anthropic": ProviderShape(
         anthropic,
-        blocks=True,
         cites=True,
         system_first=True,
         user_first=True,
@@ -426,7 +421,6 @@ SHAPES: Mapping[ShapeName, ProviderShape] = {
     "gemini": ProviderShape(
         gemini,
         "contents",
-        blocks=True,
         system_first=True,
         user_first=True,
         family="gemini",
@@ -434,7 +428,6 @@ SHAPES: Mapping[ShapeName, ProviderShape] = {
     ),
     "bedrock": ProviderShape(
         bedrock,
-        blocks=True,
         system_first=True,
         user_first=True,
         caches=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import math
@@ -48,18 +47,9 @@ class Hidden(NamedTuple):
 
     def item(self, score: float) -> Item:
         """Return it as an item that a search found."""
-        path = self._path()
+        given = json.loads(self.call.arguments) if self.call is not None else {}
+        path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
         return Item(content=self.text, name=self.label, path=path, origin="similarity", score=score)
-
-    def _path(self) -> str | None:
-        """Return the path that the call names; arguments may be no JSON, or none of an object."""
-        given: Any = None
-        if self.call is not None:
-            with contextlib.suppress(ValueError, RecursionError):
-                given = json.loads(self.call.arguments)
-        if not isinstance(given, dict):
-            return None
-        return next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
 
 
 MAX_LABEL_CHARS = 120

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..errors import OptionError, quote, show_value
+from ..errors import OptionError, show_value
 from .libraries import Dumper, inner
 from .providers import ShapeName
 
@@ -173,8 +173,3 @@ def write_tools(to: ShapeName, tools: Iterable[Tool]) -> ToolSet:
     if to == "bedrock":
         return ToolSet({"toolConfig": {"tools": made}}, texts, lost)
     return ToolSet({"tools": made}, texts, lost)
-
-
-def quoted(names: Iterable[str]) -> str:
-    """Return names in a row, for a message."""
-    return ", ".join(map(quote, names))

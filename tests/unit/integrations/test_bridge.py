@@ -15,7 +15,6 @@ from promptforge.integrations.bridge import (
     Bridge,
     aretrieve,
     embedding,
-    orient_score,
     retrieve,
     run_in_thread,
 )
@@ -40,19 +39,20 @@ def test_what_is_neither_is_refused(thing: Any) -> None:
         embedding(thing)
 
 
-def test_distances_become_scores_of_which_more_is_better() -> None:
-    document = {"page_content": "near"}
-    assert orient_score((document, 0.25), "lower") == {**document, "score": -0.25}
-    assert str(orient_score((document, 0.0), "lower")["score"]) == "0.0"
-    assert orient_score((document, 0.25), "higher") == {**document, "score": 0.25}
-    assert orient_score({**document, "score": 3}, "lower")["score"] == -3
-    assert (
-        orient_score({**document, "metadata": {"score": Decimal("0.5")}}, "lower")["score"] == -0.5
+def test_distances_say_that_lower_is_better() -> None:
+    found = retrieve(
+        lambda query: [("far off", 0.75), ("very near", 0)], "tar", score_order="lower"
     )
-    assert orient_score(document, None) is document is orient_score(document, "lower")
-    assert orient_score((document, None), "lower") is document
+    assert [(item.score, item.score_order) for item in found] == [(0.75, "lower"), (0, "lower")]
+    shapes = [
+        {"content": "far", "score": 3},
+        {"page_content": "close by", "metadata": {"score": 0.5}},
+    ]
+    found += retrieve(lambda query: shapes, "tar", score_order="lower")
+    best = pf.render(found, min_score=None, max_items=2)
+    assert "very near" in best.text and "close by" in best.text
     with pytest.raises(pf.OptionError, match="score_order"):
-        orient_score((document, 0.25), None)
+        retrieve(lambda query: [("near", 0.25)], "tar")
 
 
 def test_what_a_retriever_raises_comes_out_as_it_is() -> None:
@@ -77,7 +77,7 @@ def test_a_distance_that_is_no_number_is_never_the_best(distance: Any) -> None:
     odd, near = retrieve(
         lambda query: [("odd", distance), ("near", 0.1)], "tar", score_order="lower"
     )
-    assert odd["score"] < near["score"] == -0.1
+    assert odd.relevance < near.relevance and near.score == 0.1
     assert pf.render([odd, near], min_score=None, max_items=1).text.count("near")
 
 

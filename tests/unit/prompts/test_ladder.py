@@ -380,7 +380,7 @@ def test_what_lies_between_a_call_and_its_late_result_goes_with_them() -> None:
     ]
     first, second = split_turns(messages)
     assert (len(first), len(second)) == (7, 2)
-    assert list(map(len, split_steps(first))) == [1, 5, 1]
+    assert list(map(len, split_steps(messages, first))) == [1, 5, 1]
 
 
 def test_the_least_of_a_history_takes_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:

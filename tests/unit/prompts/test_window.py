@@ -477,7 +477,7 @@ def test_a_turn_begins_with_what_the_user_says() -> None:
         return Message(role, (TextBlock(role),))
 
     roles = ["assistant", "user", "assistant", "tool", "assistant", "user", "assistant"]
-    assert [[m.role for m in turn] for turn in split_turns([message(role) for role in roles])] == [
+    assert [roles[turn.start : turn.stop] for turn in split_turns(list(map(message, roles)))] == [
         ["assistant"],
         ["user", "assistant", "tool", "assistant"],
         ["user", "assistant"],
