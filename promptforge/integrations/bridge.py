@@ -36,14 +36,12 @@ from ..rendering.loops import run_in_thread as run_in_thread
 from ..rendering.loops import wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
-from ..sources.records import to_item
+from ..sources.records import FAR, to_item
 from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
 
 ScoreOrder = Literal["higher", "lower"] | None
 """The better one of two scores; None: nobody said."""
-# Stands for a distance that is infinite or no number: as 0 it would be the best.
-_FAR = 1e9
 NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
 TEXT_JOINER = "\n\n"
@@ -200,7 +198,9 @@ class Bridge:
             where = f"documents[{place}]"
             try:
                 record = _settle_pair(document, self._order)
-                item = to_item(record, where=where, diagnostics=diagnostics)
+                item = to_item(
+                    record, where=where, diagnostics=diagnostics, score_order=self._order
+                )
             except ItemError as error:
                 diagnostics.add("PF204", f"document left out: {error.bare}", where=where)
                 continue
@@ -468,7 +468,7 @@ def _as_found(record: Any, order: ScoreOrder) -> Any:
     if isinstance(record, dict):
         return found | record  # a record that says its `origin` itself keeps it
     try:
-        item = to_item(record)
+        item = to_item(record, score_order=order)
     except ItemError:  # said when it is rendered
         return record
     if all(getattr(item, name) == value for name, value in found.items()):
@@ -491,7 +491,7 @@ def _settle_pair(document: Any, order: ScoreOrder) -> Any:
     if score is None:
         return inner
     if order == "lower" and not _is_finite(score):
-        score = _FAR
+        score = FAR
     return inner, score
 
 

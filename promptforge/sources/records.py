@@ -35,6 +35,7 @@ from ..model import (
     NO_SCORE,
     Item,
     LoadedItems,
+    ScoreOrder,
     UnsoundMetadata,
     item_id,
 )
@@ -65,6 +66,8 @@ MAX_NOTES_ALIKE = 3
 """Equal notes on records that are said one by one; of more, the first with their number."""
 MAX_FILE_NAME_CHARACTERS = 200
 _FILE_NAME = re.compile(r"\S+\.(?:jsonl?|ndjson|ya?ml|[ct]sv|parquet|md|txt|pdf|docx|html?|xml|py)")
+FAR = 1e9
+"""Stands for a distance that is infinite or no number: as 0 it would be the best."""
 _FUSION_CONSTANT = 60
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
@@ -249,19 +252,24 @@ def _say_contradiction(search: list[Item], diagnostics: Diagnostics) -> None:
 
 
 def to_item(
-    record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None
+    record: object,
+    *,
+    where: str | None = None,
+    diagnostics: Diagnostics | None = None,
+    score_order: ScoreOrder | None = None,
 ) -> Item:
     """Return the item of one record.
 
     `record` is an `Item`, a mapping of any shape above, a document of LangChain, LlamaIndex or
     Haystack, or a pair of such a document and its score. `where` names its place in messages.
-    Defaults and conversions are said in `diagnostics`.
+    Defaults and conversions are said in `diagnostics`. `score_order` tells the meaning of the score
+    of any record but an `Item`.
 
     Raises `ItemError`, with `where` and `field`, when the record is no item. No other exception
     escapes, however the record behaves.
     """
     try:
-        return read_native(record) or _read(record, _Notes(where, diagnostics))
+        return read_native(record) or _read(record, _Notes(where, diagnostics, score_order))
     except (ItemError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as exc:  # as in `guarded`
@@ -272,9 +280,15 @@ def to_item(
 class _Notes:
     """The place of one record (`file:line` or `items[3]`), joined to the diagnostics of the run."""
 
-    def __init__(self, where: str | None, diagnostics: Diagnostics | None) -> None:
+    def __init__(
+        self,
+        where: str | None,
+        diagnostics: Diagnostics | None,
+        score_order: ScoreOrder | None = None,
+    ) -> None:
         self._where = where
         self._diagnostics = diagnostics
+        self.score_order = score_order
 
     def say(self, code: str, message: str, severity: Severity = "warning") -> None:
         if self._diagnostics is not None:
@@ -472,12 +486,14 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
         notes.say("PF202", f"end_line: {end} lies before start_line {start}; left out")
         end = None
     kind = _text(fields.get("kind"), "kind", notes) or "text"
+    order = _word(fields, "score_order", ("higher", "lower", "given"), notes)
+    order = notes.score_order or order
     return Item(
         kind={"markdown": "document"}.get(kind, kind),
         start_line=start,
         end_line=end,
-        score=_score(fields.get("score"), notes),
-        score_order=_word(fields, "score_order", ("higher", "lower", "given"), notes),
+        score=_score(fields.get("score"), order, notes),
+        score_order=order,
         origin=_word(fields, "origin", ("explicit", "similarity"), notes),
         named=None if fields.get("named") is None else _flag(fields["named"], "named", notes),
         required=_flag(fields.get("required"), "required", notes),
@@ -533,15 +549,16 @@ def _as_json(value: object) -> str | None:
     return json.dumps(plain, ensure_ascii=False)
 
 
-def _score(value: object, notes: _Notes) -> float:
+def _score(value: object, order: ScoreOrder, notes: _Notes) -> float:
     if value is None:
         return NO_SCORE
     number = parse_number(value)
     if number is None or not isfinite(number):
+        worst = FAR if order == "lower" else 0.0
         expected = "a finite number" if number is not None else "a number"
         found = "" if number is not None else f", found {type_name_of(value)}"
-        notes.say("PF202", f"score: expected {expected}{found}; 0 is taken")
-        return 0.0
+        notes.say("PF202", f"score: expected {expected}{found}; {worst:.0f} is taken")
+        return worst
     if issubclass(type(value), str):
         notes.say("PF202", "score: expected a number, found text; read as a number", "info")
     return number

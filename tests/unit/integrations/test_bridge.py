@@ -81,6 +81,21 @@ def test_a_distance_that_is_no_number_is_never_the_best(distance: Any) -> None:
     assert pf.render([odd, near], min_score=None, max_items=1).text.count("near")
 
 
+@pytest.mark.parametrize("distance", ODD.values(), ids=list(ODD))
+def test_a_distance_within_a_document_that_is_no_number_is_far(distance: Any) -> None:
+    found = [
+        {"content": "odd", "score": distance},
+        {"content": "near", "score": 0.1},
+    ]
+    found = [{**each, "origin": "similarity"} for each in found]
+    bridge = Bridge(score_order="lower", order="score")
+    result = bridge.fit(found, "tar").result
+    assert result.text.index("near") < result.text.index("odd")
+    assert "1000000000 is taken" in "".join(d.message for d in result.warnings)
+    result = pf.render(retrieve(lambda query: found, "tar", score_order="lower"), order="score")
+    assert result.text.index("near") < result.text.index("odd")
+
+
 def test_what_a_search_found_is_similarity_whatever_its_shape() -> None:
     class Page:
         page_content, metadata, id = "a page", {"source_type": "man_page", "source": "tar"}, None
