@@ -158,6 +158,9 @@ class Composer:
             parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
             # `Safe.__str__` returns the `Safe` itself; a request holds plain strings.
             whole = str.__str__(self.templates.print_whole(printed, boundary))
+            if whole not in self._counts:
+                pieces = _cut_out(whole, [text for _, text in printed])
+                self._counts[whole] = self.counter.count_parts(pieces)
             messages = [Message("user", (TextBlock(whole),))]
         else:
             if at >= 0:
@@ -405,6 +408,17 @@ class Composer:
                 own = mark_history(own, further, self.look_back)
             messages += own
         return join_messages(messages)
+
+
+def _cut_out(whole: str, texts: Sequence[str]) -> list[str]:
+    """Cut a text where these others stand in it: they are counted by themselves as well."""
+    pieces = []
+    for text in texts:
+        before, found, after = whole.partition(text or " ")
+        if found:
+            pieces += [before, found]
+            whole = after
+    return [*pieces, whole]
 
 
 def _fold_system(messages: Sequence[Message]) -> tuple[list[Message], int]:
