@@ -132,6 +132,8 @@ class Composer:
     look_back: int = 0
     """Blocks before a mark of the cache at which the provider looks for a cached prefix."""
     _counts: dict[str, int] = field(default_factory=dict)
+    _printed: Sequence[str] = ()
+    """The texts of the parts, as they were printed last."""
 
     @property
     def joined(self) -> bool:
@@ -153,14 +155,12 @@ class Composer:
         given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
         printed = [(part, self._print(part, boundary)) for part in given]
+        self._printed = [text for _, text in printed]
         whole, fillers, folded = None, list[Message](), 0
         if self.one_text:
             parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
             # `Safe.__str__` returns the `Safe` itself; a request holds plain strings.
             whole = str.__str__(self.templates.print_whole(printed, boundary))
-            if whole not in self._counts:
-                pieces = _cut_out(whole, [text for _, text in printed])
-                self._counts[whole] = self.counter.count_parts(pieces)
             messages = [Message("user", (TextBlock(whole),))]
         else:
             if at >= 0:
@@ -269,7 +269,8 @@ class Composer:
     def count(self, text: str) -> int:
         """Return the tokens of a text, counted once."""
         if text not in self._counts:
-            self._counts[text] = self.counter.count(text)
+            # The printed parts are counted by themselves as well.
+            self._counts[text] = self.counter.count_parts(_cut_out(text, self._printed))
         return self._counts[text]
 
     def count_part(self, part: PromptSegment) -> int:
@@ -410,11 +411,11 @@ class Composer:
         return join_messages(messages)
 
 
-def _cut_out(whole: str, texts: Sequence[str]) -> list[str]:
-    """Cut a text where these others stand in it: they are counted by themselves as well."""
+def _cut_out(whole: str, texts: Iterable[str]) -> list[str]:
+    """Cut a text where these others stand in it, one behind the other."""
     pieces = []
-    for text in texts:
-        before, found, after = whole.partition(text or " ")
+    for text in filter(None, texts):
+        before, found, after = whole.partition(text)
         if found:
             pieces += [before, found]
             whole = after
