@@ -25,6 +25,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
@@ -160,42 +161,27 @@ def run(  # noqa: PLR0913  its options are public
     given.check_output(paths.results)
     requests = RequestSettings(model, dict(body or {}), chosen, max_tokens_per_file)
     write = _result_writer(to, paths, requests)
-    processors = min(os.cpu_count() or 1, MAX_LOCAL_WORKERS)
-    fingerprint, count = fingerprint_of(inputs), workers or processors
-    source = _worker_source(engine, spec, fingerprint, address, count)
-    before, manifest = paths.read_manifest(), RunManifest(made_of=inputs)
-    with closing(ShardStore(paths.shards)) as store:
-        # The lock of the store says that the run which left half-written files has gone.
-        remove_unfinished(paths.folder)
-        remove_unfinished(paths.results.parent, paths.results.name)
-        if before is None or before.made_of != inputs:
-            paths.write_manifest(manifest)
-        tally = _Tally(store, fingerprint, retry, max_errors, given.bytes, progress, spec.id_column)
-        shards = check_first_rows(split_shards(given.rows(), part_rows, limit), spec.columns)
-        complete = tally.run(shards, source, count)
-        report = tally.report(complete, _changed(before, inputs), given.left_out)
-        if complete:
-            if limit is None:
-                store.drop_others()
-            written, errors = write_results(write, store.bodies(), paths.errors, given.place)
-            paths.write_manifest(replace(manifest, complete=True))
-            errors_file = str(paths.errors) if errors else None
-            files = tuple(map(str, written))
-            report = replace(report, errors=errors, errors_file=errors_file, files=files)
-        return replace(report, seconds=time.perf_counter() - started)
+    count = workers or min(os.cpu_count() or 1, MAX_LOCAL_WORKERS)
+    source = _worker_source(engine, spec, fingerprint_of(inputs), address, count)
+    work = _Run(given, spec, inputs, paths, retry, max_errors, progress)
+    render = partial(render_shards, source=source, count=count)
+    report = work.perform(part_rows, limit, render, write)
+    return replace(report, seconds=time.perf_counter() - started)
 
 
 @dataclass
-class _Tally:
+class _Run:
     """A run at work, and its figures so far."""
 
-    store: ShardStore
-    fingerprint: str
+    given: BatchInput
+    spec: BatchSpec
+    inputs: dict[str, str]
+    """Hash of each input that all results depend on."""
+    paths: OutputPaths
     retry: bool
     max_errors: int | None
-    total: int | None
     progress: Callable[[Progress], None] | None
-    id_column: str
+    store: ShardStore = field(init=False)
     rows: int = 0
     kept: int = 0
     errors: int = 0
@@ -209,10 +195,39 @@ class _Tally:
     ended: bool = False
     """True where rows are left to be read, and need not be."""
 
-    def run(self, shards: Iterable[Shard], source: WorkerSource, count: int) -> bool:
+    def perform(
+        self, part_rows: int, limit: int | None, render: RenderShards, write: ResultWriter
+    ) -> RunReport:
+        """Render the shards that are not done, then write all results unless too many rows failed.
+
+        See `run` for `part_rows` and `limit`.
+        """
+        paths, manifest = self.paths, RunManifest(made_of=self.inputs)
+        before = paths.read_manifest()
+        with closing(ShardStore(paths.shards)) as self.store:
+            # The lock of the store says that the run which left half-written files has gone.
+            remove_unfinished(paths.folder)
+            remove_unfinished(paths.results.parent, paths.results.name)
+            if before is None or before.made_of != self.inputs:
+                paths.write_manifest(manifest)
+            shards = split_shards(self.given.rows(), part_rows, limit)
+            complete = self._render_all(check_first_rows(shards, self.spec.columns), render)
+            report = self._report(before, complete)
+            if not complete:
+                return report
+            if limit is None:
+                self.store.drop_others()
+            bodies = self.store.bodies()
+            written, errors = write_results(write, bodies, paths.errors, self.given.place)
+            paths.write_manifest(replace(manifest, complete=True))
+            errors_file = str(paths.errors) if errors else None
+            files = tuple(map(str, written))
+            return replace(report, errors=errors, errors_file=errors_file, files=files)
+
+    def _render_all(self, shards: Iterable[Shard], render: RenderShards) -> bool:
         """Render all shards that are not done; return False when too many rows failed."""
         self._show()
-        with closing(render_shards(self._jobs(shards), source, count)) as outcomes:
+        with closing(render(self._jobs(shards))) as outcomes:
             for job, rendered in outcomes:
                 if rendered is not None:
                     self.files_changed |= job.done is not None
@@ -223,12 +238,10 @@ class _Tally:
                     return False
         return not self.ended and not self._failed()
 
-    def report(
-        self, complete: bool, changed: tuple[str, ...], left_out: tuple[str, ...]
-    ) -> RunReport:
-        """Return the figures; `changed` is said where shards of an earlier run are of no use."""
-        if not self.store.outdated:
-            changed = ()
+    def _report(self, before: RunManifest | None, complete: bool) -> RunReport:
+        changed: tuple[str, ...] = ()
+        if self.store.outdated:
+            changed = _changed(before, self.inputs)
         if self.files_changed:
             changed += ("what rows name",)
         return RunReport(
@@ -238,22 +251,23 @@ class _Tally:
             tokens=self.tokens,
             changed=changed,
             complete=complete,
-            reason=self.reason(),
-            left_out=left_out,
+            reason=self._reason(),
+            left_out=self.given.left_out,
         )
 
     def _jobs(self, shards: Iterable[Shard]) -> Iterator[ShardJob]:
+        fingerprint = fingerprint_of(self.inputs)
         for shard in shards:
             if self.max_errors is None and self.rows == self.errors >= FIRST_FAILED_ROWS:
                 self.ended = True
                 return
-            key = shard.key(self.fingerprint)
+            key = shard.key(fingerprint)
             done = self.store.find(shard, key)
             if done is None or (self.retry and done.errors):
-                yield ShardJob(shard, key, None, self.id_column)
+                yield ShardJob(shard, key, None, self.spec.id_column)
             elif done.references:
                 # Its rows name files, which may have changed: only a worker can tell, by reading.
-                yield ShardJob(shard, key, done, self.id_column)
+                yield ShardJob(shard, key, done, self.spec.id_column)
             else:
                 self._count_kept(ShardJob(shard, key), done)
             if self._failed():
@@ -281,7 +295,7 @@ class _Tally:
             bare = _PARTICULARS.sub("", said)
             self.reasons.setdefault(bare, []).append((record["line"], said))
 
-    def reason(self) -> str:
+    def _reason(self) -> str:
         """Return the reason of most failed rows, with the first of them; empty without any."""
         if not self.reasons:
             return ""
@@ -293,7 +307,8 @@ class _Tally:
 
     def _show(self) -> None:
         if self.progress:
-            self.progress(Progress(self.rows, self.kept, self.errors, self.bytes, self.total))
+            total = self.given.bytes
+            self.progress(Progress(self.rows, self.kept, self.errors, self.bytes, total))
 
     def _failed(self) -> bool:
         return self.max_errors is not None and self.errors > self.max_errors
@@ -362,19 +377,15 @@ class Worker(Protocol):
 
     def start(self) -> None:
         """Begin, or begin again. Raises `WorkerDied`, or an error that ends the run."""
-        ...
 
     def render(self, task: bytes) -> bytes:
         """Return the answer of `ShardServer.render`; raises `WorkerDied`."""
-        ...
 
     def stop(self) -> None:
         """Kill the process for good; any thread may call it, also amid `render`."""
-        ...
 
     def close(self) -> None:
         """Release files and pipes; the last call."""
-        ...
 
 
 WorkerSource = AbstractContextManager[Callable[[], Worker]]
@@ -394,6 +405,7 @@ class ShardJob(NamedTuple):
 
 Outcome = tuple[ShardJob, RenderedShard | None]
 """A job and its results; None if the earlier rendering holds."""
+RenderShards = Callable[[Iterator[ShardJob]], Generator[Outcome, None, None]]
 
 
 # --- the side of the run --------------------------------------------------------------------------

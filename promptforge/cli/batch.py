@@ -111,21 +111,13 @@ def batch_command(
         extra = load_yaml(body, "--body")
     if not isinstance(extra, dict):
         raise click.UsageError("--body: expected keys and values, such as '{temperature: 0}'")
-    folder_url = output.rstrip("/").rpartition("/")[0]
-    if is_url(output):
-        if not is_url(folder_url):
-            example = f"{output}/results.jsonl"
-            raise click.UsageError(f"{output}: name a file or folder in it, as {example}")
-        check_url(folder_url)  # now, and not when everything is rendered
-    else:
-        _check_output(output, given["attack"])
+    here = _local_output(output, given["attack"])
     _check_input(source)
     run_options = {name: given[name] for name in _RUN_OPTIONS}
     profile, options, folders, *_ = take_options(given, given["workspace"])
     run_options |= {"profile": profile, **folders, **options}
     with _progress_bar(quiet) as progress:
         try:
-            here = Path(output.rstrip("/").rpartition("/")[2] if is_url(output) else output)
             report = run(source, here, body=extra, progress=progress, **run_options)
         except KeyboardInterrupt:
             click.echo(err=True)
@@ -133,7 +125,7 @@ def batch_command(
             raise
     reason = _reason(report)
     if is_url(output):
-        report = _copy_results(report, folder_url)
+        report = _copy_results(report, output.rstrip("/").rpartition("/")[0])
     if as_json:
         write_json(msgspec.to_builtins(report))
     if not quiet:
@@ -150,13 +142,24 @@ def _check_input(source: str) -> None:
         typed_access().locate(name)
 
 
-def _check_output(output: str, attack: str | None) -> None:
-    """Raise `ItemError` where the results would be written behind a link, or over an input."""
+def _local_output(output: str, attack: str | None) -> Path:
+    """Return the place on this machine where the results are written.
+
+    Raises `ItemError` where that is behind a link, or an input; a usage error for a URL of no file.
+    """
     place = output.rstrip("/")
+    if is_url(output):
+        folder, _, name = place.rpartition("/")
+        if not is_url(folder):
+            example = f"{output}/results.jsonl"
+            raise click.UsageError(f"{output}: name a file or folder in it, as {example}")
+        check_url(folder)  # now, and not when everything is rendered
+        return Path(name)
     for name in (place, f"{place}.batch"):
         typed_access().locate_output(name)
     note_read_path(attack or "")
     refuse_input(output, output)
+    return Path(output)
 
 
 def _copy_results(report: RunReport, url: str) -> RunReport:
@@ -164,8 +167,8 @@ def _copy_results(report: RunReport, url: str) -> RunReport:
     local = [*report.files, *filter(None, [report.errors_file])]
     files = {Path(path).as_posix(): Path(path) for path in local}
     copied = copy_to_url(files, url)
-    errors_file = copied[-1] if report.errors_file else report.errors_file
-    return replace(report, files=tuple(copied[: len(report.files)]), errors_file=errors_file)
+    files_copied = tuple(copied[: len(report.files)])
+    return replace(report, files=files_copied, errors_file=report.errors_file and copied[-1])
 
 
 @contextlib.contextmanager

@@ -30,7 +30,6 @@ from .inputs import (
     TRUSTED_STATES,
     or_local_folders,
     require_trust,
-    take_folders,
     take_settings,
 )
 from .output import (
@@ -341,7 +340,7 @@ def test_command(
         raise click.UsageError(message)
     if given["profile"]:
         raise click.UsageError("a case names its profile itself: options: {profile: NAME}")
-    folders = or_local_folders(take_folders(given))
+    folders = or_local_folders(take_settings(given).folders)
 
     for folder in {path.parent for path in _case_files(paths)}:
         require_trust(folder, "test opens what is named by")

@@ -2,7 +2,7 @@
 
 `read_request` joins flags and job file into a `CommandRequest`, which gathers the items and makes
 the renderer. Behind the flags stand variables of the environment, and a trusted project's file
-(`take_options`); commands without options take the `profile_flags` and `take_folders` alone.
+(`take_options`); commands without options take the `profile_flags` and `take_settings` alone.
 """
 
 from __future__ import annotations
@@ -156,11 +156,6 @@ def take_options(
     named = options.pop("profile", None)
     profile = given["profile"] or named or settings.profile
     return Settings(profile, options, settings.folders, places, settings.secret_allowlist)
-
-
-def take_folders(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the folders out of the flags, as `take_settings` does."""
-    return take_settings(given).folders
 
 
 def _read_variable(name: str, text: str, variable: str) -> Any:

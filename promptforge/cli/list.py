@@ -35,7 +35,7 @@ from .flags import (
     json_flag,
     profile_flags,
 )
-from .inputs import or_local_folders, take_folders
+from .inputs import or_local_folders, take_settings
 from .output import (
     Column,
     painter,
@@ -76,7 +76,7 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     """
     from ..engine import Templates
 
-    folders = or_local_folders(take_folders(given))
+    folders = or_local_folders(take_settings(given).folders)
     templates = Templates(folders["templates"])
     list_things: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
@@ -288,7 +288,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     from ..config.profiles import find_profiles
     from ..engine import PROMPTS_FOLDER, Templates
 
-    folders = or_local_folders(take_folders(given))
+    folders = or_local_folders(take_settings(given).folders)
     templates = Templates(folders["templates"])
     own = [] if name.startswith("shipped/") else folders["profiles"]
     profiles = {profile: path for profile, _, path in find_profiles(own)}
@@ -473,7 +473,7 @@ def new_command(
         raise click.UsageError(f"--format is for a kind, not for a {thing}")
     if thing == "kind" and len(layouts) != 1:
         raise click.UsageError("a kind has its template in one layout: name it with --layout NAME")
-    folders = or_local_folders(take_folders(given))
+    folders = or_local_folders(take_settings(given).folders)
     # The first folder is the one that wins when templates are looked up: a copy takes effect.
     original = given["original"]
     place = {"profile": "profiles"}.get(thing, "templates")

@@ -132,6 +132,8 @@ class Composer:
     look_back: int = 0
     """Blocks before a mark of the cache at which the provider looks for a cached prefix."""
     _counts: dict[str, int] = field(default_factory=dict)
+    _printed: Sequence[str] = ()
+    """The texts of the parts, as they were printed last."""
 
     @property
     def joined(self) -> bool:
@@ -153,6 +155,7 @@ class Composer:
         given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
         printed = [(part, self._print(part, boundary)) for part in given]
+        self._printed = [text for _, text in printed]
         whole, fillers, folded = None, list[Message](), 0
         if self.one_text:
             parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
@@ -266,7 +269,8 @@ class Composer:
     def count(self, text: str) -> int:
         """Return the tokens of a text, counted once."""
         if text not in self._counts:
-            self._counts[text] = self.counter.count(text)
+            # The printed parts are counted by themselves as well.
+            self._counts[text] = self.counter.count_parts(_cut_out(text, self._printed))
         return self._counts[text]
 
     def count_part(self, part: PromptSegment) -> int:
@@ -403,6 +407,17 @@ class Composer:
                 own = mark_history(own, further, self.look_back)
             messages += own
         return join_messages(messages)
+
+
+def _cut_out(whole: str, texts: Iterable[str]) -> list[str]:
+    """Cut a text where these others stand in it, one behind the other."""
+    pieces = []
+    for text in filter(None, texts):
+        before, found, after = whole.partition(text)
+        if found:
+            pieces += [before, found]
+            whole = after
+    return [*pieces, whole]
 
 
 def _fold_system(messages: Sequence[Message]) -> tuple[list[Message], int]:

@@ -106,7 +106,7 @@ def sent_blocks(
     """
     if composed.text is not None:
         for part in composed.parts:
-            tokens = composer.count(part.text)
+            tokens = composer.count_part(part)
             for line in part.text.splitlines():
                 own = tokens * len(line) // max(1, len(part.text))
                 yield SentBlock(hash(line), own, part.name)

@@ -111,6 +111,8 @@ class WindowFitter:
         return self._shrink(result, limit, promised, window)
 
     def _fit_history(self, room: int) -> FittedHistory:
+        if not self.history.messages:
+            return FittedHistory((), 0, room)
         asked: int | None = self.composer.question_cost()
         if self._runs:
             asked = None

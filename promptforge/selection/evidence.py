@@ -496,10 +496,16 @@ def _few_holders(
     names: Sequence[str], documents: Sequence[RankedText], texts: Sequence[list[str] | None]
 ) -> Iterator[tuple[str, set[int]]]:
     """Yield the names that two to four texts or titles hold, with these documents."""
+    held = []
+    for document, text in zip(documents, texts, strict=True):
+        words = [*(text or ()), *split_words(document.title)]
+        held.append(set(" ".join(words).lower().split()))
+    # Most names stand in one text, as a word of theirs does: those are passed over together.
+    shared = {word for word, count in Counter(chain.from_iterable(held)).items() if count > 1}
+    names = [name for name in names if shared.issuperset(name.split())]
     holders: dict[str, set[int]] = {word: set() for name in names for word in name.split()}
-    for number, text in enumerate(texts):
-        words = [*(text or ()), *split_words(documents[number].title)]
-        for word in holders.keys() & set(" ".join(words).lower().split()):
+    for number, each in enumerate(held):
+        for word in holders.keys() & each:
             holders[word].add(number)
 
     @cache

@@ -19,6 +19,7 @@ import promptforge as pf
 from promptforge.prompts.providers import ShapeName
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.text.delimiters import read_leniently
+from promptforge.tokenizers.bpe import BytePairCounter
 
 SEED = """<system>
 You are an AI assistant for Common Lisp development.
@@ -404,3 +405,21 @@ def test_a_system_message_within_a_conversation_is_the_users_where_none_may_stan
 def test_a_system_message_stays_where_it_may_stand() -> None:
     prompt = pf.Renderer(profile="gpt").prompt(history=SYSTEM_WITHIN, user="q", to="openai")
     assert prompt[2] == SYSTEM_WITHIN[2] and "PF118" not in str(prompt.warnings)
+
+
+@pytest.mark.parametrize("to", ["text", "openai"])
+def test_a_prompt_is_encoded_once_beside_its_items(
+    to: ShapeName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[str] = []
+    encode = BytePairCounter.encode
+
+    def noted(counter: BytePairCounter, text: str) -> list[int] | None:
+        encoded.append(text)
+        return encode(counter, text)
+
+    monkeypatch.setattr(BytePairCounter, "encode", noted)
+    items = [{"content": f"{to} {n}: the kettle boils at noon. " * 30} for n in range(4)]
+    prompt = pf.Renderer().prompt(items, user="When does it boil?", to=to)
+    assert sum(map(len, encoded)) < 2.5 * len(prompt.text)
+    assert prompt.tokens >= pf.get_tokenizer("o200k_base").count(prompt.text) - 4

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from commandline import run
 from kettle_pages import PAGES, _text
 
 from promptforge import Item, Renderer
+from promptforge.trimming import kinds
 
 
 def test_found_items_of_little_worth_are_left_out_and_said() -> None:
@@ -46,6 +48,19 @@ def test_a_query_that_finds_nothing_is_said() -> None:
     assert "PF128" in codes("xylophone", max_tokens=200)
     assert "PF128" not in codes("f3", max_tokens=200)
     assert "PF128" not in codes("xylophone", max_tokens=20_000), "all of them are shown"
+
+
+def test_no_language_is_told_of_prose_that_fits_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+
+    monkeypatch.setattr(kinds, "_detect_once", tell)
+    code = "def boil(kettle):\n    return kettle\n"
+    items = [Item(content=text) for text in ("The kettle boils.", "Fish swim.", code)]
+    Renderer().render(items, query="when does the kettle boil")
+    assert {*told} == {code}
 
 
 def test_several_queries_share_one_budget() -> None:
