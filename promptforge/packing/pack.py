@@ -120,12 +120,16 @@ def pack(  # noqa: PLR0913  these are the options of packing
     _join(packer, again, way, stubs)
     if _show_whole(packer):
         packer.join_touching()
+    return _plan(packer, walks)
+
+
+def _plan(packer: Packer, walks: Sequence[Sequence[int]]) -> Plan:
     if not packer.chosen:
         packer.cost = packer.page.measure({})
     every = {**dict.fromkeys(chain.from_iterable(walks), BUDGET.name), **packer.reasons}
     # An item beyond the share of its step may be taken by a later one.
     reasons = {i: reason for i, reason in every.items() if i not in packer.chosen}
-    overhead_fits = fits_within(packer.cost, limit)
+    overhead_fits = fits_within(packer.cost, packer.limit)
     decided = packer.chosen, walks, reasons, packer.duplicate_of, packer.cost, packer.turns
     return Plan(packer.page, *decided, overhead_fits)
 

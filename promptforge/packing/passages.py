@@ -58,6 +58,10 @@ class PassageSource(Protocol):
         """Return the tokens (`unit` 0) or characters (1) of a passage."""
         ...
 
+    def exceeds(self, passage: ChosenPassage, most: float, unit: int) -> bool:
+        """Return True where it is cheap to see that a passage costs more than so much."""
+        ...
+
     def may_grow(self, index: int) -> bool:
         """Return True for an item that is shown with its answer, and with more if there is room."""
         ...
@@ -180,6 +184,8 @@ class _ShownPassages:
         items = set(self.numbers)
         batch: list[ChosenPassage] = []
         for passage in passages:
+            if self._source.exceeds(passage, room, self.unit):
+                break
             room -= self._source.cost(passage, self.unit)
             items.add(passage.item)
             shown = passage.number in self.numbers.get(passage.item, ())

@@ -128,6 +128,11 @@ class Passages(ABC):
             return most < 0
         return most < math.inf and self._page.counter.at_least(self._text(pick), int(most)) > most
 
+    def least(self, pick: ChosenPassage, unit: int) -> float:
+        """Return a lower bound of what a passage costs, which is cheap to tell."""
+        text = self._text(pick)
+        return len(text) if unit else self._page.counter.at_least(text, len(text))
+
     def _text(self, pick: ChosenPassage) -> str:
         divided = self._asked.divide(pick.item)
         if divided is None:
@@ -200,6 +205,9 @@ class QueryPassages(Passages):
                 spared=spared,
                 exceeds=lambda number, passage, most: self.exceeds(
                     ChosenPassage(order[number], passage), most, unit
+                ),
+                least=lambda number, passage: self.least(
+                    ChosenPassage(order[number], passage), unit
                 ),
             ),
             room=room.size + SPARED_TOKENS,

@@ -25,8 +25,9 @@ MAX_CANDIDATES_TRIED = 2000
 """Of more candidates, items that lack room alone have no remedy but a budget."""
 MAX_OPTIONS_CHANGED = 6
 """Options changed for one item, one for each reason that comes to light."""
-MAX_ITEMS_MEASURED = 200
-"""The room for more items than these, side by side, is not worked out."""
+MAX_ITEMS_MEASURED = 64
+"""The room for more items than these, side by side, is not worked out: it takes as long as a
+render of them all, and no larger budget is then named for what another reason keeps out."""
 
 
 def packing_order(report: Report) -> list[int]:

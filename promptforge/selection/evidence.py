@@ -21,8 +21,9 @@ from functools import cache
 from itertools import chain, compress, filterfalse, islice, permutations
 from operator import itemgetter
 from typing import NamedTuple
+from unicodedata import combining
 
-from ..text.characters import freeze
+from ..text.characters import freeze, normalize
 from ..text.words import (
     STOP_WORDS,
     inverse_document_frequency,
@@ -312,6 +313,7 @@ class Evidence:
         ]
 
     def _passage_shares(self, text: str, length_norm: float) -> _Shares:
+        text = without_typography(text)
         if not self._occurrences.may_hold(text):
             return []
         counts: Counter[int] = Counter()
@@ -565,8 +567,10 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         self._titled = set(chain(*self._keys.values()))
 
     def may_hold(self, text: str) -> bool:
-        """Return False where it is cheap to see that no word of a text holds a term."""
-        text = without_typography(text)
+        """Return False where it is cheap to see that no word of a text holds a term.
+
+        The text is one `without_typography`.
+        """
         return not text.isascii() or self._has_start(text.lower())
 
     def _has_start(self, lower: str) -> bool:
@@ -582,21 +586,30 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
     def _learn(self, words: Sequence[str]) -> set[str]:
         """Remember words, and return those of them that tell something."""
         # Most words of a block are passed over together: one look-up each is dear in ten megabytes.
-        lower = "\n".join(words).lower()
-        rare: Sequence[str] = words
-        if lower.isascii():
-            each = lower.split("\n")
-            rare = ()
-            if self._has_start(lower) or not self._keys.keys().isdisjoint(each):
-                has_start, keys = self._has_start, self._keys
-                rare = [
-                    word
-                    for word, low in zip(words, each, strict=True)
-                    if has_start(low) or low in keys
-                ]
-            room = max(MAX_WORDS_REMEMBERED - len(self), 0)
-            self.update(dict.fromkeys(islice(set(words).difference(rare), room), _NOTHING))
+        plain = list(filter(str.isascii, words))
+        rare = self._foreign_that_tell(words) if len(plain) < len(words) else []
+        lower = "\n".join(plain).lower()
+        each = lower.split("\n")
+        has_start, keys = self._has_start, self._keys
+        if plain and (has_start(lower) or not keys.keys().isdisjoint(each)):
+            pairs = zip(plain, each, strict=True)
+            rare += [word for word, low in pairs if has_start(low) or low in keys]
+        room = max(MAX_WORDS_REMEMBERED - len(self), 0)
+        self.update(dict.fromkeys(islice(set(words).difference(rare), room), _NOTHING))
         return {word for word in rare if self[word] != _NOTHING}
+
+    def _foreign_that_tell(self, words: Sequence[str]) -> list[str]:
+        """Return those of the words beyond ASCII that may tell something."""
+        foreign = list(filterfalse(str.isascii, words))
+        if self._keys:
+            return foreign
+        # A term begins in its word as it is written, or in the word without accents.
+        lower = "\n".join(foreign).lower()
+        bare = "".join(filterfalse(combining, normalize("NFKD", lower)))
+        if not self._has_start(lower) and not self._has_start(bare):
+            return []
+        pairs = zip(foreign, lower.split("\n"), bare.split("\n"), strict=True)
+        return [word for word, *forms in pairs if any(map(self._has_start, forms))]
 
     def __missing__(self, word: str) -> tuple[_Numbers, _Numbers]:
         lower = word.lower()

@@ -360,18 +360,8 @@ def select(
     `language` gives an item's language, and is called only where it matters; `embed` and
     `reranker` are the caller's own.
     """
-    dropped: dict[int, str] = {}
     left = columns.items
-    _filter(_Asked(left, options, language, diagnostics), dropped)
-    if options.min_score:
-        from .thresholds import drop_low_scores
-
-        kept = _still(range(len(left)), dropped)
-        drop_low_scores(left, kept, options, dropped, diagnostics)
-    if columns.overrides:
-        from .overrides import let_in
-
-        let_in(columns.overrides, dropped)
+    dropped = _refused(columns, _Asked(left, options, language, diagnostics))
     kept = _still(range(len(left)), dropped)
     ranks = rank_items(columns, options.score_order)
     merged: dict[int, int] = {}
@@ -415,6 +405,22 @@ def select(
         _diversify(left, sorted(order, key=ranks.__getitem__, reverse=True), ranks, embed)
     about = (asked, merged, shared_comments, holders)
     return Candidates(left, ranks, kept, dropped, *about, given=columns)
+
+
+def _refused(columns: Columns, asking: _Asked) -> dict[int, str]:
+    """Return the items that the filters refuse, by their reasons; but for the user's own words."""
+    dropped: dict[int, str] = {}
+    _filter(asking, dropped)
+    if asking.options.min_score:
+        from .thresholds import drop_low_scores
+
+        kept = _still(range(len(asking.items)), dropped)
+        drop_low_scores(asking.items, kept, asking.options, dropped, asking.diagnostics)
+    if columns.overrides:
+        from .overrides import let_in
+
+        let_in(columns.overrides, dropped)
+    return dropped
 
 
 def _cut_apart(

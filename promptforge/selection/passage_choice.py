@@ -75,6 +75,8 @@ class PassageCosts(NamedTuple):
     """The part of a document's header that does not count where passages are compared."""
     exceeds: Callable[[int, int, float], bool] = lambda number, passage, room: False
     """Returns True where it is cheap to see that a passage costs more."""
+    least: Callable[[int, int], float] = lambda number, passage: 0
+    """Of a passage, a lower bound that is cheap to tell."""
     facts: Callable[[int, float], Facts] = lambda number, most: Facts((), 0.0)
     """The passages that come with a document whatever the query, within so many tokens."""
 
@@ -158,6 +160,7 @@ class _Chooser:
         self._header = cache(costs.header)  # these count tokens
         self._cost = cache(costs.passage)
         self._facts = cache(lambda number: costs.facts(number, room_of_facts))
+        self._least = cache(costs.least)
         self._gap, self._exceeds = costs.gap, costs.exceeds
         self._spared = cache(costs.spared)
         self._heap: list[tuple[float, int, int]] = []
@@ -174,17 +177,15 @@ class _Chooser:
             self._documents[number] = _Document(self._evidence.passage_scores(number))
             self._push_best(number)
         while self._heap:
-            bound, number, passage = heapq.heappop(self._heap)
-            document = self._documents[number]
-            if passage in document.done:
+            _, number, passage = heapq.heappop(self._heap)
+            if passage in self._documents[number].done:
                 continue
-            now = self._ratio(number, passage)
+            document = self._weighed(number)
             # Other weights may have made another passage the best of a document not yet opened.
             if not document.opened and self._best(document) != passage:
                 self._push_best(number)
                 continue
-            if now < -bound and self._heap and (-now, number, passage) > self._heap[0]:
-                heapq.heappush(self._heap, (-now, number, passage))
+            if self._falls_back(number, passage):
                 continue
             if not document.opened and self._open_with_facts(number, choice):
                 self._push(number, passage)
@@ -301,23 +302,21 @@ class _Chooser:
             return document.lifted[passage]
         return float(document.worths[passage] ** WORTH_EXPONENT)
 
-    def _ratio(self, number: int, passage: int) -> float:
-        """Return the value, less where the passage's own cost is a small share of what it brings.
-
-        Without headings and header to pay for it is the value: by the token, length cancels.
-        """
-        document = self._weighed(number)
-        value = self._value(document, passage)
-        extra = self._extra(number, passage)
-        if not extra:
-            return value
-        if not document.opened:  # a format's syntax alone does not change what is chosen
-            extra -= self._spared(number)
-        cost = self._cost(number, passage)
-        # A user's counter may take an added text for nothing, or for less than nothing.
-        if cost + extra <= 0:
-            return value
-        return value * cost / (cost + extra)
+    def _falls_back(self, number: int, passage: int) -> bool:
+        """Put a passage back by its present ratio where that is no longer the best."""
+        value, extra = self._value(self._documents[number], passage), self._extra(number, passage)
+        if extra and not self._documents[number].opened:
+            # A format's syntax alone does not change what is chosen.
+            extra = max(0.0, extra - self._spared(number))
+        # Where a lower bound of the ratio is the best, so is the ratio, and nothing is counted.
+        for cost in (self._least, self._cost):
+            ratio = value
+            if extra:
+                ratio = _with_extra(value, cost(number, passage), extra)
+            if not self._heap or (-ratio, number, passage) <= self._heap[0]:
+                return False
+        heapq.heappush(self._heap, (-ratio, number, passage))
+        return True
 
     def _extra(self, number: int, passage: int) -> float:
         """Return the cost beside the passage's own: missing headings, and its document's header."""
@@ -326,6 +325,17 @@ class _Chooser:
         if not document.opened:
             extra += self._header(number) + self._gap
         return extra
+
+
+def _with_extra(value: float, cost: float, extra: float) -> float:
+    """Return a value, less where a passage's own cost is a small share of what it brings.
+
+    Without headings and header to pay for it stays: by the token, length cancels.
+    """
+    # A user's counter may take an added text for nothing, or for less than nothing.
+    if cost + extra <= 0:
+        return value
+    return value * cost / (cost + extra)
 
 
 def _shares_of_worth(match: Sequence[float], document: _Document) -> list[float]:

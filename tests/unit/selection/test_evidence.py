@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 from evidence_pages import PAGES, QUERY, reading, take
@@ -284,12 +285,14 @@ def test_what_a_query_names_is_shown_where_it_is_defined() -> None:
 
 
 def test_words_told_together_are_those_told_one_by_one() -> None:
-    wanted, titles = ["socket", "tie", "ソケット", "y"], ["Python Sockets", "Bo Dunn", "Bo Dunn"]
+    wanted, titles = ["socket", "tie", "ソケ", "ας", "y"], ["Python Sockets", "Bo Dunn", "Bo Dunn"]
     text = "openSocket OpenSocket reSocket re_socket tied ties x Sockets dunn python ſocket"
     text += " HTTPSocket ソケットを開く Straße naïve_tie K plain " + " ".join(map(str, range(50)))
-    for some in (wanted, wanted[:1], wanted[1:2], []):
-        names = list(map(words.title_phrase, titles))
-        alone, together = (evidence.Occurrences(some, titles, names) for _ in range(2))
+    text += " SÖCKET só́ckets ties漢字 漢字Socket ΑΣ ΑΣ漢字 Ας漢 ガソケット 'ties"
+    ways = product((wanted[:4], wanted[:1], wanted[1:2], wanted, []), (titles, []))
+    for some, named in ways:
+        names = list(map(words.title_phrase, named))
+        alone, together = (evidence.Occurrences(some, named, names) for _ in range(2))
         told = {word for word in text.split() if any(alone[word])}
         assert together.tell(text.split()) == together.tell(text.split()) == told
         assert dict(together) == dict(alone)

@@ -58,6 +58,30 @@ def test_only_what_may_be_chosen_is_divided_and_counted() -> None:
     assert len(divided) == len(set(divided)) == 3
 
 
+@pytest.mark.parametrize("room", [40, 90, 150, 400])
+def test_lower_bounds_choose_the_same_and_count_less(room: float) -> None:
+    counted: list[tuple[int, int]] = []
+
+    def choose(share: float) -> tuple[list[PassageId], list[PassageId]]:
+        pages = reading(QUERY, PAGES)
+
+        def cost(number: int, passage: int) -> float:
+            counted.append((number, passage))
+            return len(pages.passage_scores(number).passages.texts[passage]) / 4
+
+        def least(number: int, passage: int) -> float:
+            return share * len(pages.passage_scores(number).passages.texts[passage]) / 4
+
+        costs = PassageCosts(lambda _: 6, cost, least=least)
+        return choose_passages(
+            pages, costs, room=room, among=range(len(PAGES)), max_documents=len(PAGES)
+        )
+
+    without_bounds, all_counted = choose(0), len(counted)
+    assert choose(0.8) == without_bounds
+    assert len(counted) - all_counted <= all_counted
+
+
 def test_nothing_comes_of_nothing() -> None:
     assert take(reading("a", []), 100) == ([], [])
     assert take(reading("", PAGES), 100).picks
