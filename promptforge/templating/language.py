@@ -51,7 +51,6 @@ from .limits import (
     mark_template_lines,
     meter_template,
     metered_escape,
-    metered_fence,
     metered_filter,
 )
 
@@ -544,7 +543,7 @@ class Environment(jinja2.Environment):
         # Nothing of Jinja's own is kept: no `range`, no `cycler`, no filter that is not named here.
         self.globals.clear()
         self.filters = {name: metered_filter(name, change) for name, change in FILTERS.items()}
-        self.filters |= {"fence": metered_fence(fence), **METER_FUNCTIONS}
+        self.filters |= METER_FUNCTIONS
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
         self._compiled: dict[str, CompiledTemplate] = {}
