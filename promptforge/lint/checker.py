@@ -386,17 +386,14 @@ class _Check:
 
     def _unused_templates(self) -> Iterator[Finding]:
         """Yield templates that nobody reads; a missing page is said once for all its files."""
-        unread: defaultdict[str, list[str]] = defaultdict(list)
+        unread: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for name in self.asked:
             readable = self._layouts.settings(name.split("/")[0]) is not None
             if name.endswith(".j2") and name not in self._used and readable:
-                why = self._why_unused(name)
-                key = why
-                if not why.startswith("the layout"):  # that may be said of many files
-                    key = f"{name}: {why}"
-                unread[key].append(name)
-        for why, names in unread.items():
-            message = why.removeprefix(f"{names[0]}: ")
+                message = self._why_unused(name)
+                many = message.startswith("the layout")  # that may be said of many files
+                unread[message, "" if many else name].append(name)
+        for (message, _), names in unread.items():
             if len(names) > 1:
                 message += f"; so nobody reads {len(names) - 1} more here"
             yield about_file(self.asked[names[0]], "PF820", message)

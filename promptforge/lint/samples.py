@@ -88,7 +88,7 @@ def try_layout(
         if template is not None and line.isdigit():
             yield template.text.on(int(line), code, message)
         elif template is not None:
-            yield template.text.whole(code, message)
+            yield about_file(template.text.path, code, message)
 
 
 def textless_templates(
@@ -239,7 +239,7 @@ def _try_prompt(
         if template is not None and name in asked and line.isdigit():
             yield template.text.on(int(line), _failure_code(error), error.bare)
         else:
-            yield first.text.whole(_failure_code(error), error.bare)
+            yield about_file(first.text.path, _failure_code(error), error.bare)
         return
     for name, parts in lost.items():
         template = (library.template(name) if name in asked else None) or first
@@ -250,7 +250,7 @@ def _try_prompt(
         if name == prompt.template("prompt"):
             remedy = "{{ part.text }} of every part"
         message = f"given and not printed: {', '.join(parts)}; print {remedy}"
-        yield template.text.whole("PF818", message)
+        yield about_file(template.text.path, "PF818", message)
     if bare is not None:
         found = _find_mark(library, bare, names)
         if found is not None:
@@ -258,7 +258,7 @@ def _try_prompt(
             message = _bare_message(text.text[at : at + len(bare)])
             yield text.at(at, len(bare), "PF819", message)
         elif not lost:  # a part that is lost comes first
-            yield first.text.whole("PF819", _bare_message(bare))
+            yield about_file(first.text.path, "PF819", _bare_message(bare))
 
 
 def _bare_message(mark: str) -> str:

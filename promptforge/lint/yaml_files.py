@@ -16,7 +16,7 @@ from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped
 from ..config.options import OPTION_VOCABULARY, TEMPLATE_OPTIONS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
-from ..engine import TemplateName, Templates, format_of, list_tokenizers
+from ..engine import Templates, format_of, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
@@ -55,25 +55,15 @@ class LayoutFiles:
 
     def __init__(self, templates: Templates) -> None:
         self._templates = templates
-        self._settings: dict[str, LayoutSettings | None] = {}
         self._chains: dict[str, list[str]] = {}
-        self.templates: defaultdict[str, list[tuple[TemplateName, str]]] = defaultdict(list)
-        """The templates in each layout's folder, each with its name in parts."""
-        self.layouts: set[str] = set()
-        for name in templates.names():
-            parts = TemplateName.parse(name)
-            if parts is not None:
-                self.templates[parts.layout].append((parts, name))
-        self.layouts.update(templates.layouts())
+        self.layouts = set(templates.layouts())
 
     def settings(self, layout: str) -> LayoutSettings | None:
         """Return a layout's own settings; `None` if its `layout.yaml` cannot be read."""
-        if layout not in self._settings:
-            try:
-                self._settings[layout] = self._templates.folder_settings(layout)
-            except PromptForgeError:  # said where layout.yaml is checked
-                self._settings[layout] = None
-        return self._settings[layout]
+        try:
+            return self._templates.folder_settings(layout)
+        except PromptForgeError:  # said where layout.yaml is checked
+            return None
 
     def chain(self, layout: str) -> list[str]:
         """Return a layout and its bases, nearest first; it ends before a base that is missing."""
@@ -100,7 +90,7 @@ class LayoutFiles:
         """Return the kinds a layout names itself: in its settings, or in more than one ending."""
         settings = self.settings(layout) or LayoutSettings()
         named = {*settings.sections, *settings.titles, *settings.kinds}
-        stems = [parts.stem for parts, _ in self.templates[layout]]
+        stems = [parts.stem for parts, _ in self._templates.templates_of(layout)]
         return named | {stem for stem in stems if stems.count(stem) > 1}
 
     def formats(self) -> Iterator[LayoutFormat]:
