@@ -22,14 +22,13 @@ from ..config.options import OPTION_VOCABULARY, yaml_value
 from ..config.schema import Vocabulary, rules_of
 from ..engine import ContextRenderer
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
-from ..files import YAML_SUFFIXES, tokenizer_file
 from ..files.access import Access, read_bytes, read_utf8
 from ..model import Item, Result, ResultItem
 from ..sources.item_files import load_items
 from ..sources.records import load_records
 from ..text.escape import to_label
 from ..yaml_reader import YamlLines, load_yaml_with_lines
-from .project import holds_cases
+from .project import NAMED_FROM_HERE, holds_cases, names_in_case
 
 _Items = Annotated[Any, Meta(extra={"takes": "a list of items, or the name of a file of items"})]
 _Options = Annotated[
@@ -273,23 +272,9 @@ def run_case(
 
 def _confine(case: GoldenCase, access: Access) -> None:
     """Raise `ItemError`, with file and line, for a name that leads out of the cases' folder."""
-    keys, options = case.keys, case.keys["options"]
-    named: list[tuple[str, Any]] = [
-        ("items", keys["items"]),
-        ("file", keys["file"]),
-        *(("templates", name) for name in keys["templates"]),
-        *(("profiles", name) for name in keys["profiles"]),
-    ]
-    for key, name in named:
-        if isinstance(name, str):
-            _locate(case, access, key, name)
-    # These two count from the working directory, as on the command line.
     here = replace(access, folder=os.curdir)
-    profile, tokenizer = options.get("profile"), tokenizer_file(options.get("tokenizer"))
-    if isinstance(profile, str) and profile.endswith(YAML_SUFFIXES):
-        _locate(case, here, "profile", profile)
-    if tokenizer is not None:
-        _locate(case, here, "tokenizer", tokenizer)
+    for key, name in names_in_case(case.keys):
+        _locate(case, here if key in NAMED_FROM_HERE else access, key, name)
 
 
 def _locate(case: GoldenCase, access: Access, key: str, name: str) -> Path:
