@@ -207,14 +207,10 @@ def variables_seen(stem: str) -> Mapping[str, Shape]:
 
 def prompt_part(name: str) -> str | None:
     """Return PART of `prompt/SET/PART.EXT.j2`, `part` for one's own; `None` for any other name."""
-    folder, _, file = name.rpartition("/")
-    part, _, ending = file.removesuffix(".j2").partition(".")
-    if not folder.startswith("prompt/") or folder.count("/") != 1 or not file.endswith(".j2"):
+    found = re.fullmatch(r"prompt/[^/]+/([^/.]+)\.[^/]+\.j2", name)
+    if found is None:
         return None
-    if not ending:
-        return None
-    if is_own_part(part):
-        return "part"
+    part = "part" if is_own_part(found[1]) else found[1]
     return part if part in PROMPT_VARIABLES else None
 
 
