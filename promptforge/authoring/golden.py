@@ -27,7 +27,7 @@ from ..model import Item, Result, ResultItem
 from ..sources.item_files import load_items
 from ..sources.records import load_records
 from ..text.escape import to_label
-from ..yaml_reader import YamlLines, load_yaml_with_lines
+from ..yaml_reader import YamlLines, find_places, load_yaml_with_lines
 from .project import NAMED_FROM_HERE, holds_cases, names_in_case
 
 _Items = Annotated[Any, Meta(extra={"takes": "a list of items, or the name of a file of items"})]
@@ -388,23 +388,17 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
     Raises `ItemError` if the text does not stand on lines of its own.
     """
     text = text.rstrip("\n")
-    _, lines = load_yaml_with_lines(source, str(case.path))
-    number = lines[("cases", case.number, "text")]
-    rows = source.split("\n")
-    key = re.match(r"((?:[ ]*-[ ]+)?[ ]*)(text|\"text\"|'text')[ ]*:", rows[number - 1])
-    where = f"{case.path}:{number}"
-    if key is None:
+    key, value = find_places(source)["cases", case.number, "text"]
+    start = source.rfind("\n", 0, key.start) + 1
+    where = f"{case.path}:{source.count(chr(10), 0, start) + 1}"
+    if source[start : key.start].strip(" -"):
         message = "text is not on lines of its own; put it there, or use file"
         raise ItemError(message, where=where)
-    margin = len(key[1])
-    end = number
-    while end < len(rows) and (not rows[end].strip() or _margin(rows[end]) > margin):
-        end += 1
     # Blank lines after the text part it from the next case.
-    while end > number and not rows[end - 1].strip():
-        end -= 1
-    first, *more = _block_lines(text, margin)
-    result = "\n".join([*rows[: number - 1], f"{key[0]} {first}", *more, *rows[end:]])
+    last = len(source[: value.stop].rstrip())
+    rest = source[last:].partition("\n")
+    lines = _block_lines(text, key.start - start)
+    result = f"{source[: key.stop]}: {chr(10).join(lines)}{''.join(rest[1:])}"
     # Read back: YAML has more traps than a writer thinks of.
     values, _ = load_yaml_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text:

@@ -24,7 +24,7 @@ from ..plugins import plugin_names
 from ..templating.loader import suggest_format
 from ..tokenizers.registry import strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
-from ..yaml_reader import SCHEMA_MODELINE, find_invisible, load_yaml_with_lines
+from ..yaml_reader import SCHEMA_MODELINE, YamlPath, find_invisible, find_places, load_yaml
 from .findings import Edit, Finding, LintedText, about_file
 
 # --- layouts --------------------------------------------------------------------------------------
@@ -126,17 +126,18 @@ class YamlKeys:
         self.values: dict[str, Any] = {}
         """The valid ones."""
         self.findings: list[Finding] = []
-        self._lines: Mapping[tuple[str | int, ...], int] = {}
+        self._places: Mapping[YamlPath, tuple[slice, slice]] = {}
         for line, char in find_invisible(text.text):
             message = f"the character {char} is invisible"
             self.findings.append(text.on(line, "PF834", message))
         try:
-            values, self._lines = load_yaml_with_lines(text.text, text.path)
+            values = load_yaml(text.text, text.path)
         except ProfileError as error:
             line, message = split_place(error, text.path)
             self.findings.append(text.on(line, "PF830", message, column=error.column))
             return
         if values is None or isinstance(values, dict):
+            self._places = find_places(text.text)
             self._check(values or {}, vocabulary)
             return
         lines = [*text.text.split("\n")]
@@ -162,53 +163,33 @@ class YamlKeys:
 
     def key(self, key: str, code: str, message: str, new: str | None = None) -> Finding:
         """Return a finding about a key; `new` is the name that `--fix` writes."""
-        start = self._start(key)
-        # Only on its own line: a key of the same name may stand inside another one below.
-        found = re.compile(_quoted(key)).search(self.text.text, start)
-        if found is None or "\n" in self.text.text[start : found.start()]:
-            return self.text.on(self._lines.get((key,), 1), code, message)
-        edit = Edit(found.start(), found.end(), new) if new else None
-        return self.text.at(found.start(), len(found[0]), code, message, edit)
+        if (key,) not in self._places:
+            return self.text.on(1, code, message)
+        place, _ = self._places[key,]
+        edit = Edit(place.start, place.stop, new) if new else None
+        return self.text.at(place.start, place.stop - place.start, code, message, edit)
 
     def value(self, key: str, code: str, message: str, inside: tuple[str, ...] = ()) -> Finding:
         """Return a finding about the value of a key, or of a key `inside` of it."""
-        start = self._start(key)
-        if inside and (found := self._inside(start, key, inside)) is not None:
-            group = 1 if "unknown key" in message or not found[2] else 2
-            return self.text.at(found.start(group), len(found[group]), code, message)
-        pattern = rf"{_quoted(key)}\s*:[ \t]*([^\n]*?)[ \t]*(?:[ \t]#[^\n]*)?(?=\n|\Z)"
-        found = re.compile(pattern).search(self.text.text, start)
-        if found is None or "\n" in self.text.text[start : found.start()] or not found[1]:
-            return self.key(key, code, message)
-        return self.text.at(found.start(1), len(found[1]), code, message)
+        path = (key, *inside) if (key, *inside) in self._places else (key,)
+        if path not in self._places:
+            return self.text.on(1, code, message)
+        word, place = self._places[path]
+        # A value may begin on a line of its own, or be nothing.
+        between = self.text.text[word.stop : place.start]
+        if "unknown key" in message or "\n" in between or place.start == place.stop:
+            place = word
+        line = self.text.text[place].partition("\n")[0].rstrip()
+        return self.text.at(place.start, len(line), code, message)
 
     def word(self, key: str, word: str, code: str, message: str) -> Finding:
         """Return a finding about a word in the value of a key."""
         pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-        found = pattern.search(self.text.text, self._start(key))
+        place = self._places[key,][1]
+        found = pattern.search(self.text.text, place.start, place.stop)
         if found is None:
             return self.key(key, code, message)
         return self.text.at(found.start(), len(word), code, message)
-
-    def _inside(self, at: int, key: str, inside: tuple[str, ...]) -> re.Match[str] | None:
-        found = None
-        for word in (key, *inside):
-            pattern = re.compile(rf"({_quoted(word)})\s*:[ \t]*([^\n,}}]*[^\s,}}])?")
-            found = pattern.search(self.text.text, at)
-            if found is None:
-                return None
-            at = found.end(1)
-        return found
-
-    def _start(self, key: str) -> int:
-        """Return the offset of the line of a key."""
-        lines = self.text.text.split("\n")[: self._lines.get((key,), 1) - 1]
-        return sum(len(line) + 1 for line in lines)
-
-
-def _quoted(key: str) -> str:
-    """Return the pattern of a key, in quotes or not."""
-    return rf"[\"']?{re.escape(key)}[\"']?"
 
 
 def split_place(error: ProfileError, path: str) -> tuple[int, str]:
