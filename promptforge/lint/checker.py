@@ -332,7 +332,10 @@ class _Check:
 
     def check_files(self, profile_folders: list[Path]) -> None:
         """Check all files without rendering anything."""
-        self._read_templates()
+        for name, path in self.asked.items():
+            if name.endswith(".j2"):
+                self.library.read(name)
+                self.found += check_encoding(path)
         self.library.metadata_keys = _metadata_keys_of_cases(self._targets.templates)
         self._walk_templates()
         self.found += self.library.findings
@@ -351,12 +354,6 @@ class _Check:
             self.found += check_profile(path, profile_folders, self._layouts, self._templates)
 
     # --- templates --------------------------------------------------------------------------------
-
-    def _read_templates(self) -> None:
-        for name, path in self.asked.items():
-            if name.endswith(".j2"):
-                self.library.read(name)
-                self.found += check_encoding(path)
 
     def _walk_templates(self) -> None:
         """Follow every template with the variables it has, from pages and parts of prompts."""

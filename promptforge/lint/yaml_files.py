@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped_words, wrong_words
-from ..config.options import OPTION_VOCABULARY, TEMPLATE_OPTIONS, Options
+from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, TEMPLATE_OPTIONS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..engine import Templates, format_of, list_tokenizers
@@ -305,7 +305,9 @@ def check_profile(
     yield from _figures(keys, merged)
     yield from _left_open(keys)
     yield from _absent_names(keys, merged, known, templates)
-    yield from _prompt_order(keys)
+    if "context" not in keys.values.get("prompt_order", PROMPT_PARTS):
+        message = "names no context, so no item is ever in the prompt; add context"
+        yield keys.value("prompt_order", "PF845", message)
     if merged.get("group_by", "auto") in ("auto", "none", "kind", "category"):
         kinds = known.kinds(merged.get("layout", Options().layout))
         yield from _misspelt_sections(keys, "section_budgets", kinds)
@@ -383,13 +385,6 @@ def _absent_tokenizer(name: str) -> str | None:
     if base in known:
         return None
     return f"unknown tokenizer {quote(name)}{suggest_name(base, known)}"
-
-
-def _prompt_order(keys: YamlKeys) -> Iterator[Finding]:
-    order = keys.values.get("prompt_order")
-    if order is not None and "context" not in order:
-        message = "names no context, so no item is ever in the prompt; add context"
-        yield keys.value("prompt_order", "PF845", message)
 
 
 def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
