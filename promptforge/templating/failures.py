@@ -204,9 +204,9 @@ def locate_mistake(text: str, error: jinja2.TemplateSyntaxError) -> TemplateMist
         at = len(text)
     # Tags after the offset have not been read by Jinja: they may well have mistakes of their own.
     tags = [tag for tag in _tags(text) if tag.start <= at]
-    for tag in tags:
-        if not tag.closed:
-            return _unclosed(text, tag)
+    unclosed = next((tag for tag in tags if not tag.closed), None)
+    if unclosed is not None:
+        return _unclosed(text, unclosed)
     tag = next((tag for tag in tags if at < tag.end), None)
     offsets = [token.lineno.offset for token in getattr(error, "opened", ())]
     opened = [tag for tag in tags for offset in offsets if tag.start <= offset < tag.end]
