@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..errors import Excerpt
 from ..files.access import read_bytes, read_utf8
-from ..templating.failures import TemplateMistake, excerpt_at
+from ..templating.failures import TemplateMistake
 from ..yaml_reader import load_shipped_yaml
 
 _CODES_FILE = Path(__file__).with_name("codes.yaml")
@@ -101,7 +102,7 @@ class LintedText:
         self, start: int, length: int, code: str, message: str, edit: Edit | None = None
     ) -> Finding:
         """Return a finding about `length` characters from the offset `start` on."""
-        line, source, column, end = excerpt_at(self.text, max(start, 0), length)
+        line, source, column, end = Excerpt.at(self.text, max(start, 0), length)
         return Finding(self.path, line, column, code, message, end, source, edit)
 
     def mistake(self, mistake: TemplateMistake) -> Finding:

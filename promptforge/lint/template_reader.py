@@ -17,7 +17,7 @@ from jinja2 import nodes
 from jinja2.visitor import NodeVisitor
 
 from ..config.options import is_own_part
-from ..engine import Templates
+from ..engine import Syntax, Templates
 from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_mean, suggest_name
 from ..files.access import read_utf8
 from ..plugins import plugin_names
@@ -243,7 +243,7 @@ class _ScopeWalk(NodeVisitor):
     def __init__(
         self,
         text: str,
-        markdown: bool,
+        syntax: Syntax,
         scope: Mapping[str, Shape],
         outer: Mapping[str, Scope],
         follow: Follow,
@@ -257,7 +257,7 @@ class _ScopeWalk(NodeVisitor):
         self.blocks: dict[str, Scope] = {}
         """Its blocks, with the variables of each."""
         self._root = dict(scope)
-        self._text, self._markdown = text, markdown
+        self._text, self._markdown = text, syntax.has_fences
         self._outer, self._follow, self._metadata_keys = outer, follow, metadata_keys
 
     def visit_Template(self, node: nodes.Template) -> None:
@@ -716,8 +716,8 @@ class TemplateLibrary:
         def follow(target: str, seen: Mapping[str, Shape]) -> None:
             self.walk(target, seen, inside)
 
-        text, markdown = template.text.text, self.templates.syntax_of(name).has_fences
-        walked = _ScopeWalk(text, markdown, scope, outer, follow, self.metadata_keys)
+        text, syntax = template.text.text, self.templates.syntax_of(name)
+        walked = _ScopeWalk(text, syntax, scope, outer, follow, self.metadata_keys)
         walked.visit(root)
         self.findings += map(template.text.mistake, walked.problems)
         if parent is not None and name not in self._circular:

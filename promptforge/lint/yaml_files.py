@@ -45,6 +45,11 @@ class LayoutFormat(NamedTuple):
     items: Mapping[str, str]
 
     @property
+    def format(self) -> str:
+        """The format of its ending."""
+        return format_of(self.ending)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The names of its templates, the page first."""
         return self.page, *self.items.values()
@@ -253,7 +258,7 @@ def _without_effect(
     if not pairs:
         return
     try:
-        layouts = [templates.layout(each.layout, format_of(each.ending)) for each in pairs]
+        layouts = [templates.layout(each.layout, each.format) for each in pairs]
         printed = {
             name
             for name in stated

@@ -43,15 +43,6 @@ def line_excerpt(source: str, line: int, message: str) -> Excerpt | None:
     return Excerpt(line, text, len(text) - len(text.lstrip()) + 1, len(text.rstrip()) + 1)
 
 
-def excerpt_at(source: str, start: int, length: int) -> Excerpt:
-    """Return the line at an offset of `source`, with the columns of `length` characters."""
-    begin = source.rfind("\n", 0, start) + 1
-    line = source[begin:].partition("\n")[0]
-    column = start - begin + 1
-    end = min(column + max(length, 1), len(line) + 2)
-    return Excerpt(source.count("\n", 0, start) + 1, line, column, end)
-
-
 # --- places of nodes ------------------------------------------------------------------------------
 
 

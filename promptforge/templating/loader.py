@@ -13,7 +13,7 @@ import jinja2
 import msgspec
 
 from ..config.layouts import NO_BASE, LayoutSettings, load_layout_settings
-from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
+from ..errors import Excerpt, OptionError, PromptForgeError, TemplateError, quote, suggest_name
 from ..files import (
     TemplateFile,
     TemplateSource,
@@ -323,11 +323,11 @@ class Templates:
             hint = suggest_name(str(error.name), self._names)
             raise TemplateError(f'there is no template "{error.name}"{hint}') from None
         except jinja2.TemplateSyntaxError as error:
-            from .failures import excerpt_at, locate_mistake
+            from .failures import locate_mistake
 
             source = error.source or ""
             mistake = locate_mistake(source, error)
-            line = excerpt_at(source, mistake.start, mistake.length)
+            line = Excerpt.at(source, mistake.start, mistake.length)
             where = f"{error.name or name}:{line.line}"
             raise TemplateError(mistake.message, where=where, excerpt=line) from None
         except TemplateError:
