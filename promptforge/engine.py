@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .syntax.syntaxes import known_syntax as known_syntax
     from .templating.language import Fields as Fields
     from .templating.loader import PROMPTS_FOLDER as PROMPTS_FOLDER
-    from .templating.loader import Layout as Layout
     from .templating.loader import TemplateName as TemplateName
     from .templating.loader import Templates as Templates
     from .tokenizers.counters import Counter as Counter
@@ -45,7 +44,7 @@ _HOMES = {
     "syntax.syntax": "Syntax",
     "syntax.syntaxes": "FORMAT_EXTENSIONS format_of known_syntax",
     "templating.language": "Fields",
-    "templating.loader": "PROMPTS_FOLDER Layout TemplateName Templates",
+    "templating.loader": "PROMPTS_FOLDER TemplateName Templates",
     "tokenizers.counters": "Counter",
     "tokenizers.registry": "get_tokenizer list_tokenizers",
 }

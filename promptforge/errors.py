@@ -363,6 +363,15 @@ class Excerpt(NamedTuple):
     column: int
     end: int
 
+    @classmethod
+    def at(cls, text: str, start: int, length: int) -> "Excerpt":
+        """Return the line at an offset of `text`, with the columns of `length` characters."""
+        begin = text.rfind("\n", 0, start) + 1
+        line = text[begin:].partition("\n")[0]
+        column = start - begin + 1
+        end = min(column + max(length, 1), len(line) + 2)
+        return cls(text.count("\n", 0, start) + 1, line, column, end)
+
 
 class TemplateError(PromptForgeError):
     """A template that is missing, does not compile or fails. `where` is `name:line`."""

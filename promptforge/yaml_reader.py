@@ -103,6 +103,25 @@ def load_yaml_with_lines(text: str, where: str) -> tuple[Any, YamlLines]:
     return builder.root, builder.lines
 
 
+def find_places(text: str) -> dict[YamlPath, tuple[slice, slice]]:
+    """Return path → the places of each key and its value in a text that `load_yaml` takes."""
+    places: dict[YamlPath, tuple[slice, slice]] = {}
+    waiting: list[tuple[YamlPath, Any]] = [((), yaml.compose(text, _Loader))]
+    while waiting:
+        path, node = waiting.pop()
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                places[*path, key.value] = _place_of(key), _place_of(value)
+                waiting.append(((*path, key.value), value))
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += [((*path, number), each) for number, each in enumerate(node.value)]
+    return places
+
+
+def _place_of(node: yaml.Node) -> slice:
+    return slice(node.start_mark.index, node.end_mark.index)
+
+
 def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, int, str]:
     """Return line and column of the begin of a mistake, and a plain message.
 

@@ -22,14 +22,13 @@ from ..config.options import OPTION_VOCABULARY, yaml_value
 from ..config.schema import Vocabulary, rules_of
 from ..engine import ContextRenderer
 from ..errors import Diagnostics, ItemError, ProfileError, PromptForgeError, quote
-from ..files import YAML_SUFFIXES, tokenizer_file
 from ..files.access import Access, read_bytes, read_utf8
 from ..model import Item, Result, ResultItem
 from ..sources.item_files import load_items
 from ..sources.records import load_records
 from ..text.escape import to_label
-from ..yaml_reader import YamlLines, load_yaml_with_lines
-from .project import holds_cases
+from ..yaml_reader import YamlLines, find_places, load_yaml_with_lines
+from .project import NAMED_FROM_HERE, holds_cases, names_in_case
 
 _Items = Annotated[Any, Meta(extra={"takes": "a list of items, or the name of a file of items"})]
 _Options = Annotated[
@@ -273,23 +272,9 @@ def run_case(
 
 def _confine(case: GoldenCase, access: Access) -> None:
     """Raise `ItemError`, with file and line, for a name that leads out of the cases' folder."""
-    keys, options = case.keys, case.keys["options"]
-    named: list[tuple[str, Any]] = [
-        ("items", keys["items"]),
-        ("file", keys["file"]),
-        *(("templates", name) for name in keys["templates"]),
-        *(("profiles", name) for name in keys["profiles"]),
-    ]
-    for key, name in named:
-        if isinstance(name, str):
-            _locate(case, access, key, name)
-    # These two count from the working directory, as on the command line.
     here = replace(access, folder=os.curdir)
-    profile, tokenizer = options.get("profile"), tokenizer_file(options.get("tokenizer"))
-    if isinstance(profile, str) and profile.endswith(YAML_SUFFIXES):
-        _locate(case, here, "profile", profile)
-    if tokenizer is not None:
-        _locate(case, here, "tokenizer", tokenizer)
+    for key, name in names_in_case(case.keys):
+        _locate(case, here if key in NAMED_FROM_HERE else access, key, name)
 
 
 def _locate(case: GoldenCase, access: Access, key: str, name: str) -> Path:
@@ -403,23 +388,17 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
     Raises `ItemError` if the text does not stand on lines of its own.
     """
     text = text.rstrip("\n")
-    _, lines = load_yaml_with_lines(source, str(case.path))
-    number = lines[("cases", case.number, "text")]
-    rows = source.split("\n")
-    key = re.match(r"((?:[ ]*-[ ]+)?[ ]*)(text|\"text\"|'text')[ ]*:", rows[number - 1])
-    where = f"{case.path}:{number}"
-    if key is None:
+    key, value = find_places(source)["cases", case.number, "text"]
+    start = source.rfind("\n", 0, key.start) + 1
+    where = f"{case.path}:{source.count(chr(10), 0, start) + 1}"
+    if source[start : key.start].strip(" -"):
         message = "text is not on lines of its own; put it there, or use file"
         raise ItemError(message, where=where)
-    margin = len(key[1])
-    end = number
-    while end < len(rows) and (not rows[end].strip() or _margin(rows[end]) > margin):
-        end += 1
     # Blank lines after the text part it from the next case.
-    while end > number and not rows[end - 1].strip():
-        end -= 1
-    first, *more = _block_lines(text, margin)
-    result = "\n".join([*rows[: number - 1], f"{key[0]} {first}", *more, *rows[end:]])
+    last = len(source[: value.stop].rstrip())
+    rest = source[last:].partition("\n")
+    lines = _block_lines(text, key.start - start)
+    result = f"{source[: key.stop]}: {chr(10).join(lines)}{''.join(rest[1:])}"
     # Read back: YAML has more traps than a writer thinks of.
     values, _ = load_yaml_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -333,9 +333,13 @@ def _named_by_cases(place: ProjectPlace, files: _Files) -> _Files:
         values: Any = None
         with contextlib.suppress(ProfileError):  # `test` says so
             values = load_yaml(file.text, str(file.path))
-        for base, name in _names_in_cases(values, place):
+        cases = values.get("cases") if isinstance(values, dict) else None
+        parts = [values, *cases] if isinstance(cases, list) else [values]
+        named = (each for part in parts if isinstance(part, dict) for each in names_in_case(part))
+        for key, name in named:
+            folder = place.folder if key in NAMED_FROM_HERE else file.path.parent
             try:
-                real = Access(str(base or file.path.parent), root=str(place.folder)).locate(name)
+                real = Access(str(folder), root=str(place.folder)).locate(name)
             except ItemError:  # refused by `test`, too
                 continue
             if real.is_dir():
@@ -348,27 +352,23 @@ def _named_by_cases(place: ProjectPlace, files: _Files) -> _Files:
     return found
 
 
-def _names_in_cases(values: Any, place: ProjectPlace) -> Iterator[tuple[Path | None, str]]:
-    """Yield the names in a file of cases, each with the folder that it counts from.
+NAMED_FROM_HERE = ("profile", "tokenizer")
+"""Names in cases that count from the working directory, as on the command line."""
 
-    None is the folder of the file itself.
-    """
-    cases = values.get("cases") if isinstance(values, dict) else None
-    for case in (values, *(cases if isinstance(cases, list) else ())):
-        if not isinstance(case, dict):
-            continue
-        for key in ("items", "file", "templates", "profiles"):
-            given = case.get(key)
-            listed = given if isinstance(given, list) and key != "items" else [given]
-            yield from ((None, name) for name in listed if isinstance(name, str))
-        options = case.get("options")
-        if not isinstance(options, dict):
-            continue
+
+def names_in_case(case: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the names of files and folders in a case, each with the key that it stands under."""
+    for key in ("items", "file", "templates", "profiles"):
+        given = case.get(key)
+        listed = given if isinstance(given, list | tuple) and key != "items" else [given]
+        yield from ((key, name) for name in listed if isinstance(name, str))
+    options = case.get("options")
+    if isinstance(options, dict):
         profile, tokenizer = options.get("profile"), tokenizer_file(options.get("tokenizer"))
         if isinstance(profile, str) and profile.endswith(YAML_SUFFIXES):
-            yield place.folder, profile
+            yield "profile", profile
         if tokenizer is not None:
-            yield place.folder, tokenizer
+            yield "tokenizer", tokenizer
 
 
 def _has_files(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, load_profile, profile_schema
-from ..engine import FORMAT_EXTENSIONS, PROMPTS_FOLDER, Layout, Templates, known_syntax
+from ..engine import FORMAT_EXTENSIONS, PROMPTS_FOLDER, Templates, known_syntax
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
 from ..files import shipped_folder
 from ..files.access import (
@@ -173,7 +173,7 @@ def copy_format(
     files: list[NewFile] = []
     for one in sorted(set(formats) - set(missing)):
         layout = templates.layout(one, source)
-        syntax = _ending(layout).rpartition(".")[2]
+        syntax = layout.ending.rpartition(".")[2]
         ending = f"{name}.{syntax}"
         if known_syntax(name) is layout.syntax:
             ending = name
@@ -211,13 +211,12 @@ def copy_item_template(
     files = []
     for one in formats or have:
         layout = templates.layout(of, one)
-        ending = _ending(layout)
         by_stem = {_stem(file): file for file in layout.files()}
         if like and like not in by_stem and (hint := did_you_mean(like, by_stem)):
             raise OptionError(f'the layout "{of}" has no template of the kind {quote(like)}{hint}')
         original = by_stem.get(like or name) or by_stem.get("item")
         if original is None:
-            raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')
+            raise TemplateError(f'the layout "{of}" has no "item.{layout.ending}.j2" to copy')
         text = templates.source(original)[0]
         # Of the first comment, the list of uses is true of the copy too.
         comment = _FIRST_COMMENT.match(text)
@@ -225,7 +224,7 @@ def copy_item_template(
             uses = re.search(r"Uses:.*", comment[0], re.DOTALL)
             about = f'{{# One item of the kind "{name}". {uses[0] if uses else "#}"}'
             text = about + text[comment.end() :]
-        files.append(NewFile(folder / of / f"{name}.{ending}.j2", text))
+        files.append(NewFile(folder / of / f"{name}.{layout.ending}.j2", text))
     return files
 
 
@@ -297,10 +296,6 @@ def _copied(templates: Templates, origin: str, lead: str, new: str) -> dict[str,
 
 def _json(schema: dict[str, Any]) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-def _ending(layout: Layout) -> str:
-    return layout.page_name.partition("/layout.")[2].removesuffix(".j2")
 
 
 def _stem(name: str) -> str:

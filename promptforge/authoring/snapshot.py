@@ -149,8 +149,7 @@ def ghosts_of(result: Result) -> list[tuple[int, int]]:
 
 def query_hits(result: Result) -> list[tuple[int, int]]:
     """Return the places of the query's words in the text, whatever their endings."""
-    asked = result.report.page.options.query or ()
-    wanted = {*terms_of_text(asked if isinstance(asked, str) else " ".join(asked))}
+    wanted = {*terms_of_text(result.report.page.options.query_text or "")}
 
     @functools.cache
     def is_hit(word: str) -> bool:
@@ -167,8 +166,8 @@ def _text_parts(result: Result, hues: Mapping[str, str], chars: int) -> Iterator
     before: dict[int, list[str]] = {}
     for ghost, next_one in ghosts_of(result):
         before.setdefault(next_one, []).append(_name(items[ghost]))
-    cuts = sorted({place for hit in query_hits(result) for place in hit})
-    starts = {start for start, _ in query_hits(result)}
+    hits = query_hits(result)
+    starts, cuts = {start for start, _ in hits}, sorted({place for hit in hits for place in hit})
     for id_, spans in itertools.groupby(result.map, lambda span: span.item):
         index = None if id_ is None else index_of[id_]
         part = [*spans]

@@ -332,7 +332,10 @@ class _Check:
 
     def check_files(self, profile_folders: list[Path]) -> None:
         """Check all files without rendering anything."""
-        self._read_templates()
+        for name, path in self.asked.items():
+            if name.endswith(".j2"):
+                self.library.read(name)
+                self.found += check_encoding(path)
         self.library.metadata_keys = _metadata_keys_of_cases(self._targets.templates)
         self._walk_templates()
         self.found += self.library.findings
@@ -351,12 +354,6 @@ class _Check:
             self.found += check_profile(path, profile_folders, self._layouts, self._templates)
 
     # --- templates --------------------------------------------------------------------------------
-
-    def _read_templates(self) -> None:
-        for name, path in self.asked.items():
-            if name.endswith(".j2"):
-                self.library.read(name)
-                self.found += check_encoding(path)
 
     def _walk_templates(self) -> None:
         """Follow every template with the variables it has, from pages and parts of prompts."""
@@ -386,17 +383,14 @@ class _Check:
 
     def _unused_templates(self) -> Iterator[Finding]:
         """Yield templates that nobody reads; a missing page is said once for all its files."""
-        unread: defaultdict[str, list[str]] = defaultdict(list)
+        unread: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for name in self.asked:
             readable = self._layouts.settings(name.split("/")[0]) is not None
             if name.endswith(".j2") and name not in self._used and readable:
-                why = self._why_unused(name)
-                key = why
-                if not why.startswith("the layout"):  # that may be said of many files
-                    key = f"{name}: {why}"
-                unread[key].append(name)
-        for why, names in unread.items():
-            message = why.removeprefix(f"{names[0]}: ")
+                message = self._why_unused(name)
+                many = message.startswith("the layout")  # that may be said of many files
+                unread[message, "" if many else name].append(name)
+        for (message, _), names in unread.items():
             if len(names) > 1:
                 message += f"; so nobody reads {len(names) - 1} more here"
             yield about_file(self.asked[names[0]], "PF820", message)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..errors import Excerpt
 from ..files.access import read_bytes, read_utf8
 from ..templating.failures import TemplateMistake
 from ..yaml_reader import load_shipped_yaml
@@ -101,12 +102,8 @@ class LintedText:
         self, start: int, length: int, code: str, message: str, edit: Edit | None = None
     ) -> Finding:
         """Return a finding about `length` characters from the offset `start` on."""
-        start = min(max(start, 0), len(self.text))
-        begin = self.text.rfind("\n", 0, start) + 1
-        line = self.text[begin:].partition("\n")[0]
-        number, column = self.text.count("\n", 0, start) + 1, start - begin + 1
-        end = min(column + max(length, 1), len(line) + 2)
-        return Finding(self.path, number, column, code, message, end, line, edit)
+        line, source, column, end = Excerpt.at(self.text, max(start, 0), length)
+        return Finding(self.path, line, column, code, message, end, source, edit)
 
     def mistake(self, mistake: TemplateMistake) -> Finding:
         """Return a mistake of this text as a finding."""
@@ -124,10 +121,6 @@ class LintedText:
         else:
             at, length = column - 1, len(re.findall(r"\A\w*", line[column - 1 :])[0])
         return self.at(sum(len(one) + 1 for one in lines[: number - 1]) + at, length, code, message)
-
-    def whole(self, code: str, message: str) -> Finding:
-        """Return a finding about the file as a whole."""
-        return about_file(self.path, code, message)
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:

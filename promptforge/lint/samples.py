@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ..config.options import PROMPT_PARTS, Options, apply_options
-from ..engine import PROMPTS_FOLDER, Counter, Layout, Templates, format_of, get_tokenizer
+from ..engine import PROMPTS_FOLDER, Templates, format_of, get_tokenizer
 from ..errors import PromptForgeError, TemplateError, quote
 from ..model import Item
 from ..prompts.compose import PromptTemplates
@@ -60,7 +60,14 @@ def _sample_items(kind: str) -> list[Item]:
     return [full, Item(kind=kind, content=_SAMPLE_TEXT, id="sample-3"), found]
 
 
-def _page(layout: Layout, counter: Counter, items: list[Item], changes: Mapping[str, Any]) -> Page:
+def _page(
+    templates: Templates,
+    pair: LayoutFormat,
+    items: list[Item],
+    changes: Mapping[str, Any],
+    tokenizer: str = "characters",
+) -> Page:
+    layout, counter = templates.layout(pair.layout, pair.format), get_tokenizer(tokenizer)
     # As a rendering does, without a profile: only the layout's own settings count.
     options = apply_options(apply_options(Options(), layout.settings.options), dict(changes))
     tag = LanguageTags({}).tags(options, layout.settings)
@@ -88,23 +95,19 @@ def try_layout(
         if template is not None and line.isdigit():
             yield template.text.on(int(line), code, message)
         elif template is not None:
-            yield template.text.whole(code, message)
+            yield about_file(template.text.path, code, message)
 
 
 def textless_templates(
     library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
 ) -> Iterator[Finding]:
     """Yield the templates of items that print neither content nor summary of a sample."""
-    try:
-        settings = library.templates.layout(layout.layout, format_of(layout.ending))
-    except PromptForgeError:  # said by then
-        return
     for stem, name in layout.items.items():
         if name not in asked:
             continue
         kind = "text" if stem == "item" else stem
-        page = _page(settings, get_tokenizer("characters"), _sample_items(kind), _SETTINGS[0])
         try:
+            page = _page(library.templates, layout, _sample_items(kind), _SETTINGS[0])
             views = [page.views.view(index, page.variants(index)[0]) for index in range(3)]
         except PromptForgeError:  # said by then
             continue
@@ -116,8 +119,7 @@ def textless_templates(
 
 def items_touch(templates: Templates, pair: LayoutFormat) -> bool:
     """Tell whether the end of an item and the begin of the next share a line on a sample page."""
-    layout = templates.layout(pair.layout, format_of(pair.ending))
-    page = _page(layout, get_tokenizer("characters"), _sample_items("text"), {})
+    page = _page(templates, pair, _sample_items("text"), {})
     items = {id(page.views.view(index, page.variants(index)[0])["text"]) for index in range(3)}
     between: str | None = None
     for part in _print(page, 3):
@@ -136,17 +138,16 @@ def _failures(
 ) -> dict[tuple[str, str | None], str]:
     """Return the messages about samples of `kinds`, by code and `name:line` if it is known."""
     found: dict[tuple[str, str | None], str] = {}
-    counter = get_tokenizer("characters")
     items = [item for kind in (*kinds, "text") for item in _sample_items(kind)]
     try:
-        layout = templates.layout(pair.layout, format_of(pair.ending))
+        layout = templates.layout(pair.layout, pair.format)
     except PromptForgeError as error:
         return {("PF814", None): str(error)}
     for changes in _SETTINGS:
         # All together, one with every field, one with few, none: each takes other branches.
         for some in (items, items[:1], items[1:2], []):
             try:
-                text = "".join(_print(_page(layout, counter, some, changes), len(some)))
+                text = "".join(_print(_page(templates, pair, some, changes), len(some)))
             except TemplateError as error:
                 found.setdefault((_failure_code(error), error.where), error.bare)
                 if error.bare.startswith(TOO_MUCH_WORK):  # the others would take as long
@@ -185,18 +186,16 @@ def measure_layout(templates: Templates, pair: LayoutFormat, tokenizer: str) -> 
     A page of four items costs more than a page of two by two items; without their texts, half of
     that is the cost of one item. The rest of the page of two is the page's own.
     """
-    form = format_of(pair.ending)
-    counter, layout = get_tokenizer(tokenizer), templates.layout(pair.layout, form)
-    costs, fixed = {}, 0
+    costs, fixed, text = {}, 0, get_tokenizer(tokenizer).count(_SAMPLE_TEXT)
     for kind in ("item", *sorted(set(pair.items) - {"item"})):
         one = _sample_items("text" if kind == "item" else kind)[0]
         # Places of their own, or the ranges of one file would be merged.
         items = [replace(one, start_line=10 * n, end_line=10 * n + 6) for n in range(1, 5)]
-        page = _page(layout, counter, items, {})
+        page = _page(templates, pair, items, {}, tokenizer)
         two, four = page.count(_print(page, 2)), page.count(_print(page, 4))
-        costs[kind] = max(0, round((four - two) / 2) - counter.count(_SAMPLE_TEXT))
+        costs[kind] = max(0, round((four - two) / 2) - text)
         fixed = max(fixed, 2 * two - four)
-    return LayoutCost(pair.layout, form, fixed, costs)
+    return LayoutCost(pair.layout, pair.format, fixed, costs)
 
 
 # --- samples of whole prompts ---------------------------------------------------------------------
@@ -239,7 +238,7 @@ def _try_prompt(
         if template is not None and name in asked and line.isdigit():
             yield template.text.on(int(line), _failure_code(error), error.bare)
         else:
-            yield first.text.whole(_failure_code(error), error.bare)
+            yield about_file(first.text.path, _failure_code(error), error.bare)
         return
     for name, parts in lost.items():
         template = (library.template(name) if name in asked else None) or first
@@ -250,7 +249,7 @@ def _try_prompt(
         if name == prompt.template("prompt"):
             remedy = "{{ part.text }} of every part"
         message = f"given and not printed: {', '.join(parts)}; print {remedy}"
-        yield template.text.whole("PF818", message)
+        yield about_file(template.text.path, "PF818", message)
     if bare is not None:
         found = _find_mark(library, bare, names)
         if found is not None:
@@ -258,7 +257,7 @@ def _try_prompt(
             message = _bare_message(text.text[at : at + len(bare)])
             yield text.at(at, len(bare), "PF819", message)
         elif not lost:  # a part that is lost comes first
-            yield first.text.whole("PF819", _bare_message(bare))
+            yield about_file(first.text.path, "PF819", _bare_message(bare))
 
 
 def _bare_message(mark: str) -> str:

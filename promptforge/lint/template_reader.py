@@ -207,14 +207,10 @@ def variables_seen(stem: str) -> Mapping[str, Shape]:
 
 def prompt_part(name: str) -> str | None:
     """Return PART of `prompt/SET/PART.EXT.j2`, `part` for one's own; `None` for any other name."""
-    folder, _, file = name.rpartition("/")
-    part, _, ending = file.removesuffix(".j2").partition(".")
-    if not folder.startswith("prompt/") or folder.count("/") != 1 or not file.endswith(".j2"):
+    found = re.fullmatch(r"prompt/[^/]+/([^/.]+)\.[^/]+\.j2", name)
+    if found is None:
         return None
-    if not ending:
-        return None
-    if is_own_part(part):
-        return "part"
+    part = "part" if is_own_part(found[1]) else found[1]
     return part if part in PROMPT_VARIABLES else None
 
 
@@ -238,42 +234,6 @@ Follow = Callable[[str, Mapping[str, Shape]], None]
 """Called with the name of an included template and its variables."""
 
 
-class WalkedTemplate(NamedTuple):
-    """The result of following one template."""
-
-    problems: list[TemplateMistake]
-    blocks: dict[str, Scope]
-    """Its blocks, with the variables of each."""
-
-
-def walk_scopes(
-    parsed: nodes.Template,
-    text: str,
-    syntax: Syntax,
-    scope: Mapping[str, Shape],
-    outer: Mapping[str, Scope],
-    follow: Follow,
-    metadata_keys: Collection[str] = (),
-) -> WalkedTemplate:
-    """Follow a template as it would run, given the variables of `scope`.
-
-    `outer` holds the variables of its parents' blocks, by name. Other keys than `metadata_keys` are
-    found, where there are any.
-    """
-    walk = _ScopeWalk(text, syntax.has_fences, scope, outer, follow, metadata_keys)
-    if any(isinstance(node, nodes.Extends) for node in parsed.body):
-        # The parent runs the blocks after all that stands outside of them.
-        for node in parsed.body:
-            if isinstance(node, nodes.Assign | nodes.AssignBlock):
-                for name in (node.target, *node.target.find_all(nodes.Name)):
-                    if isinstance(name, nodes.Name):
-                        walk.root.setdefault(name.name, ANY_SHAPE)
-            elif isinstance(node, nodes.Macro):
-                walk.root[node.name] = ANY_SHAPE
-    walk.visit_all(parsed.body, walk.root)
-    return WalkedTemplate(walk.problems, walk.blocks)
-
-
 class _ScopeWalk(NodeVisitor):
     """Visits statements in their order, with the scope of each; an expression gives its `Shape`.
 
@@ -283,20 +243,34 @@ class _ScopeWalk(NodeVisitor):
     def __init__(
         self,
         text: str,
-        markdown: bool,
+        syntax: Syntax,
         scope: Mapping[str, Shape],
         outer: Mapping[str, Scope],
         follow: Follow,
         metadata_keys: Collection[str],
     ) -> None:
-        self._metadata_keys = metadata_keys
+        """Take the variables of the template, and those of its parents' blocks by name.
+
+        Other keys of metadata than `metadata_keys` are found, where there are any.
+        """
         self.problems: list[TemplateMistake] = []
         self.blocks: dict[str, Scope] = {}
-        self.root = dict(scope)
-        self._text = text
-        self._markdown = markdown
-        self._outer = outer
-        self._follow = follow
+        """Its blocks, with the variables of each."""
+        self._root = dict(scope)
+        self._text, self._markdown = text, syntax.has_fences
+        self._outer, self._follow, self._metadata_keys = outer, follow, metadata_keys
+
+    def visit_Template(self, node: nodes.Template) -> None:
+        if any(isinstance(each, nodes.Extends) for each in node.body):
+            # The parent runs the blocks after all that stands outside of them.
+            for each in node.body:
+                if isinstance(each, nodes.Assign | nodes.AssignBlock):
+                    for name in (each.target, *each.target.find_all(nodes.Name)):
+                        if isinstance(name, nodes.Name):
+                            self._root.setdefault(name.name, ANY_SHAPE)
+                elif isinstance(each, nodes.Macro):
+                    self._root[each.name] = ANY_SHAPE
+        self.visit_all(node.body, self._root)
 
     def generic_visit(self, node: nodes.Node, scope: Scope) -> Shape | None:
         self.visit_all(node.iter_child_nodes(), scope)
@@ -333,7 +307,7 @@ class _ScopeWalk(NodeVisitor):
 
     def visit_Block(self, node: nodes.Block, scope: Scope) -> None:
         # A block sees what its parents' block of that name sees, and the loop around it if scoped.
-        seen = scope if node.scoped else self.root
+        seen = scope if node.scoped else self._root
         inner = {**self._outer.get(node.name, {}), **seen, "super": ANY_SHAPE}
         self.blocks[node.name] = inner
         self.visit_all(node.body, dict(inner))
@@ -743,7 +717,8 @@ class TemplateLibrary:
             self.walk(target, seen, inside)
 
         text, syntax = template.text.text, self.templates.syntax_of(name)
-        walked = walk_scopes(root, text, syntax, scope, outer, follow, self.metadata_keys)
+        walked = _ScopeWalk(text, syntax, scope, outer, follow, self.metadata_keys)
+        walked.visit(root)
         self.findings += map(template.text.mistake, walked.problems)
         if parent is not None and name not in self._circular:
             self.findings += _unknown_blocks(template, outer)

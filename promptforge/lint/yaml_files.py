@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped_words, wrong_words
-from ..config.options import OPTION_VOCABULARY, TEMPLATE_OPTIONS, Options
+from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, TEMPLATE_OPTIONS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
-from ..engine import TemplateName, Templates, format_of, list_tokenizers
+from ..engine import Templates, format_of, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
@@ -24,7 +24,7 @@ from ..plugins import plugin_names
 from ..templating.loader import suggest_format
 from ..tokenizers.registry import strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
-from ..yaml_reader import SCHEMA_MODELINE, find_invisible, load_yaml_with_lines
+from ..yaml_reader import SCHEMA_MODELINE, YamlPath, find_invisible, find_places, load_yaml
 from .findings import Edit, Finding, LintedText, about_file
 
 # --- layouts --------------------------------------------------------------------------------------
@@ -45,6 +45,11 @@ class LayoutFormat(NamedTuple):
     items: Mapping[str, str]
 
     @property
+    def format(self) -> str:
+        """The format of its ending."""
+        return format_of(self.ending)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The names of its templates, the page first."""
         return self.page, *self.items.values()
@@ -55,25 +60,15 @@ class LayoutFiles:
 
     def __init__(self, templates: Templates) -> None:
         self._templates = templates
-        self._settings: dict[str, LayoutSettings | None] = {}
         self._chains: dict[str, list[str]] = {}
-        self.templates: defaultdict[str, list[tuple[TemplateName, str]]] = defaultdict(list)
-        """The templates in each layout's folder, each with its name in parts."""
-        self.layouts: set[str] = set()
-        for name in templates.names():
-            parts = TemplateName.parse(name)
-            if parts is not None:
-                self.templates[parts.layout].append((parts, name))
-        self.layouts.update(templates.layouts())
+        self.layouts = set(templates.layouts())
 
     def settings(self, layout: str) -> LayoutSettings | None:
         """Return a layout's own settings; `None` if its `layout.yaml` cannot be read."""
-        if layout not in self._settings:
-            try:
-                self._settings[layout] = self._templates.folder_settings(layout)
-            except PromptForgeError:  # said where layout.yaml is checked
-                self._settings[layout] = None
-        return self._settings[layout]
+        try:
+            return self._templates.folder_settings(layout)
+        except PromptForgeError:  # said where layout.yaml is checked
+            return None
 
     def chain(self, layout: str) -> list[str]:
         """Return a layout and its bases, nearest first; it ends before a base that is missing."""
@@ -100,7 +95,7 @@ class LayoutFiles:
         """Return the kinds a layout names itself: in its settings, or in more than one ending."""
         settings = self.settings(layout) or LayoutSettings()
         named = {*settings.sections, *settings.titles, *settings.kinds}
-        stems = [parts.stem for parts, _ in self.templates[layout]]
+        stems = [parts.stem for parts, _ in self._templates.templates_of(layout)]
         return named | {stem for stem in stems if stems.count(stem) > 1}
 
     def formats(self) -> Iterator[LayoutFormat]:
@@ -136,17 +131,18 @@ class YamlKeys:
         self.values: dict[str, Any] = {}
         """The valid ones."""
         self.findings: list[Finding] = []
-        self._lines: Mapping[tuple[str | int, ...], int] = {}
+        self._places: Mapping[YamlPath, tuple[slice, slice]] = {}
         for line, char in find_invisible(text.text):
             message = f"the character {char} is invisible"
             self.findings.append(text.on(line, "PF834", message))
         try:
-            values, self._lines = load_yaml_with_lines(text.text, text.path)
+            values = load_yaml(text.text, text.path)
         except ProfileError as error:
             line, message = split_place(error, text.path)
             self.findings.append(text.on(line, "PF830", message, column=error.column))
             return
         if values is None or isinstance(values, dict):
+            self._places = find_places(text.text)
             self._check(values or {}, vocabulary)
             return
         lines = [*text.text.split("\n")]
@@ -172,53 +168,33 @@ class YamlKeys:
 
     def key(self, key: str, code: str, message: str, new: str | None = None) -> Finding:
         """Return a finding about a key; `new` is the name that `--fix` writes."""
-        start = self._start(key)
-        # Only on its own line: a key of the same name may stand inside another one below.
-        found = re.compile(_quoted(key)).search(self.text.text, start)
-        if found is None or "\n" in self.text.text[start : found.start()]:
-            return self.text.on(self._lines.get((key,), 1), code, message)
-        edit = Edit(found.start(), found.end(), new) if new else None
-        return self.text.at(found.start(), len(found[0]), code, message, edit)
+        if (key,) not in self._places:
+            return self.text.on(1, code, message)
+        place, _ = self._places[key,]
+        edit = Edit(place.start, place.stop, new) if new else None
+        return self.text.at(place.start, place.stop - place.start, code, message, edit)
 
     def value(self, key: str, code: str, message: str, inside: tuple[str, ...] = ()) -> Finding:
         """Return a finding about the value of a key, or of a key `inside` of it."""
-        start = self._start(key)
-        if inside and (found := self._inside(start, key, inside)) is not None:
-            group = 1 if "unknown key" in message or not found[2] else 2
-            return self.text.at(found.start(group), len(found[group]), code, message)
-        pattern = rf"{_quoted(key)}\s*:[ \t]*([^\n]*?)[ \t]*(?:[ \t]#[^\n]*)?(?=\n|\Z)"
-        found = re.compile(pattern).search(self.text.text, start)
-        if found is None or "\n" in self.text.text[start : found.start()] or not found[1]:
-            return self.key(key, code, message)
-        return self.text.at(found.start(1), len(found[1]), code, message)
+        path = (key, *inside) if (key, *inside) in self._places else (key,)
+        if path not in self._places:
+            return self.text.on(1, code, message)
+        word, place = self._places[path]
+        # A value may begin on a line of its own, or be nothing.
+        between = self.text.text[word.stop : place.start]
+        if "unknown key" in message or "\n" in between or place.start == place.stop:
+            place = word
+        line = self.text.text[place].partition("\n")[0].rstrip()
+        return self.text.at(place.start, len(line), code, message)
 
     def word(self, key: str, word: str, code: str, message: str) -> Finding:
         """Return a finding about a word in the value of a key."""
         pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-        found = pattern.search(self.text.text, self._start(key))
+        place = self._places[key,][1]
+        found = pattern.search(self.text.text, place.start, place.stop)
         if found is None:
             return self.key(key, code, message)
         return self.text.at(found.start(), len(word), code, message)
-
-    def _inside(self, at: int, key: str, inside: tuple[str, ...]) -> re.Match[str] | None:
-        found = None
-        for word in (key, *inside):
-            pattern = re.compile(rf"({_quoted(word)})\s*:[ \t]*([^\n,}}]*[^\s,}}])?")
-            found = pattern.search(self.text.text, at)
-            if found is None:
-                return None
-            at = found.end(1)
-        return found
-
-    def _start(self, key: str) -> int:
-        """Return the offset of the line of a key."""
-        lines = self.text.text.split("\n")[: self._lines.get((key,), 1) - 1]
-        return sum(len(line) + 1 for line in lines)
-
-
-def _quoted(key: str) -> str:
-    """Return the pattern of a key, in quotes or not."""
-    return rf"[\"']?{re.escape(key)}[\"']?"
 
 
 def split_place(error: ProfileError, path: str) -> tuple[int, str]:
@@ -282,7 +258,7 @@ def _without_effect(
     if not pairs:
         return
     try:
-        layouts = [templates.layout(each.layout, format_of(each.ending)) for each in pairs]
+        layouts = [templates.layout(each.layout, each.format) for each in pairs]
         printed = {
             name
             for name in stated
@@ -334,7 +310,9 @@ def check_profile(
     yield from _figures(keys, merged)
     yield from _left_open(keys)
     yield from _absent_names(keys, merged, known, templates)
-    yield from _prompt_order(keys)
+    if "context" not in keys.values.get("prompt_order", PROMPT_PARTS):
+        message = "names no context, so no item is ever in the prompt; add context"
+        yield keys.value("prompt_order", "PF845", message)
     if merged.get("group_by", "auto") in ("auto", "none", "kind", "category"):
         kinds = known.kinds(merged.get("layout", Options().layout))
         yield from _misspelt_sections(keys, "section_budgets", kinds)
@@ -412,13 +390,6 @@ def _absent_tokenizer(name: str) -> str | None:
     if base in known:
         return None
     return f"unknown tokenizer {quote(name)}{suggest_name(base, known)}"
-
-
-def _prompt_order(keys: YamlKeys) -> Iterator[Finding]:
-    order = keys.values.get("prompt_order")
-    if order is not None and "context" not in order:
-        message = "names no context, so no item is ever in the prompt; add context"
-        yield keys.value("prompt_order", "PF845", message)
 
 
 def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from ..authoring.golden import (
     parse_cases,
     run_case,
 )
-from ..authoring.results import BuildItem, build_from_result, compare_builds
+from ..authoring.results import build_from_result, compare_builds
 from ..authoring.snapshot import draw_page, ghosts_of, query_hits
 from ..config.models import price_of
 from ..engine import REASONS, Fields, Templates, get_tokenizer
@@ -229,7 +229,7 @@ def _prompt(renderer: Renderer, request: Request) -> Answer:
         ],
         "cache_after": list(cached or ()),
         "files": [["templates", name] for name in named if name.startswith("prompt/")],
-        "warnings": [msgspec.to_builtins(said) for said in prompt.warnings],
+        "warnings": msgspec.to_builtins(list(prompt.warnings)),
     }
 
 
@@ -266,7 +266,7 @@ def _page(result: Result, request: Request) -> Answer:
         "ghosts": ghosts_of(result) if text else [],
         "hits": [(at(start), at(end)) for start, end in query_hits(result)],
         **_tokens(result, at, wanted=request["tokens"]),
-        "warnings": [msgspec.to_builtins(said) for said in result.warnings],
+        "warnings": msgspec.to_builtins(list(result.warnings)),
         "files": _files(result),
     }
 
@@ -456,24 +456,16 @@ def _comparison(a: Result, request: Request) -> Answer:
     if sum(map(len, texts)) <= MAX_LINES_COMPARED:
         matcher = difflib.SequenceMatcher(None, texts[0], texts[1])
         rows = [list(code) for code in matcher.get_opcodes()]
-    changes = []
-    for change in found.items:
-        if change.how not in ("same", "neither"):
-            sides = {"a": _side(change.a), "b": _side(change.b)}
-            changes.append({"how": change.how, "delta": change.delta, **sides})
+    changes = [change for change in found.items if change.how not in ("same", "neither")]
     return {
         "a": _page(a, request),
         "b": _page(b, request),
-        "figures": [msgspec.to_builtins(pair) for pair in found.figures],
-        "options": [msgspec.to_builtins(pair) for pair in found.options],
-        "changes": changes,
+        "figures": msgspec.to_builtins(found.figures),
+        "options": msgspec.to_builtins(found.options),
+        "changes": msgspec.to_builtins(changes),
         "moved": found.moved,
         "rows": rows,
     }
-
-
-def _side(item: BuildItem | None) -> Answer | None:
-    return None if item is None else msgspec.structs.asdict(item)
 
 
 _TASKS: Mapping[str, Callable[[Result, Request], Answer]] = {

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from jinja2 import nodes
 
-from ..errors import TemplateError
+from ..errors import Excerpt, TemplateError
 from ..syntax.syntax import (
     PRINTED_TITLE,
     PRINTED_VALUE,
@@ -97,9 +97,9 @@ class TemplateReader:
 
     def refuse(self, node: nodes.Node, code: str, message: str) -> None:
         """Raise `TemplateError` at a node. Lint overrides it, notes `code` and goes on."""
-        from .failures import excerpt_at, locate_node
+        from .failures import locate_node
 
-        excerpt = excerpt_at(self._source, *locate_node(node, message, self._source))
+        excerpt = Excerpt.at(self._source, *locate_node(node, message, self._source))
         raise TemplateError(message, where=f"{self.name}:{excerpt.line}", excerpt=excerpt)
 
     def warn(self, node: nodes.Node, code: str, message: str) -> None:

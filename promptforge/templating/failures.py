@@ -43,15 +43,6 @@ def line_excerpt(source: str, line: int, message: str) -> Excerpt | None:
     return Excerpt(line, text, len(text) - len(text.lstrip()) + 1, len(text.rstrip()) + 1)
 
 
-def excerpt_at(source: str, start: int, length: int) -> Excerpt:
-    """Return the line at an offset of `source`, with the columns of `length` characters."""
-    begin = source.rfind("\n", 0, start) + 1
-    line = source[begin:].partition("\n")[0]
-    column = start - begin + 1
-    end = min(column + max(length, 1), len(line) + 2)
-    return Excerpt(source.count("\n", 0, start) + 1, line, column, end)
-
-
 # --- places of nodes ------------------------------------------------------------------------------
 
 
@@ -194,28 +185,30 @@ class TagSpan(NamedTuple):
 
 
 def locate_mistake(text: str, error: jinja2.TemplateSyntaxError) -> TemplateMistake:
-    """Return the mistake that made reading `text` fail with `error`."""
+    """Return the mistake that made `Environment.tree` fail with `error` for `text`."""
     message = str(error.message or "cannot be read").rstrip(".")
+    at = getattr(error.lineno, "offset", 0)
     found = re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL)
     if found:
-        return find_mistake(text, found[1], int(found[2]))
-    offset = getattr(error.lineno, "offset", None)
-    if offset is not None:
-        return find_mistake(text, message, offset)
-    before = text.split("\n")[: max(error.lineno - 1, 0)]
-    return find_mistake(text, message, sum(len(line) + 1 for line in before))
-
-
-def find_mistake(source: str, message: str, at: int) -> TemplateMistake:
-    """Return the mistake behind Jinja's `message` about the offset `at` of `source`."""
-    ended = "end of template" in message or "Missing end of" in message or not source[at:].strip()
-    tags = list(_tags(source))
+        message, at = found[1], int(found[2])
+    elif "end of template" in message:
+        at = len(text)
     # Tags after the offset have not been read by Jinja: they may well have mistakes of their own.
-    mistake = _structure(source, tags, max(at, len(source) * ended))
-    if mistake is not None:
-        return mistake
-    tag = next((tag for tag in tags if tag.start <= at < tag.end), None)
-    return _inside(source, tag, message, at)
+    tags = [tag for tag in _tags(text) if tag.start <= at]
+    unclosed = next((tag for tag in tags if not tag.closed), None)
+    if unclosed is not None:
+        return _unclosed(text, unclosed)
+    tag = next((tag for tag in tags if at < tag.end), None)
+    offsets = [token.lineno.offset for token in getattr(error, "opened", ())]
+    opened = [tag for tag in tags for offset in offsets if tag.start <= offset < tag.end]
+    if tag is None and opened and "end of template" in message:
+        word = opened[-1].word
+        message = f"{{% {word} %}} is not closed; write {{% end{word} %}} where it ends"
+        return opened[-1].mistake(message)
+    if tag is not None and message.startswith(("Encountered unknown tag", "tag name expected")):
+        around = [other for other in opened if other != tag]
+        return _misplaced(text, tag, around) or _inside(text, tag, message, at)
+    return _inside(text, tag, message, at)
 
 
 def _tags(source: str) -> Iterator[TagSpan]:
@@ -255,50 +248,23 @@ def _end(source: str, at: int, mark: str) -> int:
     return 0
 
 
-def _structure(source: str, tags: list[TagSpan], until: int) -> TemplateMistake | None:
-    """Return the first tag before `until` that is unclosed, unknown or in no pair, else `None`."""
-    opened: list[TagSpan] = []
-    for tag in tags:
-        if tag.start > until:
-            break
-        if not tag.closed:
-            return _unclosed(source, tag)
-        if tag.open == "{%" and (mistake := _follow(source, tag, opened)) is not None:
-            return mistake
-    if opened and until >= len(source.rstrip()):
-        word = opened[-1].word
-        message = f"{{% {word} %}} is not closed; write {{% end{word} %}} where it ends"
-        return opened[-1].mistake(message)
-    return None
-
-
-def _follow(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake | None:
-    """Open or close a pair, or return the mistake."""
-    inside = source[tag.start : tag.end]
-    # `{% set x %}` without `=` has a body and an end, `{% set x = 1 %}` has none.
-    sets_block = tag.word == "set" and not re.search(r"(?<![=!<>])=(?!=)", inside)
-    if tag.word in PAIRED_TAGS or sets_block:
-        opened.append(tag)
-    elif tag.word.startswith("end") and tag.word[3:] in (*PAIRED_TAGS, "set"):
-        if not opened or opened[-1].word != tag.word[3:]:
-            return _wrong_end(source, tag, opened)
-        opened.pop()
-    elif tag.word in ("else", "elif"):
-        other = re.search(r"else\s+if\b", inside)
-        if other:
-            start, length = tag.start + other.start(), len(other[0])
-            return TemplateMistake(start, length, "write elif for else if", "elif")
-        owners = ("if", "for") if tag.word == "else" else ("if",)
-        if not opened or opened[-1].word not in owners:
-            message = f"{{% {tag.word} %}} stands in no {{% if %}}{_opened(source, opened)}"
-            return _word(source, tag, message)
-    elif tag.word not in (*KNOWN_TAGS, "import"):
+def _misplaced(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake | None:
+    """Return the mistake of an unknown tag, or one that belongs to none around it, else `None`."""
+    if tag.word.startswith("end") and tag.word[3:] in (*PAIRED_TAGS, "set"):
+        return _wrong_end(source, tag, opened)
+    if tag.word not in ("else", "elif"):
         return _no_tag(source, tag, opened)
-    return None
+    owners = ("if", "for") if tag.word == "else" else ("if",)
+    if opened and opened[-1].word in owners:  # a second `else`, or an `elif` after it
+        return None
+    message = f"{{% {tag.word} %}} stands in no {{% if %}}{_opened(source, opened)}"
+    return _word(source, tag, message)
 
 
 def _unclosed(source: str, tag: TagSpan) -> TemplateMistake:
     close = CLOSING_MARKS[tag.open]
+    if tag.word == "raw":
+        return tag.mistake("{% raw %} is not closed; write {% endraw %} where it ends")
     if tag.open == "{#":
         message = f"the comment that begins here is not closed; write {close} where it ends"
         return TemplateMistake(tag.start, 2, message)
@@ -389,7 +355,10 @@ def _inside(source: str, tag: TagSpan | None, message: str, at: int) -> Template
 
 
 def _sign(source: str, tag: TagSpan, at: int, word: str) -> TemplateMistake | None:
-    """Return the mistake if the sign at `at` is another language's."""
+    """Return the mistake if the word or sign at `at` is another language's."""
+    if tag.word == "else" and word == "if":
+        start = source.rindex("else", tag.start, at)
+        return TemplateMistake(start, at + 2 - start, "write elif for else if", "elif")
     if word.startswith("|") and source[at - 1 : at + 1] == "||":  # Jinja stops at the second
         at, word = at - 1, "||"
     if word in _OPERATORS and (word != "=" or tag.word in ("if", "elif", "")):

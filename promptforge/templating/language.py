@@ -52,7 +52,6 @@ from .limits import (
     mark_template_lines,
     meter_template,
     metered_escape,
-    metered_fence,
     metered_filter,
 )
 
@@ -515,6 +514,17 @@ class LineNumber(int):
         return new
 
 
+class _Parser(Parser):
+    opened: tuple[Token, ...] = ()
+
+    def parse_statement(self) -> nodes.Node | list[nodes.Node]:
+        around = self.opened
+        self.opened = (*around, self.stream.current)
+        found = super().parse_statement()
+        self.opened = around
+        return found
+
+
 class Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are read from mappings, never as attributes."""
 
@@ -534,7 +544,7 @@ class Environment(jinja2.Environment):
         # Nothing of Jinja's own is kept: no `range`, no `cycler`, no filter that is not named here.
         self.globals.clear()
         self.filters = {name: metered_filter(name, change) for name, change in FILTERS.items()}
-        self.filters |= {"fence": metered_fence(fence), **METER_FUNCTIONS}
+        self.filters |= METER_FUNCTIONS
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
         self._compiled: dict[str, CompiledTemplate] = {}
@@ -593,9 +603,15 @@ class Environment(jinja2.Environment):
     def tree(self, source: str, name: str | None, filename: str | None = None) -> nodes.Template:
         """Return the syntax tree of a text, in which every node knows its offset; runs nothing.
 
-        Raises `jinja2.TemplateSyntaxError`; its `lineno` is a `LineNumber`.
+        Raises `jinja2.TemplateSyntaxError`; its `lineno` is a `LineNumber`, and its `opened` has
+        the first words of the tags that are open there.
         """
-        return Parser(self, source, name, filename).parse()
+        parser = _Parser(self, source, name, filename)
+        try:
+            return parser.parse()
+        except jinja2.TemplateSyntaxError as error:
+            vars(error)["opened"] = parser.opened
+            raise
 
     def facts(self, name: str) -> TemplateFacts:
         """Return the facts about a template that has been compiled."""

@@ -111,15 +111,6 @@ def use_tank(tank: FuelTank, items: int, chars: int) -> None:
     _here.tank = tank
 
 
-def imitates_template_line(text: str) -> bool:
-    """Tell whether the text of a whole line looks like one of the template's, and count it."""
-    tank = _here.tank
-    if tank.own_lines is None or not tank.own_lines.match(text):
-        return False
-    tank.changes = Changes(tank.changes.imitations + 1, tank.changes.inert_urls)
-    return True
-
-
 def mark_template_lines(text: str) -> str:
     """Return a content with `| ` before each line that looks like one of the template's."""
     tank = _here.tank
@@ -292,23 +283,6 @@ def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
     return filtered
 
 
-def metered_fence(fence: Callable[..., Safe]) -> Callable[..., Safe]:
-    """Return the filter `fence`, paying as any filter does; most printed text goes through it."""
-    metered = metered_filter("fence", fence)
-
-    def filtered(value: Any, *arguments: Any, **named: Any) -> Safe:
-        tank = _here.tank
-        # Each line may get a prefix of two characters: three times its length is never exceeded.
-        if type(value) is not Content or not MAX_FREE_CHARS < len(value) < tank.left:
-            made: Safe = metered(value, *arguments, **named)
-            return made
-        made = fence(value, *arguments, **named)
-        tank.left -= len(value) // CHARS_PER_UNIT + len(made) // CHARS_PER_UNIT
-        return made
-
-    return filtered
-
-
 def metered_escape(syntax: Syntax, place: str) -> Escape:
     """Return the escape of a place, paying for the text it reads and the text it makes."""
     escape, fuel_per_char = syntax.places[place], syntax.fuel_per_char
@@ -341,9 +315,12 @@ def mark_imitations(escape: Escape) -> Escape:
     """Return the escape of plain text, with a backslash before labels like a template's line."""
 
     def escaped(value: object) -> Safe:
-        text = escape(value)
-        if isinstance(value, Safe | Content) or not imitates_template_line(text):
+        text, tank = escape(value), _here.tank
+        if isinstance(value, Safe | Content):
             return text
+        if tank.own_lines is None or not tank.own_lines.match(text):
+            return text
+        tank.changes = Changes(tank.changes.imitations + 1, tank.changes.inert_urls)
         return Safe("\\" + text)
 
     return escaped

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import UserDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jinja2
 import msgspec
 
 from ..config.layouts import NO_BASE, LayoutSettings, load_layout_settings
-from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
+from ..errors import Excerpt, OptionError, PromptForgeError, TemplateError, quote, suggest_name
 from ..files import (
     TemplateFile,
     TemplateSource,
@@ -51,6 +51,7 @@ MAX_REMEMBERED = 1000
 """Kinds and titles come with the items: an endless supply of them must not fill the memory."""
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+Printed = TypeVar("Printed")
 Mend = Callable[[list[str]], list[str]]
 """A change of the printed pieces before they are joined."""
 
@@ -322,11 +323,11 @@ class Templates:
             hint = suggest_name(str(error.name), self._names)
             raise TemplateError(f'there is no template "{error.name}"{hint}') from None
         except jinja2.TemplateSyntaxError as error:
-            from .failures import excerpt_at, locate_mistake
+            from .failures import locate_mistake
 
             source = error.source or ""
             mistake = locate_mistake(source, error)
-            line = excerpt_at(source, mistake.start, mistake.length)
+            line = Excerpt.at(source, mistake.start, mistake.length)
             where = f"{error.name or name}:{line.line}"
             raise TemplateError(mistake.message, where=where, excerpt=line) from None
         except TemplateError:
@@ -377,10 +378,7 @@ class Templates:
         template = self.compile(name)
         use_tank(FuelTank(), len(variables), count_chars(variables.values()))
         context = template.new_context(variables, shared=True)
-        try:
-            return join_output(template.root_render_func(context), mend)
-        except Exception as error:
-            raise _explain_failure(error, template, variables) from error
+        return _run(template, context, variables, lambda pieces: join_output(pieces, mend))
 
     def trace(self, name: str, variables: dict[str, Any]) -> Iterator[TracedPiece]:
         """Yield what the template `name` prints, each piece with its template and line."""
@@ -392,27 +390,18 @@ class Templates:
         return iter(pieces)
 
 
-class _ShippedFiles(Mapping[str, TemplateFile]):
+class _ShippedFiles(UserDict[str, Any]):
     """The shipped files by name, each read when it is first used: a rendering uses 6 of 100."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
+        super().__init__(dict.fromkeys(names))
         self._folder = folder
-        self._files: dict[str, TemplateFile | None] = dict.fromkeys(names)
 
     def __getitem__(self, name: str) -> TemplateFile:
-        file = self._files[name]
-        if file is None:
-            file = self._files[name] = read_template_file(self._folder / name)
+        if self.data[name] is None:
+            self.data[name] = read_template_file(self._folder / name)
+        file: TemplateFile = self.data[name]
         return file
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._files
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
 
 
 # The preview makes a new set of templates at each key press, and reading takes five times as long
@@ -589,10 +578,7 @@ class Layout:
                 context = template.new_context(variables, shared=True)
             context.vars.clear()
             context.exported_vars.clear()
-            try:
-                text = join_output(template.root_render_func(context), mend)
-            except Exception as error:
-                raise _explain_failure(error, template, variables) from error
+            text = _run(template, context, variables, lambda pieces: join_output(pieces, mend))
             return text, tank.changes_since(before)
 
         return show
@@ -607,16 +593,20 @@ class Layout:
         use_tank(tank, len(items), sum(len(item["text"]) for item in items))
         before = tank.changes
         context = self._page.new_context(variables, shared=True)
-        try:
-            pieces = isolate_fences(self._page.root_render_func(context))
-        except Exception as error:
-            raise _explain_failure(error, self._page, variables) from error
+        pieces = _run(self._page, context, variables, isolate_fences)
         return pieces, tank.changes_since(before)
 
 
-def _explain_failure(
-    error: Exception, template: jinja2.Template, variables: dict[str, Any]
-) -> TemplateError:
-    from .failures import explain_failure
+def _run(
+    template: jinja2.Template,
+    context: jinja2.runtime.Context,
+    variables: dict[str, Any],
+    finish: Callable[[Iterable[str]], Printed],
+) -> Printed:
+    """Return what `finish` makes of the pieces that a template prints."""
+    try:
+        return finish(template.root_render_func(context))
+    except Exception as error:
+        from .failures import explain_failure
 
-    return explain_failure(error, template, variables)
+        raise explain_failure(error, template, variables) from error

@@ -102,7 +102,6 @@ class BytePairCounter(Counter):
         self._additive = additive
         self._normal_form = normal_form
         self._encoding: Encoding | None = None
-        self._blanks: Encoding | None = None
         self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
         self._parts: RecentCache[_Part] = RecentCache(
             MAX_CHARS_CACHED, lambda part: len(part.head or "") + len(part.tail)
@@ -305,11 +304,8 @@ class BytePairCounter(Counter):
             with LOADING:
                 if self._encoding is None:
                     # Asked again under the lock: two threads with their first texts load one table.
-                    self._encoding = self._make(*self._load())
+                    self._encoding = make_encoding(self.name, *self._load())
         return self._encoding
-
-    def _make(self, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
-        return make_encoding(self.name, pattern, ranks)
 
     def _encode(self, text: str) -> list[int] | None:
         text = replace_surrogates(text)
@@ -317,28 +313,17 @@ class BytePairCounter(Counter):
             tokens = self.lookup.encode(text)
             if tokens is not None:
                 return tokens
-        return self._run(self.prepare(), text)
+        return self._run(self.prepare().encode_ordinary, text)
 
     def _encode_blanks(self, text: str) -> list[int] | None:
-        """Return the tokens of one piece of blanks, without the pattern.
+        """Return the tokens of one piece of blanks, without the pattern."""
+        return self._run(self.prepare()._encode_single_piece, text)
 
-        The encoding for it has only those tokens that blanks can be made of.
-        """
-        if self._blanks is None:
-            with LOADING:
-                _, ranks = self._load()
-                alphabet = set("".join(_BLANKS.findall("".join(map(chr, range(0x3001))))).encode())
-                blanks = {
-                    token: rank for token, rank in ranks.items() if alphabet.issuperset(token)
-                }
-                self._blanks = self._make(r"[\s\S]+", blanks)
-        return self._run(self._blanks, text)
-
-    def _run(self, encoding: Encoding, text: str) -> list[int] | None:
+    def _run(self, encode: Callable[[str], list[int]], text: str) -> list[int] | None:
         if self._normal_form:
             text = normalize(self._normal_form, text)
         try:
-            return call_foreign(encoding.encode_ordinary, TokenizerError, text)
+            return call_foreign(encode, TokenizerError, text)
         except TokenizerError:
             return None
 

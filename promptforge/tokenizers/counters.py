@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 
 import msgspec
 
-from ..errors import TokenizerError, quote, show_value
+from ..errors import TokenizerError, call_foreign, quote, show_value
 from ..files.access import read_bytes
 from ..text.characters import categories
 from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
@@ -141,15 +141,8 @@ class CustomCounter(Counter):
 
         Raises `TokenizerError` if the function fails or returns no whole number of 0 or more.
         """
-        try:
-            found = self._count(text)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a panic of a library in Rust is no Exception
-            raise TokenizerError(
-                f"tokenizer {quote(self.name)}: count() failed on a text of {len(text)} characters:"
-                f" {type(error).__name__}: {quote(str(error))}"
-            ) from error
+        failed = f"tokenizer {quote(self.name)}: count() failed on a text of {len(text)} characters"
+        found = call_foreign(self._count, lambda said: TokenizerError(f"{failed}: {said}"), text)
         # operator.index takes numpy's integers too, and no float; True is an int, but no count.
         try:
             tokens = operator.index(found)  # type: ignore[arg-type]
@@ -502,14 +495,16 @@ class ScaledCounter(Counter):
         return self._counter.cut(text, self._unscale(n), unit)
 
 
-class FamilyCounter(Counter):
-    """The estimate for a family: another counter's tokens and the characters, at their rates."""
+class FamilyCounter(ScaledCounter):
+    """The estimate for a family: another counter's tokens and the characters, at their rates.
+
+    No rate is below 0, so that the bounds by the tokens alone hold.
+    """
 
     def __init__(self, name: str, counter: Counter, estimate: FamilyEstimate) -> None:
+        super().__init__(name, counter, Fraction(estimate.token, 100))
         key = f"{estimate} {ORDINARY_RATES} {counter.fingerprint}"
-        fingerprint = hashlib.sha256(key.encode()).hexdigest()
-        super().__init__(name, exact=False, fingerprint=fingerprint)
-        self._counter = counter
+        self.fingerprint = hashlib.sha256(key.encode()).hexdigest()
         self._token, self._unusual = estimate.token, estimate.unusual
         self._rates = [estimate.rates.get(name, 0) for name in CHARACTER_CLASSES]
         self._ordinary = [ORDINARY_RATES.get(name, 0) for name in CHARACTER_CLASSES]
@@ -529,20 +524,8 @@ class FamilyCounter(Counter):
         """Return the estimate of the joined parts."""
         return self._estimate(self._counter.count_parts(parts), "".join(parts))
 
-    def at_least(self, text: str, limit: int) -> int:
-        """Return the bound by tokens of the other counter alone; no rate is below 0."""
-        limit = max(limit, 0)
-        tokens = self._counter.at_least(text, self._tokens_in(limit))
-        return min(-(-tokens * self._token // 100), limit + 1)
-
-    def most_chars(self, tokens: int) -> float:
-        """Return the bound of the other counter for as many of its tokens."""
-        return self._counter.most_chars(self._tokens_in(tokens))
+    count_upto = Counter.count_upto
 
     def cut(self, text: str, n: int, unit: Unit) -> str:
         """Cut at as many tokens of the other counter at most, then by the estimate."""
-        return super().cut(self._counter.cut(text, self._tokens_in(n), unit), n, unit)
-
-    def _tokens_in(self, tokens: int) -> int:
-        """Return the most tokens of the other counter in a text of at most `tokens`."""
-        return max(tokens, 0) * 100 // self._token
+        return Counter.cut(self, super().cut(text, n, unit), n, unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -40,7 +40,6 @@ SPED_UP = {
     name: _encode_by(name, speed_up_pattern(SHIPPED_VOCABULARIES[name].pattern))
     for name in ENCODINGS
 }
-BLANKS: dict[tuple[str, str], tiktoken.Encoding] = {}
 WHITE = (
     "\n",
     "\r",
@@ -117,27 +116,11 @@ def count_by_tiktoken(name: str, text: str) -> int:
 
 def new_counter(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairCounter:
     """Return a counter that remembers nothing yet, without building its big table again."""
-
-    def make(pattern: str, ranks: Mapping[bytes, int]) -> tiktoken.Encoding:
-        if ranks is RANKS[name]:
-            return SPED_UP[name]
-        if (name, pattern) not in BLANKS:
-            BLANKS[name, pattern] = tiktoken.Encoding(
-                "blanks", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}
-            )
-        return BLANKS[name, pattern]
-
-    return counter_made_by(make, SHIPPED_VOCABULARIES[name].pattern, RANKS[name], kind)
+    return counter_by(SPED_UP[name], kind)
 
 
-def counter_made_by(
-    make: Callable[[str, Mapping[bytes, int]], Any],
-    pattern: str = "",
-    ranks: Mapping[bytes, int] | None = None,
-    kind: type[BytePairCounter] = BytePairCounter,
-) -> BytePairCounter:
-    """Return a counter with encodings that `make` makes of pattern and ranks."""
-    load = (pattern, ranks or {})
-    counter = kind("x", lambda: load, longest=MAX_TOKEN_BYTES, fingerprint="")
-    counter._make = make  # type: ignore[assignment, method-assign]
+def counter_by(encoding: Any, kind: type[BytePairCounter] = BytePairCounter) -> BytePairCounter:
+    """Return a counter by an encoding that is loaded already."""
+    counter = kind("x", lambda: ("", {}), longest=MAX_TOKEN_BYTES, fingerprint="")
+    counter._encoding = encoding
     return counter

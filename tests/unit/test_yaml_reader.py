@@ -20,6 +20,7 @@ from promptforge.yaml_reader import (
     MAX_YAML_DEPTH,
     MAX_YAML_VALUES,
     find_invisible,
+    find_places,
     load_shipped_yaml,
     load_yaml,
     load_yaml_with_lines,
@@ -125,6 +126,15 @@ def test_lines() -> None:
         ("b", 1, "d", 0): 6,
         ("b", 1, "d", 1): 7,
     }
+
+
+def test_places() -> None:
+    text = "a: 1  # one\n'b':\n  - x\n  - {c: \"y\"}\n"
+    found = {path: (text[key], text[value]) for path, (key, value) in find_places(text).items()}
+    assert found[("a",)] == ("a", "1")
+    assert found[("b",)][0] == "'b'"
+    assert found[("b", 1, "c")] == ("c", '"y"')
+    assert find_places("# nothing\n") == {}
 
 
 def test_invisible_characters_are_found_in_comments_too() -> None:

@@ -166,6 +166,12 @@ def test_the_printed_texts_are_taken_over_and_nothing_else_changes() -> None:
     assert run("test").code == 0
 
 
+def test_a_quoted_text_may_go_on_at_the_margin() -> None:
+    path = cases('  - text: "o\\\n    ld"\n    name: one\n')
+    assert run("test", "--update").code == 0
+    assert path.read_text(encoding="utf-8") == (f"{HEAD}  - text: |\n{block(TEXT)}    name: one\n")
+
+
 def test_a_text_within_braces_is_not_touched() -> None:
     path = cases("  - {text: old}\n")
     before = path.read_bytes()

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.usefixtures("folder")
 TEMPLATES: dict[str, tuple[str, str, str]] = {
     # what an item's template says → the code, the place, what is marked
     "{% if item.name }": ("PF801", "1:1", "{% if item.name }"),
+    "{% raw %}a": ("PF801", "1:1", "{% raw %}a"),
+    "{% raw %}a{% endraw %}{{ b c }}": ("PF801", "1:28", "c"),
     "{{ itm.name }}": ("PF802", "1:4", "itm"),
     "{% for a in [1] %}{% endfor %}{{ a }}": ("PF802", "1:34", "a"),
     "{% if item.name %}{% elif nme %}{% endif %}": ("PF802", "1:27", "nme"),

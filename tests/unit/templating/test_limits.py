@@ -12,6 +12,7 @@ import promptforge as pf
 from promptforge.errors import TemplateError
 from promptforge.templating import limits
 from promptforge.text.delimiters import TemplateLines
+from promptforge.text.escape import Safe
 
 
 def chain(body: str, last: str, *, length: int = 30) -> dict[str, str]:
@@ -189,7 +190,8 @@ def test_a_marked_line_is_counted_beside_inert_addresses() -> None:
     tank.own_lines = TemplateLines([("Source from",)])
     tank.changes = limits.Changes(0, 2)
     limits.use_tank(tank, 0, 0)
-    assert limits.imitates_template_line("Source from")
+    escaped = limits.mark_imitations(Safe)
+    assert escaped("Source from") == "\\Source from"
     assert limits.mark_template_lines("a\nSource from\n") == "a\n| Source from\n"
     assert tank.changes == (2, 2)
 

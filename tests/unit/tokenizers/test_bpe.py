@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import tiktoken
 from example_counts import cases
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from reference_encodings import (
     SCALE,
     TIKTOKEN,
     count_by_tiktoken,
-    counter_made_by,
+    counter_by,
     new_counter,
     random_parts,
 )
@@ -30,7 +29,7 @@ from promptforge.text.words import UNITS, Unit, unit_ends
 from promptforge.tokenizers import bpe, counters
 from promptforge.tokenizers.bpe import BytePairCounter
 from promptforge.tokenizers.registry import get_tokenizer
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES
+from promptforge.tokenizers.vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -290,7 +289,7 @@ def test_a_panic_of_the_library_is_no_end_of_the_program() -> None:
         def decode_bytes(self, tokens: Sequence[int]) -> bytes:
             raise NotImplementedError
 
-    counter = counter_made_by(lambda *_: Broken())
+    counter = counter_by(Broken())
     assert counter.count("né") == 3
     assert counter.cut("one two", 3, "word") == "one"
 
@@ -304,21 +303,18 @@ def test_an_interrupt_passes() -> None:
             raise NotImplementedError
 
     with pytest.raises(KeyboardInterrupt):
-        counter_made_by(lambda *_: Slow()).count("a")
+        counter_by(Slow()).count("a")
 
 
 def test_threads_share_a_counter() -> None:
     made: list[str] = []
     start = threading.Barrier(8)
 
-    def make(pattern: str, ranks: Mapping[bytes, int]) -> tiktoken.Encoding:
-        made.append(pattern)
-        return tiktoken.Encoding(
-            "x", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}
-        )
+    def load() -> tuple[str, Mapping[bytes, int]]:
+        made.append("cl100k_base")
+        return SHIPPED_VOCABULARIES["cl100k_base"].pattern, RANKS["cl100k_base"]
 
-    pattern, ranks = SHIPPED_VOCABULARIES["cl100k_base"].pattern, RANKS["cl100k_base"]
-    counter = counter_made_by(make, pattern, ranks)
+    counter = BytePairCounter("x", load, longest=MAX_TOKEN_BYTES, fingerprint="")
     texts = [f"line {i} of\n  some text / with\n/ things\n" * 5 for i in range(50)]
 
     def work(_: int) -> int:
