@@ -51,7 +51,7 @@ def is_code(language: str | None) -> bool:
     return language is not None and language not in _NO_PROGRAMS
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 15)
 def _of_name(name: str) -> str | None:
     from identify.identify import tags_from_filename
 
