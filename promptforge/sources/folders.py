@@ -115,6 +115,8 @@ _GENERATED_HEAD = late_pattern(
     rf"|{_FORBIDDEN}(?:.*\n)?.*{_MADE}|generated (?:from .{{1,60}} )?by (?:GNU )?{_TOOLS}"
     r"|\bmade by GNU Bison\b|\bchanges made (?:in|to) this file will be lost))"
 )
+_WORDS_OF_GENERATED = ("generated", "by gnu b", "be lo")
+"""One of them is in each such head: letters that no other letter is like, whatever its case."""
 
 _LFS_BEGINNING = "version https://git-lfs.github.com/spec/"
 MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
@@ -488,7 +490,8 @@ def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) 
         return _MINIFIED
     # `#` begins a title in Markdown, where it begins a comment elsewhere.
     has_titles = place.endswith((".md", ".markdown")) and not text.startswith("<!--")
-    return _GENERATED if not has_titles and _GENERATED_HEAD.match(text) else None
+    may_be = not has_titles and any(map(text.lower().__contains__, _WORDS_OF_GENERATED))
+    return _GENERATED if may_be and _GENERATED_HEAD.match(text) else None
 
 
 def _is_minified(text: str) -> bool:

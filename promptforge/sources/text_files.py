@@ -139,7 +139,7 @@ def _load_folder(
             note_beginning(item.content or "", text)
             about = {} if age is None else {"commits_ago": age}
             yield replace(item, metadata={**item.metadata, **about})
-        diagnostics.extend(tuple(said))
+        diagnostics.extend(said)
 
 
 def is_text_source(path: str, workspace: StrPath) -> bool:
