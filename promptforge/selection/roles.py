@@ -21,10 +21,13 @@ _ASIDE = late_pattern(
     r"|node_modules|bower_components|site-packages)"
     r"|[a-z]\w*(?:Tests?|Benchmarks?)|[\w.-]+[.-](?i:(?:unit|integration)?tests?|specs?|benchmarks?)"
     r"|[A-Z]\w*Tests?)/"
-    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py)$"
+    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py|(?:gradlew|mvnw)(?:\.bat|\.cmd)?)$"
     r"|(?i:[._-](?:unit)?(?:test|tests|spec|bench|test-d)\.[^/.]+|\.t)$"
     r"|[a-z0-9](?:Tests?|TestCase|Spec|Specs|IT)\.(?:kts?|java|swift|cs|fs|scala|groovy|php|mm?|dart)$"
 )
+_PACKAGE = late_pattern(r"(?:^|/)src/\w*[mM]ain/(?:java|kotlin|scala|groovy)/")
+_EXAMPLE = late_pattern(r"(?<![^/])(?:examples?|samples?|demos?)/")
+"""No example in a program's package: that of a new program for Spring is `com.example.demo`."""
 _LOG = late_pattern(
     r"(?i)(?:^|/)(?:change(?:s|log)|history|news|release(?:s|[-_]?notes)|what[-_]?s?[-_]?new)"
     r"(?:[-_][\w.-]*?)?(?:\.(?:md|markdown|rst|txt|adoc|html))?$"
@@ -52,7 +55,9 @@ def role_of(path: str) -> Role:
     >>> [role_of(path) for path in ("pool/src/jvmTest/Pool.kt", "deps/lua/lua.h", "src/pool.c")]
     ['aside', 'aside', '']
     """
-    if _ASIDE.search(path):
+    package = _PACKAGE.search(path)
+    start = package.end() if package else len(path)
+    if _ASIDE.search(path[:start] + _EXAMPLE.sub("", path[start:])):
         return "aside"
     if _ENTRY.fullmatch(path):
         return "entry"

@@ -13,12 +13,13 @@ pkg/a_test.go web/a.spec.ts e2e/login.ts deps/lua/lua.h third-party/zlib.c 3rdpa
 packages/x/playground/App.vue online-playground/app.ts test-dts/a.ts src/a.test-d.ts _examples/a.go
 .devcontainer/start.sh docs/.vitepress/config.ts packages/x/dist/x.js dist/esm/x.js
 scripts/release.py packages/a/scripts/b.ts Pods/A/a.m Carthage/a.swift subprojects/glib/a.c vendor/a.go examples/a.py include/fmt/bundled/a.h
-Godeps/a.go base/pool_unittest.cc src/pool_test.cc Core/PoolTests.cs lib/pool.t src/test_pool.c
+Godeps/a.go base/pool_unittest.cc gradlew mvnw.cmd app/src/test/java/com/acme/a.java src/pool_test.cc Core/PoolTests.cs lib/pool.t src/test_pool.c
 """
 PROGRAMS = """
 src/pool.py lib/contest.py src/latest.ts src/Manifest.kt core/Attestation.java src/greatest/a.c
 src/playgrounds.py src/dist/a.js .github/release.py
 app/(group)/[slug]/page.tsx src/dependencies.py internal/depsolver.go src/Tester.cs
+src/main/java/com/example/demo/Pool.java app/src/commonMain/kotlin/org/samples/Pool.kt
 """
 
 
