@@ -134,6 +134,8 @@ _PROSE = frozenset({"asciidoc", "latex", "markdown", "rst"})
 BOOK_FACTOR = 4
 """Times the characters of programs from which on documents, notebooks too, are what a repository is
 about: its chapters come before its listings. Books have 8 and more, libraries less than 2."""
+_BOOK_SETTINGS = frozenset({"book.toml", "_bookdown.yml", "_quarto.yml"})
+"""Files at the top of a book, as mdBook and others make them of chapters."""
 _OF_FOLDER = frozenset({"__init__", "index", "mod", "lib"})
 """Stems of files that stand for their folder."""
 _SOURCE_ROOTS = frozenset({"src", "lib", "python"})
@@ -575,7 +577,8 @@ def _rank_files(
         )
         for is_book in (False, True)
     )
-    weights = [file.weight(prose > BOOK_FACTOR * programs) for file in files]
+    is_book = prose > BOOK_FACTOR * programs or not _BOOK_SETTINGS.isdisjoint(paths)
+    weights = [file.weight(is_book) for file in files]
     asides = find_asides(paths)
     for number in asides:
         weights[number] *= TEST_WEIGHT
