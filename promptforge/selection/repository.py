@@ -42,7 +42,7 @@ from .query import (
     Question,
     Relevance,
 )
-from .roles import Role, below_shared_folder, find_asides, role_of
+from .roles import Role, below_shared_folder, find_asides, role_of, roles_of
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 """Lines of a chunk: a seam ends it after the least; at the most it ends at the last seam or there.
@@ -280,8 +280,13 @@ def _wanted_terms(query: str) -> list[str]:
     return list(dict.fromkeys((*terms_of_text(query), *limits)))
 
 
-def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChunk]:
-    """Return the chunks of files (path and text) that have to do with a query, the best first."""
+def rank_chunks(
+    query: str, files: Sequence[tuple[str, str]], roles: Sequence[Role] = ()
+) -> list[RankedChunk]:
+    """Return the chunks of files (path and text) that have to do with a query, the best first.
+
+    Without their `roles` their paths tell these.
+    """
     wanted = _wanted_terms(query)
     words = _QueryWords(wanted)
     chunks: list[_CountedChunk] = []
@@ -317,10 +322,11 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
     alone = [worth(each.counts, each.own, each.words / mean_chunk) for each in chunks]
     worths = [own + shared[each.file] for each, own in zip(chunks, alone, strict=True)]
     paths = below_shared_folder([path for path, _ in files])
-    aside = find_asides(paths) if _TEST_TERM not in wanted else ()
+    roles = roles or list(map(role_of, paths))
+    aside = find_asides(paths, roles) if _TEST_TERM not in wanted else ()
     logs = set[int]()  # they repeat the words of what they tell of
     if _LOG_TERMS.isdisjoint(wanted):
-        logs.update(number for number, path in enumerate(paths) if role_of(path) == "log")
+        logs.update(number for number, role in enumerate(roles) if role == "log")
     others = [worth for each, worth in zip(chunks, worths, strict=True) if each.file not in logs]
     least = LOG_FACTOR * max(others, default=0.0)
     for number, each in enumerate(chunks):
@@ -424,7 +430,7 @@ class RepositoryRelevance(Relevance):
                 chunk.end + comments[chunk.file][1],
                 chunk.worth,
             )
-            for chunk in rank_chunks("\n".join(asked.queries), files)
+            for chunk in rank_chunks("\n".join(asked.queries), files, roles_of(items)[1])
         ]
         self._worth: dict[int, float] = {}
         """Index of an item → the worth of its best chunk; only those with one."""
@@ -519,7 +525,7 @@ def file_importance(
     for item, text, own in zip(items, texts, languages, strict=True):
         if is_withheld(text):
             withheld.update(set(split_words(text)))
-        told = item.metadata.get("named"), item.metadata.get("commits_ago")
+        told = map(item.metadata.get, ("named", "commits_ago", "linguist"))
         about.append((item.path, item.kind, own, *told))
     make = partial(_rank_files, items, languages, withheld)
     found = recall_last("importance", texts, about, make, tuple[list[float], dict[str, int]])
@@ -563,10 +569,10 @@ def _rank_files(
 
     A word of one file is left out; the number of files is 1 for any word.
     """
-    paths = below_shared_folder([item.path or "" for item in items])
+    paths, roles = roles_of(items)
     files = [
-        _File(item, item.content or "", path, role_of(path), own, _is_program(item, own))
-        for item, path, own in zip(items, paths, languages, strict=True)
+        _File(item, item.content or "", path, role, own, _is_program(item, own))
+        for item, path, role, own in zip(items, paths, roles, languages, strict=True)
     ]
     links, holders = _link(files)
     programs, prose = (
@@ -579,7 +585,7 @@ def _rank_files(
     )
     is_book = prose > BOOK_FACTOR * programs or not _BOOK_SETTINGS.isdisjoint(paths)
     weights = [file.weight(is_book) for file in files]
-    asides = find_asides(paths)
+    asides = find_asides(paths, roles)
     for number in asides:
         weights[number] *= TEST_WEIGHT
     ranks, seen = _page_rank(links, weights), Counter[str]()

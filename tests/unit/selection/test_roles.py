@@ -45,6 +45,7 @@ def test_what_is_named_alike_is_a_program(path: str) -> None:
         ("HISTORY.rst", "log"),
         ("src/history.py", ""),
         ("debian/patches/1.patch", "patch"),
+        ("scripts/upgrade/1.patch", "patch"),
         ("README.md", "entry"),
         ("docs/README.md", "manual"),
         ("Cargo.toml", "manifest"),
@@ -58,12 +59,23 @@ def test_roles_by_name(path: str, role: str) -> None:
     assert role_of(path) == role
 
 
+def asides(*paths: str) -> set[int]:
+    return find_asides(paths, list(map(role_of, paths)))
+
+
 def test_a_second_build_stands_aside() -> None:
-    assert find_asides(["pool.js", "pool.cjs", "only.cjs"]) == {1}
+    assert asides("pool.js", "pool.cjs", "only.cjs") == {1}
 
 
 def test_a_folder_that_was_built_stands_behind_its_sources() -> None:
     paths = ["build/lib/pool/a.py", "pool/a.py", "build/lib.linux-x86_64/b/c.py", "src/b/c.py"]
-    assert find_asides(paths) == {0, 2}
-    assert find_asides(["dist/a.js", "src/a.js", "dist/own.js", "src/dist/a.js"]) == {0, 2}
-    assert find_asides(["build/lib/only/a.py", "build/release.py", "src/other.py"]) == set()
+    assert asides(*paths) == {0, 2}
+    assert asides("dist/a.js", "src/a.js", "dist/own.js", "src/dist/a.js") == {0, 2}
+    assert asides("build/lib/only/a.py", "build/release.py", "src/other.py") == set()
+
+
+def test_marks_of_a_file_overrule_its_path() -> None:
+    assert role_of("lib/pool.c", {"vendored": True}) == "aside"
+    assert role_of("vendor/pool.c", {"vendored": False}) == ""
+    assert role_of("site/pool.js", {"documentation": True}) == "manual"
+    assert role_of("docs/pool.js", {"documentation": False}) == ""
