@@ -17,7 +17,7 @@ import time
 from collections import defaultdict
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 from commandline import run
@@ -776,7 +776,7 @@ def test_each_file_of_a_folder_is_opened_once_and_its_folder_resolved_once(
 
     def note_open(
         real: StrPath, where: str, *held: HeldFolder | None
-    ) -> AbstractContextManager[BinaryIO]:
+    ) -> AbstractContextManager[tuple[int, os.stat_result]]:
         opened.append(Path(real))
         return open_real(real, where, *held)
 
