@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ..errors import ItemError, quote
 
@@ -354,14 +354,23 @@ def read_bytes(
             _require_own(state, path)
         if note:
             note_read(state, path)
-        data = bytearray()
-        while len(data) <= most and (more := os.read(handle, 1 << 20)):
-            data += more
+        data = read_on(handle, most + 1)
     finally:
         os.close(handle)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
-    return bytes(data)
+    return data
+
+
+def read_on(handle: int, most: int, begun: bytes = b"") -> bytes:
+    """Return what has `begun` with all that comes after it from a handle, `most` bytes together."""
+    parts, left = [begun], most - len(begun)
+    while left > 0:
+        parts.append(os.read(handle, min(left, 1 << 20)))
+        if not parts[-1]:
+            break
+        left -= len(parts[-1])
+    return b"".join(parts)
 
 
 def read_utf8(path: StrPath, most: int = MAX_FILE_BYTES) -> str:
@@ -395,11 +404,13 @@ class HeldFolder(contextlib.ExitStack):
 
 
 @contextmanager
-def open_real(real: StrPath, where: str, held: HeldFolder | None = None) -> Iterator[BinaryIO]:
-    """Open a regular file at a real place, and nothing else; `where` is its name in messages.
+def open_real(
+    real: StrPath, where: str, held: HeldFolder | None = None
+) -> Iterator[tuple[int, os.stat_result]]:
+    """Open a regular file at a real place, and nothing else: give its handle and its state.
 
-    No part of the path is a link, so one that is there now came since, and is refused (`OSError`).
-    Raises `ItemError` for a folder, a pipe or a device.
+    `where` is its name in messages. No part of the path is a link, so one that is there now came
+    since, and is refused (`OSError`). Raises `ItemError` for a folder, a pipe or a device.
     """
     parent, name = os.path.split(os.fspath(real))
     opened = contextlib.nullcontext(held.enter(parent)) if held else _inside_folder(parent)
@@ -413,8 +424,7 @@ def open_real(real: StrPath, where: str, held: HeldFolder | None = None) -> Iter
                 kind = "a folder; name the files in it, or a pattern like folder/**"
             raise ItemError(f"not a file but {kind}", where=where)
         note_read(state, real)
-        with open(handle, "rb", closefd=False) as file:
-            yield file
+        yield handle, state
     finally:
         os.close(handle)
 

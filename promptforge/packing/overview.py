@@ -5,7 +5,7 @@ With a query the passages that answer are shown, and the names of the next best 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..reasons import MAX_ITEMS
@@ -66,42 +66,54 @@ def pack_repository(
         _lengthen_names(packer, step, limit)
         return
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
-    places, page = packer.free_places(step), packer.page
+    places = packer.free_places(step)
     if not packer.show_all(walk[:places], limit) and packer.shorten:
-        important = programs = walk
-        if step.ranks:
-            second = step.ranks[step.walk[:2][-1]]  # the first is a README's
-            important = [i for i in step.walk if step.ranks[i] >= IMPORTANT_SHARE * second]
-            programs = [i for i in walk if step.ranks[i] >= PROGRAM_SHARE * second]
-        most = _outline_size(limit, len(important))
-        shown = _show_declarations(packer, step, programs, limit)
-        shown += _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
-        _show_longer(packer, shown, limit)
-        shown += _show_outlines(packer, step, important, limit, 1, most)
-        _show_more_declarations(packer, step, shown, limit)
-        # These have their places. The first, where it is a README, has had its share already.
-        # A comment that another one shows is not worth the room that their texts lack.
-        first = step.walk[0]
-        longer = [
-            i
-            for i in shown
-            if packer.chosen[i] != page.without_shared_comment(i)
-            and (i != first or page.declarations(i))
-        ]
-        _show_longer(packer, longer, limit, whole=True)
-        packer.pack(step._replace(walk=longer, most=None), limit)
-        # The text of a program says more than the names of tests.
-        rest = _show_outlines(packer, step, walk, limit, 1, most)
-        _show_longer(packer, rest, limit, whole=True)
-        shown += rest
-        packer.step_down, stepping_down = not shown, packer.step_down
-        packer.pack(step, limit)
-        packer.step_down = stepping_down
+        _pack_overview(packer, step, limit)
         if packer.free_places(step) == 0:
             left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
             packer.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
     else:
         packer.pack(step, limit)
+
+
+def _pack_overview(packer: Packer, step: PackingStep, limit: Cost) -> None:
+    """Show the first items of a step by their outlines, then longer; empty ones take no room."""
+    page = packer.page
+    every = [i for i in step.walk if content_variant(page.variants(i)).text.strip()]
+    step = step._replace(walk=every)
+    walk = [i for i in every if i not in packer.chosen and i not in packer.duplicate_of]
+    if not walk:
+        return
+    important = programs = walk
+    if step.ranks:
+        second = step.ranks[every[:2][-1]]  # the first is a README's
+        important = [i for i in every if step.ranks[i] >= IMPORTANT_SHARE * second]
+        programs = [i for i in walk if step.ranks[i] >= PROGRAM_SHARE * second]
+    most = _outline_size(limit, len(important))
+    shown = _show_declarations(packer, step, programs, limit)
+    shown += _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
+    part = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
+    _show_longer(packer, shown, limit, lambda i, _: page.without_shared_comment(i), part)
+    shown += _show_outlines(packer, step, important, limit, 1, most)
+    _show_more_declarations(packer, step, shown, limit)
+    # These have their places. A comment that another one shows is not worth the room that their
+    # texts lack.
+    longer = [i for i in shown if packer.chosen[i] != page.without_shared_comment(i)]
+    coded = [i for i in longer if page.declarations(i)]
+    # The first, where it is a README, has had its share already.
+    others = [i for i in longer if i != every[0] and i not in coded]
+    _show_longer(packer, [*coded, *others], limit, lambda i, _: page.variants(i)[0])
+    packer.pack(step._replace(walk=coded, most=None), limit)
+    # Of data, such as one line of a database, a little more says all that the rest does.
+    _show_longer(packer, others, limit, lambda i, room: page.outline_within(i, *room), part)
+    # The text of a program says more than the names of tests.
+    rest = _show_outlines(packer, step, walk, limit, 1, most)
+    _show_longer(packer, rest, limit, lambda i, _: page.variants(i)[0])
+    shown += rest
+    packer.step_down, stepping_down = not shown, packer.step_down
+    packer.pack(step, limit)
+    packer.step_down = stepping_down
+    packer.pack(step._replace(walk=[*others, *rest, *every[:1]], most=None), limit)
 
 
 def _show_declarations(
@@ -300,22 +312,27 @@ def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Var
     return outline, cost
 
 
-def _show_longer(packer: Packer, items: Sequence[int], limit: Cost, *, whole: bool = False) -> None:
-    """Show outlined items that have room without a shared comment, or with `whole` all of it.
+def _show_longer(
+    packer: Packer,
+    items: Sequence[int],
+    limit: Cost,
+    find: Callable[[int, Cost], Variant | None],
+    most: Cost = (UNLIMITED, UNLIMITED),
+) -> None:
+    """Show the longer variants that `find` gives for outlined items, where these have room.
 
-    The page is measured once, or by halves.
+    No item has more than `most`. The page is measured once, or by halves.
     """
     page = packer.page
     longer: dict[int, Variant] = {}
     left = subtract_costs(limit, packer.cost)
-    most = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
     for index in items:
-        before = page.item_cost(index, packer.chosen[index])
-        room = add_costs(left, before)
-        if whole:
-            variant = page.variants(index)[0]
-        else:
-            variant, room = page.without_shared_comment(index), min_cost(room, most)
+        before = packer.chosen[index]
+        freed = page.item_cost(index, before)
+        room = min_cost(add_costs(left, freed), most)
+        variant = find(index, room)
+        if variant is None or len(variant.text) <= len(before.text):
+            continue
         if not page.may_fit(index, variant, room):
             continue
         cost = page.item_cost(index, variant)
@@ -324,6 +341,6 @@ def _show_longer(packer: Packer, items: Sequence[int], limit: Cost, *, whole: bo
         holder, held = page.duplicates(index, packer.chosen)
         if holder is None and not held:
             longer[index] = variant
-            left = subtract_costs(left, subtract_costs(cost, before))
+            left = subtract_costs(left, subtract_costs(cost, freed))
     # Costs only roughly add up: the least important ones go until the measured page fits.
     packer.show_first(longer, limit)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, MutableSequ
 from functools import cache, partial
 from hashlib import blake2b
 from itertools import accumulate
+from operator import mul
 from typing import NamedTuple
 
 from ..files.memory import is_withheld, recall, recall_last
@@ -41,7 +42,7 @@ from .query import (
     Question,
     Relevance,
 )
-from .roles import Role, below_shared_folder, find_asides, role_of
+from .roles import Role, below_shared_folder, find_asides, role_of, roles_of
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 """Lines of a chunk: a seam ends it after the least; at the most it ends at the last seam or there.
@@ -133,6 +134,8 @@ _PROSE = frozenset({"asciidoc", "latex", "markdown", "rst"})
 BOOK_FACTOR = 4
 """Times the characters of programs from which on documents, notebooks too, are what a repository is
 about: its chapters come before its listings. Books have 8 and more, libraries less than 2."""
+_BOOK_SETTINGS = frozenset({"book.toml", "_bookdown.yml", "_quarto.yml"})
+"""Files at the top of a book, as mdBook and others make them of chapters."""
 _OF_FOLDER = frozenset({"__init__", "index", "mod", "lib"})
 """Stems of files that stand for their folder."""
 _SOURCE_ROOTS = frozenset({"src", "lib", "python"})
@@ -277,8 +280,13 @@ def _wanted_terms(query: str) -> list[str]:
     return list(dict.fromkeys((*terms_of_text(query), *limits)))
 
 
-def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChunk]:
-    """Return the chunks of files (path and text) that have to do with a query, the best first."""
+def rank_chunks(
+    query: str, files: Sequence[tuple[str, str]], roles: Sequence[Role] = ()
+) -> list[RankedChunk]:
+    """Return the chunks of files (path and text) that have to do with a query, the best first.
+
+    Without their `roles` their paths tell these.
+    """
     wanted = _wanted_terms(query)
     words = _QueryWords(wanted)
     chunks: list[_CountedChunk] = []
@@ -314,10 +322,11 @@ def rank_chunks(query: str, files: Sequence[tuple[str, str]]) -> list[RankedChun
     alone = [worth(each.counts, each.own, each.words / mean_chunk) for each in chunks]
     worths = [own + shared[each.file] for each, own in zip(chunks, alone, strict=True)]
     paths = below_shared_folder([path for path, _ in files])
-    aside = find_asides(paths) if _TEST_TERM not in wanted else ()
+    roles = roles or list(map(role_of, paths))
+    aside = find_asides(paths, roles) if _TEST_TERM not in wanted else ()
     logs = set[int]()  # they repeat the words of what they tell of
     if _LOG_TERMS.isdisjoint(wanted):
-        logs.update(number for number, path in enumerate(paths) if role_of(path) == "log")
+        logs.update(number for number, role in enumerate(roles) if role == "log")
     others = [worth for each, worth in zip(chunks, worths, strict=True) if each.file not in logs]
     least = LOG_FACTOR * max(others, default=0.0)
     for number, each in enumerate(chunks):
@@ -421,7 +430,7 @@ class RepositoryRelevance(Relevance):
                 chunk.end + comments[chunk.file][1],
                 chunk.worth,
             )
-            for chunk in rank_chunks("\n".join(asked.queries), files)
+            for chunk in rank_chunks("\n".join(asked.queries), files, roles_of(items)[1])
         ]
         self._worth: dict[int, float] = {}
         """Index of an item → the worth of its best chunk; only those with one."""
@@ -511,13 +520,14 @@ def file_importance(
         return Importance([], {})
     withheld: Counter[str] = Counter()
     texts = [item.content or "" for item in items]
+    languages = list(map(language, items))
     about: list[tuple[object, ...]] = []
-    for item, text in zip(items, texts, strict=True):
+    for item, text, own in zip(items, texts, languages, strict=True):
         if is_withheld(text):
             withheld.update(set(split_words(text)))
-        told = item.metadata.get("named"), item.metadata.get("commits_ago")
-        about.append((item.path, item.kind, language(item), *told))
-    make = partial(_rank_files, items, language, withheld)
+        told = map(item.metadata.get, ("named", "commits_ago", "linguist"))
+        about.append((item.path, item.kind, own, *told))
+    make = partial(_rank_files, items, languages, withheld)
     found = recall_last("importance", texts, about, make, tuple[list[float], dict[str, int]])
     ranks, holders = found
     if withheld:
@@ -526,46 +536,75 @@ def file_importance(
     return Importance(ranks, holders)
 
 
+class _File(NamedTuple):
+    """A file as it is ranked."""
+
+    item: Item
+    text: str
+    path: str
+    """Below the folder that all lie in."""
+    role: Role
+    language: str | None
+    is_program: bool
+
+    def is_matter(self, is_book: bool) -> bool:
+        """Tell whether it is of what a repository is about: programs, or a book's documents."""
+        return self.language in _PROSE if is_book else self.is_program
+
+    def weight(self, is_book: bool) -> float:
+        """Return the weight of a file, before others use it."""
+        is_matter = self.is_matter(is_book)
+        weight = 1.0 if is_matter else DATA_WEIGHT
+        if is_matter and self.role == "main":
+            weight = MAIN_WEIGHT
+        if self.role == "picture" or (self.item.kind == "code" and self.role == "manual"):
+            return weight * TEST_WEIGHT
+        return weight
+
+
 def _rank_files(
-    items: Sequence[Item], language: Callable[[Item], str | None], withheld: Collection[str]
+    items: Sequence[Item], languages: Sequence[str | None], withheld: Collection[str]
 ) -> tuple[list[float], dict[str, int]]:
     """Return the ranks of files, and the number of those that hold a word and are not withheld.
 
     A word of one file is left out; the number of files is 1 for any word.
     """
-    links, holders = _link(items, language)
-    paths = below_shared_folder([item.path or "" for item in items])
-    roles = [role_of(path) for path in paths]
-    own = [item for item, role in zip(items, roles, strict=True) if role in ("", "main", "manual")]
+    paths, roles = roles_of(items)
+    files = [
+        _File(item, item.content or "", path, role, own, _is_program(item, own))
+        for item, path, role, own in zip(items, paths, roles, languages, strict=True)
+    ]
+    links, holders = _link(files)
     programs, prose = (
-        sum(len(item.content or "") for item in own if _is_matter(item, language(item), is_book))
+        sum(
+            len(file.text)
+            for file in files
+            if file.role in ("", "main", "manual") and file.is_matter(is_book)
+        )
         for is_book in (False, True)
     )
-    is_book = prose > BOOK_FACTOR * programs
-    weights = [
-        _weight(item, role, _is_matter(item, language(item), is_book))
-        for item, role in zip(items, roles, strict=True)
-    ]
-    asides = find_asides(paths)
+    is_book = prose > BOOK_FACTOR * programs or not _BOOK_SETTINGS.isdisjoint(paths)
+    weights = [file.weight(is_book) for file in files]
+    asides = find_asides(paths, roles)
     for number in asides:
         weights[number] *= TEST_WEIGHT
     ranks, seen = _page_rank(links, weights), Counter[str]()
-    for number, (item, weight) in enumerate(zip(items, weights, strict=True)):
-        ranks[number] *= min(1.0, weight) * (1 + _lately(item))
+    for number, (file, weight) in enumerate(zip(files, weights, strict=True)):
+        ranks[number] *= min(1.0, weight) * (1 + _lately(file.item))
         if number in asides:
             ranks[number] *= ASIDE_SHARE
-        if paths[number]:  # the pages of a document: one of 500 would take all the room
-            ranks[number] /= 1 + seen[paths[number]]
-            seen[paths[number]] += 1
+        if file.path:  # the pages of a document: one of 500 would take all the room
+            ranks[number] /= 1 + seen[file.path]
+            seen[file.path] += 1
     most = max(ranks)
-    for number, (item, role) in enumerate(zip(items, roles, strict=True)):
-        if item.metadata.get("named") is True:
+    for number, file in enumerate(files):
+        if file.item.metadata.get("named") is True:
             ranks[number] = 3 * most
-        elif item.kind in _CHANGE_KINDS and role != "patch":
+        elif file.item.kind in _CHANGE_KINDS and file.role != "patch":
             ranks[number] = 2 * most
-        elif role == "entry":
+        elif file.role == "entry":
             ranks[number] += most
-        elif role == "manifest":
+        elif file.role == "manifest":
             ranks[number] = most
     return ranks, {word: n for word, n in holders.items() if n > 1 or word in withheld}
 
@@ -576,20 +615,6 @@ def _is_program(item: Item, language: str | None) -> bool:
     return item.kind == "code" or language is None or is_program(item.kind, language)
 
 
-def _is_matter(item: Item, language: str | None, is_book: bool) -> bool:
-    """Tell whether an item is of what a repository is about: programs, or a book's documents."""
-    return language in _PROSE if is_book else _is_program(item, language)
-
-
-def _weight(item: Item, role: Role, is_matter: bool) -> float:
-    weight = 1.0 if is_matter else DATA_WEIGHT
-    if is_matter and role == "main":
-        weight = MAIN_WEIGHT
-    if role == "picture" or (item.kind == "code" and role == "manual"):
-        return weight * TEST_WEIGHT
-    return weight
-
-
 def _lately(item: Item) -> float:
     age = item.metadata.get("commits_ago")
     if not isinstance(age, int) or not 0 <= age < 1 << 31:  # a caller's own key, perhaps
@@ -597,46 +622,40 @@ def _lately(item: Item) -> float:
     return LATELY_WEIGHT * COMMITS_HALVED / (COMMITS_HALVED + age)
 
 
-def _link(
-    items: Sequence[Item], language: Callable[[Item], str | None]
-) -> tuple[list[dict[int, float]], Mapping[str, int]]:
+def _link(files: Sequence[_File]) -> tuple[list[dict[int, float]], Mapping[str, int]]:
     """Return for each file the files that it uses, with the share of its rank for each.
 
     Also return the number of files that hold each word, but for those that are withheld.
     """
-    files = _Files([item.path or "" for item in items])
+    index = _Index([file.item.path or "" for file in files])
     telling = {
-        name: held
-        for name, held in _definitions(items, language).items()
-        if len(held) <= MAX_DEFINING_FILES
+        name: held for name, held in _definitions(files).items() if len(held) <= MAX_DEFINING_FILES
     }
     found_anywhere = set(filter(_SEAM.search, telling))
     # Files of one package import nothing: there `Engine` is found by its name alone.
     capitalized = {name for name in telling if name[0].isupper()}
     holders: Counter[str] = Counter()
-    defined: list[set[str]] = [set() for _ in items]
+    defined: list[set[str]] = [set() for _ in files]
     for name, held in telling.items():
         for number in held:
             defined[number].add(name)
     links = []
-    for number, item in enumerate(items):
-        text = item.content or ""
-        imported = _named_in(item, files, language(item)) - {number}
+    for number, file in enumerate(files):
+        imported = _named_in(file, index) - {number}
         weights = dict.fromkeys(sorted(imported), IMPORT_WEIGHT)
-        words = set(split_words(text))
-        if not is_withheld(text):
+        words = set(split_words(file.text))
+        if not is_withheld(file.text):
             holders.update(words)
         used = words & found_anywhere
-        if language(item) in _PACKAGE_LANGUAGES:
+        in_package = file.language in _PACKAGE_LANGUAGES
+        if in_package:
             used |= words & capitalized
         used.update(*(words & defined[other] for other in imported))
         # Sorted: sums of fractions depend on their order.
-        for name in sorted(used):
+        for name in sorted(used - defined[number]):
             held = telling[name]
-            if number in held:
-                continue
             share = (0.1 if name[0] == "_" else 1.0) / len(held)
-            anywhere = name in found_anywhere or language(item) in _PACKAGE_LANGUAGES
+            anywhere = in_package or name in found_anywhere
             for other in held if anywhere else imported.intersection(held):
                 weights[other] = weights.get(other, 0.0) + share
         total = max(MIN_LINKS_WEIGHT, sum(weights.values()))
@@ -644,30 +663,28 @@ def _link(
     return links, holders
 
 
-def _named_in(item: Item, files: "_Files", language: str | None) -> set[int]:
+def _named_in(file: _File, index: "_Index") -> set[int]:
     """Return the files that a program imports, or a document links to."""
-    text, path = item.content or "", item.path or ""
-    if _is_program(item, language):
-        quoted = language != "python"
-        about = "imports", files.listed, path, quoted
-        return recall(text, about, lambda: files.imported(text, path, quoted=quoted), set[int])
-    return files.linked(text, path) if language in _PROSE else set()
+    path = file.item.path or ""
+    if file.is_program:
+        quoted = file.language != "python"
+        about = "imports", index.listed, path, quoted
+        make = partial(index.imported, file.text, path, quoted=quoted)
+        return recall(file.text, about, make, set[int])
+    return index.linked(file.text, path) if file.language in _PROSE else set()
 
 
-def _definitions(
-    items: Sequence[Item], language: Callable[[Item], str | None]
-) -> dict[str, list[int]]:
+def _definitions(files: Sequence[_File]) -> dict[str, list[int]]:
     """Return the programs that define each name."""
     found: dict[str, list[int]] = defaultdict(list)
     left = MAX_CHARACTERS_TAGGED
-    for number, item in enumerate(items):
-        if not _is_program(item, language(item)):
+    for number, file in enumerate(files):
+        if not file.is_program:
             continue
-        text = item.content or ""
-        left -= len(text)
-        about = "names", language(item), left >= 0
-        find = partial(_defined_names, text, language(item), tagged=left >= 0)
-        for name in recall(text, about, find, set[str]):
+        left -= len(file.text)
+        about = "names", file.language, left >= 0
+        find = partial(_defined_names, file.text, file.language, tagged=left >= 0)
+        for name in recall(file.text, about, find, set[str]):
             if len(name) >= MIN_NAME_CHARACTERS:
                 found[name].append(number)
     return found
@@ -678,7 +695,7 @@ def _defined_names(text: str, language: str | None, *, tagged: bool) -> set[str]
     return {*DEFINING_WORD.findall(freeze(f"\n{text}"))} if names is None else {*names}
 
 
-class _Files:
+class _Index:
     """The files of a repository, found by what an import names."""
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -805,13 +822,14 @@ def _page_rank(links: Sequence[Mapping[int, float]], weights: Sequence[float]) -
     start = [weight / total for weight in weights]
     ranks = start
     rest = [max(0.0, 1 - sum(targets.values())) for targets in links]
+    linking = [(number, [*targets.items()]) for number, targets in enumerate(links) if targets]
     for _ in range(ROUNDS):
         # What a file does not pass on to others goes to all.
-        spread = sum(rank * left for rank, left in zip(ranks, rest, strict=True))
-        passed = [(1 - DAMPING + DAMPING * spread) * share for share in start]
-        for rank, targets in zip(ranks, links, strict=True):
-            given = DAMPING * rank
-            for other, weight in targets.items():
+        given_to_all = 1 - DAMPING + DAMPING * sum(map(mul, ranks, rest))
+        passed = [given_to_all * share for share in start]
+        for number, targets in linking:
+            given = DAMPING * ranks[number]
+            for other, weight in targets:
                 passed[other] += given * weight
         ranks = passed
     return ranks

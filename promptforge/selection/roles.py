@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from ..model import Item
 from ..text.words import late_pattern
 
 Role = Literal["main", "aside", "manual", "log", "patch", "picture", "entry", "manifest", ""]
 """`main`: a program that a user starts, a book's list of chapters. `aside`: a test, an example, or
 others' work. `manual`: a program that makes a manual. `log`: a list of changes. `entry`: a README
 at the top."""
+
+NO_MARKS: Mapping[str, bool] = {}
 
 _ASIDE = late_pattern(
     r"^(?:packages/[^/]+/)?dist/"
@@ -21,10 +24,13 @@ _ASIDE = late_pattern(
     r"|node_modules|bower_components|site-packages)"
     r"|[a-z]\w*(?:Tests?|Benchmarks?)|[\w.-]+[.-](?i:(?:unit|integration)?tests?|specs?|benchmarks?)"
     r"|[A-Z]\w*Tests?)/"
-    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py)$"
+    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py|(?:gradlew|mvnw)(?:\.bat|\.cmd)?)$"
     r"|(?i:[._-](?:unit)?(?:test|tests|spec|bench|test-d)\.[^/.]+|\.t)$"
     r"|[a-z0-9](?:Tests?|TestCase|Spec|Specs|IT)\.(?:kts?|java|swift|cs|fs|scala|groovy|php|mm?|dart)$"
 )
+_PACKAGE = late_pattern(r"(?:^|/)src/\w*[mM]ain/(?:java|kotlin|scala|groovy)/")
+_EXAMPLE = late_pattern(r"(?<![^/])(?:examples?|samples?|demos?)/")
+"""No example in a program's package: that of a new program for Spring is `com.example.demo`."""
 _LOG = late_pattern(
     r"(?i)(?:^|/)(?:change(?:s|log)|history|news|release(?:s|[-_]?notes)|what[-_]?s?[-_]?new)"
     r"(?:[-_][\w.-]*?)?(?:\.(?:md|markdown|rst|txt|adoc|html))?$"
@@ -46,30 +52,35 @@ _BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
 _BUILD_FOLDER = late_pattern(r"^(?:build/(?:lib[^/]*/)?|dist/|out/)")
 
 
-def role_of(path: str) -> Role:
+def role_of(path: str, marked: Mapping[str, bool] = NO_MARKS) -> Role:
     """Return the role of a file by its path below the folder that all lie in.
+
+    `marked` is what `.gitattributes` says, such as `{"vendored": False}`.
 
     >>> [role_of(path) for path in ("pool/src/jvmTest/Pool.kt", "deps/lua/lua.h", "src/pool.c")]
     ['aside', 'aside', '']
     """
-    if _ASIDE.search(path):
+    if path.endswith((".patch", ".diff")):  # in a folder of scripts, too: it is no change of now
+        return "patch"
+    package = _PACKAGE.search(path)
+    start = package.end() if package else len(path)
+    is_aside = _ASIDE.search(path[:start] + _EXAMPLE.sub("", path[start:])) is not None
+    if marked.get("vendored", is_aside):
         return "aside"
     if _ENTRY.fullmatch(path):
         return "entry"
     if _MANIFEST.fullmatch(path):
         return "manifest"
-    if path.endswith((".patch", ".diff")):
-        return "patch"
     if path.endswith(".svg"):
         return "picture"
     if _LOG.search(path):
         return "log"
     if _MAIN.search(path):
         return "main"
-    return "manual" if _MANUAL.match(path) else ""
+    return "manual" if marked.get("documentation", _MANUAL.match(path) is not None) else ""
 
 
-def find_asides(paths: Sequence[str]) -> set[int]:
+def find_asides(paths: Sequence[str], roles: Sequence[Role]) -> set[int]:
     """Return the numbers of tests, examples, others' work, logs, and builds beside the first.
 
     A package has `pool.js` and the same as `pool.cjs`, or `src/pool/` and `build/lib/pool/`.
@@ -80,9 +91,19 @@ def find_asides(paths: Sequence[str]) -> set[int]:
         first = _BUILD_SUFFIX.sub(r".\1\2", path)
         places = {first, _BUILD_FOLDER.sub("", path), _BUILD_FOLDER.sub("src/", path)}
         is_build = not known.isdisjoint(places - {path})
-        if is_build or role_of(path) in ("aside", "log", "patch"):
+        if is_build or roles[number] in ("aside", "log", "patch"):
             found.add(number)
     return found
+
+
+def roles_of(items: Sequence[Item]) -> tuple[list[str], list[Role]]:
+    """Return the paths of files below the folder that all lie in, and their roles."""
+    paths = below_shared_folder([item.path or "" for item in items])
+    roles: list[Role] = []
+    for item, path in zip(items, paths, strict=True):
+        marked = item.metadata.get("linguist")
+        roles.append(role_of(path, marked if isinstance(marked, dict) else NO_MARKS))
+    return paths, roles
 
 
 def below_shared_folder(paths: Sequence[str]) -> list[str]:

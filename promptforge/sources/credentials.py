@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -30,15 +31,14 @@ class _Credential(msgspec.Struct, frozen=True):
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
         """Yield what matches; `ghp_xxxx…` in a manual has too few different characters."""
-        if any(word in text for word in self.words):
-            for match in re.finditer("".join(self.pattern), text):
-                value = match[match.lastindex or 0]
-                if self.password:
-                    if is_placeholder(value):
-                        continue
-                    value = _PERCENT_CODE.sub("%", value)
-                if len(set(value)) >= self.letters:
-                    yield match
+        for match in re.finditer("".join(self.pattern), text):
+            value = match[match.lastindex or 0]
+            if self.password:
+                if is_placeholder(value):
+                    continue
+                value = _PERCENT_CODE.sub("%", value)
+            if len(set(value)) >= self.letters:
+                yield match
 
 
 class _Table(msgspec.Struct, frozen=True):
@@ -54,6 +54,16 @@ def known_credentials() -> _Table:
     """Return credentials, and the dummies of manuals."""
     path = Path(__file__).with_name("credentials.yaml")
     return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
+
+
+@cache
+def _numbers_by_word(short: bool) -> dict[str, list[int]]:
+    """Return the credentials that a word belongs to, by their numbers."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for number, known in enumerate(known_credentials().credentials):
+        for word in known.words if known.short == short else ():
+            found[word].append(number)
+    return found
 
 
 KEY_FILE = late_pattern(
@@ -136,9 +146,13 @@ def find_credentials(
 
 def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield what has a pattern of its issuer."""
-    # Forty words are not looked for in all of a text, where few lines can hold a token.
+    # Few lines can hold a token, and few texts a word of one: no pattern is tried in the others.
     lines = "\n".join(_lines_with_long_words(text))
-    for known in known_credentials().credentials:
+    numbers: set[int] = set()
+    for looked_in, short in ((text, True), (lines, False)):
+        held = _numbers_by_word(short)
+        numbers.update(*map(held.__getitem__, filter(looked_in.__contains__, held)))
+    for known in map(known_credentials().credentials.__getitem__, sorted(numbers)):
         looked_in = text if known.short else lines
         for match in known.find(looked_in):
             secret = match[match.lastindex or 0]
@@ -161,6 +175,15 @@ def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:
     return is_given or secret.endswith(("EXAMPLE", "EXAMPLEKEY"))
 
 
+@cache
+def _patterns_of_files() -> dict[str, re.Pattern[str]]:
+    return {
+        rules: re.compile(rf"(?i)(?:.*/)?(?:{''.join(parts)})")
+        for rules, parts in known_credentials().files.items()
+    }
+
+
+@lru_cache(maxsize=16)  # each text asks twice
 def rules_of(place: str) -> str | None:
     """Return which rules for credentials hold in a file of this name, beside those for any text.
 
@@ -169,8 +192,8 @@ def rules_of(place: str) -> str | None:
     any name. `likely`: values of names of secrets that look like some. Callers remember a text
     by these rules: nothing else about a name may decide.
     """
-    for rules, pattern in known_credentials().files.items():
-        if re.fullmatch(rf"(?i)(?:.*/)?(?:{''.join(pattern)})", place.replace("\\", "/")):
+    for rules, pattern in _patterns_of_files().items():
+        if pattern.fullmatch(place.replace("\\", "/")):
             return "secrets" if rules == "settings" and "secret" in place.lower() else rules
     is_pattern = not place or _EXAMPLE.search(place) or place.endswith(".ipynb")
     return None if is_pattern or language_of(place) not in _LANGUAGES_OF_SETTINGS else "likely"

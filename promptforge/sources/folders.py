@@ -42,6 +42,7 @@ from .ignored import (
     InstalledFolders,
     is_installed,
     is_never,
+    linguist_marks,
     tool_rules,
 )
 from .patterns import name_unmatched, narrow_down
@@ -61,8 +62,6 @@ MAX_LISTED_BYTES = 4 << 20
 MAX_NAMES_SHOWN = 3
 """Files that a message names for each reason to leave some out."""
 _TRACKED = ("ls-files", "-z", "--cached", "--recurse-submodules")
-_MARK = ":(attr:linguist-generated{})"
-_GENERATED_BY_MARK = ("ls-files", "-z", "--", _MARK.format(""), _MARK.format("=true"))
 _UNREADABLE, _NO_TEXT = "unreadable", "without text"
 _DOCUMENTS = "documents"
 _WRITTEN = "written by this run"
@@ -115,6 +114,8 @@ _GENERATED_HEAD = late_pattern(
     rf"|{_FORBIDDEN}(?:.*\n)?.*{_MADE}|generated (?:from .{{1,60}} )?by (?:GNU )?{_TOOLS}"
     r"|\bmade by GNU Bison\b|\bchanges made (?:in|to) this file will be lost))"
 )
+_WORDS_OF_GENERATED = ("generated", "by gnu b", "be lo")
+"""One of them is in each such head: letters that no other letter is like, whatever its case."""
 
 _LFS_BEGINNING = "version https://git-lfs.github.com/spec/"
 MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
@@ -158,6 +159,8 @@ class FolderFilter(msgspec.Struct, frozen=True):
     """Real paths that the run writes: a text that reads its last self is filled by it."""
     matched: dict[tuple[str, str], bool] | None = None
     """Collects flag and pattern → whether it matches a file of any folder."""
+    marks: dict[str, dict[str, bool]] | None = None
+    """Collects path → what `.gitattributes` says of the file, as `{"vendored": True}`."""
     below: str = ""
     """The file, or the folder of those, that are taken; the rules of the whole folder stand."""
     max_chars: int = sys.maxsize
@@ -194,34 +197,20 @@ def read_folder(
     no file that is wanted.
     """
     left_out: LeftOut = defaultdict(list)
-    read: list[tuple[str, str, Diagnostics]] = []
-    place_of_folder = locate_file(path, workspace)
-    top = os.fspath(place_of_folder)
-    names = _list_folder(place_of_folder, diagnostics, wanted, left_out, path, workspace)
-    room, folders, held = wanted.max_chars, dict[str, str](), HeldFolder()
-    asked_for = bool(wanted.include) or wanted.ignored
+    folder = locate_file(path, workspace)
+    top = os.fspath(folder)
+    names = _list_folder(folder, diagnostics, wanted, left_out, path, workspace)
     may_be_written = names if wanted.written else ()
     named = {*filter(lambda name: is_read(os.path.join(top, name)), may_be_written)}  # by itself
-    for number, name in enumerate(names):
-        if progress is not None:
-            progress(number, len(names))
-        place = os.path.normpath(os.path.join(path, name))
-        if is_earlier_output(os.path.join(top, name), wanted):
-            left_out[_WRITTEN].append(name)
-            continue
-        reason = None if asked_for else unwanted_name(name)
-        real = _real_place(top, name, folders)
-        near: Any = {"workspace": workspace, "real": real, "held": held}
-        found = reason or read_wanted(place, asked_for=asked_for, **near)
-        if isinstance(found, str):
-            left_out[found].append(name)
-            continue
-        read.append((place, *found))
-        room -= len(found[0])
+    read: list[tuple[str, str, Diagnostics]] = []
+    room = wanted.max_chars
+    near: Any = {"workspace": workspace, "wanted": wanted, "progress": progress}
+    for found in _read_names(names, folder, path, left_out, **near):
+        read.append(found)
+        room -= len(found[1])
         if room < 0:
             message = f"more than {wanted.max_chars:,} characters; narrow the pattern"
             raise ItemError(message, where=show_path(path))
-    held.close()
     packed = _leave_out_packed(read, path, wanted, left_out, lambda name: os.path.join(top, name))
     for name in {*left_out.get(_WRITTEN, ())} - named:
         forget_read(os.path.join(top, name))
@@ -234,6 +223,46 @@ def read_folder(
     report_left_out(left_out, path, diagnostics)
     wanted.list_unread(path, left_out)
     _refuse_nothing(read, path, wanted, left_out)
+
+
+def _read_names(
+    names: Sequence[str],
+    folder: Path,
+    path: str,
+    left_out: LeftOut,
+    *,
+    workspace: StrPath,
+    wanted: FolderFilter,
+    progress: Progress | None,
+) -> Iterator[tuple[str, str, Diagnostics]]:
+    """Yield path, text and diagnostics of each file of a folder that is not to be left out."""
+    top, folders, held = os.fspath(folder), dict[str, str](), HeldFolder()
+    base, marks = Path(os.path.realpath(workspace)), None
+    if not wanted.ignored:
+        marks = linguist_marks(folder, base, names)
+    asked_for = bool(wanted.include) or wanted.ignored
+    for number, name in enumerate(names):
+        if progress is not None:
+            progress(number, len(names))
+        place = os.path.normpath(os.path.join(path, name))
+        if is_earlier_output(os.path.join(top, name), wanted):
+            left_out[_WRITTEN].append(name)
+            continue
+        marked = marks(name) if marks else {}
+        if marked and wanted.marks is not None:
+            wanted.marks[place] = marked
+        is_wanted = asked_for or marked.get("generated") is False
+        reason = None
+        if not is_wanted:
+            reason = _GENERATED if marked.get("generated") else unwanted_name(name)
+        real = _real_place(top, name, folders)
+        near: Any = {"workspace": workspace, "real": real, "held": held}
+        found = reason or read_wanted(place, asked_for=is_wanted, **near)
+        if isinstance(found, str):
+            left_out[found].append(name)
+        else:
+            yield place, *found
+    held.close()
 
 
 def is_earlier_output(real: str, wanted: FolderFilter) -> bool:
@@ -489,7 +518,8 @@ def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) 
         return _MINIFIED
     # `#` begins a title in Markdown, where it begins a comment elsewhere.
     has_titles = place.endswith((".md", ".markdown")) and not text.startswith("<!--")
-    return _GENERATED if not has_titles and _GENERATED_HEAD.match(text) else None
+    may_be = not has_titles and any(map(text.lower().__contains__, _WORDS_OF_GENERATED))
+    return _GENERATED if may_be and _GENERATED_HEAD.match(text) else None
 
 
 def _is_minified(text: str) -> bool:
@@ -519,8 +549,6 @@ def _list_folder(
         names = _walk(top, base, diagnostics, wanted, left_out)
     else:
         is_ignored = IgnoreRules(top, [".ignore"])
-        if not wanted.include and any(name.endswith(".gitattributes") for name in names):
-            names = _without_marked(top, names, left_out)
         names = [name for name in names if not is_ignored.is_below(name)]
     if not wanted.ignored:
         for tool, rules in tool_rules(top, base, names):
@@ -536,18 +564,6 @@ def _list_folder(
     inside: dict[str, bool] = {}
     found = [name for name in names if _is_regular(top, name, inside, left_out)]
     return sorted(found)
-
-
-def _without_marked(top: Path, names: list[str], left_out: LeftOut) -> list[str]:
-    """Return the names without those of `linguist-generated`, GitHub's mark for generated files."""
-    try:
-        marked = {*run_git(top, *_GENERATED_BY_MARK, names=True).split("\0")}
-    except ItemError:  # an old git, which finds none by their marks
-        return names
-    kept = [name for name in names if name not in marked]
-    if len(kept) < len(names):
-        left_out[_GENERATED] += sorted(marked.intersection(names))
-    return kept
 
 
 def _without_own_files_of_git(top: Path, names: list[str]) -> list[str]:

@@ -5,10 +5,12 @@ Ignore files are `.gitignore`, `.ignore`, and those by which other tools keep fi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,8 @@ _INSTALLED_BESIDE = {
 """Folder → files; a compiler fills it where one of them stands beside it."""
 MAX_IGNORE_PATTERNS, MAX_IGNORE_CHARS = 10_000, 1 << 18
 """Patterns of the ignore files in one folder, and their characters."""
+MAX_ATTRIBUTES = 100
+"""Words of a line of `.gitattributes` that are read."""
 MAX_IGNORE_SECONDS = 10
 """Processor time of all ignore files below a folder: 10,000 patterns take 1 ms and more a name."""
 PATTERNS_AT_ONCE = 500
@@ -56,14 +60,16 @@ class IgnoreRules:
         folder: Path,
         names: Sequence[str] = (".gitignore", ".ignore"),
         base: Path | None = None,
+        lines_of: Callable[[str], list[str]] = str.splitlines,
     ) -> None:
-        """Read the files of these `names`; a later one overrules an earlier.
+        """Read the files of these `names`, their texts by `lines_of`; a later one overrules others.
 
         Asking raises `ItemError` for more patterns than `MAX_IGNORE_PATTERNS` in one folder, and
         where all have taken `MAX_IGNORE_SECONDS`.
         """
         self._root = _find_root(folder, base)
         self._names = names
+        self._lines_of = lines_of
         self._rules: dict[str, _Rules | None] = {}
         """Folder → the rules of its files, if it has one."""
         self._folders: dict[str, bool] = {}
@@ -116,7 +122,7 @@ class IgnoreRules:
                 text = read_text(folder / name, workspace=self._root, diagnostics=Diagnostics())
             except ItemError:  # there is none, or it is not ours to read
                 continue
-            lines += text.splitlines()
+            lines += self._lines_of(text)
         lines = [line for line in lines if line.strip() and not line.startswith("#")]
         if len(lines) > MAX_IGNORE_PATTERNS or sum(map(len, lines)) > MAX_IGNORE_CHARS:
             raise _too_many_patterns(
@@ -161,6 +167,58 @@ class _Rules:
             if not match.re.groups or match.end(1) in (-1, len(path)):
                 return bool(pattern.include)
         return None
+
+
+_ATTRIBUTES = ".gitattributes"
+_MARKS = ("generated", "vendored", "documentation")
+_MARK = late_pattern(r"([-!]?)linguist-(\w+)(?:=(true|false))?")
+
+
+class LinguistMarks:
+    """The marks of `.gitattributes` by which GitHub knows generated files, and others' work."""
+
+    def __init__(self, folder: Path, base: Path) -> None:
+        """Take the files of a folder, and those above it up to the top of its repository."""
+        self._rules = {
+            (mark, is_set): IgnoreRules(folder, [_ATTRIBUTES], base, partial(_marked, mark, is_set))
+            for mark in _MARKS
+            for is_set in (True, False)
+        }
+
+    def __call__(self, name: str) -> dict[str, bool]:
+        """Return the marks that a file of the folder has, or is expressly not to have."""
+        return {mark: is_set for (mark, is_set), rules in self._rules.items() if rules(name)}
+
+
+def linguist_marks(folder: Path, base: Path, names: Sequence[str]) -> LinguistMarks | None:
+    """Return the marks of a folder with these names of files; None where none has any."""
+    root = _find_root(folder, base)
+    above = [each / _ATTRIBUTES for each in (folder, *folder.parents) if is_inside(each, root)]
+    below = [folder / name for name in names if name.endswith(_ATTRIBUTES)]
+    for place in (*above, *below):
+        if os.path.lexists(place):
+            with contextlib.suppress(ItemError):
+                if "linguist-" in read_text(place, workspace=root, diagnostics=Diagnostics()):
+                    return LinguistMarks(folder, base)
+    return None
+
+
+def _marked(mark: str, is_set: bool, text: str) -> list[str]:
+    """Return lines of `.gitattributes` as of `.gitignore`, for files with a mark, or without it."""
+    lines: list[str] = []
+    macros: dict[str, str] = {}
+    for line in text.splitlines():
+        pattern, *words = line.split()[:MAX_ATTRIBUTES] or [""]
+        words = [macros.get(word, word) for word in words]
+        for found in filter(None, map(_MARK.fullmatch, words)):
+            sign, name, value = found.groups()
+            if pattern.startswith("[attr]"):
+                macros[pattern.removeprefix("[attr]")] = found[0]
+            elif name == mark and pattern[0] not in '!"':
+                has = sign == "" and value != "false"
+                # `!` takes back what lines before it say, of either kind.
+                lines.append(pattern if sign != "!" and has == is_set else f"!{pattern}")
+    return lines
 
 
 def is_never(_name: str) -> bool:

@@ -87,11 +87,12 @@ def load_files(
 
     `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, a pattern such as `src/**/*.py`, or a folder:
     of this the `wanted` files are read; their metadata `commits_ago` tells when git saw the last
-    change. Lines count from 1, both ends included; `PATH:12-` is all from there on. Documents have
-    pages, slides or sheets in place of lines, and an item for each. `context_lines`
-    more are taken on either side, as far as the file goes, and the range says so. A whole file has
-    no range. The line end that closes the text is left out. Of `-`, standard input, and
-    `/dev/fd/63`, a shell's `<(command)`, the path is `stream_name`.
+    change, and `linguist` what `.gitattributes` says of a file. Lines count from 1, both ends
+    included; `PATH:12-` is all from there on. Documents have pages, slides or sheets in place of
+    lines, and an item for each. `context_lines` more are taken on either side, as far as the file
+    goes, and the range says so. A whole file has no range. The line end that closes the text is
+    left out. Of `-`, standard input, and `/dev/fd/63`, a shell's `<(command)`, the path is
+    `stream_name`.
 
     Raises `ItemError` when a named file cannot be read, a pattern matches nothing, or a range lies
     outside the file.
@@ -129,17 +130,25 @@ def load_files(
 
 
 def _load_folder(
-    path: str, *, workspace: StrPath, diagnostics: Diagnostics, **how: Any
+    path: str,
+    *,
+    workspace: StrPath,
+    diagnostics: Diagnostics,
+    wanted: FolderFilter,
+    progress: Progress | None,
 ) -> Iterator[Item]:
     ages = commits_since_change(locate_file(path, workspace))
     lead = os.path.join(os.path.normpath(path), "").removeprefix(f".{os.sep}")
-    for name, text, said in read_folder(path, workspace=workspace, diagnostics=diagnostics, **how):
-        age = ages.get(name.removeprefix(lead))
+    marks: dict[str, dict[str, bool]] = {}
+    near: Any = {"workspace": workspace, "diagnostics": diagnostics, "progress": progress}
+    for name, text, said in read_folder(path, wanted=replace(wanted, marks=marks), **near):
+        about: dict[str, Any] = {"commits_ago": ages.get(name.removeprefix(lead))}
+        about["linguist"] = marks.get(name) or None
+        about = {key: value for key, value in about.items() if value is not None}
         for item in file_items(name, text, said):
             note_beginning(item.content or "", text)
-            about = {} if age is None else {"commits_ago": age}
             yield replace(item, metadata={**item.metadata, **about})
-        diagnostics.extend(tuple(said))
+        diagnostics.extend(said)
 
 
 def is_text_source(path: str, workspace: StrPath) -> bool:

@@ -31,6 +31,7 @@ from ..files.access import (
     note_stream,
     open_real,
     open_stream,
+    read_on,
     show_path,
     system_reason,
 )
@@ -185,9 +186,9 @@ def decode_text(
         if data.startswith(bom):
             data, encoding = data[len(bom) :], name
             break
-    if not zeros and "\0" in data[:8192].decode(
-        encoding, "replace"
-    ):  # every other byte of UTF-16 is a zero
+    beginning = data[:8192]
+    # Every other byte of UTF-16 is a zero.
+    if not zeros and b"\0" in beginning and "\0" in beginning.decode(encoding, "replace"):
         text = _decode_unmarked(data)
         if text is None:
             raise BinaryFileError("a binary file", where=where)
@@ -267,24 +268,15 @@ def _read(
     most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     for _ in range(2):  # an editor or a build was writing; at the second try it is likely done
         try:
-            with open_real(real, where, held) as file:
-                before = os.fstat(file.fileno())
-                beginning = b""
+            with open_real(real, where, held) as (handle, before):
+                data = os.read(handle, BYTES_JUDGED)
                 if judge is not None:
-                    beginning = _now(file.read(BYTES_JUDGED))
-                    judge(before.st_size, beginning)
-                data = beginning + _now(file.read(most + 1 - len(beginning)))
-                after = os.fstat(file.fileno())
+                    judge(before.st_size, data)
+                if len(data) != before.st_size:  # one of the system's own has no size
+                    data = read_on(handle, most + 1, data)
+                after = os.fstat(handle)
         except (OSError, ValueError) as exc:
-            if getattr(exc, "errno", None) == errno.ENXIO:  # of a socket
-                raise ItemError("not a file but a pipe, socket or device", where=where) from None
-            if isinstance(exc, FileNotFoundError):
-                refuse_repository(where)
-            hint = _hint(Path(real), exc)
-            if is_url(where):
-                hint = "; of URLs only files of items and rows of a batch are read"
-            message = f"cannot read it: {system_reason(exc)}{hint}"
-            raise ItemError(message, where=where) from None
+            raise _unreadable(real, where, exc) from None
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
             break
     else:
@@ -301,6 +293,18 @@ def _read(
     return data
 
 
+def _unreadable(real: StrPath, where: str, exc: Exception) -> ItemError:
+    """Return the error for a file that cannot be opened or read, with the nearest name."""
+    if getattr(exc, "errno", None) == errno.ENXIO:  # of a socket
+        return ItemError("not a file but a pipe, socket or device", where=where)
+    if isinstance(exc, FileNotFoundError):
+        refuse_repository(where)
+    hint = _hint(Path(real), exc)
+    if is_url(where):
+        hint = "; of URLs only files of items and rows of a batch are read"
+    return ItemError(f"cannot read it: {system_reason(exc)}{hint}", where=where)
+
+
 _HOST = r"(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+"
 _REPOSITORY = late_pattern(
     r"(?:https?|ssh)://.*\.git/?|git(?:\+\w+)?://.*|[\w.-]+@[\w.-]+:(?!//)\S+"
@@ -315,13 +319,6 @@ def refuse_repository(name: str) -> None:
     if _REPOSITORY.fullmatch(name):
         message = "a repository; clone it first, `git clone --depth 1`, and name the folder"
         raise ItemError(message, where=name)
-
-
-def _now(data: bytes | None) -> bytes:
-    # `/proc/kmsg` is a file, and has nothing to give before something happens.
-    if data is None:
-        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-    return data
 
 
 def _hint(real: Path, exc: Exception) -> str:

@@ -51,7 +51,7 @@ def is_code(language: str | None) -> bool:
     return language is not None and language not in _NO_PROGRAMS
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 15)
 def _of_name(name: str) -> str | None:
     from identify.identify import tags_from_filename
 
@@ -77,6 +77,10 @@ def language_of_text(path: str, text: str) -> str | None:
     language = language_of(path)
     if language == "c" and path.endswith(".h") and _CPP.search(freeze(f"\n{text}")):
         return "cpp"
+    if language == "typescript" and text.startswith(
+        ("<?xml", "<!DOCTYPE TS>")
+    ):  # Qt's translations
+        return "xml"
     if language == "asciidoc" and text.startswith("-----BEGIN PGP "):  # a signature
         return "pem"
     return language or language_of_script(text)

@@ -19,7 +19,12 @@ MAX_PAGES_BUILT = 40
 def overview(files: dict[str, str], tokens: int) -> str:
     """Return the text of a repository without a query."""
     items = [
-        pf.Item(kind="code", path=path, content=text, language=path.rpartition(".")[2])
+        pf.Item(
+            kind="file" if path.endswith((".md", ".markdown")) else "code",
+            path=path,
+            content=text,
+            language=path.rpartition(".")[2],
+        )
         for path, text in files.items()
     ]
     return pf.render(items, packing="repository", max_tokens=tokens).text
@@ -138,6 +143,35 @@ def test_a_long_document_leaves_room_for_the_others() -> None:
     assert text.count("### prices.xlsx") >= 1
     assert text.count("### manual.pdf") >= 2
     assert text.index("## Page 0") < text.index("## Page 1")
+
+
+def test_a_file_of_data_leaves_room_for_the_others() -> None:
+    rows = ", ".join(f"({n}, 'name {n}', 'mail{n}@example.com')" for n in range(2000))
+    files = {"README.md": "# Shop\n", "big.sql": f"INSERT INTO users VALUES {rows};\n"}
+    for n in range(3):
+        files[f"docs/{n}.md"] = "".join(
+            f"## Part {n}{k}\n\nSays {k} of {n}.\n\n" for k in range(99)
+        )
+    text = overview(files, 2000)
+    assert all(f"### {path}" in text for path in files)
+    assert len(text.partition("### big.sql")[2].partition("###")[0]) < len(text) / 2
+
+
+def test_the_room_that_others_leave_goes_to_a_shortened_document() -> None:
+    rows = ", ".join(f"({n}, 'name {n}')" for n in range(4000))
+    pages = "".join(f"## Part {n}\n\nSays something of {n}.\n\n" for n in range(400))
+    program = "import csv\n\n\ndef main():\n    print(csv)\n"
+    data = f"INSERT INTO users VALUES {rows};\n"
+    text = overview({"big.sql": data, "run.py": program, "top.markdown": pages}, 4000)
+    assert text.count("### ") == 3
+    assert len(text) > 11_000
+
+
+def test_an_empty_file_takes_no_room_beside_shortened_ones() -> None:
+    program = "".join(f"def step{n}(pool):\n    return pool.take({n})\n\n\n" for n in range(99))
+    files = {"shop/__init__.py": "", "shop/steps.py": program, "shop/log/__init__.py": "\n"}
+    assert overview(files, 900).count("### ") == 1
+    assert "### shop/__init__.py" in overview(files, 9000)
 
 
 def test_a_query_that_no_file_has_a_word_of_ranks_files_as_without_one() -> None:

@@ -117,6 +117,18 @@ def test_chapters_of_a_book_come_before_its_listings() -> None:
     assert min(others) > listing
 
 
+def test_settings_of_mdbook_at_the_top_tell_a_book_of_many_listings() -> None:
+    chapter = pf.Item(
+        content="# Two\n\nSays.\n", path="src/ch02.md", language="markdown", kind="file"
+    )
+    listing = pf.Item(content="fn f() {}\n" * 99, path="src/two.rs", language="rust", kind="code")
+    settings = pf.Item(content="[book]\n", path="book.toml", language="toml", kind="file")
+    ranks = file_importance([chapter, listing, settings]).ranks
+    assert ranks[0] > ranks[1]
+    ranks = file_importance([chapter, listing]).ranks
+    assert ranks[0] < ranks[1]
+
+
 def test_documents_of_a_program_come_after_it() -> None:
     programs = [
         pf.Item(content="x = 1\n" * 2000, path=f"src/a{n}.py", language="python", kind="code")

@@ -13,12 +13,13 @@ pkg/a_test.go web/a.spec.ts e2e/login.ts deps/lua/lua.h third-party/zlib.c 3rdpa
 packages/x/playground/App.vue online-playground/app.ts test-dts/a.ts src/a.test-d.ts _examples/a.go
 .devcontainer/start.sh docs/.vitepress/config.ts packages/x/dist/x.js dist/esm/x.js
 scripts/release.py packages/a/scripts/b.ts Pods/A/a.m Carthage/a.swift subprojects/glib/a.c vendor/a.go examples/a.py include/fmt/bundled/a.h
-Godeps/a.go base/pool_unittest.cc src/pool_test.cc Core/PoolTests.cs lib/pool.t src/test_pool.c
+Godeps/a.go base/pool_unittest.cc gradlew mvnw.cmd app/src/test/java/com/acme/a.java src/pool_test.cc Core/PoolTests.cs lib/pool.t src/test_pool.c
 """
 PROGRAMS = """
 src/pool.py lib/contest.py src/latest.ts src/Manifest.kt core/Attestation.java src/greatest/a.c
 src/playgrounds.py src/dist/a.js .github/release.py
 app/(group)/[slug]/page.tsx src/dependencies.py internal/depsolver.go src/Tester.cs
+src/main/java/com/example/demo/Pool.java app/src/commonMain/kotlin/org/samples/Pool.kt
 """
 
 
@@ -44,6 +45,7 @@ def test_what_is_named_alike_is_a_program(path: str) -> None:
         ("HISTORY.rst", "log"),
         ("src/history.py", ""),
         ("debian/patches/1.patch", "patch"),
+        ("scripts/upgrade/1.patch", "patch"),
         ("README.md", "entry"),
         ("docs/README.md", "manual"),
         ("Cargo.toml", "manifest"),
@@ -57,12 +59,23 @@ def test_roles_by_name(path: str, role: str) -> None:
     assert role_of(path) == role
 
 
+def asides(*paths: str) -> set[int]:
+    return find_asides(paths, list(map(role_of, paths)))
+
+
 def test_a_second_build_stands_aside() -> None:
-    assert find_asides(["pool.js", "pool.cjs", "only.cjs"]) == {1}
+    assert asides("pool.js", "pool.cjs", "only.cjs") == {1}
 
 
 def test_a_folder_that_was_built_stands_behind_its_sources() -> None:
     paths = ["build/lib/pool/a.py", "pool/a.py", "build/lib.linux-x86_64/b/c.py", "src/b/c.py"]
-    assert find_asides(paths) == {0, 2}
-    assert find_asides(["dist/a.js", "src/a.js", "dist/own.js", "src/dist/a.js"]) == {0, 2}
-    assert find_asides(["build/lib/only/a.py", "build/release.py", "src/other.py"]) == set()
+    assert asides(*paths) == {0, 2}
+    assert asides("dist/a.js", "src/a.js", "dist/own.js", "src/dist/a.js") == {0, 2}
+    assert asides("build/lib/only/a.py", "build/release.py", "src/other.py") == set()
+
+
+def test_marks_of_a_file_overrule_its_path() -> None:
+    assert role_of("lib/pool.c", {"vendored": True}) == "aside"
+    assert role_of("vendor/pool.c", {"vendored": False}) == ""
+    assert role_of("site/pool.js", {"documentation": True}) == "manual"
+    assert role_of("docs/pool.js", {"documentation": False}) == ""

@@ -72,3 +72,9 @@ def test_a_script_without_a_suffix_tells_its_language_in_its_first_line(
     assert item.language == language
     assert item.kind == ("code" if language else "file")
     assert file_item("tool.rb", "#!/bin/sh\n").language == "ruby"
+
+
+def test_translations_of_qt_are_no_programs() -> None:
+    assert file_item("de.ts", '<?xml version="1.0"?>\n<TS language="de">\n').language == "xml"
+    assert file_item("de.ts", "<!DOCTYPE TS><TS>\n").kind == "file"
+    assert file_item("app.ts", "export const a = 1\n").language == "typescript"
