@@ -36,12 +36,14 @@ from ..rendering.loops import run_in_thread as run_in_thread
 from ..rendering.loops import wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
-from ..sources.records import FAR, to_item
+from ..sources.records import to_item
 from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
 
 ScoreOrder = Literal["higher", "lower"] | None
 """The better one of two scores; None: nobody said."""
+# Stands for a distance that is infinite or no number: as 0 it would be the best.
+_FAR = 1e9
 NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
 TEXT_JOINER = "\n\n"
@@ -491,7 +493,7 @@ def _settle_pair(document: Any, order: ScoreOrder) -> Any:
     if score is None:
         return inner
     if order == "lower" and not _is_finite(score):
-        score = FAR
+        score = _FAR
     return inner, score
 
 

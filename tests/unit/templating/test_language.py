@@ -14,7 +14,7 @@ from template_folders import refusal, render, write
 from promptforge.errors import TemplateError
 from promptforge.syntax.syntax import Syntax
 from promptforge.syntax.syntaxes import syntax_named
-from promptforge.templating import language
+from promptforge.templating import limits
 from promptforge.templating.language import FILTERS, Environment
 from promptforge.text.escape import Escape
 
@@ -239,13 +239,13 @@ def test_every_filter_has_been_tried_here() -> None:
 
 def test_a_thread_sees_all_escapes_of_a_syntax_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = Environment(jinja2.DictLoader({}), syntax_named)
-    make, made = language.metered_escape, []
+    made: list[str] = []
 
     def watched(syntax: Syntax, place: str) -> Escape:
         made.append(place)
         assert not any(name.startswith("plain.") for name in environment.filters)
-        return make(syntax, place)
+        return limits.metered_escape(syntax, place)
 
-    monkeypatch.setattr(language, "metered_escape", watched)
+    monkeypatch.setattr("promptforge.templating.language.metered_escape", watched)
     environment._add_escapes(syntax_named("plain"))
     assert "plain.inline" in environment.filters and "inline" in made
