@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 import msgspec
 
 from ..text.languages import language_of
 from ..text.words import late_pattern
-from .credentials import KEY_FILE
+from .credentials import KEY_FILE, may_hold_credentials
 
-MIN_KEY_LINE, MIN_ONLY_LINE = 24, 64
-"""Characters of a line in a private key, but for the last one; and of one that stands alone."""
+MIN_KEY_LINE, MIN_ONLY_LINE = 24, 60
+"""Characters of a line in a private key, but for the last one; and where only the lines tell."""
 _HUNK = late_pattern(r"(@@+((?: [-+]\d{1,9}(?:,\d{1,9})?){2,64}) @@+ ?)(.*)")
 _RANGE = late_pattern(r"[-+](\d+)(?:,(\d+))?")
 _FILE_NAME = late_pattern(r'(?:---|\+\+\+) ("?)([^\t\r]+?)\1(?:[\t\r].*)?')
@@ -29,12 +30,10 @@ _MARKER = late_pattern(r"----[- ](?:BEGIN|END) [A-Z0-9]")
 _END_OF_KEY = late_pattern(r"----[- ]END (?:[A-Z0-9]+ )*PRIVATE KEY")
 _FIRST_LINE, _LAST_LINE = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
 _MANIFEST = ("apiVersion: v1", "kind: Secret")
-_DATA = late_pattern(r"(?m)^[ \t]*data:[ \t\r]*$")
+_DATA = late_pattern(r"[ \t]*data:[ \t\r]*")
+_SECRET = late_pattern(r"(?m)^[ \t]*kind:[ \t]*[\"']?Secret[\"']?[ \t\r]*$")
 _STRING_DATA = late_pattern(r"(?m)^[ \t]*stringData:[ \t\r]*$")
-_VALUE_OF_DATA = late_pattern(
-    r"(?m)^[ \t]+[\w.-]{1,99}:[ \t]*[\"']?"
-    r"((?:[A-Za-z0-9+/]{4}){1,9999}+(?:[A-Za-z0-9+/]{2}[\w+/=]=)?)[\"']?[ \t\r]*$"
-)
+_BASE64 = late_pattern(r"(?:[A-Za-z0-9+/]{4}){1,9999}+(?:[A-Za-z0-9+/]{2}[\w+/=]=)?")
 _MIXED = late_pattern(r"(?s)(?=.*[A-Z])(?=.*[a-z]).*\d")
 Row = tuple[int, str]
 """A line of a hunk: its line in the diff, and its text."""
@@ -59,9 +58,12 @@ class Side(msgspec.Struct):
                 sign = given[line][:signs]
                 is_alone = into[line] in (given[line], sign + masked[row])
                 into[line] = sign + (masked[row] if is_alone else mask)
-        text = "\n".join(masked)
+        pairs = zip(self.lines, masked, strict=True)
+        changed = "\n".join(line for line, shown in pairs if line != shown)
+        # Git cuts a heading, perhaps within a character.
+        secret = {each for _, _, each in self.headings if each.rstrip("\ufffd") in changed}
         for line, signs, heading in self.headings:
-            if heading not in text:
+            if heading in secret:
                 into[line] = given[line][:signs] + mask
 
 
@@ -88,8 +90,11 @@ def sides_of(text: str, place: str = "", whole: str = "") -> Iterator[Side]:
     known = [hunk for _, hunks in _read_files(whole.split("\n")) for hunk in hunks]
     for names, hunks in _read_files(text.split("\n")):
         count = min(len(hunk.sides) for hunk in hunks)
+        names = names or [place]
+        # A file renamed from `.env` holds what that held.
+        names = [*filter(may_hold_credentials, names)] or names
         for number in range(count):
-            named = (names or [place])[-1 if number == count - 1 else 0]
+            named = names[-1 if number == count - 1 else 0]
             side = None
             if len(known) == 1 and len(known[0].sides) == count:
                 side = _side_in_whole(named, hunks, number, known[0])
@@ -131,7 +136,8 @@ def _read_hunk(lines: Sequence[str], place: int, head: re.Match[str]) -> _Hunk:
         line = lines[stop]
         sign = line[:signs]
         # Counts are wrong where somebody edited the patch by hand.
-        if left <= 0 and (not sign or line.startswith("--- ")):
+        # `-- ` begins the signature of a mail by `git format-patch`.
+        if left <= 0 and (not sign or line.startswith("--- ") or line.rstrip() == "--"):
             break
         if sign not in holders:
             if line.startswith("\\"):  # No newline at end of file
@@ -202,12 +208,20 @@ def _is_secret_of_kubernetes(place: str, text: str) -> bool:
     """Tell whether parts of a manifest are of a Secret: all values there are in Base64."""
     if language_of(place) != "yaml":
         return False
-    if "kind: Secret" in text or _STRING_DATA.search(text):
+    if _SECRET.search(text) or _STRING_DATA.search(text):
         return True
-    if "kind: " in text or not _DATA.search(text):
-        return False
-    values = _VALUE_OF_DATA.findall(text)
-    return any(value.endswith("=") or _MIXED.match(value) for value in values)
+    lines = text.split("\n")
+    heads = [row for row, line in enumerate(lines) if _DATA.fullmatch(line)]
+    return "kind: " not in text and any(_holds_base64_alone(lines[row:]) for row in heads[:99])
+
+
+def _holds_base64_alone(lines: Sequence[str]) -> bool:
+    """Tell whether the values below `data:` are all in Base64, as few words of settings are."""
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    below = takewhile(lambda line: not line[: margin + 1].strip(), lines[1:])
+    values = [line.partition(":")[2].strip(" \t\r\"'") for line in below if ":" in line]
+    in_base64 = all(map(_BASE64.fullmatch, values))
+    return in_base64 and any(value[-1:] == "=" or _MIXED.match(value) for value in values)
 
 
 def _keys_in_part(lines: Sequence[str], is_of_keys: bool) -> Iterator[tuple[int, int]]:
@@ -228,9 +242,8 @@ def _keys_in_part(lines: Sequence[str], is_of_keys: bool) -> Iterator[tuple[int,
         if start < row and not markers:
             alike = {*widths[max(start, 1) : row]}  # git may have cut the heading
             is_all = (start, stop) == (first, len(lines)) and len(alike) == 1
-            is_mixed = _MIXED.match("\n".join(lines[start:row])) is not None
-            is_long = row - start > 1 or widths[start] >= MIN_ONLY_LINE
-            is_key = is_of_keys or (is_all and is_mixed and is_long)
+            is_key = is_of_keys or (is_all and widths[row - 1] >= MIN_ONLY_LINE)
+            is_key = is_key and _MIXED.match("\n".join(lines[start:row])) is not None
         elif start < row and stop == markers[0]:
             is_key = _END_OF_KEY.search(lines[stop]) is not None
         if is_key:

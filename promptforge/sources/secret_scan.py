@@ -103,7 +103,8 @@ class SecretScan:
                     sides.append((side, in_side))
             return bool(found or sides)
 
-        if recall_clean(text, [rules_of(place) or "", whole, *sorted(self._allowed)], find):
+        named = place if "@@ -" in text else ""
+        if recall_clean(text, [rules_of(place) or "", named, whole, *sorted(self._allowed)], find):
             return text
         masked = mask(text, place, found, self._allowed) if found else text
         if masked is not None and sides:
@@ -135,7 +136,7 @@ class SecretScan:
         given, lines = text.split("\n"), masked.split("\n")
         for side, found in sides:
             clean = self._mask_side(side, found)
-            if clean is None and side.in_hunks is not None and len(found) <= MAX_SECRETS:
+            if clean is None and side.in_hunks is not None:
                 # What cannot be masked in the file may be far from what has changed.
                 side = side.in_hunks()
                 clean = self._mask_side(side, self._find("\n".join(side.lines), side.place))

@@ -9,6 +9,7 @@ from git_space import git, needs_git
 
 import promptforge as pf
 from promptforge.errors import Diagnostics
+from promptforge.files import memory
 from promptforge.sources import changes
 from promptforge.sources import git as git_module
 from promptforge.sources.diff_sides import sides_of
@@ -165,6 +166,9 @@ def hunk(name: str, *lines: str, heading: str = "") -> str:
         (f"diff --cc a.pem\n--- a/a.pem\n+++ b/a.pem\n@@@ -7,2 -7,2 +7,2 @@@\n- {KEY[0]}\n -{KEY[1]}\n++{KEY[2]}\n  {KEY[3]}\n", KEY[:4]),
         ('--- "a/\\303\\274/.env"\n+++ "b/\\303\\274/.env"\n@@ -1 +1 @@\n-A_TOKEN=abcdef123456\n', ["abcdef"]),
         (f"--- a/a.pem\n+++ b/a.pem\n@@ -1 +1 @@\n+{KEY[0]}\n+{KEY[1]}\n+{KEY[2]}\n-- \n2.39\n", KEY[:3]),  # a wrong count
+        (f"--- a/x.md\n+++ b/x.md\n@@ -9,2 +9,2 @@\n-{KEY[0]}\n+{KEY[1]}\n {KEY[2]}\n-- \n2.39.5\n\n", KEY[:3]),
+        (f"--- a/x.md\n+++ b/x.md\n@@ -9,2 +9,2 @@\n-{KEY[0]}\n+{KEY[1]}\n {KEY[2]}\n--\n2.39.5\n", KEY[:3]),
+        ("--- a/.env\n+++ b/prod.conf\n@@ -1 +1 @@\n-DB=plainhorse9x\n+DB=plainhorse9x # new\n", ["plainhorse"]),
     ],
 )  # fmt: skip
 def test_a_patch_is_judged_by_its_paths_and_by_what_a_hunk_shows(
@@ -186,6 +190,11 @@ def test_a_patch_is_judged_by_its_paths_and_by_what_a_hunk_shows(
         hunk("a.py", "-    return averyLongNameThatIsOneWord123", f' if line == "{END}":'),
         hunk("a.pem", f"-{KEY[0]}", f"+{KEY[1]}", " -----END CERTIFICATE-----"),
         hunk("a.py", f"-{KEY[0]}", f"+{KEY[1]}", " x = 1"),
+        hunk("a.yaml", " data:", "   mode: Prod2Live", "-  host: Abcd1234", "+  host: Abcd1235"),
+        hunk("a.yaml", "     name: database2cluster", "-    kind: SecretStore", "+    kind: SecretStorage"),
+        hunk("a.py", '     "HttpClientConfigurationV2",', '-    "GrpcClientConfigurationV2",', '+    "GrpcClientConfigurationV3",'),
+        hunk("list.txt", " src/Components/Button1Primary", "-src/Components/Button2Primary", "+src/Components/Button3Primary"),
+        hunk("strings.key", "-AVeryLongTranslationKeyNameHere", "+AVeryLongTranslationKeyNameThere"),
         hunk("picture.py", f' "{KEY[0]}"', " )", "+x = 1"),
         "@@ -1,2 +1,2 @@\n", "--- a\n+++ b\n@@ -0,0 +1 @@\n", "@@ -\n+x", "--- \n" * 3 + "@@ -1 +1 @@\n\\ No newline\n",
     ],
@@ -207,3 +216,25 @@ def test_a_file_that_has_changed_meanwhile_is_judged_by_its_hunks() -> None:
     whole = patch.replace("one", "One")
     assert [side.in_hunks for side in sides_of(patch, whole=whole)] == [None, None]
     assert None not in [side.in_hunks for side in sides_of(patch, whole=patch)]
+
+
+@needs_git
+def test_more_credentials_than_are_masked_leave_a_far_change_in(space: Path) -> None:
+    users = "".join(f"p{n}:\n  password: qW98zz{n}\n" for n in range(1_001))
+    commit(space, f"{users}# one\n# two\n# three\n# note\n", "users.yaml")
+    (space / "users.yaml").write_text(f"{users}# one\n# two\n# three\n# news\n")
+    (item,) = pf.load(git_diff="")
+    assert "+# news" in (item.content or "")
+
+
+def test_a_text_known_as_clean_under_one_name_is_searched_under_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    text = f"@@ -5,2 +5,2 @@\n-{KEY[0]}\n+{KEY[1]}\n x = 1\n"
+    memory.open_memory([str(tmp_path)])
+    try:
+        shown = [clean(text, name) == text for name in ("a.pem", "a.txt", "a.pem")]
+    finally:
+        memory.close_memory()
+    assert shown == [False, True, False]
