@@ -382,6 +382,9 @@ def case_name_of_item(item: ResultItem) -> str:
 # --- writing ---
 
 
+_NOTE_OF_BLOCK = re.compile(r"[|>][-+\d]{0,2}[ \t]+#.*")
+
+
 def update_case(source: str, case: GoldenCase, text: str) -> str:
     """Return the file `source` with `text` as the expected text of `case`.
 
@@ -396,14 +399,31 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
         raise ItemError(message, where=where)
     # Blank lines after the text part it from the next case.
     last = len(source[: value.stop].rstrip())
-    rest = source[last:].partition("\n")
+    behind, end, below = source[last:].partition("\n")
     lines = _block_lines(text, key.start - start)
-    result = f"{source[: key.stop]}: {chr(10).join(lines)}{''.join(rest[1:])}"
+    note = re.search(r"#.*", behind) or _NOTE_OF_BLOCK.match(source, value.start)
+    if note:
+        lines[0] += f" {note[0][note[0].index('#') :].rstrip()}"
+    line_end = "\r\n" if "\r\n" in source else "\n"
+    below = _at_margin(below, key.start - start)
+    result = f"{source[: key.stop]}: {line_end.join(lines)}{end and line_end}{below}"
     # Read back: YAML has more traps than a writer thinks of.
     values, _ = load_yaml_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text:
         raise ItemError("the text cannot be written in its place; use file", where=where)
     return result
+
+
+def _at_margin(text: str, margin: int) -> str:
+    """Return a text whose first comments are not deeper than `margin`: they would go on a block."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        bare = line.lstrip(" ")
+        if bare.strip() and bare[0] != "#":
+            break
+        if bare.strip():
+            lines[number] = line[: min(margin, len(line) - len(bare))] + bare
+    return "\n".join(lines)
 
 
 def case_of_result(

@@ -172,6 +172,28 @@ def test_a_quoted_text_may_go_on_at_the_margin() -> None:
     assert path.read_text(encoding="utf-8") == (f"{HEAD}  - text: |\n{block(TEXT)}    name: one\n")
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("old # why", "| # why"), ("| # why\n      old", "| # why"), ("\"a # b\"", "|"),
+        ("old\n      # why", "|{text}\n    # why"), ("|\n      old\n     # why", "|{text}\n    # why"),
+        ("\n      # why\n\n   # how", "|{text}\n    # why\n\n   # how"),
+    ],
+)  # fmt: skip
+def test_comments_stay_where_a_text_is_taken_over(before: str, after: str, line_end: str) -> None:
+    text = "new # text"
+    case = "cases:\n  - name: a\n    items: []\n    text: {}\n    lacks: [q]\n"
+    path = Path("tests/b.yaml")
+    path.write_bytes(case.format(before).replace("\n", line_end).encode())
+    (known,) = load_cases(path)
+    source = path.read_bytes().decode()
+    shown = f"\n      {text}"
+    shown = after.format(text=shown) if "{text}" in after else after + shown
+    wanted = case.format(shown).replace("\n", line_end)
+    assert update_case(source, known, text) == wanted
+
+
 def test_a_text_within_braces_is_not_touched() -> None:
     path = cases("  - {text: old}\n")
     before = path.read_bytes()
