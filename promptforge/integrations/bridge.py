@@ -11,8 +11,10 @@ import contextlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from decimal import Decimal
 from functools import partial
 from math import isfinite
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -199,15 +201,12 @@ class Bridge:
         for place, document in enumerate(given):
             where = f"documents[{place}]"
             try:
-                record = _settle_pair(document, self._order)
-                item = to_item(
-                    record, where=where, diagnostics=diagnostics, score_order=self._order
-                )
+                item = to_item(self._record(document), where=where, diagnostics=diagnostics)
             except ItemError as error:
                 diagnostics.add("PF204", f"document left out: {error.bare}", where=where)
                 continue
             if self._ranked:
-                item = msgspec.structs.replace(item, score_order=self._order or "higher")
+                item = msgspec.structs.replace(item, score_order="higher")
             lines = before(document) if before else ()
             items.append(_cleaned(item, lines))
             places.append(place)
@@ -221,6 +220,11 @@ class Bridge:
         return FittedDocuments(
             result, kept, [place for place in range(len(given)) if place not in there]
         )
+
+    def _record(self, document: Any) -> Any:
+        if isinstance(document, str):
+            return {"content": document}
+        return orient_score(document, self._order)
 
     def composer(self, *, splits_texts: bool = True) -> Composer:
         """Return the composer of a conversation by these options."""
@@ -458,50 +462,72 @@ def _to_records(found: Any, order: ScoreOrder) -> list[Any]:
     if isinstance(found, bytes | Item) or _is_single(found):
         message = f"the retriever returned no list of documents but {show_value(found)}"
         raise OptionError(message, option="retriever")
-    return [_as_found(_settle_pair(document, order), order) for document in found]
+    return [_as_found(orient_score(document, order)) for document in found]
 
 
-def _as_found(record: Any, order: ScoreOrder) -> Any:
-    found: dict[str, Any] = {"origin": "similarity"}
-    if order == "lower":
-        found["score_order"] = order
+def _as_found(record: Any) -> Any:
+    # A record that says its `origin` itself keeps it.
     if isinstance(record, str):
         record = {"content": record}
     if isinstance(record, dict):
-        return found | record  # a record that says its `origin` itself keeps it
+        return {"origin": "similarity", **record}
     try:
-        item = to_item(record, score_order=order)
+        item = to_item(record)
     except ItemError:  # said when it is rendered
         return record
-    if all(getattr(item, name) == value for name, value in found.items()):
+    if item.origin == "similarity":
         return record
-    return msgspec.structs.replace(item, **found)
+    return msgspec.structs.replace(item, origin="similarity")
 
 
-def _settle_pair(document: Any, order: ScoreOrder) -> Any:
-    """Return a document, or a pair of it and its score; a distance that is no number is far.
+def orient_score(document: Any, order: ScoreOrder) -> Any:
+    """Make a higher score the better one: negate the distance of a document, or beside it.
 
-    Raises `OptionError` for such a pair while `order` is None.
+    Raises `OptionError` for a pair of a document and a number while `order` is None.
     """
-    if not isinstance(document, tuple) or len(document) != 2:
-        return document
-    if order is None:
-        message = 'score_order: set "higher" or "lower"'
-        message += ": the number beside a document may be a distance"
-        raise OptionError(message, option="score_order")
-    inner, score = document
+    inner, score = document, None
+    if isinstance(document, tuple) and len(document) == 2:
+        if order is None:
+            message = 'score_order: set "higher" or "lower"'
+            message += ": the number beside a document may be a distance"
+            raise OptionError(message, option="score_order")
+        inner, score = document
+    elif order == "lower":
+        score = _score_of(document)
     if score is None:
         return inner
-    if order == "lower" and not _is_finite(score):
-        score = _FAR
-    return inner, score
+    if order == "lower" and _is_number(score):
+        score = _negated(score)
+    if isinstance(inner, str):
+        return {"content": inner, "score": score}
+    return {**inner, "score": score} if isinstance(inner, dict) else (inner, score)
 
 
-def _is_finite(number: Any) -> bool:
+def _negated(distance: Any) -> float:
     try:
-        return isfinite(number)
-    except (OverflowError, TypeError, ValueError):  # such as a whole number that no float holds
-        return False
+        score = 0.0 - float(distance)  # -float(0) would be -0.0
+    except (OverflowError, ValueError):  # a whole number or a Decimal that no float holds
+        return -_FAR
+    return score if isfinite(score) else -_FAR
+
+
+def _score_of(document: Any) -> Any:
+    # Look where the reader of records looks.
+    def read(name: str) -> Any:
+        try:
+            return document.get(name) if isinstance(document, dict) else getattr(document, name)
+        except Exception:  # a property that raises; the reader of records says so
+            return None
+
+    metadata = read("metadata") or read("meta")
+    found = [read("score")]
+    if isinstance(metadata, dict):
+        found += metadata.get("score"), metadata.get("relevance_score")
+    return next(filter(_is_number, found), None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
 
 
 # --- embeddings -----------------------------------------------------------------------------------

@@ -732,7 +732,9 @@ def _role(message: dict[str, Any]) -> Role:
     given = message.get("role")
     if not isinstance(given, str):
         found = "missing" if given is None else f"found {type_name_of(given)}"
-        raise _Refusal(f"role: {found}")
+        kind = message.get("type")
+        hint = f"; an item of type {quote(kind)} is not read" if isinstance(kind, str) else ""
+        raise _Refusal(f"role: {found}{hint}")
     role = _ROLES.get(given.lower())
     if role is None:
         raise _Refusal(f"role: unknown {quote(given)}{suggest_name(given, _ROLES)}")

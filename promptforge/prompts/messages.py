@@ -7,8 +7,9 @@ other family gets the block in its own shape, or nothing, and a diagnostic says 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from itertools import count, groupby, pairwise
+from itertools import count, groupby
 from operator import is_
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
@@ -302,10 +303,6 @@ def _has_fields(blocks: Iterable[MessageBlock | None]) -> bool:
     return any(isinstance(block, OpaqueBlock) and block.kind == FIELDS for block in blocks)
 
 
-_Row = tuple[Role, bool, list[MessageBlock | None]]
-"""The role of a message, whether it is pinned, and its blocks; None for one that is left out."""
-
-
 def keep_for(
     family: str, messages: Iterable[Message], diagnostics: Diagnostics, images: Collection[str]
 ) -> list[Message]:
@@ -330,7 +327,7 @@ def keep_for(
         elif kept:
             made.append(replace(message, blocks=tuple(kept)))
     # What stood after a thought may have been for another family.
-    joined: list[_Row] = [(m.role, m.pinned, [*m.blocks]) for m in join_messages(made)]
+    joined = [(m.role, m.pinned, m.blocks) for m in join_messages(made)]
     return _drop_loose_thoughts(joined, "history", diagnostics)
 
 
@@ -367,6 +364,14 @@ def _signature_beside(call: ToolCall) -> str | None:
     return None
 
 
+class _Waiting(NamedTuple):
+    """A call without a result so far, and its place in the row of kept blocks."""
+
+    call: ToolCall
+    row: list[MessageBlock | None]
+    at: int
+
+
 def pair_calls(
     messages: list[Message], where: str, diagnostics: Diagnostics, closed: bool, first: int = 0
 ) -> list[Message]:
@@ -375,89 +380,95 @@ def pair_calls(
     A late result moves to its call. A call of a provider's own tool may wait at the end, unless the
     history is `closed`: something of the user follows. `first` messages stand before these.
     """
-    pairing = _Pairing(messages, where, diagnostics)
+    messages = _with_late_results(messages, where, diagnostics)
+    waiting: dict[str, _Waiting] = {}
+    # A call that is given up later leaves `None` in its row, so that places stay.
+    rows: list[list[MessageBlock | None]] = []
+    lost: list[str] = []
+    given_ids = {
+        block.id
+        for message in messages
+        for block in message.blocks
+        if isinstance(block, ToolCall | ToolOutput)
+    }
     for index, message in enumerate(messages, first):
-        pairing.add(message, index)
-    lost = pairing.lost + _drop_loose_calls(pairing.rows) + _drop_loose_pairs(pairing.rows, closed)
-    for text in lost:
-        diagnostics.add("PF209", f"{text}; it was left out", where=where)
-    return _drop_loose_thoughts(pairing.rows, where, diagnostics)
-
-
-class _Pairing:
-    """Puts each result into a row of its own, behind the message of its call."""
-
-    def __init__(self, messages: Sequence[Message], where: str, diagnostics: Diagnostics) -> None:
-        blocks = (block for message in messages for block in message.blocks)
-        self._given_ids = {b.id for b in blocks if isinstance(b, ToolCall | ToolOutput)}
-        self._where, self._diagnostics = where, diagnostics
-        self.rows: list[_Row] = []
-        self.lost: list[str] = []
-        self._calls: dict[str, tuple[ToolCall, list[MessageBlock | None], int]] = {}
-        """The newest call of each id, the row for its results, and the number of this row."""
-        self._waiting: dict[str, str] = {}
-        """Ids and tools of the calls of the newest answer that have no result so far."""
-        self._twice: set[str] = set()
-
-    def add(self, message: Message, index: int) -> None:
-        """Take the next message, the one at `index` of the history."""
-        if message.role != "tool":
-            self._waiting.clear()
         row: list[MessageBlock | None] = []
-        results: list[MessageBlock | None] = []
+        rows.append(row)
+        # Providers refuse a call whose result does not follow at once.
+        if message.role != "tool":
+            lost += _give_up(waiting)
         for block in message.blocks:
             if isinstance(block, ToolCall):
-                call = self._name(block, f"{index}_{len(row)}")
-                self._calls[call.id] = call, results, len(self.rows) + 1
-                self._waiting[call.id] = call.name
+                id_ = block.id
+                # Gemini's calls may come without an id, and a broken history may use one id twice.
+                if not id_ or id_ in waiting:
+                    id_ = f"{id_ or 'call'}_{index}_{len(row)}"
+                    while id_ in given_ids:
+                        id_ += "_"
+                call = _with_id(block, id_)
+                waiting[id_] = _Waiting(call, row, len(row))
                 row.append(call)
             elif isinstance(block, ToolOutput):
-                self._add_result(block)
+                answered = waiting.pop(block.id or _first_waiting(waiting, block.name), None)
+                if answered is None:
+                    lost.append(f"the result of {quote(block.name or block.id)} has no call")
+                    row.append(None)
+                    continue
+                id_, name = answered.call.id, answered.call.name
+                row.append(replace(_with_id(block, id_), name=name))
             else:
                 row.append(block)
-        self.rows.append((message.role, message.pinned, row))
-        if any(isinstance(block, ToolCall) for block in row):
-            self.rows.append(("tool", False, results))
-
-    def _name(self, block: ToolCall, place: str) -> ToolCall:
-        """Return a call with an id that no other call waits by."""
-        id_ = block.id
-        # Gemini's calls may come without an id, and a broken history may use one id twice.
-        if not id_ or id_ in self._waiting:
-            self._twice.add(id_)
-            id_ = f"{id_ or 'call'}_{place}"
-            while id_ in self._given_ids:
-                id_ += "_"
-        return _with_id(block, id_)
-
-    def _add_result(self, block: ToolOutput) -> None:
-        """Move a late result to its call; a second one replaces the first.
-
-        Claude refuses signed thoughts behind what has changed: those between the two are left out.
-        """
-        # A result without an id is of the first waiting call of its tool.
-        fitting = (id_ for id_, name in self._waiting.items() if block.name in ("", name))
-        id_ = block.id or next(fitting, "")
-        call, results, place = self._calls.get(id_, (None, [], 0))
-        others = [one for one in results if getattr(one, "id", "") != id_]
-        is_second = len(others) < len(results)
-        if call is None or (is_second and id_ in self._twice):
-            self.lost.append(f"the result of {quote(block.name or block.id)} has no call")
-            return
-        is_late = place < len(self.rows) - 1
-        if is_late:
-            text = f"the late result of {quote(block.id)} was moved to its call"
-            self._diagnostics.add("PF209", text, where=self._where, severity="info")
-            for *_, row in self.rows[place:]:
-                row[:] = [one for one in row if not is_bound_thought(one)]
-        elif is_second:
-            text = f"a second result of {quote(block.id)} has replaced the first"
-            self._diagnostics.add("PF209", text, where=self._where)
-        self._waiting.pop(id_, None)
-        results[:] = [*others, replace(_with_id(block, id_), name=call.name)]
+    lost += _give_up(waiting)
+    lost += _drop_loose_pairs(rows, [message.role for message in messages], closed)
+    for text in lost:
+        diagnostics.add("PF209", f"{text}; it was left out", where=where)
+    made = [(m.role, m.pinned, row) for m, row in zip(messages, rows, strict=True)]
+    return _drop_loose_thoughts(made, where, diagnostics)
 
 
-def is_bound_thought(block: MessageBlock | None) -> bool:
+def _with_late_results(
+    messages: Sequence[Message], where: str, diagnostics: Diagnostics
+) -> list[Message]:
+    """Move a result that comes after other messages to its call; a second one replaces the first.
+
+    Claude refuses signed thoughts behind what has changed: those between the two are left out.
+    """
+    made: list[tuple[Message, list[MessageBlock]]] = []
+    places: dict[str, int] = {}
+    # A broken history may use one id for two calls, and has a result for each.
+    waiting: dict[str, int] = {}
+    for message in messages:
+        kept: list[MessageBlock] = []
+        for block in message.blocks:
+            if not isinstance(block, ToolOutput) or block.id not in places:
+                kept.append(block)
+                continue
+            place = places[block.id]
+            results = made[place][1]
+            is_late = place < len(made) - 1
+            if is_late:
+                text = f"the late result of {quote(block.id)} was moved to its call"
+                diagnostics.add("PF209", text, where=where, severity="info")
+                for _, row in made[place:]:
+                    row[:] = [one for one in row if not is_bound_thought(one)]
+            if waiting[block.id] <= 0:
+                results[:] = [one for one in results if getattr(one, "id", "") != block.id]
+                if not is_late:
+                    text = f"a second result of {quote(block.id)} has replaced the first"
+                    diagnostics.add("PF209", text, where=where)
+            waiting[block.id] -= 1
+            results.append(block)
+        made.append((message, kept))
+        ids = [b.id for b in kept if isinstance(b, ToolCall) and b.id]
+        if ids:
+            places |= dict.fromkeys(ids, len(made))
+            waiting |= Counter(ids)
+            made.append((Message("tool", ()), []))
+    moved = (replace(message, blocks=tuple(row)) for message, row in made if row)
+    return join_messages(moved)
+
+
+def is_bound_thought(block: MessageBlock) -> bool:
     """Return whether a block is a thought of Claude, in its own shape, Bedrock's or LiteLLM's."""
     if not isinstance(block, OpaqueBlock):
         return False
@@ -467,7 +478,9 @@ def is_bound_thought(block: MessageBlock | None) -> bool:
 
 
 def _drop_loose_thoughts(
-    rows: Iterable[_Row], where: str, diagnostics: Diagnostics
+    rows: Iterable[tuple[Role, bool, Sequence[MessageBlock | None]]],
+    where: str,
+    diagnostics: Diagnostics,
 ) -> list[Message]:
     """Make messages of the blocks that are left, but of no thought without a block after it."""
     made = []
@@ -487,29 +500,19 @@ def _drop_loose_thoughts(
     return made
 
 
-def _drop_loose_calls(rows: Sequence[_Row]) -> list[str]:
-    """Drop the calls without a result in the row behind theirs; return a sentence for each."""
-    lost = []
-    for (_, _, row), (_, _, results) in pairwise([*rows, ("tool", False, [])]):
-        answered = {getattr(block, "id", "") for block in results}
-        for at, block in enumerate(row):
-            if isinstance(block, ToolCall) and block.id not in answered:
-                lost.append(f"the call of {quote(block.name)} has no result")
-                row[at] = None
-    return lost
-
-
-def _drop_loose_pairs(rows: Sequence[_Row], closed: bool) -> list[str]:
+def _drop_loose_pairs(
+    rows: list[list[MessageBlock | None]], roles: Sequence[Role], closed: bool
+) -> list[str]:
     """Drop calls of providers' own tools without a result, and results without such a call."""
     found = [
         (n, row, at, block)
-        for n, (_, _, row) in enumerate(rows)
+        for n, row in enumerate(rows)
         for at, block in enumerate(row)
         if isinstance(block, OpaqueBlock)
     ]
     called = {block.call_id for *_, block in found}
     answered = {block.answers for *_, block in found}
-    last_user = max((n for n, (role, *_) in enumerate(rows) if role == "user"), default=-1)
+    last_user = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
     lost = []
     for n, row, at, block in found:
         # Anthropic goes on with a turn that it paused, unless the user says something after it.
@@ -550,6 +553,22 @@ def _without_loose_thoughts(row: Sequence[MessageBlock | None]) -> Iterator[Mess
             yield from thoughts
             yield block
             thoughts, dropped = [], False
+
+
+def _first_waiting(waiting: dict[str, _Waiting], name: str) -> str:
+    """Find the call for a result without an id: the first waiting call of that tool."""
+    fitting = (id_ for id_, entry in waiting.items() if name in ("", entry.call.name))
+    return next(fitting, "")
+
+
+def _give_up(waiting: dict[str, _Waiting]) -> list[str]:
+    """Drop the calls that still wait; return a sentence for each."""
+    lost = []
+    for call, row, at in waiting.values():
+        lost.append(f"the call of {quote(call.name)} has no result")
+        row[at] = None
+    waiting.clear()
+    return lost
 
 
 def break_up_controls(

@@ -252,24 +252,19 @@ def _say_contradiction(search: list[Item], diagnostics: Diagnostics) -> None:
 
 
 def to_item(
-    record: object,
-    *,
-    where: str | None = None,
-    diagnostics: Diagnostics | None = None,
-    score_order: ScoreOrder | None = None,
+    record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None
 ) -> Item:
     """Return the item of one record.
 
     `record` is an `Item`, a mapping of any shape above, a document of LangChain, LlamaIndex or
     Haystack, or a pair of such a document and its score. `where` names its place in messages.
-    Defaults and conversions are said in `diagnostics`. `score_order` tells the meaning of the score
-    of any record but an `Item`.
+    Defaults and conversions are said in `diagnostics`.
 
     Raises `ItemError`, with `where` and `field`, when the record is no item. No other exception
     escapes, however the record behaves.
     """
     try:
-        return read_native(record) or _read(record, _Notes(where, diagnostics, score_order))
+        return read_native(record) or _read(record, _Notes(where, diagnostics))
     except (ItemError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as exc:  # as in `guarded`
@@ -280,15 +275,9 @@ def to_item(
 class _Notes:
     """The place of one record (`file:line` or `items[3]`), joined to the diagnostics of the run."""
 
-    def __init__(
-        self,
-        where: str | None,
-        diagnostics: Diagnostics | None,
-        score_order: ScoreOrder | None = None,
-    ) -> None:
+    def __init__(self, where: str | None, diagnostics: Diagnostics | None) -> None:
         self._where = where
         self._diagnostics = diagnostics
-        self.score_order = score_order
 
     def say(self, code: str, message: str, severity: Severity = "warning") -> None:
         if self._diagnostics is not None:
@@ -487,7 +476,6 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
         end = None
     kind = _text(fields.get("kind"), "kind", notes) or "text"
     order = _word(fields, "score_order", ("higher", "lower", "given"), notes)
-    order = notes.score_order or order
     return Item(
         kind={"markdown": "document"}.get(kind, kind),
         start_line=start,

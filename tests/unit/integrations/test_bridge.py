@@ -15,6 +15,7 @@ from promptforge.integrations.bridge import (
     Bridge,
     aretrieve,
     embedding,
+    orient_score,
     retrieve,
     run_in_thread,
 )
@@ -39,20 +40,19 @@ def test_what_is_neither_is_refused(thing: Any) -> None:
         embedding(thing)
 
 
-def test_distances_say_that_lower_is_better() -> None:
-    found = retrieve(
-        lambda query: [("far off", 0.75), ("very near", 0)], "tar", score_order="lower"
+def test_distances_become_scores_of_which_more_is_better() -> None:
+    document = {"page_content": "near"}
+    assert orient_score((document, 0.25), "lower") == {**document, "score": -0.25}
+    assert str(orient_score((document, 0.0), "lower")["score"]) == "0.0"
+    assert orient_score((document, 0.25), "higher") == {**document, "score": 0.25}
+    assert orient_score({**document, "score": 3}, "lower")["score"] == -3
+    assert (
+        orient_score({**document, "metadata": {"score": Decimal("0.5")}}, "lower")["score"] == -0.5
     )
-    assert [(item.score, item.score_order) for item in found] == [(0.75, "lower"), (0, "lower")]
-    shapes = [
-        {"content": "far", "score": 3},
-        {"page_content": "close by", "metadata": {"score": 0.5}},
-    ]
-    found += retrieve(lambda query: shapes, "tar", score_order="lower")
-    best = pf.render(found, min_score=None, max_items=2)
-    assert "very near" in best.text and "close by" in best.text
+    assert orient_score(document, None) is document is orient_score(document, "lower")
+    assert orient_score((document, None), "lower") is document
     with pytest.raises(pf.OptionError, match="score_order"):
-        retrieve(lambda query: [("near", 0.25)], "tar")
+        orient_score((document, 0.25), None)
 
 
 def test_what_a_retriever_raises_comes_out_as_it_is() -> None:
@@ -77,23 +77,8 @@ def test_a_distance_that_is_no_number_is_never_the_best(distance: Any) -> None:
     odd, near = retrieve(
         lambda query: [("odd", distance), ("near", 0.1)], "tar", score_order="lower"
     )
-    assert odd.relevance < near.relevance and near.score == 0.1
+    assert odd["score"] < near["score"] == -0.1
     assert pf.render([odd, near], min_score=None, max_items=1).text.count("near")
-
-
-@pytest.mark.parametrize("distance", ODD.values(), ids=list(ODD))
-def test_a_distance_within_a_document_that_is_no_number_is_far(distance: Any) -> None:
-    found = [
-        {"content": "odd", "score": distance},
-        {"content": "near", "score": 0.1},
-    ]
-    found = [{**each, "origin": "similarity"} for each in found]
-    bridge = Bridge(score_order="lower", order="score")
-    result = bridge.fit(found, "tar").result
-    assert result.text.index("near") < result.text.index("odd")
-    assert "1000000000 is taken" in "".join(d.message for d in result.warnings)
-    result = pf.render(retrieve(lambda query: found, "tar", score_order="lower"), order="score")
-    assert result.text.index("near") < result.text.index("odd")
 
 
 def test_what_a_search_found_is_similarity_whatever_its_shape() -> None:
@@ -286,3 +271,22 @@ def test_an_async_embedding_is_awaited_amid_a_loop_too_and_its_failure_is_said()
         asyncio.run(fitted(embed=broken))
     with pytest.raises(pf.OptionError, match="embed failed on 1 text: KeyError"):
         Bridge(embed=broken).fit(LONG, "xyzzy")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda text, distance: {"content": text, "score": distance},
+        lambda text, distance: {"content": text, "metadata": {"score": distance}},
+        lambda text, distance: ({"content": text}, distance),
+        lambda text, distance: (text, distance),
+    ],
+)
+@pytest.mark.parametrize("far", [0.9, float("inf")])
+def test_the_nearest_is_kept_however_its_distance_is_given(
+    record: Callable[[str, float], Any], far: float
+) -> None:
+    given = [record("far " * 20, far), record("near " * 20, 0.1)]
+    assert "near" in Bridge(score_order="lower", max_tokens=40).fit(given).result.text
+    found = retrieve(lambda query: given, "q", score_order="lower")
+    assert "near" in pf.render(found, max_tokens=40).text

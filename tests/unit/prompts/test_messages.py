@@ -113,3 +113,25 @@ def test_two_calls_with_one_id_do_not_replace_a_result() -> None:
     prompt = pf.Renderer().prompt(history=history, to="openai")
     assert [call["function"]["name"] for call in prompt[1]["tool_calls"]] == ["f"]
     assert prompt[2]["content"] == "of f"
+
+
+def test_a_result_without_an_id_leaves_the_call_of_one_that_has_one() -> None:
+    calls = [
+        {"type": "tool_use", "id": "a", "name": "g", "input": {"n": 1}},
+        {"type": "tool_use", "name": "g", "input": {"n": 2}},
+    ]
+    history = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": calls},
+        {"role": "tool", "name": "g", "content": "of the one without"},
+        {"role": "tool", "name": "g", "tool_call_id": "a", "content": "of a"},
+        {"role": "assistant", "content": "done"},
+    ]
+    prompt = pf.Renderer().prompt([], history=history, user="next", to="openai")
+    results = {
+        message["tool_call_id"]: message["content"]
+        for message in prompt.request["messages"]
+        if message["role"] == "tool"
+    }
+    assert results["a"] == "of a" and "of the one without" in results.values()
+    assert not prompt.warnings

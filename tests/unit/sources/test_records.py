@@ -602,3 +602,9 @@ def test_the_answer_to_a_failed_request_is_no_context(answer: dict[str, Any]) ->
 )
 def test_a_message_alone_may_be_a_text(record: dict[str, Any]) -> None:
     assert record["message"] in pf.render(record).text
+
+
+def test_a_distance_that_is_no_number_is_far() -> None:
+    far = to_item({"content": "a", "score": float("inf"), "score_order": "lower"})
+    near = to_item({"content": "a", "score": 0.1, "score_order": "lower"})
+    assert far.relevance < near.relevance
