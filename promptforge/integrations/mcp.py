@@ -10,7 +10,13 @@ import contextlib
 import gc
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from typing import Annotated, Any, TypedDict
 
 import msgspec
@@ -130,7 +136,8 @@ class _Server(MCPServer):
         options = server.create_initialization_options()
         send, messages = anyio.create_memory_object_stream[Any]()
         try:
-            async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+            lines: Any = _read_lines()
+            async with stdio_server(lines) as (read, write), anyio.create_task_group() as tasks:
                 answers: Any = _Answers(write)
                 tasks.start_soon(_pass_messages, read, send, answers)
                 await server.run(messages, answers, options)
@@ -233,6 +240,29 @@ async def _pass_messages(read: Any, send: Any, answers: _Answers) -> None:
 
 
 _NO_MESSAGE = "this is no message of JSON-RPC 2.0; an id is a text or a whole number"
+_ODD_ID = re.compile(rb'"id"\s*:\s*(?!["\s])(?!-?[0-9]+\s*[,}])')
+
+
+async def _read_lines() -> AsyncIterator[str]:
+    """Yield the lines of standard input, and `{}`, which is no message, for one of a wrong id."""
+    async for line in anyio.wrap_file(sys.stdin.buffer):
+        yield "{}" if _has_wrong_id(line) else line.decode("utf-8", "replace")
+
+
+def _has_wrong_id(message: bytes) -> bool:
+    """Tell whether a request has an id such as `1.5`, `1e400` or `null`.
+
+    The library takes it for a notification, which nobody answers.
+    """
+    if not _ODD_ID.search(message):  # most messages need not be read twice
+        return False
+    try:
+        read = json.loads(message)
+    except (ValueError, RecursionError):  # the library says so
+        return False
+    if not isinstance(read, dict) or "method" not in read or "id" not in read:
+        return False
+    return isinstance(read["id"], bool) or not isinstance(read["id"], int | str)
 
 
 def _refusal(errors: list[Any]) -> JSONRPCError | None:
@@ -255,9 +285,9 @@ def _refusal(errors: list[Any]) -> JSONRPCError | None:
 class _RefusedError(Exception):
     """A refused request over HTTP: its status and a sentence."""
 
-    def __init__(self, status: int, said: bytes) -> None:
+    def __init__(self, status: int, said: bytes, type: bytes = b"text/plain") -> None:
         super().__init__(said.decode())
-        self.status, self.said = status, said
+        self.status, self.said, self.type = status, said, type
 
 
 class _GuardRequests:
@@ -290,7 +320,7 @@ class _GuardRequests:
                 raise _RefusedError(405, b"POST each message; this server sends none by itself")
             await self._pass_on(scope, receive, send)
         except _RefusedError as refused:
-            headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
+            headers = [(b"content-type", refused.type), (b"connection", b"close")]
             headers += [(b"allow", b"POST")] * (refused.status == 405)
             head = {"type": "http.response.start", "status": refused.status, "headers": headers}
             await send(head)
@@ -317,6 +347,11 @@ class _GuardRequests:
                 more = message.get("more_body", False)
             body = b"".join(parts)
             parts.clear()
+            if _has_wrong_id(body):
+                error = ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE)
+                said = JSONRPCError(jsonrpc="2.0", id=None, error=error)
+                text = said.model_dump_json(exclude_unset=True).encode()
+                raise _RefusedError(400, text, b"application/json")
             whole = [{**message, "body": body}]
 
             async def take() -> Any:
