@@ -256,14 +256,15 @@ def _misplaced(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMist
         return _no_tag(source, tag, opened)
     owners = ("if", "for") if tag.word == "else" else ("if",)
     if opened and opened[-1].word in owners:  # a second `else`, or an `elif` after it
-        return None
+        written = re.compile(r"[-+]?\s*(else\s+if)\b").match(source, tag.start + 2)
+        return _else_if(written.start(1), len(written[1])) if written else None
     message = f"{{% {tag.word} %}} stands in no {{% if %}}{_opened(source, opened)}"
     return _word(source, tag, message)
 
 
 def _unclosed(source: str, tag: TagSpan) -> TemplateMistake:
     close = CLOSING_MARKS[tag.open]
-    if tag.word == "raw":
+    if tag.word == "raw" and _end(source, tag.start + 2, tag.open):
         return tag.mistake("{% raw %} is not closed; write {% endraw %} where it ends")
     if tag.open == "{#":
         message = f"the comment that begins here is not closed; write {close} where it ends"
@@ -354,11 +355,15 @@ def _inside(source: str, tag: TagSpan | None, message: str, at: int) -> Template
     return TemplateMistake(at, length, _plain(message))
 
 
+def _else_if(start: int, length: int) -> TemplateMistake:
+    return TemplateMistake(start, length, "write elif for else if", "elif")
+
+
 def _sign(source: str, tag: TagSpan, at: int, word: str) -> TemplateMistake | None:
     """Return the mistake if the word or sign at `at` is another language's."""
     if tag.word == "else" and word == "if":
         start = source.rindex("else", tag.start, at)
-        return TemplateMistake(start, at + 2 - start, "write elif for else if", "elif")
+        return _else_if(start, at + 2 - start)
     if word.startswith("|") and source[at - 1 : at + 1] == "||":  # Jinja stops at the second
         at, word = at - 1, "||"
     if word in _OPERATORS and (word != "=" or tag.word in ("if", "elif", "")):

@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 
 import msgspec
 
-from ..errors import TokenizerError, call_foreign, quote, show_value
+from ..errors import TokenizerError, quote, show_value
 from ..files.access import read_bytes
 from ..text.characters import categories
 from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
@@ -141,8 +141,15 @@ class CustomCounter(Counter):
 
         Raises `TokenizerError` if the function fails or returns no whole number of 0 or more.
         """
-        failed = f"tokenizer {quote(self.name)}: count() failed on a text of {len(text)} characters"
-        found = call_foreign(self._count, lambda said: TokenizerError(f"{failed}: {said}"), text)
+        try:
+            found = self._count(text)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of a library in Rust is no Exception
+            raise TokenizerError(
+                f"tokenizer {quote(self.name)}: count() failed on a text of {len(text)} characters:"
+                f" {type(error).__name__}: {quote(str(error))}"
+            ) from error
         # operator.index takes numpy's integers too, and no float; True is an int, but no count.
         try:
             tokens = operator.index(found)  # type: ignore[arg-type]
@@ -483,7 +490,7 @@ class ScaledCounter(Counter):
 
     def most_chars(self, tokens: int) -> float:
         """Return the bound of the other counter for as many of its tokens."""
-        return self._counter.most_chars(self._unscale(tokens))
+        return self._counter.most_chars(self._unscale(max(tokens, 0)))
 
     def count_upto(self, text: str, limit: int) -> int:
         """Return the scaled count, or `limit + 1`."""

@@ -82,7 +82,10 @@ MAX_TEXTS_DETECTED = 4_096
 _OUTER_STATEMENT = late_pattern(r"^(?=[\w@])", re.MULTILINE)
 _INNER_STATEMENT = late_pattern(r"^(?=[\w@]|(?:    |\t)(?:def|async|@))", re.MULTILINE)
 """A text read in part may end within a class where no brace would be left open."""
-_SETS_DATA = late_pattern(r"\w+[ \t]*(?::[^=\n]*+)?=[ \t]*\w{0,2}[\"'(\[{]")
+_SETS_DATA = late_pattern(
+    r"(?:\w{1,30}[ \t]{1,9}){0,4}[\w.]{1,99}[ \t]*(?::[^=\n]{0,99}+)?:?="
+    r"[ \t]*(?:[\w.]{0,60}\(?[\[{(]?|[rbuf]{0,2})[\"'`(\[{]"
+)
 
 
 class Trimmers(NamedTuple):

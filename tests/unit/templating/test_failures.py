@@ -30,6 +30,9 @@ from promptforge.errors import TemplateError
             '{% include "t/itm.txt.j2" %}',
             'there is no template "t/itm.txt.j2"; did you mean "t/item.txt.j2"?',
         ),
+        ("{% if item.name %}{% else %}{% else if item.path %}{% endif %}", "elif for else if"),
+        ("{% raw", "{% is not closed; write %} where it ends"),
+        ("{% raw %} a", "{% raw %} is not closed; write {% endraw %} where it ends"),
     ],
 )
 def test_what_is_not_there_is_named_with_the_nearest(

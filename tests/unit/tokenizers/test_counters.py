@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_encodings import PARTS, SCALE
 
-from promptforge.errors import TokenizerError
+import promptforge as pf
+from promptforge.errors import OptionError, TokenizerError
 from promptforge.text.words import UNITS, last_unit_end, unit_ends
 from promptforge.tokenizers.counters import Counter, RecentCache
 from promptforge.tokenizers.registry import get_tokenizer
@@ -148,3 +149,14 @@ def test_a_cut_goes_on_behind_a_count_that_falls() -> None:
     text = "one two three four five six seven eight nine ten"
     assert get_tokenizer(Falling()).cut(text, 9, "word") == text[: text.index(" ten")]
     assert get_tokenizer(Falling()).cut(text, 7, "word") == "one two three four"
+
+
+def test_an_error_of_ours_within_a_counter_of_the_users_is_one_of_it() -> None:
+    class Mine:
+        name = "mine"
+
+        def count(self, text: str) -> int:
+            raise OptionError("wrong option")
+
+    with pytest.raises(TokenizerError, match=r'tokenizer "mine": count\(\) failed'):
+        pf.render(["text"], tokenizer=Mine())

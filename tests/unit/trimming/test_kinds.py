@@ -100,3 +100,13 @@ def test_a_program_that_begins_with_no_literal_keeps_its_beginning() -> None:
     assert not is_cut_within_data(text, 200)
     assert not is_cut_within_data("# only a comment\n" * 400, 200)
     assert is_cut_within_data(f"SIZES: list[int] = [\n{'    1,' * 400}\n]\n", 200)
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["const DATA = ", "export const rows: Row[] = ", "static DATA: &str = ", "var data = ",
+     "data := ", "app.DATA = ", "DATA = b64decode(", "const text = `"],
+)  # fmt: skip
+def test_a_giant_literal_is_known_in_any_language(head: str) -> None:
+    quote = "" if head.endswith("`") else '"'
+    assert is_cut_within_data(f"import x\n\n{head}{quote}{'abc ' * 200}", 200)
