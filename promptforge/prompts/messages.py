@@ -458,6 +458,8 @@ def _with_late_results(
                     diagnostics.add("PF209", text, where=where)
             waiting[block.id] -= 1
             results.append(block)
+            if message.pinned:
+                made[place] = replace(made[place][0], pinned=True), results
         made.append((message, kept))
         ids = [b.id for b in kept if isinstance(b, ToolCall) and b.id]
         if ids:

@@ -9,6 +9,8 @@ import pytest
 from provider_answers import CITED, THOUGHT, prompt
 
 import promptforge as pf
+from promptforge.errors import Diagnostics
+from promptforge.prompts.histories import read_history
 from promptforge.prompts.messages import weigh
 
 
@@ -135,3 +137,14 @@ def test_a_result_without_an_id_leaves_the_call_of_one_that_has_one() -> None:
     }
     assert results["a"] == "of a" and "of the one without" in results.values()
     assert not prompt.warnings
+
+
+def test_a_pinned_result_stays_pinned_behind_its_call() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    history = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "x", "pinned": True},
+    ]
+    read = read_history(history, "history", Diagnostics())
+    assert [message.pinned for message in read if message.role == "tool"] == [True]
