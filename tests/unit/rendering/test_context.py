@@ -20,3 +20,29 @@ def test_views_are_remembered_only_as_far_as_there_is_room(
     views = [view for each in renderer._pipeline._views.values() for view, _ in each.values()]
     assert views
     assert sum(2048 + len(view["text"]) for view in views) <= 100_000
+
+
+@pytest.mark.parametrize("layout", ["chunks", "chunks-compact"])
+@pytest.mark.parametrize("said", ["option", "item"])
+def test_a_distance_is_printed_as_relevance_so_that_more_is_better(layout: str, said: str) -> None:
+    order = "lower" if said == "option" else "given"
+    own = "given" if said == "option" else "lower"
+    found = [
+        pf.Item(content=c, path=c, origin="similarity", score=score, score_order=own)  # type: ignore[arg-type]
+        for c, score in (("near", 0.25), ("far", 1.0))
+    ]
+    renderer = pf.Renderer(layout=layout, scores=True)
+    assert renderer.render(found, score_order=order).text.count("80%") == 1
+    text = renderer.render(found, score_order="higher").text  # no view of the other order
+    assert "25%" in text and "80%" not in text
+
+
+def test_a_list_of_sources_has_the_score_that_the_items_show() -> None:
+    found = pf.Item(content="x", path="a", origin="similarity", score=0.25)
+    templates = {
+        "mine/layout.yaml": "base: chunks\n",
+        "_sources.md.j2": "{% for s in sources %}{{ s.score }}{% endfor %}",
+        "mine/item.md.j2": "{{ item.content }}",
+    }
+    renderer = pf.Renderer(templates=templates, layout="mine", sources=True)
+    assert "0.8" in renderer.render([found], score_order="lower").text
