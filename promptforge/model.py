@@ -428,6 +428,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     path: str | None
+    url: str | None
     line: int | None
     score: float
 
