@@ -139,6 +139,8 @@ MAX_VIEW_CHARS = 1 << 24
 """Characters of all views that a renderer remembers."""
 CHARS_OF_FIELDS = 2048
 """A view takes about as much memory as so many characters, beside its content."""
+MAX_PAGE_CHARS = 20
+"""Characters of a page's label, such as `xii`; what is longer is no page."""
 _VISIBLE_FIELDS = attrgetter(
     "kind",
     "id",
@@ -465,9 +467,13 @@ def change_notes(changes: Changes) -> CleaningNotes:
 
 
 def _title(item: Item) -> str:
-    if item.path is not None:
-        return item.path
-    return item.name or item.url or item.id or item.kind
+    if item.path is None:
+        return item.name or item.url or item.id or item.kind
+    # Pages of one PDF have one path; the page that a record has stands in the name alone.
+    _, said, page = (item.name or "").rpartition(", page ")
+    if said and len(page) <= MAX_PAGE_CHARS and " " not in page:
+        return f"{item.path}, page {page}"
+    return item.path
 
 
 def line_range(item: Item, marks: Marks) -> str | None:

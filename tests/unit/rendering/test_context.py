@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import promptforge as pf
@@ -46,3 +48,17 @@ def test_a_list_of_sources_has_the_score_that_the_items_show() -> None:
     }
     renderer = pf.Renderer(templates=templates, layout="mine", sources=True)
     assert "0.8" in renderer.render([found], score_order="lower").text
+
+
+@pytest.mark.parametrize("syntax", ["markdown", "xml", "json", "yaml", "toon", "plain"])
+@pytest.mark.parametrize("layout", ["chunks", "chunks-compact", "documents", "context"])
+def test_a_page_stands_beside_its_path(layout: str, syntax: Any) -> None:
+    found = [
+        {"page_content": "Phones.", "metadata": {"source": "w.pdf", "page": 0}},
+        {"page_content": "More.", "metadata": {"source": "w.pdf", "page": 4, "title": "Warranty"}},
+        {"page_content": "None.", "metadata": {"source": "w.pdf"}},
+    ]
+    text = pf.render(found, layout=layout, format=syntax).text
+    assert [text.count(said) for said in ("w.pdf", "w.pdf, page 0", "w.pdf, page 4")] == [3, 1, 1]
+    named = pf.Item(content="x", path="a.py", name="the rule, page of notes")
+    assert "page" not in pf.render([named], layout=layout, format=syntax).text
