@@ -27,10 +27,10 @@ def test_views_are_remembered_only_as_far_as_there_is_room(
 @pytest.mark.parametrize("layout", ["chunks", "chunks-compact"])
 @pytest.mark.parametrize("said", ["option", "item"])
 def test_a_distance_is_printed_as_relevance_so_that_more_is_better(layout: str, said: str) -> None:
-    order = "lower" if said == "option" else "given"
-    own = "given" if said == "option" else "lower"
+    order: Any = "lower" if said == "option" else "given"
+    own: Any = "given" if said == "option" else "lower"
     found = [
-        pf.Item(content=c, path=c, origin="similarity", score=score, score_order=own)  # type: ignore[arg-type]
+        pf.Item(content=c, path=c, origin="similarity", score=score, score_order=own)
         for c, score in (("near", 0.25), ("far", 1.0))
     ]
     renderer = pf.Renderer(layout=layout, scores=True)
