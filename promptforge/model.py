@@ -131,6 +131,13 @@ Language = Callable[[Item], str | None]
 """Tells the language of an item, or `None` for an unknown one."""
 
 
+def meaning_of(item: Item, score_order: ScoreOrder) -> ScoreOrder:
+    """Return what an item's score means: of a found one the caller's word beats the store's."""
+    if score_order == "given" or item.origin != "similarity":
+        return item.score_order
+    return score_order
+
+
 def closeness(distance: float) -> float:
     """Return a number that falls as a distance grows, and is never below 0: 1 for none."""
     return 1 / (1 + distance) if distance > 0 else 1 - distance
@@ -421,6 +428,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     path: str | None
+    url: str | None
     line: int | None
     score: float
 

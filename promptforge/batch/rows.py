@@ -53,6 +53,7 @@ from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
+from ..text.format import plural
 from ..text.words import late_pattern, late_property
 
 Row = tuple[int, bytes]
@@ -652,6 +653,8 @@ class RowRenderer:
             given = value.get(column)
             if isinstance(given, str):
                 given = given.strip()
+            if given == "[]" and key == "items":
+                given = []
             if given in (None, "", []):
                 found = "is empty"
                 if given is None:
@@ -668,8 +671,7 @@ class RowRenderer:
         asked = _understand(value, self._spec.to)
         if records is None:
             return asked
-        # Data of a user, however it looks: a text is a text here, and no name of a file.
-        return asked._replace(records=[records] if isinstance(records, str) else records)
+        return asked._replace(records=records)
 
     def _render(self, asked: _RowRequest, inputs: _Inputs) -> dict[str, Any]:
         job, to = asked.job, asked.to
@@ -706,7 +708,7 @@ class RowRenderer:
             paths.append(job.history)
         wanted = SourceRequest(
             items=names,
-            records=asked.records,
+            records=_column_records(asked.records, said),
             files=job.files,
             documents=job.documents,
             man_pages=job.man_pages,
@@ -757,6 +759,31 @@ class RowRenderer:
 
 _LINES = late_pattern(r":\d+(?:-\d*)?$")
 """The range of lines after a path: `a.py:3-5`."""
+
+
+def _column_records(given: Any, said: Diagnostics) -> Any:
+    """Return the records in an items column: of a text those of its JSON list, else it alone.
+
+    Any other text is an item, however it looks, and no name of a file.
+    """
+    if not isinstance(given, str):
+        return given
+    if not given.lstrip().startswith("["):
+        return [given]
+    twice: dict[str, None] = {}
+    try:  # a table of CSV has no lists, so they stand in it as texts
+        records = decode_json(given, twice, lenient=True)
+        gather(SourceRequest(records=records), Diagnostics())
+    except (ValueError, RecursionError, ItemError):
+        return [given]
+    if not all(isinstance(record, dict | str) for record in records):
+        return [given]  # rows of numbers, or of cells
+    if records:
+        read = plural(len(records), "record", "records")
+        message = f"the text in the column of items is a JSON list, read as {read}"
+        said.add("PF202", message, severity="info")
+        report_repeated_keys(twice, said, "items")
+    return records
 
 
 def _confine(path: str) -> None:

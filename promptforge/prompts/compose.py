@@ -51,7 +51,7 @@ from .providers import OTHER_FAMILY, SYSTEM_ROLES, FamilyRules
 MAX_ARGUMENT_CHARS = 120
 """Characters kept of a call's arguments in the line in the place of its result."""
 MAX_TITLE_CHARS = 200
-"""Characters kept of the title and of the source of a cited item."""
+"""Characters kept of the title of a cited item; half an address would lead nowhere."""
 BYTES_PER_TOKEN = 2
 """Bytes of an encrypted thought for each token that it may cost: texts have more."""
 MAX_DELIMITERS_REMEMBERED = 64
@@ -769,24 +769,22 @@ def show_context(
     if not cited:
         text = result.text.strip("\n")
         return PromptContext(text) if text else None
-    # The sections hold ids in the order of the text; several items may share an id.
-    by_id: dict[str, list[ResultItem]] = {}
-    for item in result.report.items:
-        if item.status != "dropped":
-            by_id.setdefault(item.id, []).append(item)
-    ids = [id_ for section in result.sections for id_ in section.items]
-    shown = [by_id[id_].pop(0) for id_ in ids if by_id.get(id_)]
-    blocks = tuple(_to_cited(item, controls) for item in shown if item.text.strip())
-    return PromptContext("", blocks) if blocks else None
+    by_place = {item.place: item for item in result.report.items}
+    blocks = []
+    for place, source in enumerate(result.sources, 1):
+        item = by_place[place]
+        if item.text.strip():
+            blocks.append(_to_cited(item, source.url, controls))
+    return PromptContext("", tuple(blocks)) if blocks else None
 
 
-def _to_cited(item: ResultItem, controls: ControlTokens | None) -> CitedItem:
-    source = item.path or item.name or item.id
-    title = item.name or item.path or item.id
+def _to_cited(item: ResultItem, url: str | None, controls: ControlTokens | None) -> CitedItem:
+    source = item.path or url or item.name or item.id
+    title = item.name or item.path or url or item.id
     if item.line_range and item.path:
         title = f"{title} ({item.line_range})"
     title, source = to_label(title), to_label(source)
     if controls is not None:
         title, source = controls.break_up(title)[0], controls.break_up(source)[0]
     found = item.origin == "similarity"
-    return CitedItem(title[:MAX_TITLE_CHARS], source[:MAX_TITLE_CHARS], item.text, found)
+    return CitedItem(title[:MAX_TITLE_CHARS], source, item.text, found)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ..config.layouts import LayoutSettings
 from ..config.options import Options
-from ..model import Item, Language, closeness
+from ..model import Item, Language, closeness, meaning_of
 from ..packing.types import Variant
 from ..selection.group import without
 from ..syntax.contents import CleanedContent, clean_content
@@ -139,6 +139,8 @@ MAX_VIEW_CHARS = 1 << 24
 """Characters of all views that a renderer remembers."""
 CHARS_OF_FIELDS = 2048
 """A view takes about as much memory as so many characters, beside its content."""
+MAX_PAGE_CHARS = 20
+"""Characters of a page's label, such as `xii`; what is longer is no page."""
 _VISIBLE_FIELDS = attrgetter(
     "kind",
     "id",
@@ -224,7 +226,7 @@ class ItemViews:
         if not layout.uses("query"):
             flags["query"] = None  # so that another query finds the same views
         shared: tuple[object, ...] = (layout, self._own_lines, own, tuple(flags.values()))
-        shared += (options.marker, nonce)
+        shared += (options.marker, nonce, options.score_order)
         self.breaker = _make_breaker(setting, lines)
         """Breaks up control tokens that texts make where they meet; None where they are kept."""
         if self.breaker is not None:
@@ -348,9 +350,8 @@ class ItemViews:
         if item.metadata:
             chars += count_chars(item.metadata.values())
         view["start_line"], view["end_line"] = item.start_line, item.end_line
-        view["score"], view["metadata"] = item.score, OpenFields(item.metadata)
-        if item.score_order == "lower":  # of a distance its closeness, so that more is better
-            view["score"] = closeness(item.score)
+        view["score"] = shown_score(item, self._options)
+        view["metadata"] = OpenFields(item.metadata)
         return view, chars
 
     def _clean(self, text: str, head: str = "") -> CleanedContent:
@@ -466,9 +467,13 @@ def change_notes(changes: Changes) -> CleaningNotes:
 
 
 def _title(item: Item) -> str:
-    if item.path is not None:
-        return item.path
-    return item.name or item.url or item.id or item.kind
+    if item.path is None:
+        return item.name or item.url or item.id or item.kind
+    # Pages of one PDF have one path; the page that a record has stands in the name alone.
+    _, said, page = (item.name or "").rpartition(", page ")
+    if said and len(page) <= MAX_PAGE_CHARS and " " not in page:
+        return f"{item.path}, page {page}"
+    return item.path
 
 
 def line_range(item: Item, marks: Marks) -> str | None:
@@ -476,6 +481,13 @@ def line_range(item: Item, marks: Marks) -> str | None:
     if item.start_line is None or item.end_line is None:
         return None
     return marks.line_range(item.start_line, item.end_line)
+
+
+def shown_score(item: Item, options: Options) -> float:
+    """Return the score that templates print, where more is better: of a distance its closeness."""
+    if meaning_of(item, options.score_order) == "lower":
+        return closeness(item.score)
+    return item.score
 
 
 def citation(item: Item) -> dict[str, Any]:

@@ -56,6 +56,7 @@ from .context import (
     citation,
     control_token_notes,
     first_line,
+    shown_score,
 )
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ class Page:
         longest = self.options.item_max_chars
         found = [
             (members, item)
-            for members, item in join_ranges(self._items, whole)
+            for members, item in join_ranges(self._items, whole, self.options.score_order)
             # `item_max_chars` may allow less than all of them.
             if longest is None or len(item.content or "") <= longest
         ]
@@ -448,7 +449,7 @@ class Page:
         found = []
         for index in indices:
             item = self.views.break_up_labels(self._items[index])[0]
-            fields = citation(item)
+            fields = citation(item) | {"score": shown_score(item, self.options)}
             place = item.path or fields["name"]
             if item.url and place not in (item.path, item.url):
                 place = f"{place} ({item.url})"

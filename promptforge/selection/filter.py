@@ -19,7 +19,16 @@ import msgspec
 
 from ..config.options import Options
 from ..errors import Diagnostics, OptionError, quote
-from ..model import Item, Language, ScoreOrder, closeness, item_id, read_date, readable_text
+from ..model import (
+    Item,
+    Language,
+    ScoreOrder,
+    closeness,
+    item_id,
+    meaning_of,
+    read_date,
+    readable_text,
+)
 from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_WORTH, PATHS, Reason
 from ..text.format import plural, to_text
 from ..text.words import (
@@ -662,13 +671,6 @@ def _filter(asked: _Asked, dropped: dict[int, str]) -> None:
             dropped[index] = reason
 
 
-def _meaning(item: Item, score_order: ScoreOrder) -> ScoreOrder:
-    """Return what the number of an item means: the caller's word counts more than the store's."""
-    if item.origin != "similarity":
-        return "higher"
-    return item.score_order if score_order == "given" else score_order
-
-
 def rank_items(columns: Columns, score_order: ScoreOrder) -> array[float]:
     """Return the rank of each item, the best the highest: its number, or its place in a search.
 
@@ -681,7 +683,7 @@ def rank_items(columns: Columns, score_order: ScoreOrder) -> array[float]:
     sides: dict[ScoreOrder, list[int]] = {}
     for index, item in enumerate(columns.items):
         if item.origin == "similarity":
-            sides.setdefault(_meaning(item, score_order), []).append(index)
+            sides.setdefault(meaning_of(item, score_order), []).append(index)
     for meaning, found in sides.items():
         if meaning == "lower":
             for index in found:

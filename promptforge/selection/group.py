@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from ..model import Item, path_with_lines
+from ..model import Item, ScoreOrder, meaning_of, path_with_lines
 from ..packing.types import Variant
 from ..reasons import DUPLICATE, MERGED
 from ..text.format import capitalize, to_text
@@ -402,8 +402,12 @@ class JoinedRange(NamedTuple):
     item: Item
 
 
-def join_ranges(items: Sequence[Item], indices: Iterable[int]) -> list[JoinedRange]:
+def join_ranges(
+    items: Sequence[Item], indices: Iterable[int], score_order: ScoreOrder = "given"
+) -> list[JoinedRange]:
     """Join ranges of one file that overlap or touch and agree; others are left out.
+
+    A joined item has the best score of them, as `score_order` or their store has it.
 
     >>> lines = [Item(path="a", content="x", start_line=n, end_line=n) for n in (1, 2, 9)]
     >>> [(joined.members, joined.item.end_line) for joined in join_ranges(lines, [0, 1, 2])]
@@ -419,19 +423,21 @@ def join_ranges(items: Sequence[Item], indices: Iterable[int]) -> list[JoinedRan
     for ranges in files.values():
         if len(ranges) > 1:
             ranges.sort()
-            found += _join_in_file(items, [index for _, index, _ in ranges])
+            found += _join_in_file(items, [index for _, index, _ in ranges], score_order)
     return found
 
 
-def _join_in_file(items: Sequence[Item], indices: Sequence[int]) -> list[JoinedRange]:
-    runs = [_Run(indices[0], items[indices[0]])]
+def _join_in_file(
+    items: Sequence[Item], indices: Sequence[int], score_order: ScoreOrder
+) -> list[JoinedRange]:
+    runs = [_Run(indices[0], items[indices[0]], score_order)]
     for index in indices[1:]:
         item, run = items[index], runs[-1]
         touching = (item.start_line or 0) <= run.end + 1
         if touching and run.join(index, item):
             continue
         if not touching or (item.end_line or 0) >= run.end:
-            runs.append(_Run(index, item))
+            runs.append(_Run(index, item, score_order))
         # Else it disagrees, and ends first: the run may still be joined by the next.
     return [run.joined(items) for run in runs if len(run.members) > 1]
 
@@ -439,8 +445,9 @@ def _join_in_file(items: Sequence[Item], indices: Sequence[int]) -> list[JoinedR
 class _Run:
     """Ranges of one file that touch or overlap, and agree there: one item in the end."""
 
-    def __init__(self, index: int, item: Item) -> None:
+    def __init__(self, index: int, item: Item, score_order: ScoreOrder) -> None:
         self.members = [index]
+        self._best = min if meaning_of(item, score_order) == "lower" else max
         self.end = item.end_line or 0
         self._first = item
         self._lines: list[str] = []
@@ -461,7 +468,7 @@ class _Run:
             return False
         lines += theirs[len(inside) :]
         self._lines, self.end = lines, max(self.end, item.end_line or 0)
-        self._score = max(self._score, item.score)
+        self._score = self._best(self._score, item.score)
         if self._name != item.name:  # two functions: neither name is right for both
             self._name = None
         self._metadata = item.metadata | self._metadata

@@ -130,6 +130,7 @@ def test_an_entry_has_these_fields() -> None:
         "name",
         "kind",
         "path",
+        "url",
         "line",
         "score",
     }

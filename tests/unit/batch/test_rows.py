@@ -323,6 +323,42 @@ def test_columns_of_a_users_own_are_read_as_render_reads_them() -> None:
     assert row_id(b'{"qid": 7, "id": 8}', "row-1", "qid") == "7"
 
 
+TEXTS_OF_LISTS = [
+    ('[{"title": "Tar", "text": "It packs."}, {"text": "It unpacks."}]', 2),
+    (' ["It packs.", "It unpacks.", "It lists."]', 3),
+    ('[{"text": "It packs.", "score": NaN}]', 1),
+    ('[{"text": "It packs."}, {"id": 1}]', 1),
+    ("[]", 0),
+]
+
+
+@pytest.mark.parametrize(("text", "count"), TEXTS_OF_LISTS)
+def test_a_list_in_json_in_the_column_of_items_is_read_as_that_list(text: str, count: int) -> None:
+    spec = make_spec(None, None, None, None, ".", None, {}, {"items": "ctx"})
+    made = json.loads(RowRenderer(spec).row(1, json.dumps({"ctx": text}).encode())[0])
+    said = "".join(each["message"] for each in made["warnings"])
+    assert made["items_included"] == count
+    assert ("JSON list" in said) == (count > 0)
+    assert count or 'its column "ctx" is empty' in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1, 2]",
+        '[{"id": 1, "email": "a@b.org"}]',
+        '[["a", "b"]]',
+        "[draft] It packs.",
+        "['It packs.']",
+        "[" * 100_000,
+        '{"text": "It packs."}',
+    ],
+)
+def test_a_text_that_is_no_list_of_records_stays_one_item(text: str) -> None:
+    made = RenderBatch(columns={"items": "ctx"})({"ctx": [text]})
+    assert made["text"] == [pf.render([text]).text] and made["items_included"] == [1]
+
+
 def test_a_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(OptionError, match='the batch has no "qeustion"; did you mean "question"'):
         RenderBatch(columns={"user": "qeustion"})({"question": ["?"]})

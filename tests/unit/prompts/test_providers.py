@@ -292,6 +292,23 @@ def test_items_are_cited_as_blocks_where_the_provider_has_them() -> None:
     assert question == {"type": "text", "text": "q"}
 
 
+def test_a_citation_leads_to_the_address_of_a_page() -> None:
+    long = "https://a.example/" + 300 * "w"
+    pages: list[Any] = [
+        {"page_content": text, "metadata": {"source": url, "title": "Warranty"}}
+        for text, url in (("24 months.", long), ("12.", "https://b.example/w"))
+    ]
+    pages.append({"content": "No name.", "url": "https://c.example", "origin": "similarity"})
+    prompt = RENDERER.prompt(pages, user="q", to="anthropic", cite=True)
+    found = [(each["source"], each["title"]) for each in prompt[0]["content"][:-1]]
+    assert sorted(found) == [
+        ("https://a.example/" + 300 * "w", "Warranty"),
+        ("https://b.example/w", "Warranty"),
+        ("https://c.example", "https://c.example"),
+    ]
+    assert [source.url for source in prompt.sources] == [source for source, _ in found]
+
+
 @pytest.mark.parametrize("order", ["score", "given", "edges"])
 def test_the_nth_citation_is_of_the_nth_source(order: Any) -> None:
     texts = {"z": "alpha " * 20, "big": "more " * 4_000, "c": "gamma " * 20, "d": "delta " * 20}

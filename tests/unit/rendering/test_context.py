@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import promptforge as pf
@@ -20,3 +22,43 @@ def test_views_are_remembered_only_as_far_as_there_is_room(
     views = [view for each in renderer._pipeline._views.values() for view, _ in each.values()]
     assert views
     assert sum(2048 + len(view["text"]) for view in views) <= 100_000
+
+
+@pytest.mark.parametrize("layout", ["chunks", "chunks-compact"])
+@pytest.mark.parametrize("said", ["option", "item"])
+def test_a_distance_is_printed_as_relevance_so_that_more_is_better(layout: str, said: str) -> None:
+    order: Any = "lower" if said == "option" else "given"
+    own: Any = "given" if said == "option" else "lower"
+    found = [
+        pf.Item(content=c, path=c, origin="similarity", score=score, score_order=own)
+        for c, score in (("near", 0.25), ("far", 1.0))
+    ]
+    renderer = pf.Renderer(layout=layout, scores=True)
+    assert renderer.render(found, score_order=order).text.count("80%") == 1
+    text = renderer.render(found, score_order="higher").text  # no view of the other order
+    assert "25%" in text and "80%" not in text
+
+
+def test_a_list_of_sources_has_the_score_that_the_items_show() -> None:
+    found = pf.Item(content="x", path="a", origin="similarity", score=0.25)
+    templates = {
+        "mine/layout.yaml": "base: chunks\n",
+        "_sources.md.j2": "{% for s in sources %}{{ s.score }}{% endfor %}",
+        "mine/item.md.j2": "{{ item.content }}",
+    }
+    renderer = pf.Renderer(templates=templates, layout="mine", sources=True)
+    assert "0.8" in renderer.render([found], score_order="lower").text
+
+
+@pytest.mark.parametrize("syntax", ["markdown", "xml", "json", "yaml", "toon", "plain"])
+@pytest.mark.parametrize("layout", ["chunks", "chunks-compact", "documents", "context"])
+def test_a_page_stands_beside_its_path(layout: str, syntax: Any) -> None:
+    found = [
+        {"page_content": "Phones.", "metadata": {"source": "w.pdf", "page": 0}},
+        {"page_content": "More.", "metadata": {"source": "w.pdf", "page": 4, "title": "Warranty"}},
+        {"page_content": "None.", "metadata": {"source": "w.pdf"}},
+    ]
+    text = pf.render(found, layout=layout, format=syntax).text
+    assert [text.count(said) for said in ("w.pdf", "w.pdf, page 0", "w.pdf, page 4")] == [3, 1, 1]
+    named = pf.Item(content="x", path="a.py", name="the rule, page of notes")
+    assert "page" not in pf.render([named], layout=layout, format=syntax).text

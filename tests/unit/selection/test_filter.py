@@ -587,3 +587,12 @@ def test_what_texts_share_is_found_once_for_any_query(monkeypatch: pytest.Monkey
     assert again.warnings == before.warnings
     with pytest.raises(NameError):  # one other item: all are compared anew
         pf.render([*items[1:], pf.Item(content="new")], query="words", max_tokens=4000)
+
+
+def test_joined_distances_are_the_least_and_joined_scores_the_greatest() -> None:
+    near, far = (
+        line_range(first, first + 1, origin="similarity", score=score)
+        for first, score in ((1, 0.1), (3, 0.9))
+    )
+    assert join_ranges([near, far], [0, 1], "lower")[0].item.score == 0.1
+    assert join_ranges([near, far], [0, 1])[0].item.score == 0.9
