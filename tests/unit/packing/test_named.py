@@ -29,6 +29,17 @@ def test_without_a_query_the_later_ones_go() -> None:
         assert shown(render(named, budget)) == set(range(count))
 
 
+def test_with_a_query_those_go_that_answer_it_least() -> None:
+    named = [pf.Item(name=f"n{n}", content=f"Word {n} " * 900, named=True) for n in range(20)]
+    named[17] = pf.Item(name="pump", content="The pump has a valve. " * 300, named=True)
+    before: set[int] = set()
+    for budget in (100, 300, 700):
+        now = shown(pf.render(named, max_tokens=budget, query="Which valve has the pump?"))
+        assert 17 in now and before <= now
+        assert now - {17} == set(range(len(now) - 1))
+        before = now
+
+
 @pytest.mark.parametrize("query", [None, "part"])
 def test_a_long_diff_leaves_the_files_of_a_folder_room(query: str | None) -> None:
     diff = [
