@@ -24,6 +24,9 @@ Origin = Literal["explicit", "similarity"]
 ScoreOrder = Literal["given", "higher", "lower"]
 NO_SCORE = float("1")
 """The score of an item that was given none: known by identity, for 1 is a score as well."""
+CHANGE_KINDS = frozenset({"commit", "diff"})
+MAX_CHANGES_NAMED = 24
+"""Changes, or changed files, that are named: of a diff of hundreds the others compete."""
 MAX_LINE_NUMBER = 2**31 - 1
 """Larger line numbers are taken for mistakes."""
 MAX_CHARS_HASHED = 1 << 20
@@ -309,7 +312,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     room: int
     """The rest of the limit at its turn."""
     ahead: dict[str, int]
-    """The parts before it: `required`, `named`, `found` items, and `templates` around them."""
+    """The parts before it: `required`, `named`, `found`, `other` items, and `templates`."""
     refused: dict[str, int]
     """Variants that had no room, with what each takes."""
     missing: int | None

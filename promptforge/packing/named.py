@@ -39,8 +39,8 @@ def pack_named(
 ) -> PackingStep:
     """Show each item of a step at least in short, then longer up to `limit`, the shortest first.
 
-    Where not all have room in short, the last ones go. With `passages` each shows of these what its
-    length has room for. Returns the step with the items that are shown.
+    Where not all have room in short, the last ones of the walk go. With `passages` each shows of
+    these what its length has room for. Returns the step with the items that are shown.
     """
     if not step.again:
         if packer.show_all(step.walk, limit):

@@ -20,7 +20,7 @@ from ..packing.types import UNLIMITED, Cost, Variant, subtract_costs
 from ..reasons import MAX_ITEMS, SECTION_BUDGET
 from ..text.delimiters import BrokenDelimiterError
 from ..text.words import late_property
-from .page import Page
+from .page import Page, named_indices
 from .planning import Printed, whole_at
 from .what_if import MAX_VALUE, Outcome, Raises, tries_asked, tries_unasked
 
@@ -178,12 +178,13 @@ class Decisions:
         return WINDOW if self._options.max_tokens == self._options.window_room else BUDGET
 
     def _share_of(self, index: int) -> str:
-        return NAMED_SHARE if self._group(index) == "named" else FOUND_SHARE
+        return FOUND_SHARE if self._group(index) in ("found", "required") else NAMED_SHARE
 
     def _has_room_in_share(self, index: int, turn: Turn, share: str) -> bool:
         """Return True if an item has room where its side may take all of the limit."""
-        other = "found" if share == NAMED_SHARE else "named"
-        given_back = self._ahead(index, turn, share).get(other, 0)
+        others = ("found",) if share == NAMED_SHARE else ("named", "other")
+        ahead = self._ahead(index, turn, share)
+        given_back = sum(ahead.get(group, 0) for group in others)
         room = turn.most[0] - self._cost_without(index, turn)[0] + given_back
         return self._page.item_cost(index, self._page.variants(index)[0])[0] <= room
 
@@ -255,8 +256,14 @@ class Decisions:
         item = self._page.candidates.pool[index]
         if item.required:
             return "required"
-        named = item.origin == "explicit" or index in self._page.candidates.overrides
-        return "named" if named else "found"
+        if index in self._named:
+            return "named"
+        return "other" if item.origin == "explicit" else "found"
+
+    @late_property
+    def _named(self) -> frozenset[int]:
+        """The items that come before all that compete."""
+        return frozenset(named_indices(self._page.candidates, self._options))
 
     # --- larger limits --------------------------------------------------------------------------
 

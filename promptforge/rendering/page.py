@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config.options import Options
 from ..errors import TemplateError
-from ..model import Item
+from ..model import CHANGE_KINDS, MAX_CHANGES_NAMED, Item
 from ..packing.pack import Plan
 from ..packing.packings import PACKINGS
 from ..packing.types import (
@@ -531,8 +531,9 @@ def divide_named(
     """Divide explicit items into those that are reserved, and those that compete.
 
     Where nothing is shortened none is reserved, nor where a packing walks the page or the list.
-    Items of a list come after those of named sources, the best first where a query ranks them. They
-    compete where they are the files of a repository.
+    Items of a list come after those of named sources, both the best first where a query ranks them.
+    Those of a list compete where they are the files of a repository, and so do changes but for the
+    first ones: a diff of hundreds of files leaves the others room.
     """
     if not PACKINGS[options.packing].best_first or options.trim == "none":
         return (), explicit
@@ -544,8 +545,28 @@ def divide_named(
         named = [index for index in named if items[index].named or not items[index].path]
     elif asked is not None and asked.of_files and asked.has_evidence:
         named = [index for index in named if items[index].named or not is_file(items[index])]
-    named.sort(key=lambda index: (not items[index].named, not items[index].named and -ranks[index]))
+    by_query = asked is not None and asked.has_evidence
+    named.sort(
+        key=lambda index: (
+            not items[index].named,
+            (by_query or not items[index].named) and -ranks[index],
+        )
+    )
+    changes = [i for i in named if items[i].named and items[i].kind in CHANGE_KINDS]
+    competing = {*changes[MAX_CHANGES_NAMED:]}
+    named = [index for index in named if index not in competing]
     return named, [*filterfalse({*named}.__contains__, explicit)]
+
+
+def named_indices(candidates: Candidates, options: Options) -> list[int]:
+    """Return the items that come before all that compete: pinned ones, then those reserved."""
+    items, pins = candidates.pool, candidates.overrides
+    explicit = [
+        i
+        for i in candidates.kept
+        if items[i].origin == "explicit" and not items[i].required and i not in pins
+    ]
+    return [*sorted(pins), *divide_named(explicit, candidates, options)[0]]
 
 
 # --- lower bounds -----------------------------------------------------------------------------

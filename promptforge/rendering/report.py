@@ -65,7 +65,7 @@ from ..text.format import plural
 from ..text.words import late_property
 from ..tokenizers.counters import Counter
 from .context import citation, line_range
-from .page import Page, divide_named
+from .page import Page, named_indices
 from .planning import Printed, trimmed_items, whole_at
 
 if TYPE_CHECKING:
@@ -603,11 +603,10 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
 
 def _named_left_out(report: Report) -> str:
     """Return the names of the items that were named and have no place on the page."""
-    candidates = report.page.candidates
-    lost = [i for i in candidates.kept if report.packed.reasons.get(i) in BUDGET_REASONS]
-    named, _ = divide_named(lost, candidates, report.page.options)
-    named = list(dict.fromkeys([*sorted(candidates.overrides.keys() & lost), *named]))
-    labels = [quote(citation(candidates.pool[index])["name"], 60) for index in named]
+    candidates, reasons = report.page.candidates, report.packed.reasons
+    named = named_indices(candidates, report.page.options)
+    lost = [index for index in named if reasons.get(index) in BUDGET_REASONS]
+    labels = [quote(citation(candidates.pool[index])["name"], 60) for index in lost]
     more = len(labels) - MAX_NAMED_LEFT_OUT
     end = f" and {more} more" if more > 0 else ""
     return ", ".join(labels[:MAX_NAMED_LEFT_OUT]) + end

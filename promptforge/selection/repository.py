@@ -21,7 +21,7 @@ from operator import mul
 from typing import NamedTuple
 
 from ..files.memory import is_withheld, recall, recall_last
-from ..model import Item, readable_text
+from ..model import CHANGE_KINDS, MAX_CHANGES_NAMED, Item, readable_text
 from ..text.characters import freeze
 from ..text.thesaurus import related_terms
 from ..text.words import (
@@ -125,8 +125,7 @@ _COMMENT_OF_PROGRAM = late_pattern(
 )
 _PHP_TAG = late_pattern(r"<\?php\s*\n")
 _NUMBERS = late_pattern(r"\d+(?:[ \t]*[-–,][ \t]*\d+)*")
-_CHANGE_KINDS = frozenset({"commit", "diff"})
-_NO_PROGRAM_KINDS = _CHANGE_KINDS | {"document", "file"}
+_NO_PROGRAM_KINDS = CHANGE_KINDS | {"document", "file"}
 """Among them `file`: YAML, for one, is shortened like a program, and is none."""
 _LOOKS = frozenset({"css", "html", "less", "sass", "scss", "stylus"})
 """Languages of how a page looks: beside a program they are data."""
@@ -511,10 +510,10 @@ def file_importance(
 ) -> Importance:
     """Return the importance of each item, the greatest for what the others use most.
 
-    Files that are named beside a folder come before all, then changes, for somebody has asked for
-    them; then a README at the top, and the file that says what the repository is built of. Equal
-    items in equal order get equal numbers. With the extra `tree-sitter` a syntax tree tells the
-    names that a program defines, else words such as `def` and `struct`.
+    Files that are named beside a folder come before all, then the first changes, for somebody has
+    asked for them; then a README at the top, and the file that says what the repository is built
+    of. Equal items in equal order get equal numbers. With the extra `tree-sitter` a syntax tree
+    tells the names that a program defines, else words such as `def` and `struct`.
     """
     if not items:
         return Importance([], {})
@@ -597,10 +596,16 @@ def _rank_files(
             ranks[number] /= 1 + seen[file.path]
             seen[file.path] += 1
     most = max(ranks)
+    changes = [
+        number
+        for number, file in enumerate(files)
+        if file.item.kind in CHANGE_KINDS and file.role != "patch"
+    ]
+    first_changes = {*changes[:MAX_CHANGES_NAMED]}
     for number, file in enumerate(files):
         if file.item.metadata.get("named") is True:
             ranks[number] = 3 * most
-        elif file.item.kind in _CHANGE_KINDS and file.role != "patch":
+        elif number in first_changes:
             ranks[number] = 2 * most
         elif file.role == "entry":
             ranks[number] += most

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -21,7 +22,7 @@ from ..errors import Diagnostic, Diagnostics, ItemError, OptionError, Severity, 
 from ..files import is_pattern, is_url
 from ..files.access import StrPath, show_path
 from ..files.stores import list_url, local_copy
-from ..model import Item, LoadedItems
+from ..model import MAX_CHANGES_NAMED, Item, LoadedItems
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.languages import language_of
 from .attack import TechniqueIndex, find_technique, read_attack
@@ -296,11 +297,15 @@ def _joined(failed: Sequence[ItemError]) -> Iterator[ItemError]:
         yield ItemError(reason, where=f"{names} and {len(errors) - MAX_NAMES_SHOWN} more")
 
 
-def _named(load: Callable[[], list[Item] | Item], most: int = 1) -> list[Item]:
-    """Return items as named ones; they compete where they are more than `most`, as of a folder."""
+def _named(load: Callable[[], list[Item] | Item], most: int = 1, *, sure: int = 0) -> list[Item]:
+    """Return items as named ones; where they are more than `most`, those after the first `sure`
+    compete, as of a folder.
+    """
     found = load()
     items = [found] if isinstance(found, Item) else found
-    return [replace(item, named=len(items) <= most) for item in items]
+    if len(items) <= most:
+        sure = most
+    return [replace(item, named=place < sure) for place, item in enumerate(items)]
 
 
 def _load_texts(path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]) -> list[Item]:
@@ -475,11 +480,12 @@ def _text_loaders(
         most = int(number < len(wanted.files) - wanted.listed)
         yield spec, partial(_named, partial(load_files, spec, progress=progress, **of_files), most)
     if wanted.git_diff is not None:
-        yield None, partial(_named, partial(load_diff, wanted.git_diff, **about))
+        yield None, partial(_named, partial(load_diff, wanted.git_diff, **about), sure=sys.maxsize)
     if wanted.git_changed is not None:
-        yield None, partial(_named, partial(load_changed, wanted.git_changed, **about))
+        load = partial(load_changed, wanted.git_changed, **about)
+        yield None, partial(_named, load, sure=MAX_CHANGES_NAMED)
     if wanted.git_log:
-        yield None, partial(_named, partial(load_log, wanted.git_log, **about))
+        yield None, partial(_named, partial(load_log, wanted.git_log, **about), sure=sys.maxsize)
 
 
 def _read_techniques(

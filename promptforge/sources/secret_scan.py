@@ -118,8 +118,10 @@ class SecretScan:
         return [*islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1)]
 
     def _note(self, shown: str, found: Sequence[_Found], *, is_masked: bool) -> None:
+        # A path may be one, too. A password such as `payments` is only a word there.
+        in_path = {secret for _, secret in self._find(shown, "")}
         for _, secret in found:
-            if secret:  # a path may be one, too
+            if secret and secret in in_path:
                 shown = shown.replace(secret, MASK)
         listed = self._masked if is_masked else self._left_out
         listed[shown] = ", ".join(dict.fromkeys(kind for kind, _ in found))

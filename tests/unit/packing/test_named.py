@@ -29,6 +29,40 @@ def test_without_a_query_the_later_ones_go() -> None:
         assert shown(render(named, budget)) == set(range(count))
 
 
+def test_with_a_query_those_go_that_answer_it_least() -> None:
+    named = [pf.Item(name=f"n{n}", content=f"Word {n} " * 900, named=True) for n in range(20)]
+    named[17] = pf.Item(name="pump", content="The pump has a valve. " * 300, named=True)
+    before: set[int] = set()
+    for budget in (100, 300, 700):
+        now = shown(pf.render(named, max_tokens=budget, query="Which valve has the pump?"))
+        assert 17 in now and before <= now
+        assert now - {17} == set(range(len(now) - 1))
+        before = now
+
+
+@pytest.mark.parametrize("query", [None, "part"])
+def test_a_long_diff_leaves_the_files_of_a_folder_room(query: str | None) -> None:
+    diff = [
+        pf.Item(
+            kind="diff",
+            path=f"src/m{n}.py",
+            content=f"diff --git a/m b/m\n-line {n}\n+ 2",
+            named=True,
+        )
+        for n in range(200)
+    ]
+    files = [
+        pf.Item(kind="code", path=f"lib/m{n}.py", content=f"def part{n}():\n    pass", named=False)
+        for n in range(100)
+    ]
+    result = pf.render([*files, *diff], max_tokens=1500, query=query, packing="repository")
+    kinds = [item.kind for item in result.items if item.text]
+    assert kinds.count("diff") >= 20 and "code" in kinds
+    few = pf.render([*files, *diff[:10]], max_tokens=700, query=query, packing="repository")
+    kinds = [item.kind for item in few.items if item.text]
+    assert kinds.count("diff") == 10 and "code" in kinds
+
+
 def test_a_list_with_scores_competes_by_rank() -> None:
     hits = [
         {"name": f"n{n}", "content": f"Word {n} " * 60, "score": 1 - n / 1000} for n in range(1000)

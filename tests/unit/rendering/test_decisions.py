@@ -145,9 +145,16 @@ def test_a_decision_says_what_a_limit_left_and_what_stood_before() -> None:
     assert (own.limit, own.unit, own.ahead) == ("budget", "tokens", {})
     assert (own.refused, own.needs) == ({"content": long.tokens_full}, own.room + own.missing)
     assert 60 + own.missing == long.fits_at
-    assert other.ahead == {"named": long.tokens} and other.room == 60 - result.tokens
+    assert other.ahead == {"other": long.tokens} and other.room == 60 - result.tokens
     assert [*other.refused] == ["content", "summary"]
     assert 60 + (other.missing or 0) == short.fits_at
+
+
+def test_what_competes_is_not_called_named() -> None:
+    named = {"id": "named", "content": "The user asks for it."}
+    result = pf.render([named, *RECORDS], max_tokens=60)
+    decision = result.items[-1].decision
+    assert decision is not None and {"named", "other"} <= decision.ahead.keys()
 
 
 def test_each_limit_has_its_name_and_its_unit() -> None:

@@ -92,6 +92,21 @@ def test_changes_are_one_item_a_file(space: Path) -> None:
     assert [each["path"] for each in gathered("--git-diff", "HEAD~1..HEAD")] == ["a.py"]
 
 
+def test_changes_come_before_a_folder_however_many_they_are(space: Path) -> None:
+    for number in range(30):
+        (space / f"sub/m{number}.py").write_text(f"def option{number}(): pass\n")
+    git(space, "add", "sub")
+    git(space, "commit", "-qm", "Options", "sub")
+    (space / "a.py").write_text("x = 3\n")
+    (space / "b name.md").write_text("newer\n")
+    files = pf.load(".")
+    for changed in (pf.load(git_diff=""), pf.load(git_changed=""), pf.load(git_log=3)):
+        result = pf.render([*files, *changed], query="option", max_tokens=400)
+        shown = {(item.kind, item.path or item.name) for item in result.items if item.text}
+        asked = {(item.kind, item.path or item.name) for item in changed}
+        assert len(asked) > 2 and asked < shown
+
+
 def test_a_file_that_was_only_renamed_has_its_new_name(space: Path) -> None:
     git(space, "mv", "a.py", "moved.py")
     assert "moved.py" in [item.path for item in pf.load(git_diff="")]

@@ -240,3 +240,13 @@ def test_tokens_are_counted_after_masking(tmp_path: Path) -> None:
     result = pf.render([item])
     assert item.content == f"x = '{MASK}'"
     assert result.tokens == pf.render([{"content": f"x = '{MASK}'", "path": "a.py"}]).tokens
+
+
+def test_the_note_masks_of_a_path_only_what_is_a_credential_by_itself() -> None:
+    scan, said = SecretScan(), Diagnostics()
+    scan.clean("- POSTGRES_PASSWORD=payments\n", "a/compose.yml", "shop-payments/compose.yml")
+    scan.clean(f"x = '{TOKEN}'\n", "a.py", f"{TOKEN}/a.py")
+    scan.report(said)
+    (note,) = said
+    assert "shop-payments/compose.yml" in note.message
+    assert TOKEN not in note.message and f"{MASK}/a.py" in note.message
