@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from ..errors import Diagnostics
-from ..model import Item
+from ..model import Item, Result
 from ..rendering.renderer import ContextRenderer, TemplateSet
-from ..text.words import STOP_WORDS, late_pattern
+from ..text.words import late_pattern, split_words, terms_of_word
 from .ladder import FittedHistory, HistoryFitter
 from .messages import Message, TextBlock, ToolCall, ToolOutput
 
@@ -25,7 +27,10 @@ RECALL_LAYOUT = "documents"
 """The layout of passages of earlier turns."""
 RECALL_OVERHEAD_TOKENS = 24
 """Tokens around recalled passages: their heading, and a joint with the question."""
-_WORD = late_pattern(r"\w{2,}")
+MIN_TOKENS_RECALLED = 160
+"""Passages are first tried in so many tokens, then in twice as many, until all answers fit."""
+_BETWEEN_ROWS = late_pattern(r"(?<=[\]}]),|,(?=[\[{])")
+"""Parts the rows of a table in JSON."""
 _PATHS = ("path", "file_path", "file", "filename")
 
 
@@ -101,31 +106,112 @@ def recall_passages(
         form = "markdown"
     # Filters of the context are not for them.
     given: dict[str, Any] = {"layout": RECALL_LAYOUT, "format": form, "marker": options.marker}
-    given |= {"max_tokens": tokens, "query": question, "merge_overlaps": False}
-    given["tokenizer"] = history.composer.counter
-    made = plain_renderer()._render(items, (), given, current, beside)[0]
-    return made.text.strip("\n") if made.items_included else ""
+    given |= {"query": question, "merge_overlaps": False, "tokenizer": history.composer.counter}
+
+    def render(size: int) -> Result:
+        sized = {**given, "max_tokens": size}
+        return plain_renderer()._render(items, (), sized, current, beside)[0]
+
+    longest = render(tokens)
+    shown = [(each.index, each.content) for each in longest.shown]
+    found = find_answers(question, [(items[n].name or "", text) for n, text in shown])
+    end = history.turns[-1].stop if asked else history.turns[-1].start
+    seen = _parts(text for m in fitted.messages[:end] if m is not None for text in _texts(m))
+    missing = set(chain.from_iterable(answer for answer in found if not seen.issuperset(answer)))
+    size = MIN_TOKENS_RECALLED
+    while missing and size < min(tokens, longest.tokens):
+        made = render(size)
+        if missing <= _parts(each.content for each in made.shown):
+            return made.text.strip("\n")
+        size *= 2
+    return longest.text.strip("\n") if missing else ""
+
+
+def find_answers(question: str, named: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the lines, and rows of JSON, that hold the most of the question's words.
+
+    Each text comes after its name, which counts with each of its lines. Each answer has the lines
+    that stand deeper below it: the body of a function that is named.
+    """
+    places: list[tuple[str, list[str], int]] = []
+    held: list[frozenset[str]] = []
+    for name, text in named:
+        lines, named_by = text.split("\n"), _terms(name)
+        for n, line in enumerate(lines):
+            for part in _split_line(line):
+                places.append((part, lines, n))
+                held.append(named_by | _terms(part))
+    scores = _weigh(question, held, all_words=False)
+    least = min(MIN_SHARE_OF_WORDS, max(scores, default=0.0))
+    return [
+        [part, *_lines_below(lines, n)]
+        for (part, lines, n), score in zip(places, scores, strict=True)
+        if score >= least > 0
+    ]
+
+
+def _split_line(line: str) -> list[str]:
+    return list(filter(None, map(str.strip, _BETWEEN_ROWS.split(line))))
+
+
+def _parts(texts: Iterable[str]) -> set[str]:
+    return {part for text in texts for line in text.split("\n") for part in _split_line(line)}
+
+
+def _lines_below(lines: Sequence[str], place: int) -> Iterator[str]:
+    """Yield the parts of the lines that stand deeper below a line."""
+    depth = _depth(lines[place])
+    for line in islice(lines, place + 1, None):
+        if _depth(line) <= depth:
+            return
+        yield from _split_line(line)
+
+
+def _depth(line: str) -> float:
+    """Return the width of the blanks before a line; that of an empty one has no end."""
+    bare = line.lstrip()
+    return len(line) - len(bare) if bare else math.inf
 
 
 def choose_hidden(question: str, hidden: Collection[Hidden]) -> list[Item]:
     """Return those that hold the most of the question's words, as items; none if none does."""
-    asked = _words(question)
-    held = [_words(each.text) | _words(each.label) for each in hidden]
-    weights = {
-        word: math.log(1 + (len(held) + 1) / (0.5 + sum(word in words for words in held)))
-        for word in asked
-    }
-    scores = [sum(weights[word] for word in asked & words) for words in held]
-    total = sum(weights.values()) or 1.0
-    least = max(MIN_SHARE_OF_WORDS * total, MIN_SHARE_OF_BEST * max(scores, default=0.0))
+    words = _terms(question)
+    held = [
+        words & _terms_of_result(each.text) | words & _terms_of_result(each.label)
+        for each in hidden
+    ]
+    scores = _weigh(question, held)
+    least = max(MIN_SHARE_OF_WORDS, MIN_SHARE_OF_BEST * max(scores, default=0.0))
     found = zip(hidden, scores, strict=True)
-    return [each.item(score / total) for each, score in found if score and score >= least]
+    return [each.item(score) for each, score in found if score >= least]
+
+
+def _weigh(question: str, held: Sequence[Set[str]], *, all_words: bool = True) -> list[float]:
+    """Return the share of the weight of the question's words in each set of terms.
+
+    Without `all_words` those that stand in none of the sets do not count.
+    """
+    words = {word: terms_of_word(word) for word in split_words(question)}
+    asked = frozenset(chain.from_iterable(words.values()))
+    holders = Counter(chain.from_iterable(asked & each for each in held))
+    weights: dict[str, float] = {}
+    for terms in words.values():
+        for term in terms:
+            if holders[term] or all_words:
+                weight = math.log(1 + (len(held) + 1) / (0.5 + holders[term]))
+                # The parts of `K12Q34` are one word together: nothing holds those of a new name.
+                weights[term] = max(weights.get(term, 0.0), weight / len(terms))
+    total = sum(weights.values()) or 1.0
+    return [sum(weights.get(term, 0.0) for term in asked & each) / total for each in held]
 
 
 def _texts(message: Message) -> list[str]:
     return [getattr(block, "text", "") for block in message.blocks]
 
 
-@lru_cache(maxsize=MAX_TEXTS_REMEMBERED)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _WORD.findall(text)) - STOP_WORDS
+def _terms(text: str) -> frozenset[str]:
+    """Return the terms of a text, as the renderer splits and stems its words."""
+    return frozenset(term for word in set(split_words(text)) for term in terms_of_word(word))
+
+
+_terms_of_result = lru_cache(maxsize=MAX_TEXTS_REMEMBERED)(_terms)

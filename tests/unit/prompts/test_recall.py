@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
+import promptforge as pf
 from promptforge.prompts.messages import ToolCall
-from promptforge.prompts.recall import Hidden, choose_hidden
+from promptforge.prompts.recall import Hidden, choose_hidden, find_answers
 
 
 def hidden(text: str, arguments: str = '{"path": "a.py"}', turn: int = 1) -> Hidden:
@@ -39,3 +43,73 @@ def test_long_arguments_and_texts_without_a_call_have_short_labels() -> None:
 def test_arguments_that_name_no_path_are_no_error(arguments: str) -> None:
     hidden = Hidden("text", ToolCall("1", "read", arguments), 2)
     assert hidden.item(1.0).path is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Whose card was declined?", "last_error: card_declined"),
+        ("card_declined?", "the card was declined"),
+        ("What does the tenant quota allow?", "def resolveTenantQuota(): return 7"),
+        ("Which job is failing?", "three jobs failed"),
+    ],
+)
+def test_names_are_split_and_words_are_stemmed(question: str, text: str) -> None:
+    others = [hidden(f"nothing of this, {n}") for n in range(3)]
+    assert [item.content for item in choose_hidden(question, [*others, hidden(text)])] == [text]
+
+
+def test_the_parts_of_a_new_name_are_one_word() -> None:
+    text = "Find the release note of item K3Q1188 in the records."
+    found = choose_hidden("Find the release note of item K9Q2277 in the records.", [hidden(text)])
+    assert [item.content for item in found] == [text]
+
+
+LOG = [f"INFO job {n} took {n * 37 % 900} ms" for n in range(300)]
+LOG[200] = "ERROR job 200 failed"
+ROWS = [[n, f"u{n}@x.org", None] for n in range(300)]
+ROWS[200][2] = "card_declined"
+
+
+def test_answers_are_lines_rows_and_what_stands_below_a_name() -> None:
+    assert find_answers("Which job failed?", [("log", "\n".join(LOG))]) == [[LOG[200]]]
+    rows = json.dumps(ROWS, separators=(",", ":"))
+    assert find_answers("Whose card?", [("t", rows)]) == [['[200,"u200@x.org","card_declined"]']]
+    code = "def a():\n    return 1\n\ndef tenantQuota():\n    x = 2\n\n    return x\n\ndef b(): ..."
+    assert find_answers("tenant quota", [("c", code)]) == [
+        ["def tenantQuota():", "x = 2", "return x"]
+    ]
+    assert find_answers("Graz", [("t", code)]) == find_answers("Graz", []) == []
+
+
+def test_all_lines_of_a_named_text_are_answers() -> None:
+    named = [("read(a.py), turn 1", "x\ny"), ("read(b.txt), turn 2", "z")]
+    assert find_answers("What is in a.py?", named) == [["x"], ["y"]]
+
+
+def ask(result: str, question: str, window: int = 2_500) -> tuple[str, str]:
+    """Return the result and the recalled passages as a prompt has them."""
+    call = {"id": "c", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "Go on"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": result},
+        {"role": "assistant", "content": "Done."},
+    ]
+    renderer = pf.Renderer(profile="gpt", context_window=window, reserve=0, recall_share=0.3)
+    messages = list(renderer.prompt(history=history, user=question, to="openai"))
+    content = messages[-1]["content"]
+    return messages[2]["content"], content[0]["text"] if isinstance(content, list) else ""
+
+
+def test_recall_shows_the_answer_and_little_else() -> None:
+    users = json.dumps([dict(zip(("id", "mail", "error"), row, strict=True)) for row in ROWS])
+    shown, recalled = ask(users, "Whose card was declined?")
+    assert "u200@x.org" not in shown and '[200,"u200@x.org","card_declined"]' in recalled
+    assert pf.get_tokenizer("o200k_base").count(recalled) < 200
+
+
+def test_an_answer_that_the_prompt_shows_is_not_repeated() -> None:
+    shown, recalled = ask("\n".join(LOG), "Which job failed?")
+    assert LOG[200] in shown and LOG[100] not in shown
+    assert recalled == ""
